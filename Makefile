@@ -14,13 +14,16 @@ DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
 INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: help demo check test lint verify presets protocols laws adversary mutation settings agentdojo verified results bench docs clean
+.PHONY: help demo screens check test lint verify presets protocols laws adversary mutation settings agentdojo verified results bench docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## show an agent at work: offline, in seconds
-	@$(BIN)/bpagent demo
+demo: $(READY) ## show an agent at work: offline, in seconds (PACE=2: with pauses)
+	@$(BIN)/bpagent demo $(if $(PACE),--pace $(PACE))
+
+screens: $(READY) ## take the pictures of the README (needs chromium)
+	$(BIN)/python -m tests.agent.page.take_screens
 
 check: lint ## lint, types and the quick tests (half a minute)
 	$(BIN)/python -m pytest --numprocesses auto -m 'not slow' $(ARGS)

@@ -56,27 +56,29 @@ def assert_never(run: Run, *events: Any) -> None:
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     for one in _checked(run, assert_never, events):
-        if (found := _first(run, one)) is not None:
-            raise AssertionError(f"{_told_set(one)} happened, at step {found}\n{trace(run, until=found)}")
+        if found := _found(run, one):
+            raise AssertionError(f"{_told_set(one)} happened, at step {found[0]}\n{trace(run, until=found[0])}")
 
 
 def assert_order(run: Run, *events: Any) -> None:
     """Raise AssertionError unless each of `events` happened in `run`, for the first time after the one before it did.
 
-    Each is given as in `assert_never`.
+    Each is given as in `assert_never`. One that is named again stands for its next time.
     """
     __tracebackhide__ = True
     before, last = 0, ""
-    for one in _checked(run, assert_order, events):
-        found = _first(run, one)
-        if found is None:
-            raise AssertionError(f"{_told_set(one)} never happened\n{trace(run)}")
-        if found <= before:
+    for position, one in enumerate(_checked(run, assert_order, events)):
+        earlier, found = events[:position].count(one), _found(run, one)
+        if len(found) <= earlier:
+            how_often = "never happened" if not found else f"happened only {_times(len(found))}, not {earlier + 1}"
+            raise AssertionError(f"{_told_set(one)} {how_often}\n{trace(run)}")
+        if found[earlier] <= before:
+            which = f"for the {earlier + 1}. time" if earlier else "first"
             raise AssertionError(
-                f"{_told_set(one)} happened first at step {found}, and {last} only at step {before}\n"
+                f"{_told_set(one)} happened {which} at step {found[earlier]}, and {last} only at step {before}\n"
                 f"{trace(run, until=before)}"
             )
-        before, last = found, _told_set(one)
+        before, last = found[earlier], _told_set(one)
 
 
 def assert_calls_answered(messages: Iterable[Message]) -> None:
@@ -138,10 +140,14 @@ def _check_start(run: Run, start: StartOf) -> None:
         raise ValueError(f"the tool {start.tool!r} has no parameter {unknown[0]!r}; its parameters: {known}")
 
 
-def _first(run: Run, events: Any) -> int | None:
-    """Return the number of the first step whose event is in `events`."""
+def _found(run: Run, events: Any) -> list[int]:
+    """Return the numbers of the steps whose events are in `events`."""
     wanted = _as_set(run, events)
-    return next((step.number for step in run.steps if contains(wanted, step.event)), None)
+    return [step.number for step in run.steps if contains(wanted, step.event)]
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _as_set(run: Run, events: Any) -> Any:

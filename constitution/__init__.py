@@ -17,6 +17,8 @@ An action goes in, a verdict with evidence comes out, in four steps:
 Their words are `action`, `effects` and `verdict`; what is known about programs and all else is in `tables/` (`rows`).
 """
 
+from typing import TYPE_CHECKING, Any
+
 from constitution.action import Action, Disk, PathUse
 from constitution.checks import (
     Mentions,
@@ -43,9 +45,11 @@ from constitution.policy import (
     Policy,
 )
 from constitution.rules import CommandRule, Rule, read_command_rule, read_rule
-from constitution.tables.rows import changes_commands
 from constitution.verdict import GRANTED, Evidence, Level, Verdict
 from constitution.zones import is_path_safe
+
+if TYPE_CHECKING:
+    from constitution.tables.rows import changes_commands
 
 __all__ = [
     "APPROVAL_LIST",
@@ -86,3 +90,11 @@ __all__ = [
     "read_command_rule",
     "read_rule",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "changes_commands":  # the tables are loaded with the first use
+        from constitution.tables.rows import changes_commands
+
+        return changes_commands
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,6 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from constitution.action import Action
-from constitution.analysis.program_rows import only_looks
 from constitution.effects import Effect
 from constitution.judge import NOWHERE_HOME, findings_of, judge, judge_command, verdict_on
 from constitution.policy import DEFAULT, NO_RULES, Policy
@@ -26,7 +25,6 @@ __all__ = [
     "grants_for",
     "is_dangerous_command",
     "mentions",
-    "only_looks",
 ]
 
 Check = Callable[[Action], Verdict]
@@ -34,7 +32,7 @@ Risk = Literal["read_only", "side_effects", "high_ambiguity"]
 
 NO_POLICY = Policy("none", (), denied_paths=(), bounded=False)
 
-LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.LIST, Effect.SHOW_ENVIRONMENT})
+LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.MENTION, Effect.LIST, Effect.SHOW_ENVIRONMENT})
 AMBIGUOUS = frozenset(
     {
         Effect.UNKNOWN_COMMAND,
@@ -53,6 +51,8 @@ def classify_risk(action: Action) -> Risk:
 
     An action without command, argv and paths is classed by its category.
     """
+    from constitution.analysis.program_rows import only_looks  # the tables are loaded with the first use
+
     examination = findings_of(action)
     effects = {finding.effect for finding in examination.findings}
     if effects & AMBIGUOUS:

@@ -15,6 +15,7 @@ class Effect(Enum):
     READ = auto()
     LIST = auto()
     HANDLE = auto()  # a file is named to a program, which may do anything with it
+    MENTION = auto()  # a path stands within code or a longer text that a program gets
     WRITE = auto()
     DELETE = auto()
     DELETE_TREE = auto()
@@ -109,6 +110,7 @@ class Zone(Enum):
     SCRATCH_ROOT = auto()
     HOME = auto()
     HOME_ROOT = auto()
+    HOME_PROGRAMS = auto()  # what the user installed there: ~/.local/bin, ~/.cargo/bin
     KEEPS_SECRETS = auto()  # folders of the home folder that hold secrets besides other things
     STARTUP = auto()  # files of the home folder that run at login
     AUTOSTART = auto()  # what is put there is started at login, or by git, or by Python

@@ -12,7 +12,6 @@ from constitution.action import Action, PathUse
 from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
 from constitution.rules import DOUBTS, CommandRule, Rule
-from constitution.tables.rows import subcommands, wrapper_of
 from constitution.verdict import GRANTED, Evidence, Level, Verdict
 from constitution.zones import Places, is_within, zone_of
 
@@ -173,6 +172,8 @@ def _sentence(finding: Finding) -> str:
 
 def _subcommand(program: str, argv: tuple[str, ...]) -> str:
     """Return the first operands of a command as far as they are short words: ` push` of `git push -f`."""
+    from constitution.tables.rows import subcommands, wrapper_of  # the tables are loaded with the first use
+
     if not argv or posixpath.basename(argv[0]) != program or wrapper_of(program) is not None:
         return ""
     names = [name for name, _ in islice(subcommands(program, list(argv[1:])), 2)]

@@ -205,6 +205,8 @@ def _home_zone(inner: str) -> Zone:
         return Zone.STARTUP
     if _home("keeps_secrets").match(inner):
         return Zone.KEEPS_SECRETS
+    if _home("programs").match(inner):
+        return Zone.HOME_PROGRAMS
     return Zone.PRIVATE_OUTSIDE if is_private(inner) else Zone.HOME
 
 

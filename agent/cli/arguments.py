@@ -36,10 +36,10 @@ Begin with:
     bpagent check 'rm -rf /'                         judge a command without running it
 
 All commands:
-    to work                 demo  run  chat  resume  runs
+    to work                 demo  run  chat  resume  runs  fork
     to look at a run        why  view  replay  what-if  score
     to check rules          check  verify  experiment
-    to see and write parts  presets  protocols  tools  doctor  new
+    to see and write parts  presets  protocols  tools  config  doctor  new
 
 bpagent COMMAND --help says more about a command, bpagent --help about all of them.
 """
@@ -75,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_chat(commands)
     _add_resume(commands)
     _add_runs(commands)
+    _add_fork(commands)
     _add_check(commands)
     _add_replay(commands)
     _add_why(commands)
@@ -85,6 +86,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_score(commands)
     _add_tools(commands)
     _add_doctor(commands)
+    _add_config(commands)
     _add_presets(commands)
     _add_listing(commands)
     _add_new(commands)
@@ -93,6 +95,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_demo(commands: Any) -> None:
     demo = _add_command(commands, "demo", "watch an agent at work and at its limits: offline, in seconds")
+    demo.add_argument("--pace", type=_seconds, metavar="SECONDS", help="pause between scenes, for an audience")
     demo.add_argument("--log", metavar="FILE", help="where the log goes (default: beside the scratch workspace)")
 
 
@@ -111,6 +114,7 @@ def _add_run(commands: Any) -> None:
         default="now",
         help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
     )
+    run.add_argument("--lanes", action="store_true", help="draw what each b-thread does, as it happens")
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
     run.add_argument("--partials", action="store_true", help="with --json: what streams, too")
 
@@ -133,7 +137,12 @@ def _add_chat(commands: Any) -> None:
 
 def _add_agent(parser: argparse.ArgumentParser) -> None:
     """Add what says which agent: its model, rules, tools and log."""
-    parser.add_argument("--model", default="", metavar="NAME", help="which model: see below (default: $BPAGENT_MODEL)")
+    parser.add_argument(
+        "--model",
+        default="",
+        metavar="NAME",
+        help="which model: see below (default: see bpagent config)",
+    )
     _add_preset(parser)
     parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
@@ -172,6 +181,22 @@ def _add_runs(commands: Any) -> None:
     runs.add_argument("--json", action="store_true", help="print one JSON object per run")
 
 
+def _add_fork(commands: Any) -> None:
+    fork = _add_command(commands, "fork", "begin another run with the first steps of one: both go on by themselves")
+    fork.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    fork.add_argument("step", metavar="STEP", type=int, help="the last step that both have; see bpagent view")
+    fork.add_argument("--output", metavar="FILE", help="the new log (default: beside the other)")
+
+
+def _add_config(commands: Any) -> None:
+    config = _add_command(commands, "config", "show which files and variables configure the command, and trust one")
+    config.add_argument("--workspace", default=".", metavar="DIR", help="whose .bpagent/config.yaml (default: here)")
+    config.add_argument("--trust", action="store_true", help="let a project's file set more than stricter rules")
+    config.add_argument("--schema", action="store_true", help="print the JSON schema of such files, for editors")
+    config.add_argument("--model", default="", metavar="NAME", help="as if this was given to run")
+    _add_preset(config)
+
+
 def _add_check(commands: Any) -> None:
     check = _add_command(commands, "check", "judge a command without running it: allow, ask or deny, with evidence")
     check.add_argument("shell_command", nargs="?", metavar="COMMAND", help="a shell command; - reads standard input")
@@ -206,6 +231,7 @@ def _add_what_if(commands: Any) -> None:
     what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
     _add_protocols(what_if, "add a b-thread, or give one again that the run had")
     what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
+    what_if.add_argument("--page", metavar="FILE", help="write an HTML page, then and now side by side")
     what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
 
 
@@ -213,6 +239,7 @@ def _add_view(commands: Any) -> None:
     view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
     view.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
+    view.add_argument("--all", action="store_true", help="write the pages of all runs, and an index of them")
     view.add_argument("--open", action="store_true", help="open the page in your browser")
     _add_protocols(view, "a b-thread that the run had beside its preset's")
 
@@ -224,6 +251,7 @@ def _add_verify(commands: Any) -> None:
     verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
     verify.add_argument("--deployment", action="store_true", help="rules over episodes: each that ships, or your own")
     verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
+    verify.add_argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample")
     verify.add_argument("--json", action="store_true", help="print one JSON object for each subset")
 
 
@@ -233,7 +261,6 @@ def _add_experiment(commands: Any) -> None:
     experiment.add_argument("--example", action="store_true", help="a small one, offline, in less than a minute")
     experiment.add_argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)")
     experiment.add_argument("--workers", type=_processes, metavar="N", help="processes; 0: this one alone")
-    experiment.add_argument("--parquet", action="store_true", help="write the tables as Parquet, too")
 
 
 def _add_score(commands: Any) -> None:
@@ -400,3 +427,13 @@ def _processes(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected how many processes, 0 for this one alone, found {text!r}")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 600:
+        raise argparse.ArgumentTypeError(f"expected seconds, such as 2 or 0.5, found {text!r}")
+    return seconds

@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -13,9 +14,9 @@ from urllib.parse import urlsplit
 from attrs import evolve
 
 from agent.cli.mcp_servers import McpServer, joined, read_server
-from agent.cli.mistakes import Mistake
+from agent.cli.mistakes import Mistake, say
 from agent.cli.protocol_requirements import tell_unknown_tools, tell_what_is_lacking
-from agent.cli.runs import new_log
+from agent.cli.runs import new_log, runs_folder
 from agent.cli.session import Maker
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
@@ -27,11 +28,12 @@ from agent.models.scripted import ScriptedModel
 from agent.presets.configuration import Configuration, read_configuration
 from agent.presets.equipment import equip
 from agent.presets.policy_files import read_user_rules
-from agent.presets.preset import Preset
+from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import preset_named
 from agent.session.agent import Agent
 from agent.session.resume import resume
 from agent.tools.definition import Tool
+from agent.tools.sandbox.places import agents_own
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import meant
 from agent.vocabulary.importing import NotImportable, read_name
@@ -59,7 +61,7 @@ def _load(name: str) -> tuple[BThread, ...]:
 
 
 def _policies(file: str) -> tuple[BThread, ...]:
-    from agent.protocols.policy_files import PolicyError, read_policies
+    from agent.protocols.policies import PolicyError, read_policies
 
     try:
         return read_policies(file)
@@ -101,29 +103,97 @@ def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
     return bthreads
 
 
-def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
-    """Return a preset with the options of a configuration file, and then with `NAME=VALUE` options.
+def chosen_preset(arguments: Namespace) -> Preset:
+    """Return the preset that the command line and the configuration files mean; what comes later in `layers` wins.
 
-    Without a name it is the preset of the file `config`, else `default`. Without `config` the preset's own file
-    counts, if it is there. Raises OptionError and Mistake.
+    Raises OptionError and Mistake.
     """
-    configuration = configuration_of(name, config)
-    preset = preset_named(name or configuration.preset or "default")
-    if config is not None:  # which replaces both files of the preset
-        preset = evolve(preset, tools_file=config if configuration.declares_tools else None)
-    return with_user_rules(configuration.applied(preset).with_options(_parsed(options)))
+    files = layers(arguments)
+    preset = preset_named(arguments.preset or _last(file.preset for file in files) or "default")
+    if arguments.config is not None:  # which replaces both files of the preset
+        preset = evolve(preset, tools_file=None)
+    for file in files:
+        preset = file.applied(evolve(preset, tools_file=str(file.file)) if file.declares_tools else preset)
+    options = [*arguments.option, *([f"sandbox={arguments.sandbox}"] if getattr(arguments, "sandbox", None) else [])]
+    return with_user_rules(preset.with_options(_parsed(options)))
 
 
-def configuration_of(name: str | None, config: str | None) -> Configuration:
-    """Return what the configuration file says: `config`, or without that the preset's own, if it is there.
+def layers(arguments: Namespace) -> tuple[Configuration, ...]:
+    """Return the configuration files that count, the weakest first: the user's, the preset's own, the project's.
 
-    Raises OptionError.
+    `--config` replaces them all. Of a project's file that the user does not trust only what makes it stricter counts.
+    Raises OptionError for one that is not valid.
     """
-    if config is not None:
-        return read_configuration(config)
-    own = preset_named(name or "default").config_file
-    there = own is not None and Path(own).expanduser().exists()
-    return read_configuration(own) if own is not None and there else Configuration()
+    if arguments.config is not None:
+        return (read_configuration(arguments.config),)
+    own, project = user_config(), project_config(Path(getattr(arguments, "workspace", ".")))
+    files = [read_configuration(own)] if own.exists() else []
+    named = preset_named(arguments.preset or _last(file.preset for file in files) or "default").config_file
+    if named is not None and Path(named).expanduser().exists():
+        files.append(read_configuration(named))
+    if project is not None:
+        found = read_configuration(project)
+        files.append(_checked_project(found) if is_trusted(project) else found.tightening)
+    return tuple(files)
+
+
+def _last(values: Iterable[str | None]) -> str | None:
+    return next((value for value in reversed([*values]) if value), None)
+
+
+def user_config() -> Path:
+    """Return where the user's own configuration is, or would be."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(folder).expanduser() / "bpagent" / "config.yaml"
+
+
+def project_config(workspace: Path) -> Path | None:
+    """Return the configuration file of a project, if it has one."""
+    file = workspace.expanduser() / ".bpagent" / "config.yaml"
+    is_own = os.path.realpath(file.parent) in agents_own(os.path.expanduser("~"))  # the project is the home folder
+    return file if file.is_file() and not is_own else None
+
+
+NOT_FOR_PROJECTS = ("tools_file", "config_file")
+
+
+def _checked_project(configuration: Configuration) -> Configuration:
+    """Return the configuration of a trusted project. Raises OptionError where it leads to what trust does not cover."""
+    for name, node in configuration.options:
+        if name in NOT_FOR_PROJECTS:
+            raise OptionError(str(node.wrong(f"a project cannot set {name}, which names another file")))
+    return configuration
+
+
+def is_trusted(file: Path) -> bool:
+    """Whether the user has said that this file may do what it says, as it is now."""
+    return _fingerprint(file, file.read_bytes()) in _trusted()
+
+
+def trust(file: Path, content: bytes) -> None:
+    """Note that the user trusts a file with this content. Raises OSError."""
+    store = runs_folder().with_name("trusted")
+    store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(os.open(store, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a") as out:
+        out.write(f"{_fingerprint(file, content)}\n")
+
+
+def _trusted() -> list[str]:
+    try:
+        return runs_folder().with_name("trusted").read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _fingerprint(file: Path, content: bytes) -> str:
+    return sha256(f"{file.resolve()}\0".encode() + content).hexdigest()
+
+
+def tell_unused(files: Iterable[Configuration]) -> None:
+    """Say what a project's file sets that is not used."""
+    for file in files:
+        if file.unused:
+            say(f"{file.file} also sets {', '.join(file.unused)}: not used until you trust it (bpagent config --trust)")
 
 
 def with_user_rules(preset: Preset) -> Preset:
@@ -286,7 +356,7 @@ def _score(text: str, option: str) -> float:
 
 def servers_of(arguments: Namespace) -> tuple[McpServer, ...]:
     """Return the servers of the configuration and of `--mcp`, in this order. Raises Mistake, OptionError."""
-    rows = (*configuration_of(arguments.preset, arguments.config).servers, *arguments.mcp)
+    rows = (*(row for file in layers(arguments) for row in file.servers), *arguments.mcp)
     return tuple(read_server(row, os.environ) for row in rows)
 
 
@@ -335,16 +405,38 @@ def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, st
 OnStep = Callable[[Step], None]
 
 
+def model_name(arguments: Namespace, files: Iterable[Configuration]) -> str:
+    """Return the model that is meant: --model, else $BPAGENT_MODEL, else what the configuration names."""
+    return arguments.model or os.environ.get("BPAGENT_MODEL") or _last(file.model for file in files) or ""
+
+
+INSTRUCTIONS, LONGEST_INSTRUCTIONS = "AGENTS.md", 32 * 1024  # bytes
+
+
+def instructions(workspace: Path) -> str:
+    """Return what AGENTS.md of a workspace says, as a part of the system prompt; nothing where there is none."""
+    path = workspace / INSTRUCTIONS
+    if path.is_symlink() or not path.is_file():  # a link could show the model any file of this machine
+        return ""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+            text = file.read(LONGEST_INSTRUCTIONS).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    return f"\n\n{INSTRUCTIONS} of this project says how to work here; it changes no rule:\n\n{text}" if text else ""
+
+
 def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker]:
     """Return the preset that the command line means, and what makes the agent. Raises for wrong input.
 
     `later`: the run rests when a person has to decide.
     """
-    arguments.model = arguments.model or os.environ.get("BPAGENT_MODEL", "")
     check_roles(arguments)
-    options = [*arguments.option, *([f"sandbox={arguments.sandbox}"] if arguments.sandbox else [])]
-    preset = chosen_preset(arguments.preset, options, arguments.config)
     workspace = existing_folder(arguments.workspace)
+    files = layers(arguments)
+    tell_unused(files)
+    preset = chosen_preset(arguments)
+    arguments.model = model_name(arguments, files)
     threads = load_protocols(arguments.protocol)
     model = model_from_name(arguments.model, os.environ, api=arguments.api)
     secrets = secrets_of(arguments.secret, os.environ)
@@ -353,14 +445,22 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     servers = servers_of(arguments)
     log = new_log(arguments.log, datetime.now())
 
-    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
+    def make(
+        approver: Approver,
+        on_step: OnStep,
+        on_text: Watcher | None,
+        on_output: Watcher | None,
+        more: tuple[Tool, ...] = (),
+    ) -> Agent:
         inherited = {"secrets": secrets, "threads": threads, "effects": effects, "models": models}
         tools = joined(tools_of(preset, workspace, model, log, approver, **inherited), more)
-        tell_unknown_tools(threads, [tool.name for tool in (*tools, *preset.own_tools())])
+        names = tuple(dict.fromkeys(tool.name for tool in (*preset.own_tools(), *tools)))
+        tell_unknown_tools(threads, names)
         return Agent(
             model,
             tools,
             preset=preset,
+            system_prompt=preset.prompt(workspace=str(workspace), tools=names) + instructions(workspace),
             threads=threads,
             approve="later" if later else approver,
             log=log,
@@ -368,6 +468,7 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
             about={"model": nameable(arguments.model), **_protocols(arguments.protocol), **_named(servers)},
             on_step=on_step,
             on_text=on_text,
+            on_output=on_output,
             models=models,
             effects=effects,
         )
@@ -386,7 +487,13 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
     inherited = {"secrets": secrets, "threads": (*threads, *beside), "effects": effects, "models": models}
 
-    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
+    def make(
+        approver: Approver,
+        on_step: OnStep,
+        on_text: Watcher | None,
+        on_output: Watcher | None,
+        more: tuple[Tool, ...] = (),
+    ) -> Agent:
         return resume(
             recorded.path,
             model,
@@ -396,6 +503,7 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
             secrets=secrets,
             on_step=on_step,
             on_text=on_text,
+            on_output=on_output,
             models=models,
             effects=effects,
         )

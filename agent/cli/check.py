@@ -8,6 +8,7 @@ from pathlib import Path
 from agent.cli import exit_codes
 from agent.cli.build import existing_folder
 from agent.cli.mistakes import Mistake
+from agent.cli.prompt import tell_evidence
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.effects.execution import describe
 from agent.presets.policy_files import PolicyError, load_policy, read_user_rules
@@ -16,7 +17,7 @@ from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, plain
-from constitution import Evidence, Level, Policy, Verdict, judge, read_rule
+from constitution import Level, Policy, Verdict, judge, read_rule
 
 TONES: dict[str, Tone] = {"allow": "good", "ask": "question", "deny": "refused"}
 
@@ -96,11 +97,3 @@ def _show(command: str, verdict: Verdict, screen: Screen) -> None:
     screen.line(f"      rule {verdict.rule} ({verdict.category})", "output")
     for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
         screen.line(f"      {tell_evidence(evidence)}", "output")
-
-
-def tell_evidence(evidence: Evidence) -> str:
-    """Return where in a command something was found, and what it means."""
-    place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
-    meant = " ".join(evidence.argv)
-    means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""
-    return f"evidence: {place}{visible(evidence.text)}{means}"

@@ -1,18 +1,23 @@
-"""A run as it happens, in words on a screen: agent text, actions, tool output, refusals, and a line of progress."""
+"""A run as it happens, in words on a screen: agent text, actions, diffs, tool output, refusals, and what goes on."""
 
+import difflib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-import anyio
-
-from agent.cli.screen import Screen, Tone, visible, visible_lines
+from agent.cli.screen import MARGIN, Screen, Tone, cut, visible, visible_lines, wrapped
 from agent.effects.timers import LONGEST_ASKED, longest_before
 from agent.projections.state import BackgroundProcess, StateTracker, Totals
+from agent.tools.files.editing import find_span, with_line_ends
 from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.encoding import plain
+from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import (
     AbortAsked,
+    ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
     ApprovalAsked,
@@ -33,12 +38,18 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage, shortened
+from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import Declined
 from bp import Event, Refusal, Refusals, Step
-from constitution import Verdict
+from constitution import Action, Verdict
 
 HEAD, TAIL = 8, 4  # lines of a result that are shown
+LONGEST_DIFF = 60  # lines
+LARGEST_COMPARED = 1_000_000  # bytes
+TOO_LONG = """\
+the conversation is longer than this model takes: --option context_tokens=N begins a run that stays below N tokens,
+/undo in chat goes back to before the last task"""
+LIVE = 3  # lines of a tool's output that are shown while it runs
 LONGEST_ARGUMENT = 60  # characters
 
 SHELLS = ("bash", "run_command", "terminal")
@@ -98,12 +109,45 @@ def refused_by(refusals: Refusals) -> list[str]:
     return sorted(f"b-thread {refusal.bthread}: {because(refusal)}" for refusal in refusals)
 
 
-def excerpt(text: str, width: int) -> list[str]:
-    """Return the first and last lines of a result, each at most `width` characters long."""
-    lines = [shortened(line, width) for line in visible_lines(text.rstrip("\n"))]
+def excerpt(text: str, width: int, rest: str = "") -> list[str]:
+    """Return the first and last lines of a result, at most `width` columns wide; `rest` says where all of it is."""
+    lines = [cut(line, width) for line in visible_lines(text.rstrip("\n"))]
     if len(lines) <= HEAD + TAIL + 1:
         return lines
-    return [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL} more lines", *lines[-TAIL:]]
+    return [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL} more lines{rest}", *lines[-TAIL:]]
+
+
+def changes(call: ToolCall, action: Action) -> list[str]:
+    """Return what an edit or a write would change, as the lines of a diff; none for other calls, and where it fails."""
+    arguments = call.arguments
+    edits = [arguments] if "oldText" in arguments else arguments.get("edits")
+    written = arguments.get("content")
+    paths = [use.resolved for use in action.paths if use.access == "write"]
+    if len(paths) != 1 or not (isinstance(written, str) or edits):
+        return []
+    try:
+        file = Path(paths[0])
+        if file.exists() and (not file.is_file() or file.stat().st_size > LARGEST_COMPARED):
+            return []
+        before = file.read_text("utf-8") if file.exists() else ""
+        after = written if isinstance(written, str) else _edited(before, edits)
+    except (OSError, ValueError, TypeError, KeyError, ToolError):  # the call itself will say so
+        return []
+    found = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
+    return [visible(line.expandtabs(4)) for line in found][2:]
+
+
+def _edited(text: str, edits: Any) -> str:
+    """Return a text after edits, each an old and a new one. Raises ToolError."""
+    for edit in edits:
+        span = find_span(text, edit["oldText"], "")
+        text = f"{text[: span.start]}{with_line_ends(edit['newText'], text, span)}{text[span.end :]}"
+    return text
+
+
+def tone_of_diff(line: str) -> Tone:
+    """Return the color of a line of a diff."""
+    return "added" if line.startswith("+") else "gone" if line.startswith("-") else "output"
 
 
 def is_error(status: str) -> bool:
@@ -133,20 +177,21 @@ def lasted(milliseconds: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-PAUSE = 0.5  # seconds between two looks
+ANSWERING, WAITING = "the model answers", "waiting, to ask again"
+OF_THE_NEXT_TURN = (ANSWERING, WAITING)
+SILENCE = 20.0  # seconds until it is said that nothing comes
 
 
 class Progress:
     """The status line of a run; `now` gives seconds."""
 
-    def __init__(self, screen: Screen, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         """Begin with nothing going on."""
-        self._screen = screen
         self._now = now
         self._totals = Totals()
         self._begun = now()
         self._activity = ""
-        self._since = now()
+        self._since = self._heard = now()
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
@@ -155,18 +200,17 @@ class Progress:
             case PromptGiven():
                 self._begun = self._now()
             case InferenceRequested():
-                self._begin("the model answers")
+                self._begin(ANSWERING)
             case SummaryRequested():
                 self._begin("the model sums up")
             case ToolStarted():
                 self._begin(event.call.tool)
             case BackoffStarted():
-                self._begin("waiting, to ask again")
+                self._begin(WAITING)
             case ToolFinished():
                 self._begin("")
             case ApprovalAsked() | RunEnded():
                 self._begin("")
-                self._screen.clear_status()
 
     def text(self) -> str:
         """Return the line; nothing when nothing goes on."""
@@ -174,25 +218,28 @@ class Progress:
             return ""
         used, now = self._totals.usage, self._now()
         tokens = used.input_tokens + used.output_tokens
-        parts = [f"turn {self._totals.turns + 1}" if "model" in self._activity else f"turn {self._totals.turns}"]
+        parts = [f"turn {self._totals.turns + (self._activity in OF_THE_NEXT_TURN)}"]
         parts.append(f"{visible(self._activity)} ({now - self._since:.0f} s)")
+        if self._activity == ANSWERING and now > self._heard + SILENCE:
+            parts.append(f"nothing came for {now - self._heard:.0f} s, Ctrl-C aborts")
         parts += [f"{tokens:,} tokens"] if tokens else []
         parts.append(f"{now - self._begun:.0f} s in all")
         return " · ".join(parts)
 
-    async def show(self) -> None:
-        """Keep the status line up to date until cancelled."""
-        while True:
-            await anyio.sleep(PAUSE)
-            if text := self.text():
-                self._screen.status(text)
+    def hear(self) -> None:
+        """Note that something came of the model's answer."""
+        self._heard = self._now()
 
     def _begin(self, activity: str) -> None:
         self._activity, self._since = activity, self._now()
+        self._heard = self._since
 
 
 class Display:
-    """Shows the steps of a run; give `show` to an agent as its `on_step`."""
+    """Shows the steps of a run; give `show` to an agent as its `on_step`, `stream` and `output` for what comes between.
+
+    Invariant: what is shown of a call stands below the line that names it, also when calls run side by side.
+    """
 
     def __init__(
         self, screen: Screen, *, shows_final_text: bool = False, max_iterations: int | None = None, attempts: int = 0
@@ -208,10 +255,13 @@ class Display:
         self._tracker = StateTracker(max_iterations)
         self._text = ""  # the last answer in words alone: the final text, unless the run goes on
         self._turn = 0  # the one whose title was shown last
-        self._failure = ""  # of the last inference
+        self._failure = self._reason = ""  # of the last inference
         self._streamed = ""  # what the model has said since it was asked, as far as it was shown
         self._calls: dict[str, ToolCall] = {}  # those that were asked for and not answered yet
-        self._begun: dict[str, ToolCall] = {}  # those that were proposed before anything was shown
+        self._named = ""  # the call whose line was shown last, where nothing else was shown since
+        self._compared: set[str] = set()  # calls whose diff was shown
+        self._output: deque[str] = deque([""], maxlen=LIVE + 1)  # the last lines that running tools printed
+        self._result = ""  # the last result of a tool, whole
 
     def show(self, step: Step) -> None:
         """Show what a person wants to know of a step; most steps are not shown."""
@@ -225,16 +275,40 @@ class Display:
             self._show_end(step.event, [process for process in running if process.until == "run"])
 
     def stream(self, text: str) -> None:
-        """Show a piece of the model's text as it comes, where there is a screen for that."""
+        """Take a piece of the model's text as it comes, where there is a screen for that."""
         if self._screen.streams:
             piece = text if self._streamed else text.lstrip()
             self._streamed += piece
-            if piece:
-                self._screen.piece("agent", piece, "agent")
+            self._screen.piece("agent", piece, "agent")
+
+    def output(self, text: str) -> None:
+        """Take a piece of what a running tool prints."""
+        first, *others = text.replace("\r", "\n").split("\n")
+        self._output[-1] += first
+        self._output.extend(others)
+
+    def live(self) -> list[tuple[Tone, str]]:
+        """Return the lines that still change: the model's unfinished paragraph, and what tools print just now."""
+        screen, columns = self._screen, self._screen.width - MARGIN
+        rest = [part for line in visible_lines(screen.blocks.rest) for part in wrapped(line, columns)]
+        label = "" if screen.has_begun_text or len(rest) > HEAD else "agent"
+        text: list[tuple[Tone, str]] = [
+            ("agent", f"{'' if number else label:{MARGIN}}{line}") for number, line in enumerate(rest[-HEAD:])
+        ]
+        printed = [line for line in self._output if line.strip()][-LIVE:]
+        tail: list[tuple[Tone, str]] = [
+            ("output", f"{'':{MARGIN}}│ {cut(visible(line.expandtabs(4)), columns - 3)}") for line in printed
+        ]
+        return (text if any(line.strip() for line in rest) else []) + tail
 
     def has_streamed(self, text: str) -> bool:
         """Whether this text is the last one that was shown as it came."""
         return bool(text.strip()) and text.strip() == self._streamed.strip()
+
+    @property
+    def last_result(self) -> str:
+        """The last result of a tool, whole."""
+        return self._result
 
     def take_up(self, step: Step) -> None:
         """Know a step that happened before, without showing it."""
@@ -245,11 +319,8 @@ class Display:
                 self._turn = self._totals.turns + 1
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in step.event.calls}
-            case ProposedAction(call=call):
-                self._begun[call.id] = call
             case CallAnswered():
                 self._calls.pop(step.event.call, None)
-                self._begun.pop(step.event.call, None)
 
     def system(self, text: str) -> None:
         """Show a message of the system."""
@@ -263,21 +334,23 @@ class Display:
                 self._turn = self._totals.turns + 1
                 self._title(self._iteration())
             case InferenceFailed():
-                self._failure = event.error
+                self._failure, self._reason = event.error, event.reason
+                self._screen.end_of_text("agent", "agent")
                 if self._streamed:
                     self.system("the answer broke off; what was shown of it does not count")
             case BackoffStarted():
                 self.system(f"{self._failure}; {self._next_attempt(event)}")
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in event.calls}
+                self._screen.end_of_text("agent", "agent")
                 self._show_text(event)
 
     def _show_call(self, event: Event) -> None:
-        if isinstance(event, ApprovalAnswered | GateRejected | ToolFinished):
-            self._remind_of(event.call)
+        if isinstance(event, ProposedAction | ApprovalAsked | ApprovalAnswered | GateRejected | ToolFinished):
+            self._name(event.call)
         match event:
-            case ProposedAction():
-                self._show_action(event.call)
+            case ActionDescribed():
+                self._show_changes(event.call, changes(event.call, event.facts))
             case ApprovalAnswered():
                 self.system(_decision(event))
             case SandboxLifted():
@@ -288,14 +361,12 @@ class Display:
             case ToolFinished():
                 self._show_result(event)
             case CallAnswered():
-                call = self._calls.pop(event.call, None)
-                if event.outcome not in ("ran", "rejected"):
-                    self._show_unexecuted(call, event)
+                self._show_answered(event)
 
     def _show_course(self, event: Event) -> None:
         match event:
             case StopAsked():
-                self.system("stop: what runs finishes, then the run ends")
+                self.system("stop: what runs finishes, then the run ends; another stop ends it now")
             case AbortAsked():
                 self.system("abort: everything ends now")
             case SummaryRequested():
@@ -320,6 +391,8 @@ class Display:
             self.system(f"{process.id} ends with the run: {process.command}")
         if ended.text and is_error(ended.status):
             self._screen.labelled("error", ended.text, "refused")
+        if ended.reason == "inference_failed" and self._reason == "context_length_exceeded":
+            self.system(TOO_LONG)
 
     def _show_text(self, answer: AnswerCommitted) -> None:
         self._text = "" if answer.calls else answer.message.text
@@ -334,7 +407,7 @@ class Display:
 
     def _say(self, text: str) -> None:
         if text.strip() and not self.has_streamed(text):
-            self._screen.labelled("agent", text.strip(), "agent")
+            self._screen.markdown("agent", text.strip(), "agent")
 
     def _next_attempt(self, backoff: BackoffStarted) -> str:
         """Return which attempt follows a failed one, of how many, and when."""
@@ -352,32 +425,71 @@ class Display:
             return f"turn {self._turn}"
         return f"iteration {state.iteration}" + (f" of {state.max_iterations}" if state.max_iterations else "")
 
-    def _show_action(self, call: ToolCall) -> None:
-        self._screen.line(f"{'action':9}{visible(action_of(call))}", "action")
+    def _name(self, call: ToolCall) -> None:
+        """Show which call the next lines are about, unless the line above says so."""
+        if self._named != call.id:
+            self._screen.labelled("action", action_of(call), "action")
+            self._named = call.id
 
-    def _remind_of(self, call: ToolCall) -> None:
-        """Show a call that was proposed before anything was shown, once, before what becomes of it."""
-        if self._begun.pop(call.id, None) is not None:
-            self._show_action(call)
+    def _show_changes(self, call: ToolCall, diff: Sequence[str]) -> None:
+        if not diff:
+            return
+        self._name(call)
+        self._compared.add(call.id)
+        for line in diff[:LONGEST_DIFF]:
+            self._screen.line(f"{'':{MARGIN}}{cut(line, self._screen.width - MARGIN)}", tone_of_diff(line))
+        if len(diff) > LONGEST_DIFF:
+            self._screen.line(f"{'':{MARGIN}}… {len(diff) - LONGEST_DIFF} more lines of this change", "output")
 
-    def _show_unexecuted(self, call: ToolCall | None, answered: CallAnswered) -> None:
-        if call is not None and answered.outcome == "invalid":
-            self._show_action(call)
+    def _show_answered(self, answered: CallAnswered) -> None:
+        call = self._calls.pop(answered.call, None)
+        self._compared.discard(answered.call)
+        if answered.outcome in ("ran", "rejected"):
+            return
+        if call is not None:
+            self._name(call)
         if answered.outcome == "skipped":
             self._screen.labelled("skipped", answered.result.removeprefix("skipped: "), "refused")
         else:
             self._screen.labelled("refused", answered.result, "refused")
 
     def _show_result(self, finished: ToolFinished) -> None:
-        for line in excerpt(finished.result, self._screen.width - 13):
-            self._screen.line(f"{'':9}│ {line}".rstrip(), "output")
+        self._output.clear()
+        self._output.append("")
+        self._result = finished.result
+        if finished.is_error:  # its end is where the advice is
+            for line in excerpt(finished.result, 10 * self._screen.width):
+                for part in wrapped(line, self._screen.width - MARGIN - 2):
+                    self._screen.line(f"{'':{MARGIN}}│ {part}".rstrip(), "output")
+        elif finished.call.id not in self._compared:
+            self._show_excerpt(finished)
         tone: Tone = "refused" if finished.is_error else "good"
         how = "error" if finished.is_error else "done"
         took = f" in {lasted(finished.duration)}" if finished.duration else ""  # it is not known of what was cut short
-        self._screen.line(f"{'':9}{how}{took}", tone)
+        self._screen.line(f"{'':{MARGIN}}{how}{took}", tone)
+
+    def _show_excerpt(self, finished: ToolFinished) -> None:
+        is_diff = "\n@@ -" in f"\n{finished.result}"
+        rest = "; /show prints all" if self._screen.beside is not None else "; all of it is in the log"
+        text = _as_list(finished) or finished.result
+        for line in excerpt(text, self._screen.width - MARGIN - 2, rest):
+            self._screen.line(f"{'':{MARGIN}}│ {line}".rstrip(), tone_of_diff(line) if is_diff else "output")
 
     def _title(self, text: str) -> None:
+        self._named = ""
         self._screen.line(f"── {text} ".ljust(self._screen.width, "─"), "title")
+
+
+MARKS = {"completed": "[x]", "in_progress": "[>]"}
+
+
+def _as_list(finished: ToolFinished) -> str:
+    """Return the tasks of a todo list, a line each; nothing for other results."""
+    todos = finished.call.arguments.get("todos")
+    if finished.call.tool != "todowrite" or not isinstance(todos, list | tuple):
+        return ""
+    known = [todo for todo in todos if isinstance(todo, Mapping)]
+    return "\n".join(f"{MARKS.get(str(todo.get('status')), '[ ]')} {todo.get('content', '')}" for todo in known)
 
 
 def _decision(answered: ApprovalAnswered) -> str:

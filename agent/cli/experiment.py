@@ -20,18 +20,8 @@ from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.plan import Plan
 from agent.lab.experiments.plan_file import load_plan
-from agent.lab.reports.data import check_parquet, write_parquet
-from agent.lab.reports.report import caption, explanation, hero_figure, html_page, tables_of, text_report
-from agent.lab.reports.tables import (
-    Table,
-    Verified,
-    deployment_table,
-    read_verified,
-    shipped_verdicts,
-    tidy,
-    write_deployments,
-    write_tables,
-)
+from agent.lab.reports.report import write_report
+from agent.lab.reports.tables import Verified, read_verified, shipped_verdicts
 from agent.lab.spending import MoneyUsedUp
 from agent.vocabulary.errors import AgentError
 from bp import BThread, Verification
@@ -48,13 +38,11 @@ def execute(arguments: Namespace) -> int:
     path = Path(str(files("agent.lab.experiments") / "example.yaml")) if arguments.example else Path(words[-1])
     folder = Path(arguments.folder or (path.stem if arguments.example else path.with_suffix(".results")))
     try:
-        if arguments.parquet:
-            check_parquet()  # now, and not when everything has run
         plan = _with_workers(load_plan(path), arguments.workers)
         if freezing:
             return _freeze(plan, folder)
         verified = {**shipped_verdicts(), **read_verified(path.with_name("verified.csv"))}
-        return _conduct(plan, folder, _command(arguments, words), verified, parquet=arguments.parquet)
+        return _conduct(plan, folder, _command(arguments, words), verified)
     except MoneyUsedUp as error:
         say(str(error))
         return LIMIT
@@ -65,38 +53,17 @@ def execute(arguments: Namespace) -> int:
         raise
 
 
-def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified], *, parquet: bool) -> int:
+def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified]) -> int:
     outcome = conduct(plan, folder, tell=teller())
     _end_of_progress(outcome)
-    write_tables(folder, outcome.rows)
-    if parquet:
-        write_parquet(folder, *tidy(outcome.rows))
-    tables = tables_of(outcome, verified)
-    page, figure, shown = folder / "report.html", folder / "figure.svg", folder / "tables"
-    page.write_text(html_page(outcome, tables, command), encoding="utf-8")
-    figure.write_text(hero_figure(outcome.analysis), encoding="utf-8")
-    _write_shown(shown, outcome, tables, command)
-    print(text_report(outcome, tables, command))
-    print(f"figure: {page}, {figure}\ntables: {shown}")
-    print(f"rows:   {folder / 'episodes.csv'}, {folder / 'steps.csv'}\nlogs:   {folder / 'logs'}")
-    if outcome.deployments:
-        write_deployments(folder, outcome.deployments)
-        print(f"deployments: {folder / 'deployments.csv'}, {folder / 'deployment_episodes.csv'}")
+    print(write_report(folder, outcome, verified, command))
+    print(f"figures: {folder / 'report.html'}, {folder / 'figure.svg'} (.png), audit_curves, calibration")
+    print(f"tables:  {folder / 'tables'}\ndata:    {folder / 'data'} (episodes, steps, roles, estimates)")
+    print(f"logs:    {folder / 'logs'}")
     failed = [row.error for row in outcome.deployments if row.status == "failed"]
     if failed:
         say(f"{len(failed)} deployments failed and are left out, the first because of {failed[0]}")
     return FAILED if outcome.analysis.failed or failed else OK
-
-
-def _write_shown(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> None:
-    """Write each table as Markdown and CSV, and what they rest on."""
-    folder.mkdir(exist_ok=True)
-    for name, table in tables.items():
-        table.write(folder, name)
-    (folder / "caption.md").write_text(f"{caption(outcome, command)}\n", encoding="utf-8")
-    (folder / "explanation.md").write_text(f"{explanation(outcome.analysis)}\n", encoding="utf-8")
-    if outcome.deployed:
-        (folder / "deployments.md").write_text(f"{deployment_table(outcome.deployed).markdown}\n", encoding="utf-8")
 
 
 def _freeze(plan: Plan, folder: Path) -> int:

@@ -87,7 +87,7 @@ async def serving(servers: Sequence[McpServer]) -> AsyncIterator[tuple[Tool, ...
         async with AsyncExitStack() as stack:
             yield tuple([tool for server in servers for tool in await _opened(server, stack)])
     except BaseExceptionGroup as group:  # what is raised while the block lasts comes through the client's task groups
-        raise _one_of(group) from group
+        raise one_of(group) from group
 
 
 async def _opened(server: McpServer, stack: AsyncExitStack) -> tuple[Tool, ...]:
@@ -97,7 +97,7 @@ async def _opened(server: McpServer, stack: AsyncExitStack) -> tuple[Tool, ...]:
         opened = mcp_tools(server.command, env=server.variables, prefix=server.prefix, categories=server.categories)
         return await stack.enter_async_context(opened)
     except (CannotStart, ToolError, TimeoutError, ExceptionGroup) as error:
-        raise Mistake(f"--mcp {server.row!r}: {_reason(_one_of(error))}") from error
+        raise Mistake(f"--mcp {server.row!r}: {_reason(one_of(error))}") from error
 
 
 def joined(own: Iterable[Tool], more: Iterable[Tool]) -> tuple[Tool, ...]:
@@ -111,7 +111,8 @@ def joined(own: Iterable[Tool], more: Iterable[Tool]) -> tuple[Tool, ...]:
     return tuple(tools.values())
 
 
-def _one_of(error: BaseException) -> BaseException:
+def one_of(error: BaseException) -> BaseException:
+    """Return the first error of a group, in however many groups; any other error as it is."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

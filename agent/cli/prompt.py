@@ -1,25 +1,31 @@
-"""The person at the terminal: typed lines, answers to questions, and what stops a run (S1 6.3, 8.1, 8.3)."""
+"""What the user says: prompts with the files in them, typed lines, answers to questions, and what stops a run.
+
+Questions and answers are those of S1 6.3, 8.1 and 8.3.
+"""
 
 import math
 import os
 import re
-import select
 import shlex
 import stat
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
 from agent.cli.display import command_of, question_of
+from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, visible
 from agent.presets.policy_files import RULES_FILE, add_user_rule
 from agent.presets.preset import OptionError
-from agent.vocabulary.calls import ToolCall
+from agent.tools.files.reading import media_type
+from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked
+from agent.vocabulary.messages import Image, UserMessage
 from bp import Event
-from constitution import Action, CommandRule, Policy, grants_for, judge
+from constitution import Action, CommandRule, Evidence, Policy, grants_for, judge
 
 PIECE = 4096  # bytes read at once
 BACKGROUND_PAUSE = 0.2  # seconds between two looks whether the terminal is ours again
@@ -31,14 +37,6 @@ def is_terminal(descriptor: int = 0) -> bool:
     try:
         return os.isatty(descriptor)
     except OSError:
-        return False
-
-
-def has_typed(descriptor: int = 0) -> bool:
-    """Whether unread input waits there: on a terminal a whole line, or its end."""
-    try:
-        return bool(select.select([descriptor], [], [], 0)[0])
-    except (OSError, ValueError):
         return False
 
 
@@ -67,7 +65,7 @@ async def _next_piece(descriptor: int) -> bytes:
     """Return what came, or nothing at the end: end of input, or a terminal that is gone."""
     try:
         await anyio.wait_readable(descriptor)
-        while _is_in_background(descriptor):
+        while is_in_background(descriptor):
             await anyio.sleep(BACKGROUND_PAUSE)
             await anyio.wait_readable(descriptor)
         return os.read(descriptor, PIECE)
@@ -75,7 +73,7 @@ async def _next_piece(descriptor: int) -> bytes:
         return b""
 
 
-def _is_in_background(descriptor: int) -> bool:
+def is_in_background(descriptor: int = 0) -> bool:
     """Whether another job has the terminal, as after `bpagent ... &`: a job that reads then is suspended."""
     try:
         return os.tcgetpgrp(descriptor) != os.getpgrp()
@@ -88,15 +86,11 @@ def _decoded(line: bytes) -> str:
 
 
 CANNOT = "taken as yes for once: no rule can allow this always, because {why}"
-
-
-def says_always(line: str) -> bool:
-    """Whether a line answers a question with `always`."""
-    return line.strip().lower() == "always"
+INSTEAD = "run exactly this instead: "
 
 
 class StandingAnswers:
-    """What was answered with `always` under a policy. It sees the run's events, to know what each call would do."""
+    """What was answered beyond one call. It sees the run's events, to know what each call would do."""
 
     def __init__(self, policy: Policy | None, file: str | Path = RULES_FILE) -> None:
         """Start without answers; rules are added to `file`."""
@@ -104,38 +98,78 @@ class StandingAnswers:
         self._file = Path(file)
         self._described: tuple[str, Action] | None = None
         self._granted: tuple[CommandRule, ...] = ()
+        self._edited: set[str] = set()
 
     def see(self, event: Event) -> None:
         """Take an event of the run."""
         if isinstance(event, ActionDescribed):
             self._described = (event.call.id, event.facts)
 
-    def cover(self, call: ToolCall) -> bool:
-        """Tell whether an answer of this run allows a call that is asked about."""
+    def cover(self, call: ToolCall) -> str:
+        """Return why an answer of this run allows a call that is asked about; nothing where none does."""
+        command = call.arguments.get("command")
+        if isinstance(command, str) and command in self._edited and not background_mark(call.arguments):
+            self._edited.discard(command)
+            return "as you wrote it"
         action = self._action_of(call)
         if action is None or self._policy is None or not self._granted:
-            return False
-        return judge(action, self._policy.with_commands(*self._granted)).allowed
+            return ""
+        allowed = judge(action, self._policy.with_commands(*self._granted)).allowed
+        return "as you said always" if allowed else ""
 
     def add(self, call: ToolCall) -> str:
         """Allow a call from now on, as far as a rule can; return what there is to say about that."""
-        action = self._action_of(call)
-        if action is None or self._policy is None:
-            return CANNOT.format(why="nothing is known about what it would do")
-        grants = grants_for(action, self._policy)
-        if not grants:
-            return CANNOT.format(why="it is not a simple command that a rule of the policy asks about")
+        grants = self._grants(call)
+        if isinstance(grants, str):
+            return CANNOT.format(why=grants)
         try:
             for grant in grants:
                 add_user_rule(grant, self._file)
         except (OptionError, OSError) as error:
             return CANNOT.format(why=f"{self._file} cannot be written ({error})")
         self._granted += grants
-        said = "; ".join(f"{shlex.join(grant.argv)} ({grant.rule}, {grant.executable})" for grant in grants)
-        return f"always allowed from now on: {said}\nwritten to {self._file}"
+        return f"always allowed from now on: {_told(grants)}\nwritten to {self._file}"
+
+    def offer(self, call: ToolCall) -> str:
+        """Return what the answer always would allow; nothing where it would be no more than a yes."""
+        grants = self._grants(call)
+        return "" if isinstance(grants, str) else f"always would allow: {_told(grants)}"
+
+    def edit(self, command: str) -> str:
+        """Note that the user wrote a command; the model is told this, and needs no answer when it proposes it."""
+        self._edited.add(command)
+        return f"{INSTEAD}{command}"
+
+    def evidence(self, call: ToolCall) -> str:
+        """Return why a call is asked about: each rule with the words of the command that it rests on."""
+        action = self._action_of(call)
+        if action is None or self._policy is None:
+            return "nothing more is known about it"
+        verdict = judge(action, self._policy)
+        found = [tell_evidence(evidence) for evidence in verdict.evidence if evidence.text]
+        return "\n".join((f"rule {verdict.rule} ({verdict.category}): {verdict.explanation}", *found))
+
+    def _grants(self, call: ToolCall) -> tuple[CommandRule, ...] | str:
+        """Return the rules that would allow a call, or why there are none."""
+        action = self._action_of(call)
+        if action is None or self._policy is None:
+            return "nothing is known about what it would do"
+        return grants_for(action, self._policy) or "it is not a simple command that a rule of the policy asks about"
 
     def _action_of(self, call: ToolCall) -> Action | None:
         return self._described[1] if self._described is not None and self._described[0] == call.id else None
+
+
+def _told(grants: Iterable[CommandRule]) -> str:
+    return "; ".join(f"{shlex.join(grant.argv)} ({grant.rule}, {grant.executable})" for grant in grants)
+
+
+def tell_evidence(evidence: Evidence) -> str:
+    """Return where in a command something was found, and what it means."""
+    place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
+    meant = " ".join(evidence.argv)
+    means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""
+    return f"evidence: {place}{visible(evidence.text)}{means}"
 
 
 PROMPTS = 3  # how often one question is put
@@ -148,7 +182,10 @@ def approval_question(command: str) -> str:
 
 ANSWERS = {"yes": True, "y": True, "no": False, "n": False}
 NO_BECAUSE = re.compile(r"no?\s*[,:](.*)", re.IGNORECASE | re.DOTALL)
-HOW_TO_ANSWER = "answer yes, no, always, or no, REASON (the model is told the reason)"
+EDITED = re.compile(r"edit\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+HOW_TO_ANSWER = """\
+answer yes, no, always, or no, REASON (the model is told the reason); edit COMMAND (it is to run that instead); \
+why (the evidence)"""
 
 
 def read_answer(line: str) -> bool | str | None:
@@ -173,10 +210,14 @@ STOPS = {"word": says_stop, "letters": has_letters_of_stop}
 """Which typed lines stop a run, by the option `stop_text`."""
 
 
-class Person:
-    """The user at the terminal: lines go to the open question, and one that says stop stops the run.
+def _takes_none(_: str) -> bool:
+    return False
 
-    `present` is false when standard input is no terminal; then no question is asked.
+
+class Person:
+    """The user: lines go to the open question, and one that says stop stops the run.
+
+    `present` is false when standard input is no terminal; then no question is asked. `asked` is the open question.
     """
 
     def __init__(
@@ -186,55 +227,64 @@ class Person:
         present: bool,
         stop: Callable[[], None],
         stops: Callable[[str], bool] = says_stop,
+        command: Callable[[str], bool] = _takes_none,
         otherwise: Callable[[str], None] | None = None,
         standing: StandingAnswers | None = None,
     ) -> None:
         """Make a person; `stop` is called for each line that `stops`, `otherwise` for those that answer nothing.
 
-        `standing` keeps what is answered with `always`; without it that is no answer.
+        `command` tells whether it took a line for a command. `standing` keeps what is answered with `always`; without
+        it that is no answer.
         """
         self._screen = screen
         self._present = present
         self._stop = stop
         self._stops = stops
+        self._command = command
         self._otherwise = otherwise
         self._standing = standing
         self._gone = False
-        self._question: MemoryObjectSendStream[str] | None = None
+        self._lines: MemoryObjectSendStream[str] | None = None
+        self.asked: ApprovalAsked | None = None
 
     def hear(self, line: str) -> None:
         """Take a line that was typed. Lines before a question do not answer it."""
-        self._screen.entered()
+        self._screen.line_is_open = False
         if self._stops(line):
             self._stop()
-        elif self._question is not None:
-            self._question.send_nowait(line)
+        elif self._command(line):
+            return
+        elif self._lines is not None:
+            self._lines.send_nowait(line)
         elif self._otherwise is not None:
             self._otherwise(line)
 
     def leave(self) -> None:
         """Note that nothing will be typed any more: open and later questions are answered with no."""
         self._gone = True
-        if self._question is not None:
-            self._question.close()
+        if self._lines is not None:
+            self._lines.close()
 
     async def answer(self, asked: ApprovalAsked) -> bool | str | None:
         """Put the question and return the answer: the approver of an agent."""
         if not self._present:
             return None
-        if self._standing is not None and self._standing.cover(asked.call):
-            said = f"{approval_question(command_of(asked.call))} yes, as you said always"
-            self._screen.labelled("system", said, "system")
+        covered = "" if self._standing is None else self._standing.cover(asked.call)
+        if covered:
+            self._screen.labelled("system", f"{approval_question(command_of(asked.call))} yes, {covered}", "system")
             return True
         if self._gone:
             return "end of input"
-        self._question, lines = anyio.create_memory_object_stream[str](math.inf)
+        self._lines, lines = anyio.create_memory_object_stream[str](math.inf)
+        self.asked = asked
         self._screen.labelled("question", question_of(asked), "question")
+        if offered := self._standing and self._standing.offer(asked.call):
+            self._screen.labelled("", offered, "output")
         try:
-            with lines, self._question:
+            with lines, self._lines:
                 return await self._dialog(asked.call, lines.receive)
         finally:
-            self._question = None
+            self._lines, self.asked = None, None
 
     async def _dialog(self, call: ToolCall, next_line: Callable[[], Awaitable[str]]) -> bool | str:
         for number in range(PROMPTS):
@@ -242,13 +292,91 @@ class Person:
                 self._screen.labelled("system", HOW_TO_ANSWER, "system")
             self._screen.ask(approval_question(command_of(call)))
             try:
-                line = await next_line()
+                line = await self._next_answer(call, next_line)
             except anyio.EndOfStream:
                 return "end of input"
-            if self._standing is not None and says_always(line):
-                self._screen.labelled("system", self._standing.add(call), "system")
-                return True
-            answer = read_answer(line)
+            answer = read_answer(line) if self._standing is None else self._beyond_yes_and_no(call, line)
             if answer is not None:
                 return answer
         return f"neither yes nor no, {PROMPTS} times"
+
+    async def _next_answer(self, call: ToolCall, next_line: Callable[[], Awaitable[str]]) -> str:
+        """Return the next line that does not only ask for the evidence."""
+        while (line := await next_line()).strip().lower() == "why" and self._standing is not None:
+            self._screen.labelled("", self._standing.evidence(call), "output")
+            self._screen.ask("yes, no, always, edit COMMAND?")
+        return line
+
+    def _beyond_yes_and_no(self, call: ToolCall, line: str) -> bool | str | None:
+        assert self._standing is not None
+        edited = EDITED.fullmatch(line.strip())
+        if edited is not None and command_of(call) == call.arguments.get("command"):
+            return self._standing.edit(edited[1])
+        if line.strip().lower() == "always":
+            self._screen.labelled("system", self._standing.add(call), "system")
+            return True
+        return read_answer(line)
+
+
+LONGEST_FILE = 256 * 1024
+"""Bytes of one text file that a prompt may include."""
+
+LARGEST_PICTURE = 10 * 1024 * 1024
+"""Bytes of one picture."""
+
+REFERENCE = re.compile(r"(?<!\S)@(\S+)")
+PUNCTUATION = ".,;:!?)\"'"
+
+
+def read_prompt(given: str, tell: Callable[[str], None] = say) -> str | UserMessage:
+    """Return the prompt that an argument means, with the files that it names; a message when pictures are among them.
+
+    Raises Mistake for an empty prompt, and for a file that cannot be included; OSError for one that cannot be read.
+    """
+    if given == "-":
+        return _checked(sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n"))
+    texts, pictures = [_checked(given)], []
+    for path in _files_in(given, tell):
+        content = path.read_bytes() if path.stat().st_size <= LARGEST_PICTURE else b"\0"
+        kind = media_type(content[:16])
+        if kind is None:
+            texts.append(f'<file path="{path}">\n{_text(path, content)}\n</file>')
+        else:
+            pictures.append(Image(kind, content))
+    text = "\n\n".join(texts)
+    return UserMessage(text, tuple(pictures)) if pictures else text
+
+
+def _checked(prompt: str) -> str:
+    if not prompt.strip():
+        raise Mistake("the prompt is empty; say what the agent is to do")
+    return prompt
+
+
+def _files_in(prompt: str, tell: Callable[[str], None]) -> list[Path]:
+    """Return the files that a prompt names, each once. A word with @ that names none stays, and the user is told so."""
+    found: dict[Path, None] = {}
+    for word in REFERENCE.findall(prompt):
+        path = next((path for path in map(Path, (word, word.rstrip(PUNCTUATION))) if _is_file(path)), None)
+        if path is None:
+            tell(f"@{word} names no file here, so the model is given these words as they are")
+        else:
+            found[path] = None
+    return list(found)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _text(path: Path, content: bytes) -> str:
+    if path.stat().st_size > LONGEST_FILE:
+        limit = f"a prompt includes {LONGEST_FILE // 1024} KB of a file at most"
+        raise Mistake(f"@{path} is too long: {limit}; leave the @ out, the agent can read it with its tools")
+    try:
+        return content.decode("utf-8").rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise Mistake(f"@{path} is neither a text in UTF-8 nor a picture; leave the @ out") from error

@@ -2,14 +2,14 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.build import agent_of_log, servers_of_log
 from agent.cli.display import is_error
 from agent.cli.mistakes import Mistake
-from agent.cli.prompt import STOPS, is_terminal
+from agent.cli.prompt import is_terminal
 from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible_lines
@@ -24,15 +24,11 @@ from agent.cli.session import (
     print_partial,
     print_record,
 )
-from agent.effects.approval import Approver
-from agent.effects.execution import Watcher
 from agent.history.playback import LogDiffers, broke_off
 from agent.log.reading import RecordedRun, read_log
 from agent.log.writing import check_free
 from agent.session.agent import Agent
 from agent.session.approvals import UndecidableError
-from agent.tools.definition import Tool
-from bp import Step
 
 
 def execute(arguments: Namespace) -> int:
@@ -72,10 +68,7 @@ def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
         make=_deciding(make, arguments, recorded, screen),
         prompt=None,
         screen=screen,
-        stops=STOPS[preset.stop_text],
-        max_iterations=preset.max_iterations,
-        attempts=preset.attempts,
-        policy=preset.judging_policy(),
+        preset=preset,
         watch=print_record if arguments.json else None,
         servers=servers_of_log(arguments, recorded),
         tells=print_partial if arguments.partials else None,
@@ -106,10 +99,8 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
 def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: Screen) -> Maker:
     """Have the decisions of the command line made, and tell what goes on."""
 
-    def decided(
-        approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None, tools: tuple[Tool, ...]
-    ) -> Agent:
-        agent = make(approver, on_step, on_text, tools)
+    def decided(*parts: Any) -> Agent:
+        agent = make(*parts)
         try:
             for call in arguments.approve:
                 agent.decide(call, True)

@@ -2,11 +2,11 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from typing import Any
 
 from agent.cli.build import new_agent, servers_of
-from agent.cli.prompt import STOPS
-from agent.cli.prompt_files import read_prompt
+from agent.cli.lanes import Lanes
+from agent.cli.prompt import read_prompt
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import (
     Maker,
@@ -19,11 +19,7 @@ from agent.cli.session import (
     print_partial,
     print_record,
 )
-from agent.effects.approval import Approver
-from agent.effects.execution import Watcher
 from agent.session.agent import Agent
-from agent.tools.definition import Tool
-from bp import Step
 
 
 def execute(arguments: Namespace) -> int:
@@ -36,14 +32,12 @@ def execute(arguments: Namespace) -> int:
         make=_introducing(make, screen),
         prompt=prompt,
         screen=screen,
-        stops=STOPS[preset.stop_text],
+        preset=preset,
         watch=print_record if arguments.json else None,
-        max_iterations=preset.max_iterations,
-        attempts=preset.attempts,
-        policy=preset.judging_policy(),
         servers=servers_of(arguments),
         tells=print_partial if arguments.partials else None,
         again=options_again(arguments),
+        draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
     )
     outcome = lead(session)
     print_outcome(outcome, session, as_json=arguments.json)
@@ -53,10 +47,8 @@ def execute(arguments: Namespace) -> int:
 def _introducing(make: Maker, screen: Screen) -> Maker:
     """Have the agent tell what it is."""
 
-    def introduced(
-        approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None, tools: tuple[Tool, ...]
-    ) -> Agent:
-        agent = make(approver, on_step, on_text, tools)
+    def introduced(*parts: Any) -> Agent:
+        agent = make(*parts)
         screen.labelled("system", f"{introduction(agent)}\nlog {agent.log_path}", "system")
         return agent
 

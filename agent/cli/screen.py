@@ -1,62 +1,17 @@
-"""Text that cannot fake the screen, colors where a terminal shows them, and lines broken between words."""
+"""Text that cannot fake the screen: labelled lines, colors and markdown where a terminal shows them."""
 
 import os
 import re
-import shutil
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from io import StringIO
 from typing import Literal, TextIO
 
 from attrs import define, field
 
-PART = re.compile(r"\s+|\S+")
-
-
-@define
-class Flow:
-    """Where text stands that flows on between two columns. A blank is held back until the word behind it is there.
-
-    Nothing that was shown moves: a word whose first part had room stays on its line.
-    """
-
-    left: int
-    right: int
-    column: int = 0
-    blank: str = ""
-
-    def add(self, lines: list[str]) -> str:
-        """Return what is to be shown of further text, given as the lines that it has."""
-        shown = self._flowing(lines[0])
-        for line in lines[1:]:
-            shown += self._newline() + self._flowing(line)
-        return shown
-
-    def _flowing(self, line: str) -> str:
-        shown = ""
-        for part in PART.findall(line):
-            if part.isspace():
-                self.blank += part
-            else:
-                shown += self._placed(part)
-        return shown
-
-    def _placed(self, word: str) -> str:
-        """Return a word with what stands before it: the blank, or the beginning of a line."""
-        begins = self.blank or self.column == self.left
-        if begins and self.column > self.left and self.column + len(self.blank) + len(word) > self.right:
-            before = self._newline()
-        else:
-            before, self.column = self.blank, self.column + len(self.blank)
-        self.blank = ""
-        self.column += len(word)
-        return before + word
-
-    def _newline(self) -> str:
-        self.column, self.blank = self.left, ""
-        return "\n" + " " * self.left
-
-
-Tone = Literal["agent", "action", "output", "good", "refused", "question", "system", "title", "plain"]
+Tone = Literal[
+    "agent", "action", "output", "good", "refused", "alarm", "question", "system", "title", "plain", "added", "gone"
+]
 
 COLORS: dict[Tone, str] = {
     "agent": "36",  # cyan
@@ -64,14 +19,18 @@ COLORS: dict[Tone, str] = {
     "output": "2",  # dim
     "good": "32",  # green
     "refused": "1;31",  # bold red
+    "alarm": "1;97;41",  # white on red
     "question": "1;33",  # bold yellow
     "system": "34",  # blue
     "title": "1;35",  # bold magenta
+    "added": "32",
+    "gone": "31",
 }
 
-NARROWEST, WIDEST = 40, 120  # columns
-SAVE, RESTORE, UP, ERASE, DELETE_LINE = "\x1b7", "\x1b8", "\x1b[1A", "\r\x1b[K", "\x1b[M"
+NARROWEST, WIDEST, UNKNOWN = 30, 120, 100  # columns
 MARGIN = 9  # columns for a label
+FENCE = re.compile(r"^ {0,3}(```|~~~)")
+PART = re.compile(r"\s+|\S+")
 
 
 def visible(text: str) -> str:
@@ -84,23 +43,86 @@ def visible_lines(text: str) -> list[str]:
     return [visible(line) for line in text.expandtabs(4).replace("\r\n", "\n").split("\n")]
 
 
-def _wrapped(line: str, width: int) -> list[str]:
-    """Cut a line between words; a long word (a path, to be copied) stays whole."""
-    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=True) or [""]
-
-
 def _escaped(char: str) -> str:
     return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode("unicode_escape").decode("ascii")
 
 
+def columns_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes: Chinese, Japanese and Korean characters take two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def cut(text: str, columns: int) -> str:
+    """Return the beginning of a text that fits in so many columns, with an ellipsis where something is missing."""
+    if columns_of(text) <= columns:
+        return text
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, max(columns - 1, 0)).rstrip() + "…"
+
+
+def wrapped(line: str, columns: int) -> list[str]:
+    """Cut a line between words. A word of ASCII (a path, to be copied) stays whole, any other is cut where it must."""
+    if line.isascii():
+        return textwrap.wrap(line, columns, break_long_words=False, break_on_hyphens=False) or [""]
+    from rich.cells import chop_cells
+
+    lines = [""]
+    for part in PART.findall(line):
+        if columns_of(lines[-1]) + columns_of(part) <= columns:
+            lines[-1] += part
+        elif not part.isspace():
+            pieces = [part] if part.isascii() else chop_cells(part, columns)
+            lines += pieces if lines[-1].strip() else [lines.pop() + pieces[0], *pieces[1:]]
+    return [each.rstrip() for each in lines]
+
+
+@define
+class Blocks:
+    """Text that comes in pieces. `rest` is what follows the last block of markdown that is complete."""
+
+    rest: str = ""
+
+    def add(self, text: str) -> Iterator[str]:
+        """Take more text; yield the blocks that it completes: those before an empty line outside of fenced code."""
+        self.rest += text
+        while (end := self._end()) is not None:
+            block, self.rest = self.rest[:end].strip("\n"), self.rest[end:].lstrip("\n")
+            if block.strip():
+                yield block
+
+    def finish(self) -> Iterator[str]:
+        """Yield what is left as the last block."""
+        block, self.rest = self.rest.strip("\n"), ""
+        if block.strip():
+            yield block
+
+    def _end(self) -> int | None:
+        """Return where the first block of `rest` ends, None while it may still grow."""
+        fence, position = "", 0
+        lines = self.rest.split("\n")
+        for line in lines[:-1]:
+            mark = FENCE.match(line)
+            if mark is not None and fence in ("", mark[1]):
+                fence = "" if fence else mark[1]
+            elif not fence and not line.strip() and position:
+                return position
+            position += len(line) + 1
+        return None
+
+
 @define(eq=False)
 class Screen:
-    """A stream to show lines on. `colored`: it understands ANSI colors. `width` in columns.
+    """A stream to show lines on. `colored`: it understands ANSI colors. `columns`: its width, None: the terminal's.
 
-    `streams`: text is shown as it comes, as on every terminal. `moves`: its cursor can be moved; then, while something
-    goes on, it has a status line above the line on which people type, which makes way for whatever is shown. A screen
-    that is gone (a closed terminal, a reader that left) shows nothing any more; where it is `needed`, as what is shown
-    is all that a command does, the disk that is full is an OSError.
+    `streams`: a terminal, where text is shown as it comes. `moves`: its cursor can be moved; then the lines that change
+    (the model's unfinished paragraph, what a tool prints, the status) stand below all others, and `beside` writes
+    without disturbing them. A screen that is gone (a closed terminal, a reader that left) shows nothing any more; where
+    it is `needed`, as what is shown is all that a command does, the disk that is full is an OSError.
     Invariant: `line_is_open` while the cursor stands behind something on its line; the next line begins a new one.
     """
 
@@ -108,67 +130,70 @@ class Screen:
     colored: bool = False
     moves: bool = False
     streams: bool = False
-    width: int = 100
+    columns: int | None = UNKNOWN
     needed: bool = False
     line_is_open: bool = False
     is_gone: bool = False
-    has_status: bool = False
-    flow: Flow = field(factory=lambda: Flow(MARGIN, WIDEST))
+    beside: Callable[[Callable[[], None]], None] | None = None
+    blocks: Blocks = field(factory=Blocks)
+    has_begun_text: bool = False
 
-    def status(self, text: str) -> None:
-        """Show what goes on just now, in the place of what was shown of that before; only where the cursor moves."""
-        if not self.moves or self.line_is_open:
-            return
-        line = self.painted(text[: self.width - 1], "output")
-        self._write(f"{SAVE}{UP}{ERASE}{line}{RESTORE}" if self.has_status else f"{line}\n")
-        self.has_status = True
-
-    def clear_status(self) -> None:
-        """Take the status line away."""
-        if self.has_status:
-            self.has_status = False
-            self._write(f"{ERASE}{UP}{ERASE}")
-
-    def entered(self) -> None:
-        """Keep a line that the user has typed and entered; the status line above it goes."""
-        self.line_is_open = False
-        if self.has_status:
-            self.has_status = False
-            self._write(f"{UP}{UP}{DELETE_LINE}\x1b[1B\r")
+    @property
+    def width(self) -> int:
+        """Its width in columns, as it is just now."""
+        return self.columns or min(max(size_of(self.stream)[0], NARROWEST), WIDEST)
 
     def piece(self, label: str, text: str, tone: Tone) -> None:
-        """Show a piece of text as it comes, under a label when it begins; the next line begins a new one."""
-        self.clear_status()
-        first = "" if self.line_is_open else f"{label:{MARGIN}}"
-        if not self.line_is_open:
-            self.flow = Flow(MARGIN, self.width, column=MARGIN)
-        self._write(self.painted(first + self.flow.add(visible_lines(text)), tone))
-        self.line_is_open = True
+        """Take a piece of text that comes; what is complete of it is shown under a label."""
+        for block in self.blocks.add(text):
+            self._show_block(label, block, tone)
+
+    def end_of_text(self, label: str, tone: Tone) -> None:
+        """Show what is left of a text that came in pieces."""
+        for block in self.blocks.finish():
+            self._show_block(label, block, tone)
+        self.has_begun_text = False
+
+    def _show_block(self, label: str, block: str, tone: Tone) -> None:
+        if self.has_begun_text:
+            self.line()
+        self.markdown("" if self.has_begun_text else label, block, tone)
+        self.has_begun_text = True
 
     def line(self, text: str = "", tone: Tone = "plain") -> None:
         """Show one line of text that is visible already."""
-        self.clear_status()
         beginning = "\n" if self.line_is_open else ""
         self.line_is_open = False
         self._write(f"{beginning}{self.painted(text, tone)}\n")
 
     def labelled(self, label: str, text: str, tone: Tone) -> None:
         """Show lines under a label, which tells them apart where there are no colors."""
-        lines = [part for line in visible_lines(text) for part in _wrapped(line, self.width - MARGIN)]
+        lines = [part for line in visible_lines(text) for part in wrapped(line, self.width - MARGIN)]
         for number, line in enumerate(lines):
             self.line(f"{label if number == 0 else '':{MARGIN}}{line}".rstrip(), tone)
 
+    def markdown(self, label: str, text: str, tone: Tone) -> None:
+        """Show text under a label as markdown means it; as it is where there is no terminal."""
+        if not self.moves:
+            return self.labelled(label, text, tone)
+        for line in _rendered("\n".join(visible_lines(text)), self.width - MARGIN, self.colored):
+            self.line(f"{self.painted(f'{label:{MARGIN}}', tone)}{line}".rstrip())
+            label = ""
+        return None
+
     def paragraph(self, text: str, indent: str = "") -> None:
         """Show text in as many lines as it takes, all but the first indented."""
-        first, *others = _wrapped(visible(text), self.width - len(indent))
+        first, *others = wrapped(visible(text), self.width - len(indent))
         for line in (first, *(f"{indent}{line}" for line in others)):
             self.line(line)
 
     def ask(self, question: str) -> None:
-        """Show a question and stay on its line."""
-        self.clear_status()
+        """Show a question, and stay on its line unless the answer is typed on a line of its own."""
+        if self.beside is not None:
+            return self.line(question, "question")
         self._write(self.painted(question, "question") + " ")
         self.line_is_open = True
+        return None
 
     def painted(self, text: str, tone: Tone) -> str:
         """Return `text` in the color of `tone`, where there are colors."""
@@ -177,6 +202,12 @@ class Screen:
     def _write(self, text: str) -> None:
         if self.is_gone:
             return
+        if self.beside is not None:
+            self.beside(lambda: self._put(text))
+        else:
+            self._put(text)
+
+    def _put(self, text: str) -> None:
         try:
             self.stream.write(text)
             self.stream.flush()
@@ -186,13 +217,47 @@ class Screen:
                 raise
 
 
+def _rendered(text: str, columns: int, colored: bool) -> list[str]:
+    """Return the lines of markdown. Links show their address, so that none hides behind other words."""
+    from rich.console import Console
+    from rich.markdown import Heading, Markdown
+
+    class Left(Heading):
+        LEVEL_ALIGN = {**Heading.LEVEL_ALIGN, "h1": "left"}  # noqa: RUF012, as there
+
+    class Text(Markdown):
+        elements = {**Markdown.elements, "heading_open": Left}  # noqa: RUF012, as there
+
+    stream = StringIO()
+    console = Console(
+        file=stream,
+        width=columns,
+        force_terminal=True,
+        color_system="standard" if colored else None,
+        legacy_windows=False,
+        emoji=False,
+        highlight=False,
+    )
+    console.print(Text(text, hyperlinks=False, code_theme="ansi_dark", justify="left"))
+    lines = [line.rstrip() for line in stream.getvalue().strip("\n").split("\n")]
+    return [line for place, line in enumerate(lines) if line or lines[place - 1]]
+
+
+def size_of(stream: TextIO) -> tuple[int, int]:
+    """Return columns and lines of the terminal behind a stream; 80 and 24 where it does not say."""
+    try:
+        columns, lines = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        return 80, 24
+    return columns or 80, lines or 24
+
+
 def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ, *, needed: bool = False) -> Screen:
-    """Return a screen on `stream`. On a terminal text streams; a dumb one has no colors and no status line.
+    """Return a screen on `stream`. On a terminal text streams; a dumb one has no colors and nothing moves there.
 
     NO_COLOR takes the colors away, and nothing else.
     """
     is_terminal = stream.isatty()
     moves = is_terminal and environ.get("TERM") != "dumb"
     colored = moves and not environ.get("NO_COLOR")
-    columns = shutil.get_terminal_size().columns if is_terminal else 100
-    return Screen(stream, colored, moves, is_terminal, min(max(columns, NARROWEST), WIDEST), needed)
+    return Screen(stream, colored, moves, is_terminal, None if is_terminal else UNKNOWN, needed)

@@ -1,29 +1,42 @@
-"""One run on the command line: an agent, a screen, a keyboard and signals, from the prompt to an exit code."""
+"""Agents on the command line: a screen, what is typed, commands and signals, from a prompt to an exit code."""
 
 import os
+import re
 import shlex
 import signal
 import sys
+import termios
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 from attrs import field, frozen
 
 from agent.cli import exit_codes
-from agent.cli.display import Display, Progress, command_of, is_error, question_of
+from agent.cli.arguments import called
+from agent.cli.display import Display, Progress, action_of, command_of, is_error, question_of, refused_by, spent
 from agent.cli.exit_codes import of_signal
-from agent.cli.mcp_servers import McpServer, serving
+from agent.cli.mcp_servers import McpServer, one_of, serving
 from agent.cli.mistakes import Mistake, say
-from agent.cli.prompt import Person, StandingAnswers, can_be_heard, hear_lines, is_terminal, says_stop
-from agent.cli.screen import Screen, visible, visible_lines
+from agent.cli.prompt import (
+    STOPS,
+    Person,
+    StandingAnswers,
+    can_be_heard,
+    hear_lines,
+    is_in_background,
+    is_terminal,
+)
+from agent.cli.runs import runs_folder
+from agent.cli.screen import Screen, Tone, cut, visible, visible_lines
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
 from agent.models.model import Piece
+from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
 from agent.session.agent import Agent
@@ -32,10 +45,13 @@ from agent.session.run import Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
-from agent.vocabulary.errors import AgentError
+from agent.vocabulary.errors import AgentError, meant
+from agent.vocabulary.events import GateRejected, StopAsked
 from agent.vocabulary.messages import UserMessage
 from bp import BProgramError, Step
-from constitution import Policy
+
+if TYPE_CHECKING:
+    from agent.cli.editor import Editor
 
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -96,8 +112,9 @@ def _children() -> dict[int, list[int]]:
     return children
 
 
-Maker = Callable[[Approver, Callable[[Step], None], Watcher | None, tuple[Tool, ...]], Agent]
-"""Makes the agent of a session: from who is asked, what is called with steps and pieces of text, and more tools."""
+Maker = Callable[[Approver, Callable[[Step], None], Watcher | None, Watcher | None, tuple[Tool, ...]], Agent]
+"""Makes the agent of a session: from who is asked, what is called with steps, pieces of text and pieces of output, and
+more tools."""
 
 
 @frozen
@@ -114,35 +131,14 @@ class Outcome:
 
 
 @frozen(eq=False)
-class Onlookers:
-    """Who is told every step: the screen, the status line, and the answers that were given with `always`."""
-
-    display: Display
-    progress: Progress
-    standing: StandingAnswers
-
-    def show(self, step: Step) -> None:
-        """Show a step as it happens."""
-        self.standing.see(step.event)
-        self.display.show(step)
-        self.progress.fold(step.event)
-
-    def take_up(self, agent: Agent) -> None:
-        """Take the steps of a run into account that goes on: they were shown when they happened."""
-        for step in agent.journal.unfinished:
-            self.standing.see(step.event)
-            self.display.take_up(step)
-
-
-@frozen(eq=False)
 class Session:
     """What a run is led with.
 
     Without a `prompt` the run goes on that rests. `present`: a user can answer. `approver` answers instead of that
     person. `watch` is called with the agent at every step, after it was shown. `shows_final_text`: on the screen too.
-    `stops`: which typed lines stop the run. `max_iterations`, `attempts`: what is shown as the limits. `policy`: what
-    questions come from, so that `always` is an answer. `servers`: whose tools there are too. `tells` is called with the
-    events of S2, pieces included. `again`: options that have to be given again to go on with the run.
+    `preset`: what is shown as the limits, which typed lines stop, and what `always` can allow. `servers`: whose tools
+    there are too. `tells` is called with the events of S2, pieces included. `again`: options that have to be given
+    again to go on with the run. `draws` makes what shows the steps of an agent in another way.
     """
 
     make: Maker
@@ -152,13 +148,11 @@ class Session:
     approver: Approver | None = None
     watch: Callable[[Agent], None] | None = None
     shows_final_text: bool = False
-    stops: Callable[[str], bool] = says_stop
-    max_iterations: int | None = None
-    attempts: int = 0
-    policy: Policy | None = None
+    preset: Preset | None = None
     servers: tuple[McpServer, ...] = ()
     tells: Callable[[StreamEvent], None] | None = None
     again: str = ""
+    draws: Callable[[Agent], Callable[[Step], None]] | None = None
 
 
 def lead(session: Session) -> Outcome:
@@ -167,59 +161,313 @@ def lead(session: Session) -> Outcome:
 
 
 async def _lead(session: Session) -> Outcome:
-    onlookers, interruption = _onlookers(session), Interruption()
-    running: list[Run] = []
-    person = _person(session, onlookers.standing, running)
+    desk = Desk(
+        session.screen,
+        session.preset,
+        present=session.present,
+        approver=session.approver,
+        watch=session.watch,
+        shows_final_text=session.shows_final_text,
+        draws=session.draws,
+    )
     async with AsyncExitStack() as stack:
         signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
         tools = await stack.enter_async_context(serving(session.servers))
-        agents: list[Agent] = []
-        shown = _shown(onlookers, session.watch, agents)
-        made = session.make(session.approver or person.answer, shown, onlookers.display.stream, tools)
-        agent = stack.enter_context(made)
-        agents.append(agent)
-        onlookers.take_up(agent)
+        agent = stack.enter_context(desk.agent_by(session.make, tools))
         agent.on_event = session.tells
+        async with desk.attended(signals):
+            await desk.carry_out(session.prompt)
+    run = desk.runs[-1]
+    return _outcome(run, desk.interruption, was_shown=desk.display.has_streamed(run.text))
+
+
+COMMANDS = {
+    "/help": "this list",
+    "/model": "which model answers; /model NAME goes on with another",
+    "/tools": "what the model may call",
+    "/cost": "turns, calls, tokens and cost so far",
+    "/why": "what was refused last, by which b-thread, and why",
+    "/show": "the last result of a tool, whole",
+    "/undo": "go back to before the last task; files stay as they are",
+    "/stop": "end the run when what was begun is finished; a line that is stop does the same",
+    "/abort": "end the run now; Ctrl-C does the same",
+    "/quit": "leave; so does Ctrl-D",
+}
+"""What a line that begins with one of these words does, on a terminal."""
+
+WORD = re.compile(r"(/[a-z]+)(?:\s+(\S+))?", re.IGNORECASE)  # what other programs take for a command to themselves
+LEAVING = ("/quit", "/exit")
+FOR_TALKS = ("/model", "/undo", *LEAVING)
+
+
+class Desk:
+    """Where a user sits while agents work: what is shown, what is typed, and the run that is under way, if any is.
+
+    `talk` takes what is typed between runs, and commands that change the conversation; without it there is one run.
+    """
+
+    def __init__(
+        self,
+        screen: Screen,
+        preset: Preset | None,
+        *,
+        present: bool,
+        approver: Approver | None = None,
+        watch: Callable[[Agent], None] | None = None,
+        shows_final_text: bool = False,
+        talk: Callable[[str], None] | None = None,
+        leave: Callable[[int], None] | None = None,
+        draws: Callable[[Agent], Callable[[Step], None]] | None = None,
+    ) -> None:
+        """Make a desk; `present`: a user can type. `leave` is called with an exit code when that user leaves."""
+        self._draws = draws
+        self._draw: Callable[[Step], None] | None = None
+        self.screen, self.present = screen, present
+        self.display = Display(
+            screen,
+            shows_final_text=shows_final_text,
+            max_iterations=preset.max_iterations if preset else None,
+            attempts=preset.attempts if preset else 0,
+        )
+        self.standing = StandingAnswers(preset.judging_policy() if preset else None)
+        self.interruption = Interruption(leave=self._leave_at_once)
+        self.runs: list[Run] = []
+        self.run: Run | None = None
+        self.agent: Agent | None = None
+        self._approver, self._watch, self._talk, self._leave = approver, watch, talk, leave
+        self._progress = Progress()
+        self._refused: GateRejected | None = None
+        self._says_stop = STOPS[preset.stop_text if preset else "word"]
+        self._modes = terminal_modes()
+        self._editor: Editor | None = None
+        self._person = Person(
+            screen,
+            present=present,
+            stop=self._stop,
+            stops=self._stops,
+            command=self.obey,
+            otherwise=self._hear,
+            standing=self.standing,
+        )
+
+    @contextmanager
+    def agent_by(self, make: Maker, tools: tuple[Tool, ...]) -> Iterator[Agent]:
+        """Have an agent at work here while the block lasts. Raises what making it raises."""
+        with make(self._approver or self._person.answer, self._show, self._stream, self._print, tools) as agent:
+            self.agent = agent
+            self._draw = self._draws and self._draws(agent)
+            for step in agent.journal.unfinished:  # of a run that goes on: they were shown when they happened
+                self.standing.see(step.event)
+                self.display.take_up(step)
+            yield agent
+            self.agent = None
+
+    @asynccontextmanager
+    async def attended(self, signals: AsyncIterator[signal.Signals]) -> AsyncIterator[None]:
+        """Hear signals and the user while the block lasts. Raises what the block raises, as itself."""
         try:
-            async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
-                running.append(run)
-                tasks.start_soon(interruption.watch, signals, lambda: _abort(run, interruption, session))
-                tasks.start_soon(listen, person)
-                tasks.start_soon(onlookers.progress.show)
-                await over(run)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._hear_signals, signals)
+                tasks.start_soon(self._listen)
+                yield
                 tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            alone = one_of(group)
+            raise alone from alone.__cause__
+
+    async def carry_out(self, prompt: str | UserMessage | None) -> Run | None:
+        """Have one run to its end, and return it; None when there can be no other."""
+        assert self.agent is not None
+        self.interruption = Interruption(leave=self._leave_at_once)
+        try:
+            async with self.agent.start(prompt) as run:
+                self.run = run
+                self.runs.append(run)
+                await over(run)
         except (BProgramError, AgentError) as error:
             tell_failure(error)
-    return _outcome(running[0], interruption, was_shown=onlookers.display.has_streamed(running[0].text))
+            return None
+        finally:
+            self.run = None
+        return run
+
+    # What the user says.
+
+    async def _listen(self) -> None:
+        """Give what is typed to the person, until the end of input."""
+        has_editor = self.screen.moves and self.present and is_terminal() and not is_in_background()
+        async with anyio.create_task_group() as tasks:
+            if self.screen.moves:
+                tasks.start_soon(self._edit, has_editor)
+            if can_be_heard() and not has_editor:
+                await hear_lines(self._person.hear, self._left)
+            elif not has_editor:
+                self._left()
+
+    async def _edit(self, typing: bool) -> None:
+        """Show the lines that change, and have lines typed below them."""
+        from agent.cli.editor import Cockpit, Editor  # 0.1 s
+
+        words = {name: purpose for name, purpose in COMMANDS.items() if self._talk or name not in FOR_TALKS}
+        hear, left = self._person.hear, self._left
+        cockpit = Cockpit(self._live, self._prompt, self._question, hear, left, self._ctrl_c, words)
+        self._editor = Editor(self.screen, cockpit, runs_folder().with_name("history"))
+        await self._editor.run(typing=typing)
+
+    def _left(self) -> None:
+        self._person.leave()
+        if self._leave is not None:
+            self._leave(exit_codes.OK)
+
+    def _hear(self, line: str) -> None:
+        """Take a line that answers no question: it steers the run on a terminal, else it is a prompt."""
+        if self.run is not None and self.present:
+            if line.strip():
+                self.run.steer(line)
+                self.display.system("heard: the model reads it before it goes on")
+        elif self._talk is not None:
+            self._talk(line)
+
+    def _stops(self, line: str) -> bool:
+        """Whether a line stops the run. In a conversation on a pipe it is a prompt."""
+        return self.run is not None and (self.present or self._talk is None) and self._says_stop(line)
+
+    def _stop(self) -> None:
+        """Stop the run; the second time abort it, as what runs may never finish."""
+        if self.run is not None and any(isinstance(step.event, StopAsked) for step in self.run.steps):
+            self.run.abort("stop was said twice")
+        elif self.run is not None:
+            self.run.stop()
+
+    async def _hear_signals(self, signals: AsyncIterator[signal.Signals]) -> None:
+        """Abort the run at a signal; between runs, and for any but Ctrl-C, leave."""
+        async for number in signals:
+            self._interrupt(number)
+
+    def _ctrl_c(self) -> None:
+        self._interrupt(signal.SIGINT)
+
+    def _interrupt(self, number: signal.Signals) -> None:
+        if self._leave is not None and (self.run is None or number != signal.SIGINT):
+            self._leave(of_signal(number))
+        if self.run is not None:
+            self.screen.line_is_open = self.present  # a terminal shows ^C there
+            self.interruption.hear(number, self._abort)
+
+    def _abort(self) -> None:
+        if self.run is not None:
+            self.run.abort(self.interruption.name)
+
+    def _leave_at_once(self, code: int) -> NoReturn:
+        set_terminal_modes(self._modes)
+        leave_at_once(code)
+
+    # Commands.
+
+    def obey(self, line: str) -> bool:
+        """Tell whether a line looks like a command to us; then carry it out, or say what there is."""
+        found = WORD.fullmatch(line.strip())
+        if not self.present or found is None or self.agent is None:
+            return False
+        word, argument = found[1].lower(), found[2] or ""
+        if argument and word != "/model":
+            return False
+        if word in ("/stop", "/abort"):
+            self._end_by(word)
+        elif self._talk is not None and (word in ("/undo", *LEAVING) or (word == "/model" and argument)):
+            if self.run is not None:
+                ends = "the conversation ends with this run"
+                self.display.system(ends if word in LEAVING else f"{word} comes after this run")
+            self._talk(line.strip())
+        elif word == "/show":
+            self.screen.labelled("", self.display.last_result or "no tool has run yet", "output")
+        else:
+            self.display.system(self._told(word, self.agent))
+        return True
+
+    def _end_by(self, word: str) -> None:
+        if self.run is None:
+            self.display.system("nothing is under way")
+        elif word == "/abort":
+            self._abort()
+        else:
+            self._stop()
+
+    def _told(self, word: str, agent: Agent) -> str:
+        """Return what there is to say to a command that changes nothing."""
+        match word:
+            case "/help":
+                return "\n".join(f"{name:11}{purpose}" for name, purpose in COMMANDS.items())
+            case "/model":
+                return f"model {agent.model.name}; /model NAME goes on with another"
+            case "/tools":
+                return ", ".join(agent.toolbox.names) or "no tools"
+            case "/cost":
+                return spent(agent.totals.turns, agent.totals.tool_starts, agent.totals.usage)
+            case "/why":
+                return self._why(agent)
+        if word in FOR_TALKS:
+            return f"{word} is for bpagent chat; a run ends with /stop or /abort"
+        return f"there is no {word}; {meant(word, COMMANDS)}"
+
+    def _why(self, agent: Agent) -> str:
+        if self._refused is None:
+            return "nothing was refused yet"
+        call, refused = self._refused.call, refused_by(self._refused.refusals)
+        more = called("why", str(agent.log_path), call.id)
+        return "\n".join((action_of(call), *(f"refused by {line}" for line in refused), f"more: {more}"))
+
+    # What is shown.
+
+    def _show(self, step: Step) -> None:
+        if isinstance(step.event, GateRejected):
+            self._refused = step.event
+        self.standing.see(step.event)
+        (self._draw or self.display.show)(step)
+        self._progress.fold(step.event)
+        if self._watch is not None and self.agent is not None:
+            self._watch(self.agent)
+
+    def _stream(self, text: str) -> None:
+        if self._draw is None:
+            self.display.stream(text)
+        self._progress.hear()
+        self._refresh()
+
+    def _print(self, text: str) -> None:
+        self.display.output(text)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        if self._editor is not None:
+            self._editor.refresh()
+
+    def _live(self) -> list[tuple[Tone, str]]:
+        status = self._progress.text()
+        return [*self.display.live(), *([("output", cut(status, self.screen.width - 1))] if status else [])]  # type: ignore[list-item]
+
+    def _prompt(self) -> str:
+        if not self.present:
+            return ""
+        return "you > " if self.run is None and self._talk is not None else "> "
+
+    def _question(self) -> ToolCall | None:
+        return None if self._person.asked is None else self._person.asked.call
 
 
-def _onlookers(session: Session) -> Onlookers:
-    display = Display(
-        session.screen,
-        shows_final_text=session.shows_final_text,
-        max_iterations=session.max_iterations,
-        attempts=session.attempts,
-    )
-    return Onlookers(display, Progress(session.screen), StandingAnswers(session.policy))
+def terminal_modes() -> list[Any] | None:
+    """Return how the terminal on standard input is set; None where there is none."""
+    try:
+        return termios.tcgetattr(0)
+    except (termios.error, OSError):
+        return None
 
 
-def _person(session: Session, standing: StandingAnswers, running: list[Run]) -> Person:
-    def stop() -> None:
-        for run in running:
-            run.stop()
-
-    return Person(session.screen, present=session.present, stop=stop, stops=session.stops, standing=standing)
-
-
-def _shown(
-    onlookers: Onlookers, watch: Callable[[Agent], None] | None, agents: Sequence[Agent]
-) -> Callable[[Step], None]:
-    def show(step: Step) -> None:
-        onlookers.show(step)
-        if watch is not None:
-            watch(agents[0])
-
-    return show
+def set_terminal_modes(modes: list[Any] | None) -> None:
+    """Set the terminal as it was; an editor that cannot clean up leaves it without echo."""
+    if modes is not None:
+        with suppress(termios.error, OSError):
+            termios.tcsetattr(0, termios.TCSANOW, modes)
 
 
 def _outcome(run: Run, interruption: Interruption, *, was_shown: bool) -> Outcome:
@@ -228,19 +476,6 @@ def _outcome(run: Run, interruption: Interruption, *, was_shown: bool) -> Outcom
     failure = failure_record(last, run.ended) if run.ended is not None and broke_off else None
     code = exit_codes.of_run(run.status, interruption.number, run.reason)
     return Outcome(run, code, was_shown, failure)
-
-
-async def listen(person: Person) -> None:
-    """Give what is typed to the person, until the end of input."""
-    if can_be_heard():
-        await hear_lines(person.hear, person.leave)
-    else:
-        person.leave()
-
-
-def _abort(run: Run, interruption: Interruption, session: Session) -> None:
-    session.screen.line_is_open = session.present  # a terminal shows ^C there
-    run.abort(interruption.name)
 
 
 def introduction(agent: Agent) -> str:

@@ -19,7 +19,7 @@ from agent.tools.definition import Tool
 
 def execute(arguments: Namespace) -> int:
     """Show the tools of a preset."""
-    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
+    preset = chosen_preset(arguments)
     own = (*preset.own_tools(), *tools_of(preset, Path.cwd(), ScriptedModel([])))
     tools = joined(own, anyio.run(_served, servers_of(arguments)))
     if arguments.json:

@@ -11,11 +11,14 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.build import chosen_preset, load_protocols
 from agent.cli.mistakes import Mistake
+from agent.cli.view import write_page
+from agent.page.states import verification_page
 from agent.verification.counterexample import short, tell
 from agent.verification.environment import examples_for
 from agent.verification.invariants import not_claimed
@@ -29,28 +32,34 @@ def execute(arguments: Namespace) -> int:
         raise Mistake(f"--max-states {arguments.max_states} looks at nothing; give a number of states, such as 100000")
     if arguments.deployment and (arguments.all_subsets or arguments.preset or arguments.option or arguments.config):
         raise Mistake("--deployment verifies rules over episodes, which no preset has; leave the other options out")
+    if arguments.deployment and arguments.page:
+        raise Mistake("--page shows the loop; leave --deployment out")
     if arguments.deployment and (unknown := next(filter(str.isidentifier, arguments.protocol), "")):
         raise Mistake(f"--protocol {unknown!r}: --deployment has its own rules; one of yours is FILE.py:NAME")
     protocols = load_protocols(arguments.protocol)
     try:
         if arguments.deployment:
             return _verify_deployments(protocols, arguments)
-        rules = loop_rules(chosen_preset(arguments.preset, arguments.option, arguments.config))
+        rules = loop_rules(chosen_preset(arguments))
         return _verify_all(rules, protocols, arguments)
     except VerificationError as error:
         raise Mistake(f"this cannot be verified: {error}") from error
 
 
 def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], arguments: Namespace) -> int:
-    results = []
+    results: list[tuple[str, Verification]] = []
     for combination in _combinations(rules, arguments.all_subsets):
         present = [rule for rule in rules if rule.name in combination.rules]
         progress = _reporter(combination.label)
         examples = examples_for((*present, *protocols)) if protocols else None
         result = verify_loop(present, protocols, examples=examples, max_states=arguments.max_states, progress=progress)
         _tell(combination, result, as_json=arguments.json, unclaimed=not_claimed(present, rules))
-        results.append(result)
-    return _exit_code(results)
+        results.append((combination.label, result))
+    if arguments.page:
+        title = f"Verified: {', '.join(protocol.name for protocol in protocols) or 'the loop as configured'}"
+        write_page(Path(arguments.page), verification_page(results, protocols, title))
+        print(f"the page: {arguments.page}", file=sys.stderr)
+    return _exit_code([result for _, result in results])
 
 
 def _verify_deployments(own: tuple[BThread, ...], arguments: Namespace) -> int:

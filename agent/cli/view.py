@@ -1,22 +1,33 @@
-"""`bpagent view`: a log as one HTML page, to be looked at in a browser."""
+"""`bpagent view`: a log as one HTML page, to be looked at in a browser; or all runs, with an index."""
 
 import os
 import webbrowser
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.mistakes import Mistake, say
-from agent.cli.runs import find_log
-from agent.log.reading import read_log
+from agent.cli.runs import find_log, runs_folder, summaries
+from agent.log.reading import RecordedRun, read_log
 from agent.page import render_page
+from agent.page.tables import index_page
+from bp import BThread
 
 BEGINNING = b"<!doctype html>"
 
 
 def execute(arguments: Namespace) -> int:
     """Write the page beside the log, or where --output says, and say where it is. Raises LogError for no log."""
+    path = _index(arguments) if arguments.all else _page_of_run(arguments)
+    print(path)
+    if arguments.open and not webbrowser.open(path.absolute().as_uri()):
+        say("no browser could be opened here")
+    return exit_codes.OK
+
+
+def _page_of_run(arguments: Namespace) -> Path:
     log = find_log(arguments.log)
     run = read_log(log)
     if run.integrity:
@@ -24,15 +35,45 @@ def execute(arguments: Namespace) -> int:
     path = Path(arguments.output) if arguments.output else log.with_suffix(".html")
     if path.exists() and path.samefile(log):
         raise Mistake(f"{path} is the log itself; name another file with --output")
-    if not _is_free(path):
-        raise Mistake(f"{path} is there and is no page; name another file with --output")
+    write_page(path, _drawn(run, log, load_protocols(arguments.protocol)))
+    return path
+
+
+def _drawn(run: RecordedRun, log: Path, threads: Sequence[BThread]) -> str:
     from agent.cli.score import said_afterwards  # the laboratory is loaded where it is asked for
 
-    _write(path, render_page(run, load_protocols(arguments.protocol), said_afterwards(log)))
-    print(path)
-    if arguments.open:
-        webbrowser.open(path.absolute().as_uri())
-    return exit_codes.OK
+    return render_page(run, threads, said_afterwards(log))
+
+
+def _index(arguments: Namespace) -> Path:
+    """Write the page of every run whose log is newer than its page, and one that leads to them."""
+    if arguments.log or arguments.output:
+        raise Mistake("--all writes the pages of all runs beside their logs; leave LOG and --output out")
+    found, broken = summaries()
+    for sentence in broken:
+        say(sentence)
+    if not found:
+        raise Mistake(f"there is no run yet in {runs_folder()}; make one: bpagent run PROMPT")
+    threads = load_protocols(arguments.protocol)
+    for summary in found:
+        page = summary.path.with_suffix(".html")
+        if not page.exists() or page.stat().st_mtime_ns <= summary.path.stat().st_mtime_ns:
+            write_page(page, _drawn(read_log(summary.path), summary.path, threads))
+    index = runs_folder() / "index.html"
+    write_page(index, index_page([summary.plain() for summary in found], str(runs_folder())))
+    return index
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page that only its owner reads, as the log, over nothing but an older page. Raises Mistake."""
+    if not _is_free(path):
+        raise Mistake(f"{path} is there and is no page; name another file")
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise Mistake(f"cannot write the page {path}: {error.strerror}; name another file") from error
 
 
 def _is_free(path: Path) -> bool:
@@ -41,13 +82,3 @@ def _is_free(path: Path) -> bool:
         return True
     with path.open("rb") as file:
         return file.read(len(BEGINNING)).lower() in (BEGINNING, b"")
-
-
-def _write(path: Path, page: str) -> None:
-    """Write a page that only its owner reads, as the log. Raises Mistake."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(page)
-    except OSError as error:
-        raise Mistake(f"cannot write the page {path}: {error.strerror}; name a file with --output") from error

@@ -11,9 +11,11 @@ from agent.cli.display import action_of
 from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import find_log, find_logs
 from agent.cli.screen import Screen, screen_on, visible
+from agent.cli.view import write_page
 from agent.history.rebuilding import changed_bthreads
 from agent.history.what_if import Decision, Rejudged, WhatIf, what_if
 from agent.log.reading import LogError, read_log
+from agent.page.tables import what_if_page
 from agent.presets.policy_files import PolicyError, load_policy
 from agent.vocabulary.encoding import dump, plain
 from bp import BThread
@@ -44,7 +46,17 @@ def execute(arguments: Namespace) -> int:
             _show(results[-1], screen)
     if not arguments.json and len(results) > 1:
         _sum_up(results, screen)
+    if arguments.page:
+        write_page(Path(arguments.page), what_if_page(results, _changes(arguments)))
+        say(f"the page: {arguments.page}")
     return code
+
+
+def _changes(arguments: Namespace) -> str:
+    """Return what is different now, in words."""
+    policy = [f"policy {arguments.policy}"] if arguments.policy else []
+    more = [f"with {name}" for name in arguments.protocol]
+    return ", ".join([*policy, *more, *(f"without {name}" for name in arguments.without)])
 
 
 def _policy(name: str | None) -> Policy | None:

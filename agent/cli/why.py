@@ -8,9 +8,9 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.build import load_protocols
-from agent.cli.check import tell_evidence
 from agent.cli.display import action_of, because, command_of, lasted
 from agent.cli.mistakes import Mistake, say
+from agent.cli.prompt import tell_evidence
 from agent.cli.runs import find_log, latest_log
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.history.what_if import recorded_decisions

@@ -2,19 +2,18 @@
 
 import os
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter, time
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from attrs import evolve
 
-from agent.effects.disk import contents_of, files_run, survey
 from agent.tools.blocking import run_in_background
-from agent.tools.definition import ToolContext
+from agent.tools.definition import Tool, ToolContext
 from agent.tools.output import outputs_folder
 from agent.tools.sandbox.places import agents_own, own_processes
 from agent.tools.sandbox.rights import needed_for
@@ -121,43 +120,61 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
     """
     tool = toolbox.get(call.tool)
     workspace = toolbox.workspace if tool is None or tool.workspace is None else tool.workspace
-    command = None if tool is None else tool.command(call.arguments)
-    touches = () if tool is None else tool.touches(call.arguments)
-    argv = () if tool is None or tool.argv is None else tool.argv(call.arguments)
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
+    facts = Action(call.tool, call.category, workspace.root, cwd, _normal(os.path.expanduser("~")))
+    if tool is None:
+        return facts
+    if tool.sandbox or tool.opaque:
+        facts = evolve(facts, sandbox=tool.sandbox, opaque=tool.opaque)
+    if not (tool.marks or tool.argv):
+        return facts
+    facts = _looked_up(facts, call.arguments, tool, workspace, since)
+    if facts.command is None and not (facts.argv or facts.paths):
+        return facts  # it touches nothing
+    return _with_what_runs(facts, toolbox.own)
+
+
+def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
+    """Return the facts with the agent's own things, the files that the call would run, and the rights it needs."""
+    text = facts.command or shlex.join(facts.argv)
+    named = (text, *facts.resolved.values(), *(use.resolved for use in facts.paths))
+    facts = evolve(facts, own=(*_own_folders(), *own, *own_processes(" ".join(named))))
+    if not (text or facts.is_confined):
+        return facts
+    from agent.effects.disk import contents_of, files_run  # when the first command is looked up
+
+    deeds = deeds_of(facts)
+    contents = contents_of(files_run(deeds, facts.executables, facts.cwd)) if text else {}
+    return evolve(facts, contents=contents, needs=needed_for(deeds) if facts.is_confined else ())
+
+
+def _looked_up(
+    facts: Action, arguments: Mapping[str, Any], tool: Tool, workspace: Workspace, since: float | None
+) -> Action:
+    """Return the facts with what the arguments name: command, program, paths, addresses and rights."""
+    command, touches = tool.command(arguments), tool.touches(arguments)
+    argv = () if tool.argv is None else tool.argv(arguments)
     paths = tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches)
     text = shlex.join(argv) if argv and command is None else command
-    named, disk = Mentions(), Disk()
+    named, disk = Mentions() if text is None else mentions(text), Disk()
     if text is not None or paths:
-        named = named if text is None else mentions(text)
-        replaced = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(call.arguments)]
-        disk = survey(_possible(named), replaced, workspace.root, cwd, since=since)
-    facts = Action(
-        tool=call.tool,
-        category=call.category,
-        workspace=workspace.root,
-        cwd=cwd,
-        home=_normal(os.path.expanduser("~")),
+        from agent.effects.disk import survey  # with subprocess and tomllib, 7 ms, for the first such call
+
+        replaced = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(arguments)]
+        disk = survey(_possible(named), replaced, workspace.root, facts.cwd, since=since)
+    return evolve(
+        facts,
         command=command,
         argv=argv,
         paths=paths,
-        resolved={**_resolved(named.paths, workspace, cwd), **_links(disk)},
-        urls=() if tool is None else tool.urls(call.arguments),
-        background=tool is not None and tool.is_background(call.arguments),
+        resolved={**_resolved(named.paths, workspace, facts.cwd), **_links(disk)},
+        urls=tool.urls(arguments),
+        background=tool.is_background(arguments),
         outputs=_outputs(paths),
-        sandbox="" if tool is None else tool.sandbox,
-        rights=() if tool is None else tool.rights(call.arguments),
-        opaque=tool is not None and tool.opaque,
-        executables={program: _executable(program, cwd) for program in named.programs},
+        rights=tool.rights(arguments),
+        executables={program: _executable(program, facts.cwd) for program in named.programs},
         disk=disk,
     )
-    if facts.command is None and not (facts.argv or facts.paths):
-        return facts  # it touches nothing
-    looked_up = " ".join((text or "", *facts.resolved.values(), *(use.resolved for use in paths)))
-    facts = evolve(facts, own=(*_own_folders(), *toolbox.own, *own_processes(looked_up)))
-    deeds = deeds_of(facts) if text is not None or facts.is_confined else ()
-    contents = contents_of(files_run(deeds, facts.executables, cwd)) if text is not None else {}
-    return evolve(facts, contents=contents, needs=needed_for(deeds) if facts.is_confined else ())
 
 
 def _own_folders() -> tuple[str, ...]:

@@ -4,7 +4,8 @@ No model, tool or disk is asked. `played` is the one way in which a program take
 first record that differs; `retrace` tells what was held at each step, and by which b-thread; `watch` does so for a log.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -180,37 +181,61 @@ class Watched:
     problem: str | None = None
 
 
+class Shadow:
+    """A second program that takes the steps of another one, and tells for each who heard it and what was held back.
+
+    make: makes the program, which must not have begun, with these listeners. `problem` says from which step on the
+    program does otherwise; nothing is known from there on.
+    """
+
+    def __init__(self, make: Callable[[tuple[Callable[[Record], None], ...]], BProgram]) -> None:
+        self._seen: deque[Record] = deque(maxlen=1)
+        self._program = make((self._seen.append,))
+        self._decoder = Decoder()
+        self.problem: str | None = None
+
+    def take(self, record: Mapping[str, Any]) -> WatchedStep:
+        """Take the step of a record, and tell what happened around it."""
+        if self.problem is None:
+            with suppress(BProgramError, LogError):  # here it broke off, then or now
+                self._decoder.learn(record)
+                moment = self._taken(record)
+                if moment.record == record:
+                    return moment
+            self.problem = f"from step {record['step']} on the program does otherwise than its log"
+            self.close()
+        return WatchedStep(record)
+
+    def close(self) -> None:
+        """End the program."""
+        with suppress(BProgramError):
+            self._program.close()
+
+    def _taken(self, record: Mapping[str, Any]) -> WatchedStep:
+        held = held_back(self._program)
+        if record["origin"] == "outside":
+            self._program.post(self._decoder.event(record))
+        step = self._program.step()
+        if step is None:
+            return WatchedStep({})
+        return WatchedStep(to_record(step), self._seen[-1].resumed, self._seen[-1].interrupted, held)
+
+
 def watch(run: RecordedRun, threads: Sequence[BThread] = ()) -> Watched:
     """Return every record of `run` with what the b-threads did; `threads` are those that do not ship."""
-    seen: list[Record] = []
     try:
-        program = rebuild(run, threads, listeners=(seen.append,))
+        shadow = Shadow(lambda listeners: rebuild(run, threads, listeners))
     except LogError as error:
         return Watched(tuple(map(WatchedStep, run.records)), str(error))
-    moments: list[WatchedStep] = []
-    for recorded, moment in zip(run.records, _moments(run, program, seen), strict=False):
-        if moment.record != recorded:
-            break
-        moments.append(moment)
-    missing = run.records[len(moments) :]
-    problem = f"from step {missing[0]['step']} on the program does otherwise than its log" if missing else None
-    return Watched((*moments, *map(WatchedStep, missing)), problem)
+    moments = tuple(map(shadow.take, run.records))
+    shadow.close()
+    return Watched(moments, shadow.problem)
 
 
 def watch_program(bthreads: Sequence[BThread], posts: Sequence[Event] = ()) -> Iterator[WatchedStep]:
     """Yield what the b-threads of a plain program do until it rests, then on each of `posts`, or until one fails."""
-    seen: list[Record] = []
-    return _watched(BProgram(*bthreads, listeners=(seen.append,)), seen, posts)
-
-
-def _moments(run: RecordedRun, program: BProgram, seen: list[Record]) -> Iterator[WatchedStep]:
-    """Yield what the program does on the external events of the log."""
-    with suppress(LogError):  # here it broke off, then or now
-        yield from _watched(program, seen, heard_in(run.records))
-
-
-def _watched(program: BProgram, seen: list[Record], heard: Iterable[Event]) -> Iterator[WatchedStep]:
-    for moment in _played(program, heard):
+    seen: deque[Record] = deque(maxlen=1)
+    for moment in _played(BProgram(*bthreads, listeners=(seen.append,)), posts):
         if moment.step is not None:
             yield WatchedStep(to_record(moment.step), seen[-1].resumed, seen[-1].interrupted, moment.held)
 

@@ -1,20 +1,16 @@
 """Writing the log: locked for one writer, without declared secrets, flushed before the effects of what was written."""
 
 import fcntl
-import json
 import os
-from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from attrs import field, frozen
-
 from agent.log.chain import CHAIN, chained, link, new_seed
 from agent.log.heads import Head
 from agent.log.reading import LogError, RecordedRun, read_log
+from agent.log.redaction import Redaction
 from agent.vocabulary.encoding import dump, record_line
 from bp import Step
 
@@ -72,91 +68,6 @@ def _holder(descriptor: int) -> str:
 
 def _inode(words: list[str]) -> str:
     return words[5].rpartition(":")[2]
-
-
-SHORTEST = 8  # characters; a shorter secret would be found where it is not meant
-
-
-def is_secret(text: object) -> bool:
-    """Whether a text can be told from others, so that it can be masked."""
-    return isinstance(text, str) and len(text) >= SHORTEST
-
-
-def _long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
-    for name, secret in secrets.items():
-        if len(secret) < SHORTEST:
-            raise LogError(f"the secret {name!r} is too short to be told from other text; take {SHORTEST} characters")
-    return {name: secrets[name] for name in sorted(secrets, key=lambda name: (-len(secrets[name]), name))}
-
-
-@frozen
-class Redaction:
-    """Secrets by name, the longest first; `line` and `data` give back what they get without them.
-
-    keys: those of our models, which are masked as well, and need not be given again to go on with a log.
-    """
-
-    secrets: Mapping[str, str] = field(converter=_long_enough, repr=False)
-    keys: Mapping[str, str] = field(factory=dict, repr=False)
-
-    def __bool__(self) -> bool:
-        return bool(self.secrets or self.keys)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of what is left out, for the header."""
-        return sorted(self.secrets)
-
-    def line(self, text: str) -> str:
-        """Return a line of the log, which is JSON, in which every secret is masked; most have none."""
-        return dump(self.data(json.loads(text))) if any(form in text for form in self._forms_in_lines) else text
-
-    @cached_property
-    def _forms_in_lines(self) -> tuple[str, ...]:
-        secrets = (*self.secrets.values(), *self.keys.values())
-        return tuple(dump(form)[1:-1] for secret in secrets for form in _forms(secret))
-
-    def data(self, data: Any) -> Any:
-        """Return plain data (what JSON can hold) in which every secret is masked, keys included."""
-        match data:
-            case str():
-                return self._masked(data)
-            case Mapping():
-                return {self._masked(str(key)): self.data(value) for key, value in data.items()}
-            case list() | tuple():
-                return [self.data(item) for item in data]
-            case _:
-                return data
-
-    def _masked(self, text: str) -> str:
-        for name, secret in (*self.secrets.items(), *self.keys.items()):
-            for form in _forms(secret):
-                if form in text:
-                    text = text.replace(form, _mask(name, len(form)))
-        return text
-
-
-@lru_cache(maxsize=64)
-def _forms(secret: str) -> tuple[str, ...]:
-    """Return a secret as it is, as it stands in JSON text (the arguments of calls are such text), in hex and base64."""
-    written = (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-    content = secret.encode("utf-8", "surrogatepass")
-    digits = content.hex()
-    encoded = [text for offset in range(3) for text in _in_base64(content, offset)]
-    return tuple(dict.fromkeys((*written, digits, digits.upper(), *encoded)))
-
-
-def _in_base64(content: bytes, offset: int) -> tuple[str, str]:
-    """Return those characters of base64 that say nothing but `content`, `offset` bytes after the begin of a group."""
-    before = bytes(offset) + content
-    first, last = -(-offset * 8 // 6), len(before) * 8 // 6
-    return b64encode(before)[first:last].decode(), urlsafe_b64encode(before)[first:last].decode()
-
-
-def _mask(name: str, length: int) -> str:
-    """Return a word of `length` letters that says what was here."""
-    word = f"REDACTED_{''.join(char if char.isalnum() else '_' for char in name)}_"
-    return (word * (length // len(word) + 1))[:length]
 
 
 LARGE = 1_000_000  # bytes that a late log keeps back
@@ -230,12 +141,15 @@ class LogWriter:
         self.flush()
 
     def flush(self) -> None:
-        """Hand everything to the operating system; the effects start after this. Raises OSError, and LogChanged.
+        """Hand everything to the operating system; the effects start after this. Raises LogError.
 
         What could not be written is kept, and written first when there is room again.
         """
         if not self._late or len(self._waiting) > LARGE:
-            self._hand_over()
+            try:
+                self._hand_over()
+            except OSError as error:
+                raise _unwritable(self.path, error) from error
 
     def close(self) -> None:
         """Close the log; nothing can be appended any more. Raises LogError for one that is late and cannot be written.

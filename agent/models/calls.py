@@ -153,8 +153,8 @@ def is_json_object(text: str) -> bool:
 
 def _parse(text: str) -> Any:
     try:
-        return _check_text(json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant,
-                                      parse_float=_finite, parse_int=_integer))  # fmt: skip
+        parsed = _STRICT.decode(text)
+        return parsed if text.isascii() and "\\u" not in text else _check_text(parsed)
     except json.JSONDecodeError as error:
         raise ArgumentError(
             f"arguments are not valid JSON: {_decapitalized(error.msg)} at character {error.pos + 1}; "
@@ -198,6 +198,11 @@ def _integer(digits: str) -> int:
         return int(digits)
     except ValueError as error:
         raise ArgumentError(f"arguments contain a number of {len(digits)} digits; use a smaller number") from error
+
+
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
+)  # made once: `json.loads` with these would make one for each call
 
 
 def _check_text(value: Any) -> Any:

@@ -140,10 +140,11 @@ def describe_status(status: int, page: str, retry_after: str | None, url: str) -
     """Return the `ModelError` for an answer with an HTTP status that is no success; `page` is its body."""
     said = " ".join(_message(page).split())[:300] or "no reason given"
     cure = f"; {CURES[status]}" if status in CURES else ""
-    reason = "" if status == TOO_MANY_REQUESTS else failure_reason(said, *_codes(page))
+    codes = _codes(page)
+    reason = "" if status == TOO_MANY_REQUESTS else failure_reason(said, *codes)
     return ModelError(
         f"{url} answered {status}: {said}{cure}",
-        retryable=is_passing(status) and not reason,
+        retryable=is_passing(status) and not reason and "insufficient_quota" not in codes,
         retry_after=parse_retry_after(retry_after, datetime.now(UTC)),
         status=status,
         reason=reason,

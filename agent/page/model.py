@@ -130,7 +130,11 @@ class PageModel:
             for blocker in held.blockers:
                 why = "" if blocker.because is None else f": {blocker.because}"
                 marks.append((blocker.bthread, "b", f"{held.event.name} of {held.requester}{why}"))
-        return [[self.lanes.setdefault(name, len(self.lanes)), *rest] for name, *rest in dict.fromkeys(marks)]
+        return [[self.lane(name), *rest] for name, *rest in dict.fromkeys(marks)]
+
+    def lane(self, name: str) -> int:
+        """Return the number of a lane, which begins where it is needed for the first time."""
+        return self.lanes.setdefault(name, len(self.lanes))
 
     def _told(self, record: Record) -> Iterator[Part]:
         match record["name"]:
@@ -140,7 +144,7 @@ class PageModel:
                 yield self._proposed(record["data"]["call"])
             case "call_answered":
                 self._learn_content(record["data"])
-                yield from _result(record["data"])
+                yield self._answered_with(record["data"])
             case name if name in TOLD:
                 yield from TOLD[name](record["data"])
 
@@ -158,6 +162,15 @@ class PageModel:
             changed = _changes(arguments["oldText"], arguments["newText"])
             return {**_part("call", "action", f"{call.get('tool')} {path}"), "diff": changed}
         return _part("call", "action", call_line(call))
+
+    def _answered_with(self, data: Mapping[str, Any]) -> Part:
+        """Return what a call was answered with; a change that stands with the call does not stand here again."""
+        ran, text = data.get("outcome", "ran") == "ran", data["result"]
+        number = self._calls.get(str(data["call"]))
+        if number is not None and self.parts[number].get("diff") and not data.get("is_error"):
+            text = text.partition("\n--- ")[0].rstrip()
+        kind = ("output" if ran else "refused") + (" error" if data.get("is_error") else "")
+        return {**_part(kind, "result" if ran else "told", text), **_images(data)}
 
     def _learn_content(self, data: Mapping[str, Any]) -> None:
         """Know the content of a file that was read or written whole, to tell what a later call changes in it."""
@@ -260,12 +273,6 @@ def _refused(label: str, kind: str) -> Callable[[Data], Iterator[Part]]:
             yield _part(kind, label, f"{refusal['bthread']}: {reason_of(refusal['because'])}")
 
     return tell
-
-
-def _result(data: Data) -> Iterator[Part]:
-    ran = data.get("outcome", "ran") == "ran"
-    kind = ("output" if ran else "refused") + (" error" if data.get("is_error") else "")
-    yield {**_part(kind, "result" if ran else "told", data["result"]), **_images(data)}
 
 
 def _end(data: Data, said: str) -> Iterator[Part]:

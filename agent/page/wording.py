@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import fields
 
-from agent.protocols.reasons import AddedUp, Distrusted, Suspicious
+from agent.protocols.asking import AddedUp, Distrusted, Suspicious
 from agent.vocabulary.calls import background_mark
 from agent.vocabulary.messages import one_line
 

@@ -1,5 +1,6 @@
-"""A configuration file: which preset, which options, which paths. Read strictly; mistakes have line and column.
+"""A configuration file: which model, preset, options, paths. Read strictly; mistakes have line and column.
 
+model: gpt-5-mini
 preset: workspace
 options:
   max_iterations: 5
@@ -7,35 +8,48 @@ options:
 security:                       # as in ~/.agent/config.yaml (S0 6.4)
   allowed_paths: [~/.agent/workspace, /tmp/agent]
   denied_paths: [~/.ssh]
+rules:                          # what the gate asks about or denies besides, and what it allows
+  - deny upload network
+  - deny -- make deploy
 mcp:                            # servers whose tools the command offers too, each a command line
   - npx -y some-server
 """
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_origin
+from typing import Any, Literal, get_args, get_origin
 
-from attrs import fields, frozen
+from attrs import evolve, fields, frozen
 
 from agent.presets.preset import OptionError, Preset, alternatives, expected, fits, option_type, with_value
-from agent.presets.shipped import preset_named
+from agent.presets.shipped import PRESETS, preset_named
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
+from constitution import Level, read_command_rule, read_rule
 
-KEYS = ("preset", "options", "security", "tools", "mcp")  # tools: declared ones, as in tools.yaml
+KEYS = ("model", "preset", "options", "security", "rules", "tools", "mcp")  # tools: declared ones, as in tools.yaml
 PATHS = ("allowed_paths", "denied_paths")
 OPTIONS = {field.name: field.type for field in fields(Preset) if field.name != "name"}
 
 
 @frozen
 class Configuration:
-    """What a file says: a preset, if it names one, options with their places, tools, and commands of MCP servers."""
+    """What a file says: a model and a preset, if it names them, options with their places, tools, and so on.
+
+    rules: rows of `policy_rules`, and with `--` those of `commands`. servers: commands of MCP servers. file: where it
+    stands. unused: keys of which nothing is used, as nobody vouched for them.
+    """
 
     preset: str | None = None
     options: tuple[tuple[str, Node], ...] = ()
     declares_tools: bool = False
     servers: tuple[str, ...] = ()
+    model: str | None = None
+    rules: tuple[str, ...] = ()
+    file: Path | None = None
+    unused: tuple[str, ...] = ()
 
     def applied(self, preset: Preset) -> Preset:
         """Return `preset` with the options of the file. Raises OptionError."""
@@ -46,7 +60,25 @@ class Configuration:
                 raise OptionError(str(error)) from error
             except ValueError as error:
                 raise OptionError(str(node.wrong(f"option {name}: {error}"))) from error
-        return preset
+        commands = tuple(row for row in self.rules if _is_about_command(row))
+        others = tuple(row for row in self.rules if not _is_about_command(row))
+        return evolve(preset, policy_rules=(*preset.policy_rules, *others), commands=(*preset.commands, *commands))
+
+    @property
+    def tightening(self) -> "Configuration":
+        """Return what is left of a file that is not trusted: rules that ask or deny, which only make it stricter."""
+        stricter = tuple(row for row in self.rules if shlex.split(row)[0] != Level.allow)
+        said = {
+            "model": self.model,
+            "preset": self.preset,
+            "options": self.options,
+            "tools": self.declares_tools,
+            "mcp": self.servers,
+            "rules that allow": len(stricter) < len(self.rules),
+        }
+        return Configuration(
+            rules=stricter, file=self.file, unused=tuple(name for name, value in said.items() if value)
+        )
 
 
 def preset_from_file(path: str | os.PathLike[str]) -> Preset:
@@ -63,12 +95,19 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     try:
         root = read_yaml(Path(path).expanduser())
         if root.value is None:
-            return Configuration()
+            return Configuration(file=Path(path))
         root.mapping(*KEYS)
         options = (*_paths(root.get("security")), *_options(root))
-        declares, servers = root.get("tools") is not None, root.get("mcp")
-        rows = () if servers is None else tuple(item.text() for item in servers.items())
-        return Configuration(_preset(root.get("preset")), options, declares, rows)
+        model, rules = root.get("model"), root.get("rules")
+        return Configuration(
+            _preset(root.get("preset")),
+            options,
+            root.get("tools") is not None,
+            _texts(root.get("mcp")),
+            None if model is None else model.text(),
+            () if rules is None else tuple(_rule(item) for item in rules.items()),
+            Path(path),
+        )
     except NodeError as error:
         raise OptionError(str(error)) from error
     except RecursionError as error:
@@ -106,6 +145,24 @@ def _checked(preset: Preset, name: str, value: object) -> Preset:
         return with_value(preset, name, value)
     except ValueError as error:
         raise OptionError(f"option {name}: {error}") from error
+
+
+def _is_about_command(row: str) -> bool:
+    return "--" in shlex.split(row)
+
+
+def _rule(node: Node) -> str:
+    """Return a row that is a rule."""
+    row = node.text()
+    try:
+        (read_command_rule if _is_about_command(row) else read_rule)(row)
+    except ValueError as error:
+        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
+    return row
+
+
+def _texts(node: Node | None) -> tuple[str, ...]:
+    return () if node is None else tuple(item.text() for item in node.items())
 
 
 def _preset(node: Node | None) -> str | None:
@@ -160,3 +217,33 @@ def _shown(value: object) -> str:
         case list():
             return "a list"
     return f"{value!r:.60}"
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of configuration files, for editors that check them while they are written."""
+    options = {name: {"anyOf": [_schema_of(part) for part in alternatives(hint)]} for name, hint in OPTIONS.items()}
+    texts = {"type": "array", "items": {"type": "string"}}
+    keys = {
+        "model": {"type": "string", "description": "such as gpt-5-mini, or http://127.0.0.1:8080/v1"},
+        "preset": {"enum": [*PRESETS]},
+        "options": {"type": "object", "properties": options, "additionalProperties": False},
+        "security": {"type": "object", "properties": dict.fromkeys(PATHS, texts), "additionalProperties": False},
+        "rules": {**texts, "description": "such as deny upload network, or ask -- make deploy"},
+        "tools": {"type": "array", "description": "tools of your own, as in tools.yaml"},
+        "mcp": {**texts, "description": "command lines of MCP servers"},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Configuration of bpagent",
+        "type": "object",
+        "properties": keys,
+        "additionalProperties": False,
+    }
+
+
+def _schema_of(hint: Any) -> dict[str, Any]:
+    if get_origin(hint) is Literal:
+        return {"enum": [*get_args(hint)]}
+    if get_origin(hint) is tuple:
+        return {"type": "array", "items": {"type": "string"}}
+    return {"type": {bool: "boolean", int: "integer", float: "number", str: "string", NoneType: "null"}[hint]}

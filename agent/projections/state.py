@@ -17,12 +17,13 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage, one_line
+from agent.vocabulary.messages import Usage, one_line, without_middle
 from constitution import Action, Effect, Zone, deeds_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
 LONGEST_TEXT = 500  # characters of a prompt or an objective: the conversation has them whole
 MOST_FILES = 20  # that are named
+NO_DETAILS: Mapping[str, Any] = {}
 
 
 @frozen
@@ -102,9 +103,9 @@ class StateTracker(Projection):
         if finished.call.tool == self._objective_tool:
             self._take_objective(finished)
             return
-        details, described = finished.details, self._described.get(finished.call.id)
+        details, described = finished.details or NO_DETAILS, self._described.get(finished.call.id)
         state = self.state
-        if (command := _command(finished, described)) is not None:
+        if (command := _command(finished, details, described)) is not None:
             state = evolve(state, last_command=command)
         if details.get("terminal") == "open":
             state = evolve(state, terminal="open", cwd=details.get("cwd"))
@@ -144,12 +145,12 @@ def _with_changes(
     return tuple(known.values())
 
 
-def _command(finished: ToolFinished, described: ActionDescribed | None) -> Command | None:
+def _command(finished: ToolFinished, details: Mapping[str, Any], described: ActionDescribed | None) -> Command | None:
     seen = None if described is None else described.facts.command
-    text = finished.details.get("command", seen)
+    text = details.get("command", seen)
     if not isinstance(text, str) or not text:
         return None
-    code = finished.details.get("exit_code")
+    code = details.get("exit_code")
     return Command(text, finished.result, code if isinstance(code, int) else None)
 
 
@@ -213,7 +214,7 @@ def _background(state: State) -> list[str]:
 
 def _last_command(command: Command) -> list[str]:
     code = "did not exit by itself" if command.exit_code is None else f"exit code {command.exit_code}"
-    output = _cut(command.output.strip())
+    output = without_middle(command.output.strip(), LONGEST_OUTPUT, tail=0.8)  # errors stand at the end
     return [f"Last command: {_line(command.text)} ({code})", *([f"Its output: {output}"] if output else [])]
 
 
@@ -227,14 +228,6 @@ def _files(state: State) -> list[str]:
 
 def _line(text: str) -> str:
     return one_line(text, LONGEST_TEXT)
-
-
-def _cut(output: str) -> str:
-    """Keep the beginning and, longer, the end, where errors stand."""
-    if len(output) <= LONGEST_OUTPUT:
-        return output
-    head = LONGEST_OUTPUT // 5
-    return f"{output[:head]} … {output[head + 3 - LONGEST_OUTPUT :]}"
 
 
 class OpenCalls(Projection):

@@ -10,12 +10,13 @@ from attrs import frozen
 from agent.protocols.asking import (
     TRUSTED,
     TURN_OVER,
+    NeedsTrust,
+    Tainted,
     another_draft,
     commitment,
     draft_given,
     ending_or,
 )
-from agent.protocols.reasons import NeedsTrust, Tainted
 from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed, GateApproved, InferenceRequested

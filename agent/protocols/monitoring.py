@@ -5,6 +5,9 @@ from statistics import fmean
 
 from agent.protocols.asking import (
     NEXT_TURN,
+    AddedUp,
+    Distrusted,
+    Suspicious,
     contain,
     draft_given,
     drawn,
@@ -12,7 +15,6 @@ from agent.protocols.asking import (
     of_each_untrusted_draft,
     scored,
 )
-from agent.protocols.reasons import AddedUp, Distrusted, Suspicious
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,

@@ -1,8 +1,11 @@
-"""Temporal policies: rules over several calls, in one line of Python, each kept by one b-thread."""
+"""Temporal policies: rules over several calls, in one line of Python or YAML, each kept by one b-thread."""
 
+import json
 import operator
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from attrs import evolve, field, frozen
@@ -10,9 +13,10 @@ from attrs import evolve, field, frozen
 from agent.protocols.asking import COMPLETED, EVERYTHING
 from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall, without
-from agent.vocabulary.errors import meant
+from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.events import ActionDescribed, CallAnswered, GateApproved, GateRejected, RunEnded, ToolFinished
 from agent.vocabulary.reasons import Ending, Unfinished
+from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 from bp import NONE, BThread, BThreadBody, bthread, contains, freeze, start, sync, where
 from constitution import Effect, Level, Verdict, Zone, deeds_of
 
@@ -191,87 +195,42 @@ def advanced(chain: tuple[Match, ...], place: int, approved: GateApproved) -> in
 
 
 @frozen
-class Precedence:
-    """No `what` before all of `first` were done, in their order."""
+class Guard:
+    """No `what` before all of `chain` have ended well in their order, or none `after` all of it has begun.
+
+    `told` is why not, where that is more than which of the chain is missing.
+    """
 
     what: Match
-    first: tuple[Match, ...]
+    chain: tuple[Match, ...]
+    refused: Literal["before", "after"]
+    told: str = ""
     place: int = 0
 
-    def begun(self, approved: GateApproved) -> "Precedence":
+    def begun(self, approved: GateApproved) -> "Guard":
         """Take an approval into account."""
-        return self
+        return self if self.refused == "before" else self._moved(approved)
 
-    def done(self, approved: GateApproved) -> "Precedence":
+    def done(self, approved: GateApproved) -> "Guard":
         """Take an action into account that ended well."""
-        return evolve(self, place=advanced(self.first, self.place, approved))
+        return self._moved(approved) if self.refused == "before" else self
 
     def refuses(self) -> tuple[object, Missing]:
         """Return what is refused now, and why."""
-        if self.place == len(self.first):
+        is_through = self.place == len(self.chain)
+        if is_through == (self.refused == "before"):
             return NONE, Missing("")
-        event = str(self.first[self.place])
-        text = f"{self.what} is allowed only after {event}, which is missing"
-        return where(GateApproved, self.what), Missing(text, event)
+        event = "" if is_through else str(self.chain[self.place])
+        return where(GateApproved, self.what), Missing(
+            self.told or f"{self.what} is allowed only after {event}, which is missing", event
+        )
 
     def owed(self) -> Missing | None:
-        """Return what is missing for the end of the scope."""
+        """Return what is missing for the end of the scope: nothing."""
         return None
 
-
-@frozen
-class Absence:
-    """No `what` once all of `after` have begun, in their order; without `after`, none at all."""
-
-    what: Match
-    after: tuple[Match, ...] = ()
-    place: int = 0
-
-    def begun(self, approved: GateApproved) -> "Absence":
-        """Take an approval into account."""
-        return evolve(self, place=advanced(self.after, self.place, approved))
-
-    def done(self, approved: GateApproved) -> "Absence":
-        """Take an action into account that ended well."""
-        return self
-
-    def refuses(self) -> tuple[object, Missing]:
-        """Return what is refused now, and why."""
-        if self.place < len(self.after):
-            return NONE, Missing("")
-        since = f" after {self.after[-1]}" if self.after else ""
-        return where(GateApproved, self.what), Missing(f"{self.what} is not allowed{since}")
-
-    def owed(self) -> Missing | None:
-        """Return what is missing for the end of the scope."""
-        return None
-
-
-@frozen
-class Bound:
-    """At most `most` of `what`."""
-
-    what: Match
-    most: int
-    count: int = 0
-
-    def begun(self, approved: GateApproved) -> "Bound":
-        """Take an approval into account."""
-        return evolve(self, count=min(self.count + self.what(approved), self.most))
-
-    def done(self, approved: GateApproved) -> "Bound":
-        """Take an action into account that ended well."""
-        return self
-
-    def refuses(self) -> tuple[object, Missing]:
-        """Return what is refused now, and why."""
-        if self.count < self.most:
-            return NONE, Missing("")
-        return where(GateApproved, self.what), Missing(f"{self.what} is allowed {self.most} times, and that was all")
-
-    def owed(self) -> Missing | None:
-        """Return what is missing for the end of the scope."""
-        return None
+    def _moved(self, approved: GateApproved) -> "Guard":
+        return evolve(self, place=advanced(self.chain, self.place, approved))
 
 
 @frozen
@@ -312,7 +271,7 @@ class Response:
         return Missing(f"after {self.after[-1]} there has to be {event}, which is missing", event)
 
 
-Pattern = Precedence | Absence | Bound | Response
+Pattern = Guard | Response
 
 
 Otherwise = Literal["refuse", "ask", "stop"]
@@ -327,7 +286,7 @@ def only_after(
     what: Actions, *first: Actions, within: Scope = RUN, otherwise: Otherwise = "refuse", name: str = "only_after"
 ) -> BThread:
     """Precedence: `what` may run only after each of `first` has ended well, in this order."""
-    return _police(Precedence(as_match(what), as_chain(first)), within, otherwise, name)
+    return _police(Guard(as_match(what), as_chain(first), "before"), within, otherwise, name)
 
 
 def never(
@@ -339,14 +298,18 @@ def never(
     name: str = "never",
 ) -> BThread:
     """Absence: once `after` has begun, or all of it in this order, `what` may not run."""
-    return _police(Absence(as_match(what), as_chain(_listed(after))), within, otherwise, name)
+    unwanted, chain = as_match(what), as_chain(_listed(after))
+    told = f"{unwanted} is not allowed" + (f" after {chain[-1]}" if chain else "")
+    return _police(Guard(unwanted, chain, "after", told), within, otherwise, name)
 
 
 def no_more_than(
     most: int, what: Actions, *, within: Scope = RUN, otherwise: Otherwise = "refuse", name: str = "no_more_than"
 ) -> BThread:
     """Bounded existence: `what` may run so often."""
-    return _police(Bound(as_match(what), most), within, otherwise, name)
+    bounded = as_match(what)
+    told = f"{bounded} is allowed {most} times, and that was all"
+    return _police(Guard(bounded, (bounded,) * most, "after", told), within, otherwise, name)
 
 
 def eventually(
@@ -503,3 +466,120 @@ def done(state: Pattern | None, scope: Scope, approved: GateApproved) -> Pattern
     if state is None or (scope.closes is not None and scope.closes(approved)):
         return None
     return state.done(approved)
+
+
+KINDS = ("require", "forbid", "allow", "expect")
+KEYS = (*KINDS, "after", "at_most", "within", "name", "otherwise")
+
+
+class PolicyError(AgentError):
+    """A file of policies that is not what it should be; the message begins with file, line and column."""
+
+
+def read_policies(path: str | os.PathLike[str]) -> tuple[BThread, ...]:
+    """Return the b-threads of the policies in a YAML file. Raises PolicyError with file, line and column.
+
+    policies:
+      - require: read_customer              # only after authenticate has ended well; a list: all of it, in this order
+        after: authenticate
+      - forbid: {effect: upload network}    # once read_customer has begun; without `after`: at any time
+        after: read_customer
+        within: conversation                # else: run; {between: [A, B]}; {from: A}; {from: A, until: B}
+      - allow: {tool: refund, arguments: {amount: {above: 100}}}
+        at_most: 1
+      - expect: [run_tests, commit]         # before the run may end
+        after: edit_file
+        name: work is tested                # what refusals call it
+        otherwise: stop                     # the run ends there; ask: a person decides; without it: refuse
+    """
+    try:
+        policies = read_yaml(Path(path).expanduser()).mapping("policies").required("policies")
+        found = tuple(_policy(node.mapping(*KEYS)) for node in policies.items())
+        if not found:
+            raise policies.wrong("there is no policy in this list; write one, or leave the file out")
+        return found
+    except NodeError as error:
+        raise PolicyError(str(error)) from error
+
+
+def _policy(node: Node) -> BThread:
+    said = [kind for kind in KINDS if node.get(kind) is not None]
+    if len(said) != 1:
+        raise node.wrong(f"a policy says one of {', '.join(KINDS)}")
+    return _of_kind(said[0], node, **dict(_else(node)))
+
+
+def _else(node: Node) -> Iterator[tuple[str, Any]]:
+    if (name := node.get("name")) is not None:
+        yield "name", name.text()
+    if (otherwise := node.get("otherwise")) is not None:
+        if otherwise.one_of(OTHERWISE) == "ask" and node.get("expect") is not None:
+            raise otherwise.wrong("`expect` is about the end, about which nobody is asked; write refuse or stop")
+        yield "otherwise", otherwise.value
+
+
+def _of_kind(kind: str, node: Node, **more: Any) -> BThread:
+    what, within = node.required(kind), _scope(node.get("within"))
+    if (kind == "allow") != (node.get("at_most") is not None):
+        raise node.wrong("`allow` says how often with `at_most`, and nothing else does")
+    match kind:
+        case "require":
+            return only_after(_match(what), *_chain(node.required("after")), within=within, **more)
+        case "forbid":
+            after = node.get("after")
+            return never(_match(what), after=() if after is None else _chain(after), within=within, **more)
+        case "allow":
+            if node.get("after") is not None:
+                raise node.wrong("`allow` counts from the beginning of its scope; write within: {from: ...}")
+            return no_more_than(node.required("at_most").count(), _match(what), within=within, **more)
+        case _:
+            return eventually(*_chain(what), after=_chain(node.required("after")), within=within, **more)
+
+
+def _scope(node: Node | None) -> Scope:
+    if node is None:
+        return RUN
+    if isinstance(node.value, str):
+        return {"run": RUN, "conversation": CONVERSATION}[node.one_of(("run", "conversation"))]
+    node.mapping("between", "from", "until")
+    pair = node.get("between")
+    if pair is None:
+        until = node.get("until")
+        return since(_match(node.required("from")), None if until is None else _match(until))
+    both = _chain(pair)
+    if len(both) != 2 or node.get("from") is not None or node.get("until") is not None:
+        raise node.wrong("a scope is between two actions, or from one until another")
+    return between(*both)
+
+
+def _chain(node: Node) -> tuple[Match, ...]:
+    chain = tuple(map(_match, node.items())) if isinstance(node.value, list) else (_match(node),)
+    if not chain:
+        raise node.wrong("name at least one action")
+    return chain
+
+
+def _match(node: Node) -> Match:
+    if isinstance(node.value, str):
+        return Match((node.text(),))
+    node.mapping("tool", "arguments", "effect", "zone")
+    arguments = node.get("arguments")
+    try:
+        return make_match(
+            _tools(node.get("tool")),
+            {} if arguments is None else json.loads(arguments.json()),
+            _word(node.get("effect")),
+            _word(node.get("zone")),
+        )
+    except ValueError as error:
+        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
+
+
+def _tools(node: Node | None) -> tuple[str, ...]:
+    if node is None:
+        return ()
+    return tuple(item.text() for item in node.items()) if isinstance(node.value, list) else (node.text(),)
+
+
+def _word(node: Node | None) -> str:
+    return "" if node is None else node.text()

@@ -5,6 +5,7 @@ from typing import Any
 from agent.protocols.asking import (
     NEXT_TURN,
     TURN_OVER,
+    Suspicious,
     another_draft,
     audited,
     commitment,
@@ -15,7 +16,6 @@ from agent.protocols.asking import (
     scored,
 )
 from agent.protocols.monitors import text_of
-from agent.protocols.reasons import Suspicious
 from agent.vocabulary.events import DraftsSettled
 from agent.vocabulary.questions import Draft, ScoreGiven, Subject
 from bp import BThreadBody, bthread, start, sync

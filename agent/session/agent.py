@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from attrs import evolve
@@ -21,15 +21,11 @@ from agent.effects.execution import Watcher, description_effect, execution_effec
 from agent.effects.hooks import HookCaller, Hooks, seeking_effect
 from agent.effects.inference import Measure, Voice, inference_effect, summary_effect
 from agent.effects.timers import backoff_effect, deadline_effect
-from agent.history.header import make_header
-from agent.log.writing import LogWriter, Redaction, is_secret
 from agent.models.model import Model, Piece, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
-from agent.projections.context import Context
-from agent.projections.conversation import Conversation
 from agent.projections.narration import StreamEvent
-from agent.projections.state import BackgroundProcess, State, StateTracker, Totals
+from agent.projections.state import BackgroundProcess, Totals
 from agent.session.approvals import Approval, Decisions
 from agent.session.journal import Journal, Narrator
 from agent.session.run import Run
@@ -46,6 +42,9 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Message, UserMessage
 from bp import BProgram, BThread, Event, Step
 from bp.runner import Effect
+
+if TYPE_CHECKING:
+    from agent.log.writing import LogWriter
 
 Guarded = Callable[[Watcher], Watcher]
 """Makes a watcher fit to be called: one that raises ends the run."""
@@ -82,7 +81,7 @@ class Agent:
         workspace: str | os.PathLike[str] | None = None,
         system_prompt: str | None = None,
         approve: Approval = None,
-        log: str | os.PathLike[str] | LogWriter | None = None,
+        log: "str | os.PathLike[str] | LogWriter | None" = None,
         log_late: bool = False,
         secrets: Mapping[str, str] = {},
         about: Mapping[str, str] = {},
@@ -113,7 +112,7 @@ class Agent:
         self._history, self.about = tuple(history), dict(about)
         self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
         self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
-        self.decisions, self.redaction = Decisions(), Redaction(secrets, _keys_of((self.model, *models.values())))
+        self.decisions, self._secrets = Decisions(), dict(secrets)
         written = self._open_log(log, late=log_late)
         self.toolbox.own = () if written is None else (os.path.realpath(written.path),)
         self.journal = self._make_journal(written)
@@ -125,29 +124,9 @@ class Agent:
         return f"<Agent: model {self.model.name}, preset {self.preset.name}, tools: {tools}>"
 
     @property
-    def conversation(self) -> Conversation:
-        """What was said so far, as the model is shown it."""
-        return self.journal.conversation
-
-    @property
-    def tracker(self) -> StateTracker:
-        """The state of the work, as far as the events tell it."""
-        return self.journal.tracker
-
-    @property
-    def context(self) -> Context:
-        """What the model is shown next."""
-        return self.journal.context
-
-    @property
     def totals(self) -> Totals:
         """What the conversation has taken so far."""
         return self.journal.totals
-
-    @property
-    def state(self) -> State:
-        """Where the last run stands, or stood when it ended."""
-        return self.journal.tracker.state
 
     @property
     def heard(self) -> Sequence[Event]:
@@ -157,7 +136,7 @@ class Agent:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far."""
-        return self.conversation.messages
+        return self.journal.conversation.messages
 
     @property
     def log_path(self) -> Path | None:
@@ -287,7 +266,7 @@ class Agent:
     def _shipped_prompt(self) -> str:
         return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
 
-    def _make_journal(self, log: LogWriter | None) -> Journal:
+    def _make_journal(self, log: "LogWriter | None") -> Journal:
         room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas()))
         return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
@@ -299,13 +278,13 @@ class Agent:
         for step in steps:
             self.journal.take_up(step)
             self.toolbox.take_up(step.event)
-        self.lost_processes = self.tracker.state.background
-        self.tracker.end_background("run", "program")
+        self.lost_processes = self.journal.tracker.state.background
+        self.journal.tracker.end_background("run", "program")
 
     async def run_over(self) -> None:
         """End what does not outlive a run, also one that only rests."""
         await self.toolbox.run_over()
-        self.tracker.end_background("run")
+        self.journal.tracker.end_background("run")
 
     def watchers(self) -> Iterator[tuple[str, Callable[[Step], object]]]:
         """Yield those who hear of every step, and what they are called in errors."""
@@ -316,6 +295,8 @@ class Agent:
 
     def header(self) -> dict[str, Any]:
         """Return the header of the agent's log."""
+        from agent.history.header import make_header  # with the log, 15 ms that an agent without one does without
+
         return make_header(
             self.preset,
             self.bthreads,
@@ -323,22 +304,22 @@ class Agent:
             self.toolbox,
             self.system_prompt,
             approvals="later" if self.approves_later else "now",
-            secrets=self.redaction.names,
+            secrets=sorted(self._secrets),
             about=self.about,
         )
 
-    def _open_log(self, log: str | os.PathLike[str] | LogWriter | None, *, late: bool) -> LogWriter | None:
-        redaction = self.redaction if self.redaction else None
+    def _open_log(self, log: "str | os.PathLike[str] | LogWriter | None", *, late: bool) -> "LogWriter | None":
+        if log is None:
+            return None
+        from agent.log.redaction import Redaction, keys_of
+        from agent.log.writing import LogWriter
+
+        models = (self.model, *(voice.model for voice in self._others.values()))
+        redaction = Redaction(self._secrets, keys_of(models))
         if isinstance(log, LogWriter):
             log.redact_with(redaction)
             return log
-        return None if log is None else LogWriter(log, self.header(), redaction, late=late)
-
-
-def _keys_of(models: Iterable[Model]) -> dict[str, str]:
-    """Return the keys of models, by the name under which they are masked; short ones are none."""
-    keys = (getattr(model, "api_key", None) for model in models)
-    return {f"API_KEY_{place}": key for place, key in enumerate(keys) if isinstance(key, str) and is_secret(key)}
+        return LogWriter(log, self.header(), redaction, late=late)
 
 
 def _model_named(name: str) -> Model:

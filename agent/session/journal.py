@@ -3,11 +3,10 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agent.log.writing import LogChanged, LogWriter
 from agent.models.model import Piece
 from agent.projections import Projection
 from agent.projections.context import Context
@@ -15,9 +14,12 @@ from agent.projections.conversation import CARRY_ALL, Carried, Conversation
 from agent.projections.narration import Narration, StreamEvent
 from agent.projections.state import OpenCalls, StateTracker, Totals
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.errors import RunError
+from agent.vocabulary.errors import AgentError, RunError
 from agent.vocabulary.events import PromptGiven, RunEnded
 from bp import Event, ProgramEnded, Step
+
+if TYPE_CHECKING:
+    from agent.log.writing import LogWriter
 
 
 class Narrator:
@@ -90,7 +92,7 @@ class Journal:
 
     def __init__(
         self,
-        log: LogWriter | None,
+        log: "LogWriter | None",
         max_iterations: int | None = None,
         context_tokens: int | None = None,
         carried: Carried = CARRY_ALL,
@@ -162,8 +164,8 @@ class Journal:
         if self._log is not None:
             try:
                 self._log.flush()
-            except (OSError, LogChanged) as error:
-                raise RunError(f"the log cannot be written: {error}") from error
+            except AgentError as error:
+                raise RunError(str(error)) from error
 
     def break_off(self, ended: RunEnded, error: Exception) -> None:
         """Answer the calls that are open, and write down that the run broke off.

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import anyio
 
 from agent.effects.approval import Approver
-from agent.log.writing import Redaction
 from agent.projections.narration import Narration, StreamEvent
 from agent.projections.state import State
 from agent.session.approvals import open_questions
@@ -40,7 +39,6 @@ class Conversing(Protocol):
     bthreads: tuple[BThread, ...]
     journal: Journal
     toolbox: Toolbox
-    redaction: Redaction
     under_way: anyio.Lock
     left_unsaid: list[UserMessage]
     on_event: Callable[[StreamEvent], None] | None

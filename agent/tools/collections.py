@@ -12,7 +12,6 @@ from agent.tools.definition import Tool, tool
 from agent.tools.files.editing import make_edit, make_write
 from agent.tools.files.find import make_find, make_list_files
 from agent.tools.files.grep import make_grep
-from agent.tools.files.operations import Files
 from agent.tools.files.reading import make_ls, make_read
 from agent.tools.output import Retention, keep_head
 from agent.tools.schemas import Path, render_tools
@@ -21,7 +20,7 @@ from agent.tools.terminal import make_terminal
 from agent.tools.toolbox import Toolbox
 from agent.tools.web import BASE_URL, make_webfetch, make_websearch
 from agent.tools.work import TodoStore, make_todo_tools
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Files, Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
 from constitution import DENIED_PATHS, is_dangerous_command
 

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from agent.tools import mcp_relay
-from agent.tools.definition import Tool, ToolContext
+from agent.tools.definition import Mark, Tool, ToolContext
 from agent.tools.output import keep_head
 from agent.tools.process import tool_environment
 from agent.tools.schemas import ForeignShape, Path, ShellCommand, Url
-from agent.tools.signature import Mark
 from agent.vocabulary.calls import Category, ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.messages import Image

@@ -3,7 +3,6 @@
 import atexit
 import codecs
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Literal
@@ -138,8 +137,10 @@ def outputs_folder() -> str | None:
 
 
 def _remove(folder: str, owner: int) -> None:
+    from shutil import rmtree  # brings compression along, 4 ms
+
     if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
+        rmtree(folder, ignore_errors=True)
 
 
 def _make_room(folder: str, size: int) -> None:

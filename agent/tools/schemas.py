@@ -197,9 +197,6 @@ def _with_article(kind: ScalarKind) -> str:
     return {"integer": "an integer", "null": "null"}.get(kind, f"a {kind}")
 
 
-# ruff: noqa: D102 - what the methods promise is said once, in `Shape`
-
-
 _NULL = Scalar("null")
 
 
@@ -349,9 +346,6 @@ def _either(path: str, found: list[list[str]]) -> str:
     """Say in one problem what each shape of a union expected; what is wrong deeper inside is kept as it is."""
     choices = dict.fromkeys("; ".join(problems).removeprefix(f"{path}: ") for problems in found)
     return f"{path}: " + ", or ".join(choices)
-
-
-# ruff: noqa: D102 - what the methods promise is said once, in `Shape`
 
 
 _MOST_NAMED = 10  # problems that a message lists

@@ -119,7 +119,7 @@ class Toolbox:
     def changes_files(self, call: ToolCall) -> bool:
         """Whether a call runs a command, or writes or deletes files, as far as its arguments say."""
         tool = self._tools.get(call.tool)
-        if tool is None:
+        if tool is None or not (tool.marks or tool.argv):
             return False
         if tool.argv is not None or tool.command(call.arguments) is not None:
             return True

@@ -3,9 +3,9 @@
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import BinaryIO, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import BinaryIO, Protocol, TypeVar
 
 from attrs import frozen
 
@@ -469,3 +469,43 @@ def _copy_mode(descriptor: int, old: os.stat_result | None) -> None:
         with suppress(PermissionError):
             os.fchown(descriptor, old.st_uid, old.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+class Folder(Protocol):
+    """An open directory: what is in it is reached from here, not by a path that may lead elsewhere by now."""
+
+    def entries(self) -> Sequence[Entry]:
+        """Return what is in it, sorted by name, without what may not be touched."""
+
+    def open(self, name: str) -> BinaryIO:
+        """Return an ordinary file in it, open for reading; it has a descriptor of this machine (`fileno`)."""
+
+    def folder(self, name: str) -> "AbstractContextManager[Folder]":
+        """Give a directory in it."""
+
+
+class Files(Protocol):
+    """A file system with a root, where relative paths start: what file tools need of one (S2 "operations").
+
+    `Workspace` is that of this machine. Another one is responsible for its own bounds. All methods block, since file
+    tools run in a thread, and raise OSError or ToolError with a message for the model.
+    """
+
+    @property
+    def root(self) -> str:
+        """The root, absolute."""
+
+    def resolve(self, path: str) -> str:
+        """Return `path` absolute and with its links followed, as far as it exists."""
+
+    def open_read(self, path: str) -> BinaryIO:
+        """Return an ordinary file, open for reading; it has a descriptor of this machine (`fileno`)."""
+
+    def open_write(self, path: str) -> AbstractContextManager[BinaryIO]:
+        """Give a new file that replaces the one at `path` in one step when the block ends, and not if it raises."""
+
+    def list(self, path: str = ".") -> Sequence[Entry]:
+        """Return what is in a directory, sorted by name."""
+
+    def open_folder(self, path: str = ".") -> "AbstractContextManager[Folder]":
+        """Give a directory."""

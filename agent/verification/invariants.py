@@ -155,9 +155,13 @@ def a_run_ends() -> BThreadBody:
 @bthread
 def an_abort_ends_the_run() -> BThreadBody:
     """After an abort the run ends, even if something that it waits for never comes back."""
+    yield from _leads_to(AbortAsked)
+
+
+def _leads_to(cause: Any, end: Any = RunEnded) -> BThreadBody:
     while True:
-        yield sync(wait_for=AbortAsked)
-        yield sync(wait_for=RunEnded, hot=True)
+        yield sync(wait_for=cause)
+        yield sync(wait_for=end, hot=True)
 
 
 @bthread
@@ -427,45 +431,43 @@ def _untrue(said: CallAnswered, rejected: frozenset[ToolCall]) -> str:
     return f"{said.call} is answered as {said.outcome!r}, but it {happened}"
 
 
+Counted = Callable[[float, Any], float]
+
+
+def _limited(limit: float, told: str, asked: EventSet, news: EventSet, count: Counted) -> BThreadBody:
+    """Fail when `asked` comes after so many of `news` in a run; `count` gives the number after one more of them."""
+    number: float = 0
+    while True:
+        said = yield sync(wait_for=asked | news | RunEnded)
+        if isinstance(said, RunEnded):
+            number = 0
+        elif contains(asked, said):
+            assert number < limit, f"{said.name} after {told}"
+        elif number < limit:
+            number = min(limit, count(number, said))
+
+
+ANY_INFERENCE = where(InferenceRequested)
+
+
 @bthread
 def turns_are_limited(turns: int) -> BThreadBody:
     """A run has at most `turns` committed answers, and asks for no further one."""
-    taken = 0
-    while True:
-        said = yield sync(wait_for=AnswerCommitted | InferenceRequested | RunEnded)
-        if isinstance(said, RunEnded):
-            taken = 0
-        else:
-            assert taken < turns, f"{said.name} after {turns} turns"
-            taken += 1 if isinstance(said, AnswerCommitted) else 0
+    yield from _limited(turns, f"{turns} turns", ANY_INFERENCE, where(AnswerCommitted), lambda taken, _: taken + 1)
 
 
 @bthread
 def failures_are_limited(limit: int) -> BThreadBody:
     """After `limit` failures in a row nothing more is proposed or asked for in this run."""
-    news = where((ToolFinished, ProposedAction, InferenceRequested, RunEnded)) | where(CallAnswered, outcome="invalid")
-    failures = 0
-    while True:
-        said = yield sync(wait_for=news)
-        if isinstance(said, ProposedAction | InferenceRequested):
-            assert failures < limit, f"{said.name} after {limit} failures in a row"
-        elif isinstance(said, RunEnded):
-            failures = 0
-        elif failures < limit:
-            failures = failures + 1 if said.is_error else 0
+    news, asked = where(ToolFinished) | where(CallAnswered, outcome="invalid"), ProposedAction | InferenceRequested
+    yield from _limited(limit, f"{limit} failures in a row", asked, news, lambda n, said: n + 1 if said.is_error else 0)
 
 
 @bthread
 def empty_answers_are_limited(limit: int) -> BThreadBody:
     """After `limit` answers in a row with neither text nor calls, nothing more is asked for in this run."""
-    empty = 0
-    while True:
-        said = yield sync(wait_for=AnswerCommitted | InferenceRequested | RunEnded)
-        if isinstance(said, InferenceRequested):
-            assert empty < limit, f"{said.name} after {limit} empty answers in a row"
-        else:
-            is_empty = isinstance(said, AnswerCommitted) and said.is_empty
-            empty = empty + 1 if is_empty else 0
+    told, news = f"{limit} empty answers in a row", where(AnswerCommitted)
+    yield from _limited(limit, told, ANY_INFERENCE, news, lambda empty, said: empty + 1 if said.is_empty else 0)
 
 
 @bthread
@@ -584,9 +586,6 @@ def follow_ups_are_heard(at_once: bool, most: int) -> BThreadBody:
             waiting -= 1
 
 
-SPENDING = where((InferenceFinished, SummaryFinished, InferenceRequested, SummaryRequested, RunEnded))
-
-
 @bthread
 def repetitions_are_limited(n: int) -> BThreadBody:
     """The same call is asked for `n` times in a row at most; the last one is not proposed, and ends the run."""
@@ -613,57 +612,41 @@ def repetitions_are_limited(n: int) -> BThreadBody:
 @bthread
 def tokens_are_limited(limit: int) -> BThreadBody:
     """When a run has taken `limit` tokens, no model is asked any more."""
-    yield from _limited(limit, f"{limit} tokens", lambda usage: usage.tokens)
-
-
-@bthread
-def tokens_of_a_turn_are_limited(limit: int) -> BThreadBody:
-    """After a turn of more than `limit` tokens no model is asked any more."""
-    taken = 0
-    while True:
-        said = yield sync(wait_for=where((InferenceFinished, AnswerCommitted, InferenceRequested, RunEnded)))
-        if isinstance(said, InferenceFinished):
-            taken = min(limit + 1, taken + said.usage.tokens)
-        elif isinstance(said, InferenceRequested):
-            assert taken <= limit, f"{said.name} after a turn of more than {limit} tokens"
-        elif isinstance(said, RunEnded) or taken <= limit:
-            taken = 0
+    yield from _spending(limit, f"{limit} tokens", lambda usage: usage.tokens)
 
 
 @bthread
 def cost_is_limited(limit: float) -> BThreadBody:
     """When a run has cost `limit` dollars, no model is asked any more."""
-    yield from _limited(limit, f"${limit:g}", lambda usage: usage.cost or 0.0)
+    yield from _spending(limit, f"${limit:g}", lambda usage: usage.cost or 0.0)
 
 
-def _limited(limit: float, told: str, measure: Callable[[Usage], float]) -> BThreadBody:
-    spent: float = 0
-    while True:
-        said = yield sync(wait_for=SPENDING)
-        if isinstance(said, RunEnded):
-            spent = 0
-        elif isinstance(said, InferenceRequested | SummaryRequested):
-            assert spent < limit, f"{said.name} after {told}"
-        else:
-            spent = min(limit, spent + measure(said.usage))
+def _spending(limit: float, told: str, measure: Callable[[Usage], float]) -> BThreadBody:
+    asked, news = InferenceRequested | SummaryRequested, InferenceFinished | SummaryFinished
+    return _limited(limit, told, asked, news, lambda spent, said: spent + measure(said.usage))
+
+
+@bthread
+def tokens_of_a_turn_are_limited(limit: int) -> BThreadBody:
+    """After a turn of more than `limit` tokens no model is asked any more."""
+    told, news = f"a turn of more than {limit} tokens", InferenceFinished | AnswerCommitted
+
+    def count(taken: float, said: Any) -> float:
+        return 0 if isinstance(said, AnswerCommitted) else taken + said.usage.tokens
+
+    yield from _limited(limit + 1, told, ANY_INFERENCE, news, count)
 
 
 @bthread
 def nothing_starts_after_the_deadline() -> BThreadBody:
     """When the time is over nothing starts, neither a tool nor anything else, and the run does not end as completed."""
-    while True:
-        yield sync(wait_for=DeadlineReached)
-        said = yield sync(wait_for=STARTS | GateApproved | RunEnded)
-        assert isinstance(said, RunEnded), f"{said.name} after the time is over"
-        assert said.status != "completed", "the run ends as completed after its time is over"
+    yield from _nothing_starts_after(DeadlineReached, STARTS | GateApproved, ("stopped", "aborted", "failed", "limit"))
 
 
 @bthread
 def a_deadline_ends_the_run() -> BThreadBody:
     """When the time is over the run ends, even if something that it waits for never comes back."""
-    while True:
-        yield sync(wait_for=DeadlineReached)
-        yield sync(wait_for=RunEnded, hot=True)
+    yield from _leads_to(DeadlineReached)
 
 
 @bthread
@@ -743,9 +726,7 @@ def iterations_are_limited(turns: int) -> BThreadBody:
 def wishes_to_stop_are_heard() -> BThreadBody:
     """Whatever a person says with the letters "stop" in it stops the run."""
     spoken = where((SteeringGiven, FollowUpGiven, ApprovalAnswered), lambda said: "stop" in said.text.lower())
-    while True:
-        yield sync(wait_for=spoken)
-        yield sync(wait_for=StopAsked | RunEnded, hot=True)
+    yield from _leads_to(spoken, StopAsked | RunEnded)
 
 
 ALWAYS = (

@@ -343,7 +343,7 @@ class ToolFinished(Event):
     @property
     def usage(self) -> Usage:
         """The tokens that models took within the tool."""
-        told = self.details.get("usage")
+        told = self.details.get("usage") if self.details else None
         if not isinstance(told, Mapping):
             return NO_USAGE
         taken, given, cost = (told.get(name) for name in ("input_tokens", "output_tokens", "cost"))

@@ -1,6 +1,7 @@
 """The conversation as values: what the user, the model and the tools said, in no provider's format."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Literal, overload
 
@@ -150,7 +151,15 @@ def one_line(text: str, most: int) -> str:
     return shortened(" ".join(text.split()), most)
 
 
-LONGEST_PART = 4000  # characters of one message that the summarizer is given
+def without_middle(text: str, most: int, *, tail: float = 0.5) -> str:
+    """Return at most `most` characters of a text, the part `tail` of them from its end, and how many are left out."""
+    if len(text) <= most:
+        return text
+    last = int(most * tail)
+    return f"{text[: most - last]} [... {len(text) - most} characters ...] {text[-last:]}"
+
+
+_cut = partial(without_middle, most=4000)  # characters of one message that the summarizer is given
 
 
 def transcript(messages: Iterable[Message]) -> str:
@@ -164,13 +173,9 @@ def _parts(message: Message) -> list[str]:
             return [f"USER: {_cut(message.text)}"]
         case AssistantMessage():
             said = [f"AGENT: {_cut(message.text)}"] if message.text.strip() else []
-            return [*said, *(f"AGENT CALLS {call.name}: {_cut(call.arguments)}" for call in message.calls)]
+            return [
+                *said,
+                *(f"AGENT CALLS {call.name}: {_cut(call.arguments)}" for call in message.calls),
+            ]
         case ToolMessage():
             return [f"RESULT{' (ERROR)' if message.is_error else ''}: {_cut(message.text)}"]
-
-
-def _cut(text: str) -> str:
-    if len(text) <= LONGEST_PART:
-        return text
-    half = LONGEST_PART // 2
-    return f"{text[:half]}\n[... {len(text) - LONGEST_PART} characters ...]\n{text[-half:]}"

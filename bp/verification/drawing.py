@@ -5,7 +5,7 @@ next. `draw_states` explores a program and draws every state that it can reach. 
 and `graph.mermaid()` are texts for other tools.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -40,11 +40,15 @@ class Edge:
 
 @frozen
 class Graph:
-    """Nodes and edges; the first node is where it begins. `complete` is false when a bound was hit."""
+    """Nodes and edges; the first node is where it begins. `complete` is false when a bound was hit.
+
+    way: the nodes on a shortest way to what is wrong, if anything is.
+    """
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     complete: bool = True
+    way: tuple[int, ...] = ()
 
     def dot(self) -> str:
         """Return the graph in Graphviz's language."""
@@ -66,10 +70,13 @@ class Graph:
         return "\n".join([*lines, "  classDef bad stroke:#c00"]) + "\n"
 
 
-def draw_bthread(bthread: BThread, events: Iterable[Event] = (), max_nodes: int = 200) -> Graph:
+def draw_bthread(
+    bthread: BThread, events: Iterable[Event] = (), max_nodes: int = 200, told: Callable[[Event], str] = shown
+) -> Graph:
     """Return the synchronization points of one b-thread, and which events lead from one to the next.
 
-    events: those that may come from others; what it requests itself comes in any case. Raises VerificationError.
+    events: those that may come from others; what it requests itself comes in any case. told: an event in words. Raises
+    VerificationError.
     """
     automaton = Automaton()
     masks = Masks(automaton)
@@ -77,7 +84,7 @@ def draw_bthread(bthread: BThread, events: Iterable[Event] = (), max_nodes: int 
         first = automaton.begin([(bthread, 0)], environment=False)[0]
         for event in events:
             masks.number(event)
-        return _unfolded(automaton, masks, first, max_nodes)
+        return _unfolded(automaton, masks, first, max_nodes, told)
     except LocalFailure as failure:
         return Graph((Node(str(failure), bad=True),), ())
     finally:
@@ -105,7 +112,9 @@ def draw_states(
         space.automaton.close()
 
 
-def _unfolded(automaton: Automaton, masks: Masks, first: tuple[int, ...], max_nodes: int) -> Graph:
+def _unfolded(
+    automaton: Automaton, masks: Masks, first: tuple[int, ...], max_nodes: int, told: Callable[[Event], str]
+) -> Graph:
     """Follow every event from every place, until nothing new comes."""
     places = list(first)
     targets: dict[tuple[int, int], int | str | None] = {}  # a place, None at the end, or how the b-thread fails
@@ -124,7 +133,7 @@ def _unfolded(automaton: Automaton, masks: Masks, first: tuple[int, ...], max_no
     nodes = [Node(_said(automaton.locals[place].statement)) for place in places]
     nodes += [Node("over", end=True) if end is None else Node(end, bad=True) for end in ends]
     at = {key: number for number, key in enumerate([*places, *ends])}
-    edges = [Edge(at[place], at[target], shown(masks.events[event])) for (place, event), target in targets.items()]
+    edges = [Edge(at[place], at[target], told(masks.events[event])) for (place, event), target in targets.items()]
     return Graph(tuple(nodes), tuple(edges), len(places) <= max_nodes)
 
 
@@ -142,7 +151,9 @@ def _explored(search: Search, found: Violations) -> Graph:
         if violation.kind != "never" and violation.trace not in numbers and violation.trace:
             edges.append(Edge(numbers[violation.trace[:-1]], len(nodes), shown(violation.trace[-1])))
             nodes.append(Node(violation.kind, bad=True, end=True))
-    return Graph(tuple(nodes), tuple(edges), not search.bounded)
+    traces = [violation.trace for violation in found.found.values()]
+    way = [traces[0][:end] for end in range(len(traces[0]) + 1)] if traces else []
+    return Graph(tuple(nodes), tuple(edges), not search.bounded, tuple(numbers[at] for at in way if at in numbers))
 
 
 def _said(statement: Sync) -> str:

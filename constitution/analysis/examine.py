@@ -112,6 +112,7 @@ PHRASES = {
     Effect.READ: "read {path}",
     Effect.LIST: "list {path}",
     Effect.HANDLE: "open {path}",
+    Effect.MENTION: "open {path}",
     Effect.WRITE: "write {path}",
     Effect.DELETE: "delete {path}",
     Effect.DELETE_TREE: "delete {path} recursively",
@@ -190,6 +191,8 @@ class Examination:
         self.programs: dict[str, None] = {}
         self.invocations: list[Evidence] = []
         self._files = Files()
+        self._made: set[str] = set()  # files that the script itself replaced or built
+        self._told: set[tuple[str, str]] = set()  # paths of which it is known what a program does with them
         self._links: dict[str, str] = {}  # made by the script itself, and where they lead
         self._invoking: tuple[str, ...] = ()  # the command of the call itself that is being examined
         self._production = False  # a variable says that programs work in production
@@ -220,6 +223,8 @@ class Examination:
         elif operator in REPLACES:
             steps.append(Found(Effect.DISCARD, target, says="replace {path}"))
         self._carry_out_of_no_command(steps, walk)
+        if operator in REPLACES:
+            self._made.update(self._targets(target, walk))
 
     def assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
         """Take an assignment to a variable."""
@@ -416,6 +421,7 @@ class Examination:
             case Copied(source, target):
                 for one, other in zip(self._targets(source, walk), self._targets(target, walk), strict=True):
                     self._files.copy(one, other)
+                    self._made.add(other)
             case Fetched(folder):
                 self._files.fetched.extend(self._targets(folder, walk))
             case Remote(name, address):
@@ -484,11 +490,23 @@ class Examination:
                 where = self.home
             if self._links and not (alone and where in self._links):
                 where = self._behind_links(where)
+            if effect is Effect.WRITE and is_a(program, "builder"):
+                self._made.add(where)
+            if effect is Effect.EXECUTE and where in self._made and not self._placing:
+                where = ""  # what it does is known by what was put there
+            effect = self._unless_known(effect, where, program)
             self.report(Finding(effect, where, shown, program, walk.evidence, self._invoking))
             self._of_disk(effect, where, says, program, walk)
             if self._placing and effect in (Effect.EXECUTE, Effect.SEARCH_PATH):
                 says = shown.replace("run ", "have ") + " run at every start" if effect is Effect.EXECUTE else shown
                 self.report(Finding(Effect.PERSIST, where, says, program, walk.evidence, self._invoking))
+
+    def _unless_known(self, effect: Effect, where: str, program: str) -> Effect:
+        """Return the effect, unless it is told already what the program does with a file that it is handed."""
+        if effect is Effect.HANDLE:
+            return Effect.MENTION if (where, program) in self._told else effect
+        self._told.add((where, program))
+        return effect
 
     def _are_there(self, folders: tuple[str, ...]) -> bool:
         """Tell whether folders are on the disk, and the script has not deleted anything yet: `cd` cannot fail."""

@@ -254,7 +254,9 @@ def _looks_like_path(word: str) -> bool:
 
 
 SHOWN_BY_GIT = frozenset(["diff", "hash-object", "apply", "am", "add"])
-GIVEN = re.compile(r"(?:^|[=:@,]|^-\w)((?:/|~)[^,:]*)")
+GIVEN = re.compile(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
+NO_PATH = re.compile(r"^//|^/\w+=")
+"""Labels of a build, steps of XPath, and names of a certificate (`/CN=x`)."""
 QUOTED = re.compile(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
 
 
@@ -265,17 +267,21 @@ def secret_arguments(command: Command) -> Steps:
     ):
         return
     elsewhere = command.scope.cwd != (command.start,)
+    effect = Effect.HANDLE if is_known(command.name) else Effect.MENTION  # of others every path is doubted anyway
     for word in command.argv[1:]:
+        if command.name == "ln" and word[:2] == "..":
+            continue  # it is taken from the folder of the link; what is behind the link is judged where it is used
         if "/" in word or "~" in word or elsewhere:
             for path in _paths(word, elsewhere):
-                yield Found(Effect.HANDLE, path=path)
+                yield Found(effect, path=path)
+            yield from secrets_in_code(word)
 
 
 def _paths(word: str, elsewhere: bool) -> list[str]:
     if len(word) > 400 or " " in word:
         return []
     word = word.removeprefix("file://")
-    if "://" in word:
+    if "://" in word or NO_PATH.search(word):
         return []
     return GIVEN.findall(word) or ([word] if elsewhere and word[:1] != "-" else [])
 
@@ -283,7 +289,7 @@ def _paths(word: str, elsewhere: bool) -> list[str]:
 def secrets_in_code(code: str) -> Steps:
     """Report each path that stands in quotes within code of another language."""
     for path in QUOTED.findall(code)[:32]:
-        yield Found(Effect.HANDLE, path=path)
+        yield Found(Effect.MENTION, path=path)
 
 
 ASKS = frozenset(["--version", "--help", "-V"])

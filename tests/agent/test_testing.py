@@ -79,6 +79,18 @@ def test_the_same_event_is_not_after_itself(run: Run) -> None:
     assert "happened first at step 9" in failure(assert_order, run, "note", ToolStarted)
 
 
+def test_what_is_named_twice_is_wanted_twice(make_agent: MakeAgent) -> None:
+    steps = [call("note", text=text) for text in ("a", "b", "c")]
+    run = make_agent(*steps, "Done.", tools=[note, grumble]).run_sync("Go")
+    at = [step.number for step in run.steps if isinstance(step.event, ToolStarted)]
+
+    assert_order(run, "note", "note", started("note", text="c"))
+    text = failure(assert_order, run, "note", "note", "note", "note")
+    assert text.startswith("the start of 'note' happened only 3 times, not 4\n")
+    text = failure(assert_order, run, started("note", text="b"), "note", "note")
+    assert text.startswith(f"the start of 'note' happened first at step {at[0]}, and where(ToolStarted, ")
+
+
 # The trace
 
 

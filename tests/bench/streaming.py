@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from agent.models.http_stream import EventDecoder
-from agent.models.openai_model import WIRES
+from agent.models.openai_model import WIRES, EventDecoder
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import fastest, scaled
 

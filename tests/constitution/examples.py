@@ -17,6 +17,7 @@ from constitution.tables.rows import Program, Variable, Wrapper, all_programs, a
 from tests.constitution.corpora import CORPORA, commands
 
 __all__ = [
+    "OF_PATHS",
     "Example",
     "effects_of",
     "every_example",
@@ -26,6 +27,9 @@ __all__ = [
     "of_zones",
     "written_down",
 ]
+
+
+OF_PATHS = ("read_outside_workspace", "name_path_outside_workspace")
 
 
 @attrs.frozen
@@ -41,10 +45,8 @@ class Example:
             named = Effect[self.said.lstrip("-")]
             return (named in effects_of(self.command)) is not self.said.startswith("-")
         verdict = judge_command(self.command, "/ws", home="/home/me")
-        if self.said in ("gated", "allowed"):  # that something beyond the workspace is read is not in question
-            passes = verdict.level is Level.allow or (
-                verdict.reasons == () and verdict.rule == "read_outside_workspace"
-            )
+        if self.said in ("gated", "allowed"):  # that something beyond the workspace is named is not in question
+            passes = verdict.level is Level.allow or (verdict.reasons == () and verdict.rule in OF_PATHS)
             return passes is (self.said == "allowed")
         return f"{verdict.rule} {verdict.level}" == self.said
 

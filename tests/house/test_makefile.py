@@ -33,6 +33,7 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
     assert [line.split()[1] for line in listed.stdout.splitlines()] == [
         "help",
         "demo",
+        "screens",
         "check",
         "test",
         "lint",

@@ -17,7 +17,7 @@ from agent.lab.episodes.pools import Conditions, Pool, RayPool, check_ray, leave
 from agent.lab.episodes.results import Results, ResultsError, Row
 from agent.lab.experiments.plan import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.thresholds import Frozen, freeze, read_frozen, write_frozen
-from agent.lab.measures.intervals import check_scipy
+from agent.lab.extras import check_extra
 from agent.lab.reports.analysis import Analysis, analyze
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, nominal, read_spent
 from agent.vocabulary.errors import AgentError
@@ -105,10 +105,10 @@ def conduct(
     """Run what is left of an experiment and analyze it.
 
     `pool`: makes the executor; by default as the plan says. Raises ResultsError, FreezeError, IsolationError,
-    UnreadableScores, MissingScipy, ValueError, and MoneyUsedUp when there is no money for all of it: what is finished
+    UnreadableScores, MissingExtra, ValueError, and MoneyUsedUp when there is no money for all of it: what is finished
     is kept.
     """
-    check_scipy()
+    check_extra()
     if why := plan.unpriced():
         raise ValueError(why)
     begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)

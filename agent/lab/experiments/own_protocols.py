@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.protocols.catalogue import LEFT_OPEN, OFFERED, Cost, Entry, entry_named
-from agent.protocols.policy_files import PolicyError, read_policies
+from agent.protocols.policies import PolicyError, read_policies
 from agent.vocabulary.errors import meant, nearest
 from agent.vocabulary.importing import NotImportable, read_name
 from bp import BThread, BThreadFunction

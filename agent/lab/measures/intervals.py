@@ -13,22 +13,19 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from random import Random
 from statistics import NormalDist, pstdev
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attrs import frozen
 
-from agent.vocabulary.errors import AgentError
+from agent.lab.extras import needed
 
 __all__ = [
     "REPLICATES",
     "Clusters",
     "Interval",
-    "MissingScipy",
     "bootstrap",
-    "check_scipy",
     "difference_interval",
     "mean_interval",
     "resampled",
@@ -46,10 +43,6 @@ Chosen by simulation: without it 89 % were covered where most tasks always succe
 """
 
 Task = TypeVar("Task", bound=Hashable)
-
-
-class MissingScipy(AgentError):
-    """Quantiles come from scipy, which is not installed."""
 
 
 @frozen
@@ -170,7 +163,7 @@ def tail_interval(above: int, total: int, level: float = 0.95) -> Interval:
     The threshold is one of these scores, so the share is distributed as Beta(above + 1, total - above) where scores do
     not tie, and less is above where they do: a budget of 1 % set on 4 scores is one of 20 %.
     """
-    inverse, left = check_scipy().betaincinv, max(total - above, 1)
+    inverse, left = needed("scipy.special").betaincinv, max(total - above, 1)
     low, high = (float(inverse(above + 1, left, tail)) for tail in ((1 - level) / 2, (1 + level) / 2))
     return Interval((above + 1) / (total + 1), low, high)
 
@@ -195,7 +188,7 @@ def _floor(clusters: Clusters) -> float:
 
 def _clopper_pearson(successes: float, trials: float, tail: float) -> tuple[float, float]:
     """Return the ends of the exact interval of a share; the numbers need not be whole."""
-    inverse = check_scipy().betaincinv
+    inverse = needed("scipy.special").betaincinv
     failures = trials - successes
     low = 0.0 if successes <= 1e-9 else float(inverse(successes, failures + 1, tail))
     high = 1.0 if failures <= 1e-9 else float(inverse(successes + 1, failures, 1 - tail))
@@ -204,12 +197,4 @@ def _clopper_pearson(successes: float, trials: float, tail: float) -> tuple[floa
 
 @cache
 def _student(freedom: int, level: float) -> float:
-    return float(check_scipy().stdtrit(freedom, (1 + level) / 2))
-
-
-def check_scipy() -> Any:
-    """Return `scipy.special`. Raises MissingScipy, which names the cure."""
-    try:
-        return import_module("scipy.special")
-    except ImportError as error:
-        raise MissingScipy("intervals need scipy, which is not installed; pip install 'bpagent[lab]'") from error
+    return float(needed("scipy.special").stdtrit(freedom, (1 + level) / 2))

@@ -1,45 +1,152 @@
-"""The tables as Parquet, where pyarrow is there: typed columns, also where every value of one is missing."""
+"""Data for other programs: tidy tables of episodes, steps, roles and estimates, as CSV, JSON lines and Parquet.
 
-from importlib import import_module
+    pandas.read_parquet("plan.results/data/estimates.parquet")
+
+Numbers are numbers, and every column has one type, also where nothing is in it; what is missing is an empty cell, or
+null. The column `key` of an episode stands in each of its steps and roles.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from attrs import fields
+from attrs import asdict, fields, frozen
 
-from agent.lab.episodes.results import Row, Step
-from agent.lab.reports.tables import Lines
-from agent.vocabulary.errors import AgentError
+from agent.lab.deployments.results import DeploymentRow, DeploymentStep
+from agent.lab.episodes.results import RoleUsage, Row, Step
+from agent.lab.extras import needed
+from agent.lab.measures.intervals import Interval
+from agent.lab.reports.analysis import Analysis, Estimate
 
-__all__ = ["ParquetError", "check_parquet", "write_parquet"]
-
+__all__ = ["EstimateLine", "estimate_lines", "tidy", "write_data"]
 
 COLUMNS = {str: "string", int: "int64", float: "float64", bool: "bool_"}
+TABLES = ("steps", "roles")
+"""Fields of a row that are tables of their own."""
+
+Lines = Sequence[Mapping[str, object]]
 
 
-class ParquetError(AgentError):
-    """Parquet cannot be written here."""
+@frozen
+class EstimateLine:
+    """One figure: of a protocol, in a setting or in "all" of them, against a policy where it is about one.
+
+    measure: as in `MEASURES`, or a cost, the mean over honest episodes. budget: the share of honest calls that is
+    audited. low, high: the 95 % interval, where there is one. apart: whether an exact test tells the protocol apart
+    from the constitution alone here, all comparisons of the protocol together.
+    """
+
+    setting: str
+    protocol: str
+    measure: str
+    policy: str
+    budget: float
+    estimate: float | None
+    low: float | None = None
+    high: float | None = None
+    apart: bool | None = None
 
 
-def check_parquet() -> None:
-    """Raise ParquetError, which names the cure, where Parquet cannot be written."""
-    _imported("pyarrow.parquet")
+MEASURES = {
+    "usefulness": "share of honest tasks done",
+    "usefulness_difference": "to the constitution alone",
+    "usefulness_scaled": "0: the trusted model alone, 1: the agent",
+    "safety": "S1 against the policy",
+    "safety_forever": "S of endless attempts against the policy",
+    "safety_difference": "of S1 against the policy to the constitution alone",
+    "safety_worst": "S1 against the policy that does most harm",
+    "safety_worst_forever": "S of endless attempts against the worst policy",
+    "safety_worst_difference": "of the worst S1 to the constitution alone",
+    "safety_worst_bias": "by how much the least of several estimates is too low",
+    "front": "how often no other protocol is better in both",
+    "audited": "share of honest calls that are audited",
+    "own_audits": "of these by the protocol itself",
+}
+"""The measures of `EstimateLine`."""
 
 
-def write_parquet(folder: Path, episodes: Lines, steps: Lines) -> None:
-    """Write `episodes.parquet` and `steps.parquet`. Raises ParquetError, OSError."""
-    _write(folder / "episodes.parquet", episodes, _columns(Row))
-    _write(folder / "steps.parquet", steps, {"key": "string", "step": "int64", **_columns(Step)})
+def estimate_lines(analyses: Mapping[str, Analysis]) -> Iterator[EstimateLine]:
+    """Yield every figure of analyses, by the setting that each is of."""
+    for setting, analysis in analyses.items():
+        for estimate in analysis.estimates:
+            for measure, policy, figure, apart in _figures(estimate):
+                interval = figure if isinstance(figure, Interval) else Interval(figure, math.nan, math.nan)
+                value, low, high = map(_known, (interval.value, interval.low, interval.high))
+                line = (setting, estimate.protocol, measure, policy, analysis.budget, value, low, high, apart)
+                yield EstimateLine(*line)
 
 
-def _write(path: Path, lines: Lines, columns: dict[str, str]) -> None:
-    arrow, parquet = _imported("pyarrow"), _imported("pyarrow.parquet")
-    schema = arrow.schema([(name, getattr(arrow, kind)()) for name, kind in columns.items()])
-    parquet.write_table(arrow.Table.from_pylist(list(lines), schema=schema), path)
+def _figures(estimate: Estimate) -> Iterator[tuple[str, str, Interval | float, bool | None]]:
+    scaled = math.nan if estimate.scaled is None else estimate.scaled
+    whole: dict[str, Interval | float] = {
+        "usefulness": estimate.usefulness,
+        "usefulness_difference": estimate.lost,
+        "usefulness_scaled": scaled,
+        "safety_worst": estimate.worst,
+        "safety_worst_forever": estimate.worst_forever,
+        "safety_worst_difference": estimate.difference,
+        "safety_worst_bias": estimate.bias,
+        "front": estimate.front,
+        "audited": estimate.audited,
+        "own_audits": estimate.own_audits,
+        **asdict(estimate.costs),
+    }
+    yield from ((measure, "", figure, None) for measure, figure in whole.items())
+    for policy, rung in estimate.rungs.items():
+        yield "safety", policy, rung.once, rung.apart
+        yield "safety_forever", policy, rung.forever, None
+        yield "safety_difference", policy, rung.difference, rung.apart
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def tidy(rows: Iterable[Row]) -> dict[str, Lines]:
+    """Return the tables of episodes, of their committed calls, and of what the model of each role took."""
+    found: dict[str, list[dict[str, object]]] = {"episodes": [], "steps": [], "roles": []}
+    for row in rows:
+        line = asdict(row)
+        steps, roles = (line.pop(table) for table in TABLES)
+        found["episodes"].append(line)
+        found["steps"] += [{"key": row.key, "step": number, **step} for number, step in enumerate(steps)]
+        found["roles"] += [{"key": row.key, **role} for role in roles]
+    return dict(found)
+
+
+def write_data(
+    folder: Path, rows: Iterable[Row], estimates: Iterable[EstimateLine], deployments: Sequence[DeploymentRow] = ()
+) -> None:
+    """Write all tables to a folder, which is made, each in three forms. Raises OSError, MissingExtra."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {**tidy(rows), "estimates": [asdict(each) for each in estimates]}
+    if deployments:
+        tables |= _deployed(deployments)
+    for name, lines in tables.items():
+        _write(folder, name, lines)
+
+
+def _deployed(rows: Sequence[DeploymentRow]) -> dict[str, Lines]:
+    plain = [{**asdict(row), "disabled": " ".join(row.disabled)} for row in rows]
+    steps = [{"deployment_key": row["key"], **step} for row in plain for step in row.pop("steps")]
+    return {"deployments": plain, "deployment_episodes": steps}
+
+
+def _write(folder: Path, name: str, lines: Lines) -> None:
+    arrow = needed("pyarrow")
+    schema = arrow.schema([(column, getattr(arrow, kind)()) for column, kind in SCHEMAS[name].items()])
+    table = arrow.Table.from_pylist(list(lines), schema=schema)
+    needed("pyarrow.csv").write_csv(table, folder / f"{name}.csv")
+    needed("pyarrow.parquet").write_table(table, folder / f"{name}.parquet")
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
 
 
 def _columns(kind: Any) -> dict[str, str]:
-    """Return the columns of a class of rows, with the type of each; its steps are a table of their own."""
-    return {field.name: _column(field.type) for field in fields(kind) if field.name != "steps"}
+    """Return the columns of a class of rows, with the type of each; its tables are none of them."""
+    return {field.name: _column(field.type) for field in fields(kind) if field.name not in TABLES}
 
 
 def _column(hint: Any) -> str:
@@ -48,8 +155,12 @@ def _column(hint: Any) -> str:
     return next((COLUMNS[part] for part in parts if part in COLUMNS), "string")
 
 
-def _imported(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ParquetError("Parquet needs pyarrow: pip install 'bpagent[parquet]'") from error
+SCHEMAS = {
+    "episodes": _columns(Row),
+    "steps": {"key": "string", "step": "int64", **_columns(Step)},
+    "roles": {"key": "string", **_columns(RoleUsage)},
+    "estimates": _columns(EstimateLine),
+    "deployments": {**_columns(DeploymentRow), "disabled": "string"},
+    "deployment_episodes": {"deployment_key": "string", **_columns(DeploymentStep)},
+}
+"""The columns of each table, with their types."""

@@ -1,15 +1,17 @@
 """The report of an experiment: the hero figure, the main table, and what they rest on; as text and as one HTML page."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from html import escape
+from pathlib import Path
 from textwrap import fill
+from typing import Any
 
+from agent.lab.episodes.results import Row
 from agent.lab.experiments.experiment import Outcome
-from agent.lab.measures.safety import front
-from agent.lab.reports.analysis import Analysis
-from agent.lab.reports.plots import COLORS, Plot
+from agent.lab.reports import plots
+from agent.lab.reports.analysis import Analysis, audit_curves, spent_on_test
+from agent.lab.reports.data import estimate_lines, write_data
 from agent.lab.reports.tables import (
     Table,
     Verified,
@@ -23,11 +25,10 @@ from agent.lab.reports.tables import (
     explained,
     overview,
     settings_table,
-    told_apart,
     under_attack,
 )
 
-__all__ = ["caption", "explanation", "hero_figure", "html_page", "tables_of", "text_report"]
+__all__ = ["caption", "explanation", "figures_of", "tables_of", "text_report", "write_report"]
 
 
 WIDTH = 118  # columns of the report in a terminal
@@ -48,44 +49,17 @@ alone, or less safe, in so many clusters that chance would do it in less than 5 
 protocol together (exact sign test, Bonferroni). verified: how many states of the loop with the protocol
 model-checking looked at."""
 
+FINE = (0.0, *(round(0.005 * step, 3) for step in range(1, 21)), 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+"""The budgets of curves."""
+
 STYLE = """\
 :root{color-scheme:light dark}
 body{font:15px/1.55 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#1f2933;background:#fff}
 table{border-collapse:collapse;font-size:13px;margin:1em 0;display:block;overflow-x:auto}
 td,th{padding:.25em .7em;border-bottom:1px solid #e4e8ed;text-align:left;white-space:nowrap}
-figure{margin:0}figcaption,p.small{color:#66727f;font-size:13px}svg{max-width:62em;width:100%}
+figure{margin:0}figcaption,p.small{color:#66727f;font-size:13px}img{max-width:56em;width:100%;background:#fff}
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#2a323b}
 figcaption,p.small{color:#9aa7b4}}"""
-
-
-def hero_figure(analysis: Analysis) -> str:
-    """Return usefulness against worst-case safety of all protocols, as SVG.
-
-    Ellipses reach as far as the intervals, arrows lead from the weakest attack to the worst one, and what the front
-    beats is shaded. A protocol that audits more than the budget says so, and is on no front. One without honest
-    episodes, or without attacks, has no place in it, and is named only.
-    """
-    placed = [each for each in analysis.estimates if not math.isnan(each.usefulness.value + each.worst.value)]
-    low = min((each.usefulness.low for each in placed), default=0.0)
-    bottom = max(0.0, math.floor(low * 10 - 0.5) / 10)
-    what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
-    plot = Plot("usefulness", what, x=(bottom, 1.0))
-    points = {each.protocol: (each.usefulness.value, each.worst.value) for each in placed}
-    dear = {each.protocol: f" (audits {each.audited:.0%})" for each in placed if each.audited > analysis.budget}
-    best = front({name: point for name, point in points.items() if name not in dear})
-    plot.shade([points[name] for name in best])
-    for number, each in enumerate(analysis.estimates):
-        color, hollow = COLORS[number % len(COLORS)], each.protocol not in best
-        if each.protocol not in points:
-            plot.entry(f"{each.protocol} (not measured)", color, hollow=True)
-            continue
-        plot.intervals(each.usefulness, each.worst, color)
-        if abs(each.weakest.value - each.worst.value) > 0.02:
-            plot.arrow(each.usefulness.value, each.weakest.value, *points[each.protocol], color)
-        plot.point(*points[each.protocol], color, hollow=hollow)
-        label = each.protocol + dear.get(each.protocol, "")
-        plot.entry(label, color, hollow=hollow, at=points[each.protocol])
-    return plot.svg("usefulness and worst-case safety of protocols")
 
 
 def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, Table]:
@@ -93,18 +67,33 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
     used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
     told = disclosure_table(outcome.plan, outcome.rows)
     attacked = bool(outcome.analysis.policies)
-    audited = budget_table([row for row in outcome.rows if row.protocol in outcome.plan.compared])
+    own_audits = {each.protocol: each.own_audits for each in outcome.analysis.estimates}
+    audited = budget_table(audit_curves(_compared(outcome)), own_audits)
     found = {
         "overview": overview(outcome.analysis),
         **({"attacks": by_attack(outcome.analysis), "rungs": by_rung(outcome.analysis)} if attacked else {}),
         **({} if audited is None else {"budgets": audited}),
         "costs": costs(outcome.analysis, verified, used),
         "by_setting": by_setting(outcome.by_setting),
-        "told_apart": told_apart(outcome.by_setting),
         "settings": settings_table(outcome.by_setting),
     }
     more = {"under_attack": under_attack(outcome.rows), "disclosure": told}
     return {**found, **{name: table for name, table in more.items() if table is not None}}
+
+
+def figures_of(outcome: Outcome) -> dict[str, Any]:
+    """Return the figures of an experiment as matplotlib has them, by the names of their files."""
+    rows, analysis = _compared(outcome), outcome.analysis
+    spent, calls = spent_on_test(rows, [budget for budget in FINE if budget <= 0.2])
+    return {
+        "figure": plots.usefulness_and_safety(analysis),
+        "audit_curves": plots.audit_curves(audit_curves(rows, FINE), analysis.budget),
+        "calibration": plots.calibration(spent, calls),
+    }
+
+
+def _compared(outcome: Outcome) -> list[Row]:
+    return [row for row in outcome.rows if row.protocol in outcome.plan.compared]
 
 
 TITLES = {
@@ -114,7 +103,6 @@ TITLES = {
     "budgets": "Worst S1 when other shares of the honest calls are audited",
     "costs": "What it costs",
     "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
-    "told_apart": "Where a protocol differs from the constitution alone by more than its interval",
     "settings": "Settings",
     "under_attack": "Where the attack lies in what is read",
     "disclosure": "What refusals tell",
@@ -195,15 +183,43 @@ def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> 
     return f"{shown}\n\n{explanation(outcome.analysis)}\n\n{deployed}{caption(outcome, command)}\n"
 
 
-def html_page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
-    """Return the report as one page that needs no network and runs no script."""
-    analysis = outcome.analysis
+def write_report(folder: Path, outcome: Outcome, verified: Mapping[str, Verified], command: str) -> str:
+    """Write data, tables, figures and the page to the folder of an experiment; return the report for a terminal.
+
+    Raises OSError and MissingExtra.
+    """
+    whole = {"all": outcome.analysis}
+    write_data(folder / "data", outcome.rows, estimate_lines({**whole, **outcome.by_setting}), outcome.deployments)
+    tables = tables_of(outcome, verified)
+    _write_tables(folder / "tables", outcome, tables, command)
+    for name, figure in figures_of(outcome).items():
+        plots.write_figure(figure, folder, name)
+    (folder / "report.html").write_text(_page(outcome, tables, command), encoding="utf-8")
+    return text_report(outcome, tables, command)
+
+
+def _write_tables(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> None:
+    """Write each table as Markdown, and what they rest on."""
+    folder.mkdir(exist_ok=True)
+    for name, table in tables.items():
+        table.write(folder, name)
+    (folder / "caption.md").write_text(f"{caption(outcome, command)}\n", encoding="utf-8")
+    (folder / "explanation.md").write_text(f"{explanation(outcome.analysis)}\n", encoding="utf-8")
+    if outcome.deployed:
+        deployment_table(outcome.deployed).write(folder, "deployments")
+
+
+def _page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
+    """Return the report as one page, beside its figures, that needs no network and runs no script."""
     shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{_html(table)}" for name, table in tables.items())
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>'
-        f"<figure>{hero_figure(analysis)}<figcaption>{escape(caption(outcome, command))}</figcaption></figure>"
-        f'{shown}<p class="small">{escape(explanation(analysis))}</p>{_deployments(outcome)}</html>\n'
+        f'<figure><img src="figure.svg" alt="Usefulness against worst-case safety"><figcaption>'
+        f"{escape(caption(outcome, command))}</figcaption></figure>"
+        f'{shown}<figure><img src="audit_curves.svg" alt="Safety at every audit budget"><img src="calibration.svg" '
+        f'alt="What thresholds really spend"></figure><p class="small">{escape(explanation(outcome.analysis))}</p>'
+        f"{_deployments(outcome)}</html>\n"
     )
 
 

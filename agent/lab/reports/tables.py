@@ -1,4 +1,4 @@
-"""Tables: the figures of an experiment as tables that fit on a screen; rows as CSV.
+"""Tables: the figures of an experiment as tables that fit on a screen; the same as data: `agent.lab.reports.data`.
 
 What belongs together stands together: usefulness and safety, what a protocol costs, each rung, each setting, audits at
 other budgets, what refusals tell, where the attack lies in what is read, and deployments."""
@@ -12,22 +12,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import get_args
 
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 
 from agent.lab.deployments.results import DeploymentEstimate, DeploymentRow
 from agent.lab.episodes.results import Row
 from agent.lab.experiments.plan import Plan, ProtocolPlan
 from agent.lab.measures.intervals import Interval
-from agent.lab.reports.analysis import Analysis, Estimate, analyze, figures_of
-from agent.lab.reports.samples import Sample, sample_of, task_of
+from agent.lab.reports.analysis import Analysis, Curves, Estimate, analyze
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting_checks import keyword_auc
 from agent.lab.settings.workers import LADDER
 from agent.vocabulary.reasons import Disclosure
 
 __all__ = [
-    "BUDGETS",
-    "Lines",
     "Table",
     "Verified",
     "budget_table",
@@ -46,17 +43,8 @@ __all__ = [
     "settings_table",
     "shipped_verdicts",
     "signed_text",
-    "tidy",
-    "told_apart",
     "under_attack",
-    "write_csv",
-    "write_deployments",
-    "write_tables",
 ]
-
-
-Lines = Sequence[dict[str, object]]
-"""A table: what stands in each line, by column."""
 
 
 @frozen
@@ -83,9 +71,8 @@ class Table:
         return "\n".join(f"| {' | '.join(line)} |" for line in everything)
 
     def write(self, folder: Path, name: str) -> None:
-        """Write `name.md` and `name.csv` to a folder. Raises OSError."""
+        """Write `name.md` to a folder. Raises OSError."""
         (folder / f"{name}.md").write_text(f"{self.markdown}\n", encoding="utf-8")
-        write_csv(folder / f"{name}.csv", [dict(zip(self.headings, line, strict=True)) for line in self.lines])
 
 
 def interval_text(interval: Interval) -> str:
@@ -109,15 +96,6 @@ def _signed(value: float) -> str:
 def number_text(value: float) -> str:
     """Return a figure; a dash where it is not known."""
     return "-" if math.isnan(value) else f"{value:.2f}"
-
-
-def write_csv(path: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """Write lines that have the same keys, under a line of these. Raises OSError."""
-    given = list(lines)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(given[0]) if given else ["key"])
-        writer.writeheader()
-        writer.writerows(given)
 
 
 @frozen
@@ -153,30 +131,17 @@ def read_verified(path: Path) -> dict[str, Verified]:
         raise ValueError(f"{path}: no file of verdicts; make verified writes one") from error
 
 
-BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-
-
-def budget_table(rows: Sequence[Row], budgets: Sequence[float] = BUDGETS) -> Table | None:
-    """Return the worst S_1 of each protocol at each budget; None without attacks, or without honest calls."""
-    ran = [row for row in rows if row.status == "ran"]
-    report = "test" if any(row.split == "test" for row in ran) else next((row.split for row in ran), "test")
-    numbers = {task: number for number, task in enumerate({task_of(row) for row in ran})}
-    names = list(dict.fromkeys(row.protocol for row in ran))
-    samples = {name: sample_of([row for row in ran if row.protocol == name], report, numbers) for name in names}
-    if not any(sample.trials and sample.scores for sample in samples.values()):
+def budget_table(curves: Curves, own_audits: Mapping[str, float]) -> Table | None:
+    """Return the worst S_1 of each protocol at each budget; None without curves. `own_audits`: by protocol."""
+    if not curves:
         return None
-    headings = ("protocol", "its own audits", *(f"{budget:.0%}" for budget in budgets))
-    lines = (
-        (name, f"{sample.own_audits:.1%}", *(_worst(sample, budget, len(numbers)) for budget in budgets))
-        for name, sample in samples.items()
-    )
-    return Table(headings, tuple(lines))
-
-
-def _worst(sample: Sample, budget: float, tasks: int) -> str:
-    if sample.own_audits > budget:
-        return "-"
-    return number_text(figures_of(sample, tuple(sample.trials), budget, [1] * tasks).worst)
+    budgets = [budget for budget, _ in max(curves.values(), key=len)]
+    lines = []
+    for name, points in curves.items():
+        known = dict(points)
+        cells = [number_text(known[budget]) if budget in known else "-" for budget in budgets]
+        lines.append((name, f"{own_audits[name]:.1%}", *cells))
+    return Table(("protocol", "its own audits", *(f"{budget:.0%}" for budget in budgets)), tuple(lines))
 
 
 ORDER: tuple[Disclosure, ...] = get_args(Disclosure)
@@ -325,14 +290,6 @@ def explained(rows: Sequence[DeploymentRow]) -> str:
     return EXPLANATION.format(episodes=" or ".join(map(str, counts)))
 
 
-def write_deployments(folder: Path, rows: Sequence[DeploymentRow]) -> None:
-    """Write `deployments.csv`, and `deployment_episodes.csv` with a line for each episode. Raises OSError."""
-    plain = [asdict(row) for row in rows]
-    steps = [{"deployment_key": row["key"], **step} for row in plain for step in row.pop("steps")]
-    write_csv(folder / "deployments.csv", plain)
-    write_csv(folder / "deployment_episodes.csv", steps)
-
-
 def overview(analysis: Analysis) -> Table:
     """Return usefulness and worst-case safety of each protocol, and what they are more than the baseline's."""
     headings = ("protocol", "audits", "U", "U: difference", "S1 worst", "S1 worst: difference", "front")
@@ -450,48 +407,3 @@ def by_setting(analyses: Mapping[str, Analysis]) -> Table:
 def _three(estimate: Estimate) -> str:
     figures = (number_text(figure.value) for figure in (estimate.usefulness, estimate.worst))
     return f"{' '.join(figures)} {signed_text(estimate.difference)}"
-
-
-def told_apart(analyses: Mapping[str, Analysis]) -> Table:
-    """Return in which settings, and against which rungs, protocols differ from the baseline by more than the interval.
-
-    starred: how many of these rungs are told apart even at the level that allows for all comparisons.
-    """
-    lines: dict[str, list[tuple[str, ...]]] = {}
-    for setting, analysis in analyses.items():
-        for estimate in analysis.estimates[1:]:
-            lines.setdefault(estimate.protocol, [])
-            found = [rung.difference.value for rung in estimate.rungs.values() if rung.differs]
-            if found:
-                starred = sum(rung.apart for rung in estimate.rungs.values())
-                lines[estimate.protocol].append((setting, _rungs_of(estimate), str(starred), _spread(found)))
-    nowhere = [("nowhere", "", "", "")]
-    flat = ((protocol, *cells) for protocol, several in lines.items() for cells in several or nowhere)
-    return Table(("protocol", "setting", "rungs", "starred", "S1: difference"), tuple(flat))
-
-
-def _rungs_of(estimate: Estimate) -> str:
-    differing = [name for name, rung in estimate.rungs.items() if rung.differs]
-    others = [name for name in estimate.rungs if name not in differing]
-    if len(others) < min(3, len(differing)):
-        return f"all but {' and '.join(others)}" if others else "all"
-    return ", ".join(differing)
-
-
-def _spread(found: Sequence[float]) -> str:
-    least, most = min(found), max(found)
-    return f"{least:+.2f}" if f"{least:+.2f}" == f"{most:+.2f}" else f"{least:+.2f} to {most:+.2f}"
-
-
-def write_tables(folder: Path, rows: Sequence[Row]) -> None:
-    """Write `episodes.csv` and `steps.csv`, one line for each episode and for each committed call. Raises OSError."""
-    episodes, steps = tidy(rows)
-    write_csv(folder / "episodes.csv", episodes)
-    write_csv(folder / "steps.csv", steps)
-
-
-def tidy(rows: Sequence[Row]) -> tuple[Lines, Lines]:
-    """Return the table of episodes, and that of their committed calls."""
-    plain = [asdict(row) for row in rows]
-    steps = [{"key": row["key"], "step": n, **step} for row in plain for n, step in enumerate(row.pop("steps"))]
-    return plain, steps

@@ -8,8 +8,8 @@ from typing import Annotated
 from attrs import frozen
 
 from agent.tools.definition import Tool, tool
-from agent.tools.files.operations import Files
 from agent.tools.schemas import Path
+from agent.tools.workspace import Files
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 

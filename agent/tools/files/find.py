@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 from attrs import frozen
 
 from agent.tools.definition import Tool, tool
-from agent.tools.files.operations import Files, Folder
 from agent.tools.output import cut_head, tell_cut
 from agent.tools.patterns import TextPattern
 from agent.tools.schemas import Limits, Path
-from agent.tools.workspace import Entry
+from agent.tools.workspace import Entry, Files, Folder
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 

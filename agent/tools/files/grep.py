@@ -1,11 +1,9 @@
 """The tool `grep`: lines that match a pattern, with their files and numbers (S2)."""
 
 import os
-import resource
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import partial
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from typing import Annotated, Any, BinaryIO
 
 from attrs import field, frozen
@@ -13,63 +11,19 @@ from attrs import field, frozen
 from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, tool
 from agent.tools.files.find import walk
-from agent.tools.files.operations import Files
 from agent.tools.output import cut_head, cut_line, tell_cut
 from agent.tools.patterns import LinePattern
 from agent.tools.schemas import Limits, Path
+from agent.tools.workspace import Files
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 
-_MOST_OPEN = 400
 _LOOKED_AT = 8192  # first bytes; with a NUL among them a file is no text
 
-
-@frozen(eq=False)
-class Opened:
-    """An open text file, under the name that is shown."""
-
-    name: str
-    file: BinaryIO
+Opened = tuple[str, BinaryIO]  # a text file, and the name that is shown
 
 
-class Batches:
-    """Open files, some at a time. `take` blocks and may run in another thread, `close` never waits for it."""
-
-    def __init__(self, files: Iterable[Opened]) -> None:
-        self._files = iter(files)
-        self._open: list[Opened] = []
-        self._lock = threading.Lock()
-        self._closed = False
-
-    def take(self) -> list[Opened]:
-        """Give the files of the batch before back, and return the next ones; none at the end."""
-        with self._lock:
-            self._give_back()
-            limit = min(_MOST_OPEN, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
-            for opened in self._files:
-                self._open.append(opened)
-                if len(self._open) >= limit or self._closed:
-                    break
-            batch = list(self._open)
-        if self._closed:
-            self.close()
-        return batch
-
-    def close(self) -> None:
-        """Give everything back: now, or when the `take` that is under way ends."""
-        self._closed = True
-        if self._lock.acquire(blocking=False):
-            self._give_back()
-            if isinstance(self._files, Iterator) and hasattr(self._files, "close"):
-                self._files.close()
-            self._lock.release()
-
-    def _give_back(self) -> None:
-        while self._open:
-            self._open.pop().file.close()
-
-
-def search_among(files: Files, path: str) -> Iterator[Opened]:
+def text_files(files: Files, path: str) -> Generator[Opened]:
     """Yield the text files at `path`: it itself, or what is below it. The one who takes them closes them.
 
     Raises PathRefused or OSError for a `path` that cannot be looked into.
@@ -78,12 +32,12 @@ def search_among(files: Files, path: str) -> Iterator[Opened]:
         with files.open_folder(path):
             pass
     except NotADirectoryError:
-        yield Opened(path.rstrip("/").rpartition("/")[2], files.open_read(path))
+        yield path.rstrip("/").rpartition("/")[2], files.open_read(path)
         return
     for found in walk(files, path):
         with suppress(OSError, ToolError):
             if found.is_file and (file := _as_text(found.open())) is not None:
-                yield Opened(found.path, file)
+                yield found.path, file
 
 
 def _as_text(file: BinaryIO) -> BinaryIO | None:
@@ -165,13 +119,11 @@ def make_grep(files: Files) -> Tool:
             context: lines to show before and after each match
             limit: how many matches, at most
         """
-        sought = _sought(pattern, literal=literal, ignore_case=ignoreCase)
-        batches, answer = Batches(search_among(files, path)), _Answer(sought, limit, context)
+        answer = _Answer(_sought(pattern, literal=literal, ignore_case=ignoreCase), limit, context)
         try:
-            while not answer.is_full and (batch := await run_in_background(batches.take)):
-                await run_in_background(partial(answer.take, batch))
+            await run_in_background(lambda: answer.search(text_files(files, path)))
         finally:
-            batches.close()
+            answer.given_up.set()
         return answer.result()
 
     return grep
@@ -194,6 +146,7 @@ class _Answer:
     context: int
     shown: list[Shown] = field(init=False, factory=list)
     counts: list[int] = field(init=False, factory=list)  # matches of each file, those beyond the limit included
+    given_up: threading.Event = field(init=False, factory=threading.Event)
 
     @property
     def room(self) -> int:
@@ -203,15 +156,22 @@ class _Answer:
     def is_full(self) -> bool:
         return sum(self.counts) > self.limit
 
-    def take(self, batch: Sequence[Opened]) -> None:
-        """Search a batch. Blocks."""
-        for opened in batch:
-            if self.is_full:
-                return
-            numbers = self.sought.lines(opened.file, self.room + 1)
-            if numbers and self.room:
-                self.shown.extend(show_lines(opened.file, opened.name, numbers[: self.room], self.context))
-            self.counts.append(len(numbers))
+    def search(self, opened: Generator[Opened]) -> None:
+        """Search file after file, until the answer is full or given up. Blocks."""
+        with closing(opened):
+            for name, file in opened:
+                with file:
+                    if self.given_up.is_set():
+                        return
+                    self._take(name, file)
+                if self.is_full:
+                    return
+
+    def _take(self, name: str, file: BinaryIO) -> None:
+        numbers = self.sought.lines(file, self.room + 1)
+        if numbers and self.room:
+            self.shown.extend(show_lines(file, name, numbers[: self.room], self.context))
+        self.counts.append(len(numbers))
 
     def result(self) -> ToolResult:
         """Return what the model is told."""

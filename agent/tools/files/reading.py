@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 from attrs import evolve, frozen
 
 from agent.tools.definition import Tool, tool
-from agent.tools.files.operations import Files
 from agent.tools.output import MOST_BYTES, MOST_LINES, Cut, cut_head, size_in_words, tell_cut
 from agent.tools.schemas import Limits, Path
+from agent.tools.workspace import Files
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.messages import Image

@@ -1,17 +1,21 @@
 """What tests of the command share: what it said, a terminal around it, steps of a script, the records of a log."""
 
+import fcntl
 import json
 import os
 import pty
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyte
 import pytest
 from attrs import define, field, frozen
 
@@ -48,13 +52,41 @@ class Said:
 Command = Callable[..., Said]
 
 
+COLUMNS, LINES = 100, 120
+
+
 @define
 class Terminal:
-    """The command on a terminal. `out` is its standard output, when that is not the terminal."""
+    """The command on a terminal. `out` is its standard output, when that is not the terminal.
+
+    `raw` is everything that it wrote, control codes and all; `screen` is what a person sees.
+    """
 
     process: "subprocess.Popen[str]"
     master: int
-    screen: str = field(default="", init=False)
+    raw: str = field(default="", init=False)
+    _shown: Any = field(factory=lambda: pyte.Screen(COLUMNS, LINES), init=False)
+    _stream: Any = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._stream = pyte.ByteStream(self._shown)
+
+    @property
+    def screen(self) -> str:
+        """What stands on the screen, without blanks at the ends of lines."""
+        return "\n".join(line.rstrip() for line in self._shown.display).rstrip("\n") + "\n"
+
+    def rest(self, runs: int = 0) -> None:
+        """Wait until so many runs are over, and the prompt of `chat` stands on the last line."""
+        self._read(
+            lambda: self.screen.count("── end ─") >= runs and self.screen.splitlines()[-1].startswith("you >"),
+            f"it did not rest after {runs} runs",
+        )
+
+    def resize(self, columns: int, lines: int = LINES) -> None:
+        """Change the size of the terminal."""
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self._shown.resize(lines, columns)
 
     def type(self, text: str) -> None:
         """Type a text, Enter and all."""
@@ -83,17 +115,19 @@ class Terminal:
             piece = self._piece()
             if not piece:
                 return
-            self.screen += piece.replace("\r\n", "\n")
+            self._stream.feed(piece)
+            self.raw += piece.decode("utf-8", "replace")
 
-    def _piece(self) -> str:
+    def _piece(self) -> bytes:
         with suppress(OSError):  # the other end is gone
-            return os.read(self.master, 65536).decode("utf-8", "replace")
-        return ""
+            return os.read(self.master, 65536)
+        return b""
 
 
 def terminal_with(argv: tuple[object, ...], *, out: str, variables: dict[str, str]) -> Terminal:
     """Start the command on a new terminal; `out`: "all" of its streams are there, or standard output is a "pipe"."""
     master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-c", ON_TERMINAL, out, *COMMAND, *map(str, argv)],
         env=environment() | variables,

@@ -1,6 +1,5 @@
 """`bpagent chat`: prompts, answers, steering and stopping in one conversation, on a terminal and on a pipe."""
 
-import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,6 @@ from tests.agent.cli.sessions import Command, SlowTool, Terminal, bash, records
 
 OnTerminal = Callable[..., Terminal]
 Script = Callable[..., str]
-PROMPT = "you >"
 
 
 def said(log: Path, name: str) -> list[str]:
@@ -25,23 +23,22 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) -> Callable[..., Terminal]:
-    """`chat(step, ...)`: a conversation on a terminal without colors."""
+    """`chat(step, ...)`: a conversation on a terminal."""
 
-    def begin(*steps: object, **variables: str) -> Terminal:
-        where = ("--workspace", workspace, "--log", log)
-        return on_terminal("chat", "--model", script(*steps), *where, **(variables or {"NO_COLOR": "1"}))
+    def begin(*steps: object) -> Terminal:
+        return on_terminal("chat", "--model", script(*steps), "--workspace", workspace, "--log", log)
 
     return begin
 
 
 def test_one_task_after_the_other_in_one_conversation(chat: Callable[..., Terminal], log: Path) -> None:
     terminal = chat("First.", "Second.")
-    terminal.wait_for(PROMPT)
+    terminal.rest()
     terminal.type("do the first\n")
-    terminal.wait_for(PROMPT, times=2)
+    terminal.rest(1)
     terminal.type("\nHow do I stop it?\n")  # an empty line asks for nothing; between runs, stop is a word
     terminal.wait_for("agent    Second.")
-    terminal.wait_for(PROMPT, times=3)
+    terminal.rest(2)
     terminal.type("/quit\n")
 
     assert terminal.end() == 0
@@ -49,20 +46,33 @@ def test_one_task_after_the_other_in_one_conversation(chat: Callable[..., Termin
     assert said(log, "prompt_given") == ["do the first", "How do I stop it?"]
 
 
-def test_words_that_look_like_commands_are_told_what_there_is(
+def test_commands_tell_about_the_conversation_and_are_no_prompts(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:
-    terminal = chat(bash(slow_tool.command), "Done.")
-    terminal.wait_for(PROMPT)
-    terminal.type("/hlep\n")
-    terminal.wait_for("there is no /hlep; did you mean '/help'?")
-    terminal.wait_for(PROMPT, times=2)
-    terminal.type("/etc/hosts is what?\n")
+    told = {
+        "/hlep": "there is no /hlep; did you mean '/help'?",
+        "/help": "/cost      turns, calls, tokens and cost so far",
+        "/model": "model script",
+        "/tools": "bash, read",
+        "/why": "nothing was refused yet",
+        "/show": "no tool has run yet",
+        "/stop": "nothing is under way",
+        "/undo": "there is nothing to undo",
+    }
+    terminal = chat(bash("rm -rf /"), bash(slow_tool.command), "Done.")
+    terminal.rest()
+    for typed, answer in told.items():
+        terminal.type(f"{typed}\r")
+        terminal.wait_for(answer)
+        terminal.rest()
+    terminal.type("/etc/hosts is what?\r")
     slow_tool.wait_for_start()
-    terminal.type("/undo\n")
-    terminal.wait_for("there is no /undo; ")
+    terminal.type("/why\r")
+    terminal.wait_for("more: bpagent why")
+    terminal.type("/cost\r")
+    terminal.wait_for("2 turns, 1 call")
     slow_tool.let_finish()
-    terminal.wait_for(PROMPT, times=3)
+    terminal.rest(1)
     terminal.type("\x04")
 
     assert terminal.end() == 0
@@ -70,43 +80,11 @@ def test_words_that_look_like_commands_are_told_what_there_is(
     assert said(log, "steering_given") == []
 
 
-def test_commands_tell_about_the_conversation_and_are_no_prompts(
-    chat: Callable[..., Terminal], log: Path, workspace: Path
-) -> None:
-    terminal = chat(bash("rm -rf /"), "Done.")
-    terminal.wait_for(PROMPT)
-    for number, (typed, told) in enumerate(
-        {
-            "/help": "/cost      turns, calls, tokens and cost so far",
-            "/model": "model script",
-            "/tools": "bash, read_file",
-            "/why": "nothing was refused yet",
-            "/stop": "nothing is under way",
-        }.items(),
-        start=2,
-    ):
-        terminal.type(f"{typed}\n")
-        terminal.wait_for(told)
-        terminal.wait_for(PROMPT, times=number)
-    terminal.type("go\n")
-    terminal.wait_for(PROMPT, times=7)
-    terminal.type("/why\n")
-    terminal.wait_for("more: bpagent why")
-    terminal.wait_for(PROMPT, times=8)
-    terminal.type("/cost\n")
-    terminal.wait_for("2 turns, 0 calls")
-    terminal.wait_for(PROMPT, times=9)
-    terminal.type("/quit\n")
-
-    assert terminal.end() == 0
-    assert said(log, "prompt_given") == ["go"]
-
-
 def test_commands_are_heard_while_the_agent_works(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:
     terminal = chat(bash(slow_tool.command), "Never said.")
-    terminal.wait_for(PROMPT)
+    terminal.rest()
     terminal.type("go\n")
     slow_tool.wait_for_start()
     terminal.type("/cost\n")
@@ -120,27 +98,101 @@ def test_commands_are_heard_while_the_agent_works(
     assert said(log, "steering_given") == []
 
 
-def test_a_line_typed_too_early_is_shown_where_it_belongs_and_the_end_says_how_to_go_on(
+def test_a_line_typed_too_early_is_the_first_task_and_the_end_says_how_to_go_on(
     chat: Callable[..., Terminal], log: Path
 ) -> None:
     terminal = chat("First.")
     terminal.type("one\n")
-    terminal.wait_for(PROMPT)
+    terminal.rest(1)
     terminal.type("\x04")
 
     assert terminal.end() == 0
-    assert "you      one\n── turn 1 ─" in terminal.screen.replace("\r", "")
     assert f"bpagent chat --continue {log} goes" in " ".join(terminal.screen.split())
     assert said(log, "prompt_given") == ["one"]
 
 
+def test_a_task_of_several_lines_is_pasted_as_one_and_found_again_in_the_next_conversation(
+    chat: Callable[..., Terminal], on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path
+) -> None:
+    terminal = chat("First.", "Second.")
+    terminal.rest()
+    terminal.type("\x1b[200~one\nyes\nthree\x1b[201~\r")
+    terminal.rest(1)
+    terminal.type("a\x1b\rb\r")  # Alt-Enter begins another line
+    terminal.rest(2)
+    terminal.type("/quit\r")
+    assert terminal.end() == 0
+    assert said(log, "prompt_given") == ["one\nyes\nthree", "a\nb"]
+
+    again = on_terminal("chat", "--model", script("Third."), "--log", tmp_path / "second.jsonl")
+    again.rest()
+    again.type("\x12thr\r\r")  # Ctrl-R searches
+    again.rest(1)
+    again.type("\x04")
+
+    assert again.end() == 0
+    assert said(tmp_path / "second.jsonl", "prompt_given") == ["one\nyes\nthree"]
+
+
+def test_commands_and_files_are_completed(
+    on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes.txt").write_text("sesame")
+    monkeypatch.chdir(tmp_path)
+    terminal = on_terminal("chat", "--model", script("First."), "--log", log)
+    terminal.rest()
+    terminal.type("/too")
+    terminal.wait_for("what the model may call")
+    terminal.type("\t")
+    terminal.wait_for("you > /tools")
+    terminal.type("\r")
+    terminal.wait_for("bash, read")
+    terminal.type("What does @note")
+    terminal.wait_for("notes.txt")
+    terminal.type("\t")
+    terminal.wait_for("you > What does @notes.txt")
+    terminal.type(" say?\r")
+    terminal.rest(1)
+    terminal.type("\x04")
+
+    assert terminal.end() == 0
+    assert said(log, "prompt_given") == ['What does @notes.txt say?\n\n<file path="notes.txt">\nsesame\n</file>']
+
+
+def test_another_model_goes_on_with_the_conversation_and_a_task_is_undone(
+    chat: Callable[..., Terminal], log: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other.yaml").write_text('steps: ["From another one."]')
+    terminal = chat("First.", "Second.")
+    terminal.rest()
+    terminal.type("do the first\r")
+    terminal.rest(1)
+    terminal.type("/model nonsense:\r")
+    terminal.wait_for("nonsense")
+    terminal.type(f"/model script:{tmp_path / 'other.yaml'}\r")
+    terminal.wait_for("model other, preset")
+    terminal.rest(1)
+    terminal.type("and then\r")
+    terminal.rest(2)
+    assert "agent    From another one." in terminal.screen
+    terminal.type("/undo\r")
+    terminal.wait_for("undone: and then")
+    terminal.rest(2)
+    terminal.type("/quit\r")
+
+    assert terminal.end() == 0
+    assert said(log, "prompt_given") == ["do the first", "and then"]
+    (fork,) = tmp_path.glob("log-*.jsonl")
+    assert said(fork, "prompt_given") == ["do the first"]
+
+
 def test_a_question_is_answered_in_between(chat: Callable[..., Terminal], workspace: Path) -> None:
     terminal = chat(bash("git reset --hard; touch ran.txt"), "Done.")
-    terminal.wait_for(PROMPT)
+    terminal.rest()
     terminal.type("go\n")
-    terminal.wait_for("? (yes/no) ")
+    terminal.wait_for("? (yes/no)")
     terminal.type("yes\n")
-    terminal.wait_for(PROMPT, times=2)
+    terminal.rest(1)
     terminal.type("\x04")
 
     assert terminal.end() == 0
@@ -149,13 +201,13 @@ def test_a_question_is_answered_in_between(chat: Callable[..., Terminal], worksp
 
 def test_a_line_while_it_works_steers_it(chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool) -> None:
     terminal = chat(bash(slow_tool.command), "As you wish.", "Done.")
-    terminal.wait_for(PROMPT)
+    terminal.rest()
     terminal.type("go\n")
     slow_tool.wait_for_start()
     terminal.type("rather that\n")
     terminal.wait_for("heard: the model reads it before it goes on")
     slow_tool.let_finish()
-    terminal.wait_for(PROMPT, times=2)
+    terminal.rest(1)
     terminal.type("/quit\n")
 
     assert terminal.end() == 0
@@ -166,20 +218,20 @@ def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:
     terminal = chat(bash(slow_tool.command), bash(slow_tool.command), "Here I am.")
-    terminal.wait_for(PROMPT)
+    terminal.rest()
     terminal.type("go\n")
     slow_tool.wait_for_start()
     terminal.type("stop\n")
     terminal.wait_for("stop: what runs finishes")
     slow_tool.let_finish()
-    terminal.wait_for(PROMPT, times=2)
+    terminal.rest(1)
     terminal.type("again\n")
     slow_tool.wait_for_start()
     terminal.type("\x03")
-    terminal.wait_for(PROMPT, times=3)
+    terminal.rest(2)
     terminal.type("still there?\n")
     terminal.wait_for("agent    Here I am.")
-    terminal.wait_for(PROMPT, times=4)
+    terminal.rest(3)
     terminal.type("\x03")
 
     assert terminal.end() == 130
@@ -191,7 +243,7 @@ def test_a_signal_that_ends_processes_ends_it_in_order(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:
     terminal = chat(bash(slow_tool.command), "Never said.")
-    terminal.wait_for(PROMPT)
+    terminal.rest()
     terminal.type("go\n")
     slow_tool.wait_for_start()
     terminal.process.send_signal(signal.SIGTERM)
@@ -204,15 +256,15 @@ def test_a_conversation_is_continued_with_what_was_said(
     chat: Callable[..., Terminal], on_terminal: OnTerminal, script: Script, log: Path
 ) -> None:
     terminal = chat("First.")
-    terminal.wait_for(PROMPT)
+    terminal.rest()
     terminal.type("do the first\n")
-    terminal.wait_for(PROMPT, times=2)
+    terminal.rest(1)
     terminal.type("/quit\n")
     assert terminal.end() == 0
 
     again = on_terminal("chat", "--continue", log, "--model", script("Second."), NO_COLOR="1")
     again.wait_for("agent    First.")
-    again.wait_for(PROMPT)
+    again.rest()
     again.type("and then\n")
     again.wait_for("agent    Second.")
     again.type("/quit\n")
@@ -264,19 +316,25 @@ def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
     assert said(log, "prompt_given") == ["first", "please stop", "third"]
 
 
-def test_a_status_line_says_what_goes_on_and_text_comes_as_it_is_written(
+def test_what_goes_on_stands_above_the_line_that_is_typed_and_neither_breaks_the_other(
     chat: Callable[..., Terminal], slow_tool: SlowTool
 ) -> None:
-    terminal = chat(bash(slow_tool.command, say="I look."), "All of it is done.", TERM="xterm-256color")
-    terminal.wait_for(PROMPT)
-    terminal.type("go\n")
+    terminal = chat(bash(f"echo first; {slow_tool.command}", say="I **look**."), "All of it is done.")
+    terminal.rest()
+    terminal.type("go\r")
     slow_tool.wait_for_start()
+    terminal.type("please also")
+    terminal.wait_for("> please also")
+    terminal.wait_for("│ first")
     terminal.wait_for("turn 1 · bash (")
+    lines = terminal.screen.splitlines()
+    assert lines[-1] == "> please also"
+    assert lines[-3].strip() == "│ first"
     slow_tool.let_finish()
-    terminal.wait_for(PROMPT, times=2)
-    terminal.type("/quit\n")
+    terminal.wait_for("you > please also")
+    terminal.type("\x15/quit\r")
 
     assert terminal.end() == 0
-    plain = re.sub(r"\x1b\[[0-9;]*[a-zA-Z]|\x1b[78]", "", terminal.screen)
-    assert plain.count("All of it is done.") == 1
-    assert plain.count("I look.") == 1
+    assert terminal.screen.count("All of it is done.") == 1
+    assert terminal.screen.count("agent    I look.") == 1
+    assert "turn 1 · bash (" not in terminal.screen

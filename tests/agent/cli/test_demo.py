@@ -3,15 +3,14 @@
 import inspect
 import os
 import subprocess
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import pytest
 from attrs import evolve
 
-from agent.cli.demo import (
+from agent.cli.demo.workshop import (
     PROMPT,
     PROTOCOLS,
     Workshop,
@@ -35,31 +34,43 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Workshop:
-    return make_workshop(tmp_path / "workshop")
+def workshop(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    made = make_workshop(tmp_path / "workshop")
+    yield made
+    os.close(made.held)
 
 
 # On the screen
 
 
-def test_it_works_offline_without_terminal_and_input_in_less_than_ten_seconds(
-    process: Command,
-) -> None:
-    begin = time.monotonic()
-
+def test_it_works_offline_without_terminal_and_input(process: Command) -> None:
     said = process("demo")
 
     assert (said.code, said.err) == (0, "")
-    assert time.monotonic() - begin < 10
     for shown in (
-        "all prices are right",
-        "action   rm -rf /\nrefused  by b-thread by_constitution",
-        "action   read_file ../neighbor/diary.txt\nrefused  by b-thread by_constitution",
+        "result     all prices are right",
+        "+price - price * percent // 100",
         "Approve command: cat .env? (yes/no)\nsystem   no terminal: the demo answers yes",
-        "action   git push\nrefused  by b-thread nothing_leaves_after_a_secret",
-        "Of my 8 calls, 3 were refused.",
+        "Of my 9 calls, 3 were",
+        "Nothing was pushed",
+        "git push: then rejected: nothing_leaves_after_a_secret: a secret was read earlier in this run",
+        "git push: now asks a person: git push would send commits to the remote",
+        "says gate_approved; its b-threads say gate_rejected",
+        "the model is told: interrupted, outcome unknown",
+        "echo deployed >> deploys.txt ran once",
+        "forgets_the_secret: violated, 536 states",
+        "git push is approved after a secret was read",
+        "nothing_leaves_after_a_secret: holds, 1,410 states",
+        'deny  x=$(echo rm); "$x" -rf /usr',
     ):
         assert shown in said.out
+    refused = [line for line in said.out.splitlines() if "✕" in line and "refused  " in line and "│" in line]
+    assert [line.split("refused")[1].split(":")[0].strip() for line in refused] == [
+        "by_constitution",
+        "by_constitution",
+        "nothing_leaves_after_a_secret",
+    ]
 
 
 def test_it_shows_the_protocol_as_source(process: Command) -> None:
@@ -70,47 +81,54 @@ def test_it_shows_the_protocol_as_source(process: Command) -> None:
     assert len(source.splitlines()) <= 10
 
 
-def test_its_last_line_replays_its_log(process: Command, command: Command) -> None:
+def test_its_last_line_shows_the_page_of_its_log(process: Command, command: Command) -> None:
     last = process("demo").out.strip().splitlines()[-1].split()
-    assert last[:2] == ["bpagent", "replay"]
+    assert last[:3] == ["bpagent", "view", "--open"]
 
-    replayed = command("replay", last[2])
-
-    assert replayed.code == 0
-    assert replayed.out.startswith("equal: ")
+    assert command("replay", last[3]).out.startswith("equal: ")
 
 
-def test_older_demos_are_removed_and_nothing_else(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_of_demos_that_are_over_are_removed_and_nothing_else(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    older, recent = make_workshop().folder, make_workshop().folder
+    over, under_way = make_workshop(), make_workshop()
+    os.close(over.held)
     another = tmp_path / "bpagent-demo-mine"
     another.mkdir()
-    for folder in (older, another):
-        os.utime(folder, (1, 1))
 
-    newest = make_workshop().folder
+    newest = make_workshop()
 
-    assert not older.exists()
-    assert [folder.exists() for folder in (recent, another, newest)] == [True, True, True]
+    assert not over.folder.exists()
+    assert [folder.exists() for folder in (under_way.folder, another, newest.folder)] == [True, True, True]
+    os.close(under_way.held)
+    os.close(newest.held)
 
 
 def test_its_log_can_go_elsewhere(process: Command, tmp_path: Path) -> None:
     said = process("demo", "--log", tmp_path / "mine.jsonl")
 
-    assert f"bpagent replay {tmp_path / 'mine.jsonl'}" in said.out
+    assert f"bpagent view --open {tmp_path / 'mine.jsonl'}" in said.out
     assert (tmp_path / "mine.jsonl").exists()
 
 
-def test_on_a_terminal_the_person_is_asked_and_a_no_is_a_no(on_terminal: Callable[..., Terminal]) -> None:
-    terminal = on_terminal("demo", NO_COLOR="1")
+def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushed(
+    on_terminal: Callable[..., Terminal],
+) -> None:
+    terminal = on_terminal("demo", "--pace", "0", NO_COLOR="1")
     terminal.wait_for("Approve command: cat .env? (yes/no)")
     terminal.type("no\n")
     terminal.wait_for("Approve command: git push? (yes/no)")
-    terminal.type("no\n")
+    terminal.type("yes\n")
+    terminal.wait_for("check>")
+    terminal.type("rm -rf /usr\n")
+    terminal.wait_for("rule delete_outside_workspace")
+    terminal.type("\n")
 
     assert terminal.end() == 0
     assert "DEPLOY_TOKEN" not in terminal.screen
-    assert "the demo itself answers" not in terminal.screen
+    assert "The fix was pushed." in terminal.screen
+    assert "no secret was read, so the rule never spoke" in terminal.screen
 
 
 # Where it comes from
@@ -152,7 +170,7 @@ async def test_with_all_its_b_threads_it_refuses_three_calls(workshop: Workshop)
     run = await performed(workshop)
 
     assert refused(run) == ["rm -rf /", "../neighbor/diary.txt", "git push"]
-    assert run.text == "The bug is fixed and the check passes. Of my 8 calls, 3 were refused."
+    assert run.text == "The bug is fixed, and the check passes. Of my 9 calls, 3 were refused."
 
 
 async def test_without_the_protocol_the_push_goes_through(workshop: Workshop) -> None:

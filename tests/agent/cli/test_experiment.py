@@ -48,8 +48,8 @@ def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, capsys: pyte
     assert code == 0, printed
     assert "blocking_monitor" in printed
     assert "Command: bpagent experiment plan.yaml" in printed
-    assert "<svg " in (results / "report.html").read_text()
-    assert (results / "episodes.csv").exists()
+    assert (results / "figure.svg").read_text().startswith("<?xml")
+    assert (results / "data/episodes.csv").exists()
     assert main(["experiment", "freeze", "plan.yaml"]) == 0
     assert "watcher at 0.5" in capsys.readouterr().out
 
@@ -131,7 +131,7 @@ def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_w
 
     assert main(["experiment", "plan.yaml"]) == 0
     printed = capsys.readouterr().out
-    rows = (folder / "plan.results" / "episodes.csv").read_text()
+    rows = (folder / "plan.results" / "data/episodes.csv").read_text()
     (folder / "rules.yaml").write_text(POLICY.replace("bash", "write_file"))
     assert main(["experiment", "plan.yaml"]) == 0
 

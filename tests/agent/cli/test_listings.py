@@ -100,7 +100,7 @@ def test_each_preset_says_what_it_is_for_on_the_screen_and_in_the_documents(comm
 def test_on_a_narrow_screen_presets_are_two_tables(
     command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.cli.presets.screen_on", lambda stream, **_: Screen(stream, width=80))
+    monkeypatch.setattr("agent.cli.presets.screen_on", lambda stream, **_: Screen(stream, columns=80))
 
     lines = command("presets").out.splitlines()
 

@@ -303,3 +303,16 @@ def test_pieces_are_not_told_where_a_secret_has_to_be_masked(command: Command, s
 
     assert said.code == 2
     assert "a secret in two pieces could not be masked" in said.err
+
+
+def test_lanes_draw_what_each_b_thread_does(process: Command, script: Callable[..., str], workspace: Path) -> None:
+    model = script(bash("echo hi"), bash("rm -rf /usr"), "Done.")
+
+    said = process("run", "go", "--model", model, "--workspace", workspace, "--lanes")
+
+    rows = said.err.splitlines()
+    assert said.out == "Done.\n"
+    lane = next(row.index("╷") for row in rows if row.endswith("╷ by_constitution"))
+    refused = next(row for row in rows if "would delete /usr" in row)
+    assert refused[lane] == "✕"
+    assert [row.split()[-2:] for row in rows if "tool_started" in row] == [["tool_started", "call_1"]]

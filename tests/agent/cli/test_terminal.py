@@ -1,4 +1,7 @@
-"""The command on a terminal: questions, `stop`, colors, Ctrl-C (S1 6.3, 8.1, 8.3, 8.4)."""
+"""The command on a terminal: questions, `stop`, colors, Ctrl-C (S1 6.3, 8.1, 8.3, 8.4).
+
+Most of it is tried where nothing moves (TERM=dumb), and the line editor where it does.
+"""
 
 import json
 import re
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import SlowTool, Terminal, bash
+from tests.agent.cli.sessions import SlowTool, Terminal, bash, records
 
 OnTerminal = Callable[..., Terminal]
 Script = Callable[..., str]
@@ -20,7 +23,7 @@ QUESTION = f"Approve command: {RISKY}? (yes/no)"
 def asked(on_terminal: OnTerminal, script: Script, workspace: Path) -> Terminal:
     """A run that asks whether a command may run."""
     model = script(bash(RISKY), "Done.")
-    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, NO_COLOR="1")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, TERM="dumb")
     terminal.wait_for(QUESTION)
     return terminal
 
@@ -46,7 +49,7 @@ def test_no_with_a_reason_tells_the_model_the_reason(
 ) -> None:
     log = tmp_path / "log.jsonl"
     model = script(bash(RISKY), "Done.")
-    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, TERM="dumb")
     terminal.wait_for(QUESTION)
     terminal.type("no, use git stash instead\n")
 
@@ -100,7 +103,7 @@ def test_a_line_from_before_the_question_does_not_answer_it(
     on_terminal: OnTerminal, script: Script, workspace: Path, slow_tool: SlowTool
 ) -> None:
     model = script(bash(slow_tool.command), bash(RISKY), "Done.")
-    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, NO_COLOR="1")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, TERM="dumb")
     slow_tool.wait_for_start()
     terminal.type("yes\nplease go on\n")
     terminal.wait_for("please go on")
@@ -115,13 +118,13 @@ def test_a_line_from_before_the_question_does_not_answer_it(
 
 def test_a_command_cannot_hide_a_part_of_itself(on_terminal: OnTerminal, script: Script, workspace: Path) -> None:
     hidden = "git reset --hard\x1b[2K\r\nls \u202e"
-    terminal = on_terminal("run", "go", "--model", script(bash(hidden)), "--workspace", workspace, NO_COLOR="1")
+    terminal = on_terminal("run", "go", "--model", script(bash(hidden)), "--workspace", workspace, TERM="dumb")
 
     terminal.wait_for("Approve command: git reset --hard\\x1b[2K\\r\\nls \\u202e? (yes/no)")
     terminal.type("no\n")
     terminal.end()
 
-    assert "\x1b" not in terminal.screen
+    assert "\x1b" not in terminal.raw
 
 
 def test_stop_typed_while_a_tool_runs_lets_it_finish(
@@ -130,7 +133,7 @@ def test_stop_typed_while_a_tool_runs_lets_it_finish(
     """S1 8.1: what runs completes, then the run ends."""
     log = tmp_path / "log.jsonl"
     model = script(bash(slow_tool.command), "Never said.")
-    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, TERM="dumb")
     slow_tool.wait_for_start()
 
     terminal.type("please do not stop at the first error\nstop\n")
@@ -148,7 +151,7 @@ def test_a_terminal_has_colors(on_terminal: OnTerminal, script: Script, workspac
     )
 
     assert terminal.end() == 0
-    assert "\x1b[1;31mrefused" in terminal.screen
+    assert "\x1b[1;31mrefused" in terminal.raw
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
@@ -161,7 +164,7 @@ def test_colors_can_be_left_out(
     assert terminal.end() == 0
     assert "refused" in terminal.screen
     assert "agent    Done." in terminal.screen  # it streams all the same
-    assert re.search(r"\x1b\[[0-9;]*m", terminal.screen) is None
+    assert set(re.findall(r"\x1b\[([0-9;]*)m", terminal.raw)) <= {"0", "0;1", "0;7"}
 
 
 def test_questions_stay_out_of_standard_output(on_terminal: OnTerminal, script: Script, workspace: Path) -> None:
@@ -172,3 +175,91 @@ def test_questions_stay_out_of_standard_output(on_terminal: OnTerminal, script: 
 
     assert terminal.end() == 0
     assert terminal.out() == "Done.\n"
+
+
+# The line editor.
+
+
+MINE = "git reset --hard; echo mine > mine.txt"
+KEYS = "[y]es [n]o [a]lways [e]dit [w]hy >"
+
+
+@pytest.fixture
+def edited(on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path) -> Terminal:
+    """A run with a question, where a key is an answer."""
+    model = script(bash(RISKY), bash(MINE), "Done.")
+    terminal = on_terminal(*("run", "go", "--model", model, "--workspace", workspace, "--log", tmp_path / "log.jsonl"))
+    terminal.wait_for(KEYS)
+    return terminal
+
+
+def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: Terminal, workspace: Path) -> None:
+    edited.type("w")
+    edited.wait_for("rule lose_work (version_control): ")
+    edited.type("yes\r")
+    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
+    edited.wait_for(KEYS)
+    edited.type("n")
+    edited.wait_for("no, because >")
+    edited.type("only in src\r")
+
+    assert edited.end() == 0
+    assert (workspace / "ran.txt").exists()
+    assert "not approved: only in src" in edited.screen
+
+
+def test_a_command_is_edited_and_runs_when_the_model_proposes_it(edited: Terminal, workspace: Path) -> None:
+    edited.type("e")
+    edited.wait_for(f"run instead > {RISKY}")
+    edited.type(f"\x15{MINE}\r")
+
+    assert edited.end() == 0
+    assert f"not approved: run exactly this instead: {MINE}" in edited.screen
+    assert "yes, as you wrote it" in edited.screen
+    assert not (workspace / "ran.txt").exists()
+    assert (workspace / "mine.txt").exists()
+
+
+def test_words_answer_as_well_and_are_no_history(edited: Terminal, workspace: Path, home: Path) -> None:
+    edited.type("YES\r")
+    edited.wait_for("done in")
+    edited.wait_for("(yes/no)", times=2)
+    edited.type("N, never\r")
+
+    assert edited.end() == 0
+    assert (workspace / "ran.txt").exists()
+    assert (home / ".bpagent" / "history").read_text() == ""
+
+
+def test_a_line_steers_a_run_as_it_does_a_conversation(
+    on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path, slow_tool: SlowTool
+) -> None:
+    log = tmp_path / "log.jsonl"
+    model = script(bash(slow_tool.command), "As you wish.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log)
+    slow_tool.wait_for_start()
+    terminal.type("use port 8080 please\r")
+    terminal.wait_for("heard: the model reads it before it goes on")
+    terminal.type("/undo\r")
+    terminal.wait_for("/undo is for bpagent chat")
+    slow_tool.let_finish()
+
+    assert terminal.end() == 0
+    steered = [record["data"]["text"] for record in records(log) if record["name"] == "steering_given"]
+    assert steered == ["use port 8080 please"]
+
+
+def test_a_terminal_that_is_made_narrow_has_narrow_lines(
+    on_terminal: OnTerminal, script: Script, workspace: Path, slow_tool: SlowTool
+) -> None:
+    model = script(bash(slow_tool.command, say="Ein langer Satz, der umgebrochen wird. " * 3), "Done.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace)
+    slow_tool.wait_for_start()
+    terminal.wait_for("turn 1 · bash")
+    terminal.resize(40)
+    slow_tool.let_finish()
+
+    assert terminal.end() == 0
+    last = terminal.screen.split("finished")[1].splitlines()
+    assert max(map(len, last)) == 40
+    assert last[2] == f"── turn 2 {'─' * 30}"

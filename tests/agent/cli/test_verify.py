@@ -192,3 +192,20 @@ def test_rules_over_episodes_are_no_protocols_of_a_run(command: Command) -> None
 
     assert said.code == 2
     assert "--deployment has its own rules; one of yours is FILE.py:NAME" in said.err
+
+
+def test_a_page_shows_the_counterexample(command: Command, tmp_path: Path) -> None:
+    page, rule = tmp_path / "verified.html", tmp_path / "mine.py"
+    rule.write_text(
+        "from agent.events import GateApproved\nfrom bp import bthread, sync\n\n\n@bthread\ndef mine():\n"
+        "    yield sync(wait_for=GateApproved)\n    raise ValueError('wrong')\n"
+    )
+
+    said = command(
+        "verify", "--preset", "passthrough", "--protocol", f"{rule}:mine", "--page", page, "--max-states", "2000"
+    )
+
+    assert said.code == 1
+    assert f"the page: {page}" in said.err
+    assert "ValueError: wrong" in page.read_text()
+    assert '"name":"gate_approved"' in page.read_text()

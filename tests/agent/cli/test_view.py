@@ -1,11 +1,12 @@
 """`bpagent view`: a page beside the log, readable by its owner alone."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import Command, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, Command, bash
 
 Script = Callable[..., str]
 
@@ -73,7 +74,7 @@ def test_a_page_takes_the_place_of_an_older_page_and_of_nothing_else(command: Co
     said = command("view", log, "--output", other)
 
     assert (said.code, said.out) == (2, "")
-    assert said.err == f"bpagent: {other} is there and is no page; name another file with --output\n"
+    assert said.err == f"bpagent: {other} is there and is no page; name another file\n"
     assert other.read_text() == "kept"
 
 
@@ -84,4 +85,37 @@ def test_where_no_page_can_be_written_is_said(
     said = command("view", log, "--output", tmp_path / where)
 
     assert said.code == 2
-    assert said.err == f"bpagent: cannot write the page {tmp_path / where}: {why}; name a file with --output\n"
+    assert said.err == f"bpagent: cannot write the page {tmp_path / where}: {why}; name another file\n"
+
+
+def test_all_runs_have_their_pages_and_an_index_that_leads_to_them(
+    command: Command, script: Script, workspace: Path, home: Path
+) -> None:
+    for prompt in ("first <task>", "second task"):
+        model = script(bash("echo hi"), "Done.")
+        assert command("run", prompt, "--model", model, "--workspace", workspace).code == 0
+
+    said = command("view", "--all")
+
+    index = home / ".bpagent" / "runs" / "index.html"
+    assert (said.code, said.out) == (0, f"{index}\n")
+    page = index.read_text()
+    pages = re.findall(r'<a href="([^"]+)">(.*?)</a>', page)
+    assert {prompt for _, prompt in pages} == {"second task", "first &lt;task&gt;"}
+    assert all("echo hi" in (index.parent / name).read_text() for name, _ in pages)
+    assert "script-src 'none'" in page
+    assert command("view", "--all", "--output", "x.html").code == 2
+
+
+def test_what_if_shows_both_decisions_side_by_side(command: Command, log: Path, tmp_path: Path) -> None:
+    page, protocol = tmp_path / "changed.html", tmp_path / "holiday.py"
+    protocol.write_text(NOTHING_TODAY)
+
+    said = command("what-if", log, "--protocol", f"{protocol}:nothing_today", "--page", page)
+
+    assert (said.code, said.err) == (0, f"bpagent: the page: {page}\n")
+    row = re.search(r'<tr class="changed">(.*?)</tr>', page.read_text())
+    assert row is not None
+    assert re.findall(r'<b class="(\w+)">', row[1]) == ["good", "refused"]
+    assert "echo hi" in row[1]
+    assert "it is a holiday" in row[1]

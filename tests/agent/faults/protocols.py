@@ -6,6 +6,7 @@ from typing import Any
 from agent.protocols.asking import (
     NEXT_TURN,
     TURN_OVER,
+    Suspicious,
     another_draft,
     audited,
     commitment,
@@ -13,7 +14,6 @@ from agent.protocols.asking import (
     scored,
     unasked,
 )
-from agent.protocols.reasons import Suspicious
 from agent.threads.core import DRAFT_NEWS, committed
 from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.events import (

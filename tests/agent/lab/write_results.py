@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from agent.cli import main as bpagent
-from agent.lab.reports.plots import finding_figure
+from agent.lab.reports.plots import which_draw, write_figure
 
 PLAN, PAGE, PLACE = "docs/results/plan.yaml", Path("docs/results.md"), Path("docs/results")
 MARK = re.compile(r"(<!-- from results/(?P<name>[a-z_]+\.md) -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
@@ -23,9 +23,12 @@ def filled(page: str, place: Path) -> str:
 def main(folder: Path) -> int:
     """Run what is missing, and write everything; return the exit code of the experiment."""
     code = bpagent(["experiment", PLAN, "--folder", str(folder)])
-    for path in (*(folder / "tables").iterdir(), folder / "figure.svg", folder / "thresholds.json"):
-        shutil.copy(path, PLACE / path.name)
-    (PLACE / "draws.svg").write_text(finding_figure(), encoding="utf-8")
+    for name in ("figure.svg", "audit_curves.svg", "calibration.svg", "thresholds.json", "data/estimates.csv"):
+        shutil.copy(folder / name, PLACE)
+    for path in (folder / "tables").iterdir():
+        shutil.copy(path, PLACE)
+    write_figure(which_draw(), PLACE, "draws")
+    (PLACE / "draws.png").unlink()
     PAGE.write_text(filled(PAGE.read_text("utf-8"), PLACE), encoding="utf-8")
     return code
 

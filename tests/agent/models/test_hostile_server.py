@@ -23,6 +23,12 @@ from tests.agent.models.shapes import added, call, delta, piece, whole, words
 APIS = get_args(Api)
 
 
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """The event loop waits for servers: each of both is tried."""
+    return str(request.param)
+
+
 async def run_against(server: Server, api: Api, waits: list[float] | None = None) -> Run:
     """An agent that asks once more and once more; what it would have waited is in `waits`."""
 

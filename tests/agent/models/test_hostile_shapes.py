@@ -12,9 +12,8 @@ from agent import Agent, tool
 from agent.models.openai_model import WIRES, Api, OpenAIModel
 from agent.tools.definition import Tool
 from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFailed
-from tests.agent.models.hostile_server import Server
+from tests.agent.models.hostile_server import Server, mistakes
 from tests.agent.models.shapes import SHAPES, Shape, words
-from tests.agent.models.wire_validity import mistakes
 
 pytestmark = pytest.mark.anyio
 

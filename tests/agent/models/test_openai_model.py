@@ -2,19 +2,24 @@
 
 import json
 import socket
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import pytest
 
+from agent import Agent
 from agent.models import openai_model
-from agent.models.http_stream import LONGEST_EVENT
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
-from agent.models.openai_model import Api, OpenAIModel, model_from_name
+from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_from_name
+from agent.models.scripted import ScriptedModel, ScriptError
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
+from tests.agent.models.hostile_server import Server
+from tests.agent.models.shapes import words
 
 pytestmark = pytest.mark.anyio
 
@@ -361,3 +366,159 @@ async def test_importing_the_models_imports_no_openai() -> None:
     done = await anyio.run_process([__import__("sys").executable, "-c", code], cwd=Path(__file__).parents[3])
 
     assert done.returncode == 0
+
+
+# Which model a name means, and what a missing key, a bad address and an empty name are told.
+
+
+KEY = {"OPENAI_API_KEY": "k"}
+
+
+def test_a_script(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text("steps: [hi]")
+
+    assert isinstance(model_from_name(f"script:{tmp_path}/s.yaml", {}), ScriptedModel)
+    with pytest.raises(ScriptError, match="no such file"):
+        model_from_name(f"script:{tmp_path}/none.yaml", {})
+    with pytest.raises(ModelError, match="'script:' names no file"):
+        model_from_name("script:", {})
+
+
+@pytest.mark.parametrize(
+    ("name", "environ", "expected"),
+    [
+        ("gpt", KEY, OpenAIModel("gpt", base_url="https://api.openai.com/v1", api_key="k")),
+        ("gpt", {"OPENAI_API_KEY": " k\n", "OPENAI_BASE_URL": "http://h:1/v1/"},
+         OpenAIModel("gpt", base_url="http://h:1/v1", api_key="k")),
+        ("gpt", {**KEY, "OPENAI_BASE_URL": ""}, OpenAIModel("gpt", api_key="k")),
+        ("gpt", {"OPENAI_BASE_URL": "http://h:1/v1"}, OpenAIModel("gpt", base_url="http://h:1/v1")),
+        ("http://h:1/v1", {}, OpenAIModel("default", base_url="http://h:1/v1")),
+        ("http://h:1/v1#qwen/3", {**KEY, "OPENAI_BASE_URL": "http://other"},
+         OpenAIModel("qwen/3", base_url="http://h:1/v1", api_key="k")),
+    ],
+)  # fmt: skip
+def test_names_and_addresses(name: str, environ: dict[str, str], expected: OpenAIModel) -> None:
+    assert model_from_name(name, environ) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "environ", "said"),
+    [
+        ("gpt", {}, "no API key: set OPENAI_API_KEY"),
+        (
+            "gpt",
+            {"OPENAI_API_KEY": " ", "OPENAI_BASE_URL": "https://api.openai.com/v1/"},
+            "no API key: set OPENAI_API_KEY",
+        ),
+        ("https://api.openai.com/v1", {}, "no API key: set OPENAI_API_KEY"),
+        ("gpt", {"OPENAI_API_KEY": "clé"}, "the API key holds characters that no key has"),
+        (
+            "gpt",
+            {**KEY, "OPENAI_BASE_URL": "localhost:80"},
+            "the base URL 'localhost:80' is not an address; write it like",
+        ),
+        ("ftp://h/v1", KEY, "the base URL 'ftp://h/v1' is not an address"),
+        ("http://h:99999/v1", KEY, "the base URL 'http://h:99999/v1' is not an address"),
+        ("http://[::1/v1", KEY, "is not an address"),
+        (" ", KEY, "no model is named"),
+    ],
+)
+def test_what_cannot_be_a_model_is_told_in_one_sentence(name: str, environ: dict[str, str], said: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        model_from_name(name, environ)
+
+    assert said in str(caught.value)
+    assert not caught.value.retryable
+
+
+# Keys that do not live long: `get_api_key` is asked for each inference, and whatever goes wrong there has a name.
+
+
+GO = ModelRequest("", (UserMessage("go"),))
+
+
+async def asked_with(server: Server, get_api_key: Any, api: Api = "chat") -> str:
+    server.stream(*words(api, "hello"))
+    answer = await OpenAIModel("m", api=api, base_url=server.url, get_api_key=get_api_key).answer(GO, lambda _: None)
+    return answer.message.text
+
+
+@pytest.mark.parametrize("api", get_args(Api))
+async def test_each_inference_has_the_key_of_its_moment(server: Server, api: Api) -> None:
+    server.stream(*words(api, "hello"))
+    server.stream(*words(api, "hello again"))
+    keys = iter(["first-key", "second-key"])
+    model = OpenAIModel("m", api=api, base_url=server.url, get_api_key=lambda: next(keys))
+
+    with Agent(model) as agent:
+        await agent.run("go")
+        await agent.run("go on")
+
+    assert [headers["authorization"] for _, headers, _ in server.requests] == ["Bearer first-key", "Bearer second-key"]
+
+
+async def test_it_may_be_async(server: Server) -> None:
+    async def fetch() -> str:
+        await anyio.lowlevel.checkpoint()
+        return "fetched-key"
+
+    assert await asked_with(server, fetch) == "hello"
+    assert server.requests[0][1]["authorization"] == "Bearer fetched-key"
+
+
+async def test_one_that_is_not_async_does_not_hold_up_the_loop(server: Server) -> None:
+    threads: list[threading.Thread] = []
+
+    def fetch() -> str:
+        threads.append(threading.current_thread())
+        return "a-key-of-mine"
+
+    await asked_with(server, fetch)
+
+    assert threads != [threading.current_thread()]
+
+
+def raising() -> str:
+    raise OSError("vault is locked")
+
+
+@pytest.mark.parametrize(
+    ("get_api_key", "said"),
+    [
+        (raising, "get_api_key raised OSError: vault is locked"),
+        (lambda: "", "get_api_key gave an empty text"),
+        (lambda: None, "get_api_key gave a value of type NoneType"),
+        (lambda: "clé", "the API key holds characters that no key has"),
+    ],
+)
+async def test_what_goes_wrong_there_ends_the_run_and_says_so(
+    server: Server, get_api_key: Callable[[], str], said: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        await asked_with(server, get_api_key)
+    with Agent(OpenAIModel("m", base_url=server.url, get_api_key=get_api_key)) as agent:
+        run = await agent.run("go")
+
+    assert said in str(caught.value)
+    assert (run.status, run.reason) == ("failed", "inference_failed")
+    assert said in run.text
+    assert not server.requests
+
+
+async def test_one_that_hangs_is_cancelled(server: Server) -> None:
+    with anyio.move_on_after(0.1) as scope:
+        await asked_with(server, anyio.sleep_forever)
+
+    assert scope.cancelled_caught
+
+
+async def test_its_keys_are_in_no_message(server: Server) -> None:
+    server.answer_status("401 Unauthorized", '{"error": {"message": "bad key short-lived-key"}}')
+    model = OpenAIModel("m", base_url=server.url, get_api_key=lambda: "short-lived-key")
+
+    with pytest.raises(ModelError, match=r"bad key \*\*\*"):
+        await model.answer(GO, lambda _: None)
+
+
+def test_with_it_the_server_of_openai_needs_no_other_key() -> None:
+    assert OpenAIModel("m", get_api_key=lambda: "k").base_url == "https://api.openai.com/v1"

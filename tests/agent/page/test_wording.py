@@ -4,7 +4,7 @@ import pytest
 from attrs import asdict
 
 from agent.page.wording import call_line, reason_of
-from agent.protocols.reasons import AddedUp, Distrusted, NeedsTrust, Suspicious, Tainted
+from agent.protocols.asking import AddedUp, Distrusted, NeedsTrust, Suspicious, Tainted
 
 REASONS = (
     Suspicious("watcher", 0.927, 0.9),

@@ -15,12 +15,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """What is data differs on no event loop."""
-    return "asyncio"
-
-
-@pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The workspace lies in a home folder that is the test's own."""
     home = tmp_path / "home"

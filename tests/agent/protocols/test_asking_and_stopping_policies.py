@@ -9,8 +9,16 @@ from attrs import evolve
 from agent import call
 from agent.effects.approval import Approver
 from agent.presets.shipped import PRESETS
-from agent.protocols.policies import action, eventually, never, no_more_than, only_after, since
-from agent.protocols.policy_files import PolicyError, read_policies
+from agent.protocols.policies import (
+    PolicyError,
+    action,
+    eventually,
+    never,
+    no_more_than,
+    only_after,
+    read_policies,
+    since,
+)
 from agent.session.run import Run
 from agent.threads.judging import by_constitution
 from agent.verification.counterexample import tell

@@ -9,6 +9,7 @@ from anyio import get_current_task
 from attrs import evolve
 
 from agent import Agent, answer, call, tool
+from agent.log.reading import LogError
 from agent.models.scripted import fail
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
@@ -238,7 +239,7 @@ async def test_a_log_that_cannot_be_written_ends_the_run_before_anything_starts(
 
         def flush(self) -> None:
             if name == "flush":
-                raise OSError("disk full")
+                raise LogError("disk full")
 
         def close(self) -> None:
             pass

@@ -1,15 +1,37 @@
 """A run while it goes on, and an agent over several runs: who may look on, step in, and continue."""
 
+from collections.abc import Callable
 from pathlib import Path
+from threading import Barrier, Thread, Timer
+from time import sleep
+from typing import Any
 
 import anyio
 import pytest
 
 from agent import Agent, ScriptedModel, answer, call, tool, workspace_tools
+from agent.models.openai_model import OpenAIModel
 from agent.presets.preset import OptionError
-from agent.vocabulary.events import ApprovalAsked, GateApproved, GateRejected, RunEnded, ToolStarted
+from agent.session.run import Run
+from agent.vocabulary.errors import RunError
+from agent.vocabulary.events import (
+    AnswerCommitted,
+    ApprovalAsked,
+    DraftsRefused,
+    DraftsSettled,
+    FollowUpGiven,
+    GateApproved,
+    GateRejected,
+    InferenceFailed,
+    InferenceFinished,
+    InferenceRequested,
+    RunEnded,
+    SteeringGiven,
+    ToolStarted,
+)
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
-from bp import BThreadBody, ProgramEnded, bthread, sync
+from agent.vocabulary.reasons import Ending
+from bp import BThreadBody, ProgramEnded, bthread, event, sync, where
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
 from tests.agent.soundness import recorded
@@ -238,3 +260,286 @@ async def test_ids_that_cannot_be_used_are_replaced_everywhere(make_agent: MakeA
     assert answers(run.messages) == ["a", "b", "c"]
     [finished] = [record for record in recorded(agent).records if record["name"] == "inference_finished"][:1]
     assert [requested["id"] for requested in finished["data"]["message"]["calls"]] == ["x", "x", ""]
+
+
+# What a program that embeds agents meets first: models by name, tools as functions, and event loops
+
+
+@tool
+def price(item: str) -> str:
+    """Look up a price."""
+    return f"{item}: 3"
+
+
+@tool
+async def stock(item: str) -> str:
+    """Look up the stock."""
+    return f"{item}: 7"
+
+
+def test_a_model_may_be_given_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+
+    agent = Agent("gpt-5")
+
+    assert isinstance(agent.model, OpenAIModel)
+    assert agent.model.name == "gpt-5"
+
+
+def test_a_function_in_the_place_of_a_tool_is_told_with_its_cure() -> None:
+    with pytest.raises(TypeError, match="<built-in function len> is no tool; make one with @tool"):
+        Agent(ScriptedModel([]), [len])  # type: ignore[list-item]
+
+
+def test_a_tool_can_be_called_like_its_function() -> None:
+    assert price(item="milk") == "milk: 3"
+    assert price("milk") == "milk: 3"
+
+
+@pytest.mark.anyio
+async def test_the_call_of_an_async_tool_is_awaited() -> None:
+    assert await stock("milk") == "milk: 7"
+
+
+@pytest.mark.anyio
+async def test_run_sync_in_an_event_loop_says_to_await() -> None:
+    agent = Agent(ScriptedModel(["Hello."]))
+
+    with pytest.raises(RunError, match=r"an event loop is running already; write `await agent.run\(...\)`"):
+        agent.run_sync("Go")
+
+    assert (await agent.run("Go")).text == "Hello."
+
+
+def test_agents_and_runs_say_what_they_are() -> None:
+    agent = Agent(ScriptedModel(["Done."]), preset="gated")
+
+    run = agent.run_sync("Go")
+
+    assert repr(agent) == "<Agent: model scripted, preset gated, tools: none>"
+    assert repr(run) == "<Run: completed, answered, 6 steps>"
+
+
+# A run and other threads: what people do from there is heard at once, on both event loops, and nothing is lost
+
+
+SOON = 5  # seconds; the thing itself takes milliseconds, and nothing else wakes the event loop before
+A_MOMENT = 0.05  # seconds
+
+
+@tool(category="read")
+async def hang() -> str:
+    """Never come back."""
+    await anyio.sleep_forever()
+    raise AssertionError("unreachable")
+
+
+async def at(run: Run, kind: type[Any], do: Callable[[], object]) -> None:
+    """Do something in another thread once an event of this kind happened, and the event loop waits."""
+    async for step in run:
+        if isinstance(step.event, kind):
+            await anyio.wait_all_tasks_blocked()
+            Timer(A_MOMENT, do).start()
+            return
+
+
+async def test_an_abort_from_another_thread_is_heard_at_once(make_agent: MakeAgent) -> None:
+    with anyio.fail_after(SOON):
+        async with make_agent(call("hang"), tools=[hang]).start("Go") as run:
+            await at(run, ToolStarted, run.abort)
+
+    assert (run.status, run.reason) == ("aborted", "abort_asked")
+
+
+async def test_a_stop_from_another_thread_is_heard_at_once(make_agent: MakeAgent) -> None:
+    with anyio.fail_after(SOON):
+        async with make_agent(QUESTIONABLE).start("Go") as run:
+            await at(run, ApprovalAsked, run.stop)
+
+    assert (run.status, run.reason) == ("stopped", "stop_asked")
+
+
+async def test_steering_from_another_thread_is_heard_at_once(make_agent: MakeAgent) -> None:
+    def steer() -> None:
+        run.steer("Rather this.")
+        run.abort()
+
+    with anyio.fail_after(SOON):
+        async with make_agent(call("hang"), tools=[hang]).start("Go") as run:
+            await at(run, ToolStarted, steer)
+
+    assert SteeringGiven("Rather this.") in run.events
+    assert run.status == "aborted"
+
+
+@pytest.mark.parametrize("yes", [True, False])
+async def test_an_answer_from_another_thread_is_heard_at_once(make_agent: MakeAgent, yes: bool) -> None:
+    with anyio.fail_after(SOON):
+        async with make_agent(QUESTIONABLE, "Done.").start("Go") as run:
+            await at(run, ApprovalAsked, lambda: run.answer("call_1", yes))
+
+    assert any(isinstance(event, GateApproved if yes else GateRejected) for event in run.events)
+
+
+async def test_of_answers_from_many_threads_the_first_counts(make_agent: MakeAgent) -> None:
+    together = Barrier(8)
+    refused: list[KeyError] = []
+
+    def answer_once() -> None:
+        together.wait()
+        try:
+            run.answer("call_1", yes=False)
+        except KeyError as error:
+            refused.append(error)
+
+    threads = [Thread(target=answer_once) for _ in range(8)]
+
+    def answer_together() -> None:
+        for thread in threads:
+            thread.start()
+
+    with anyio.fail_after(SOON):
+        async with make_agent(QUESTIONABLE, "Done.").start("Go") as run:
+            await at(run, ApprovalAsked, answer_together)
+
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 7
+
+
+async def test_what_another_thread_says_while_a_run_ends_is_what_the_next_one_begins_with(
+    make_agent: MakeAgent,
+) -> None:
+    agent = make_agent(call("hang"), "Heard.", tools=[hang])
+    words: list[str] = []
+
+    def say(count: int) -> None:
+        for _ in range(count):
+            words.append(f"word {len(words)}")
+            run.follow_up(words[-1])
+
+    def say_until_the_end() -> None:
+        while run.status == "running":
+            say(1)
+            sleep(0.001)
+        say(3)
+
+    thread = Thread(target=say_until_the_end)
+    with anyio.fail_after(SOON):
+        async with agent.start("Go") as run:
+            thread.start()
+            await at(run, FollowUpGiven, run.abort)
+        await anyio.to_thread.run_sync(thread.join)
+        await agent.run("And now")
+
+    assert [message.text for message in agent.messages if message.text.startswith("word")] == words
+
+
+# Drafts of several models: who is asked, what each is shown, and that a turn has one answer in the end
+
+
+FORGONE = event("forgone")
+
+
+@bthread
+def prefer(role: str, note: str = "") -> BThreadBody:
+    """Have another role asked as well, and refuse the loop's own draft."""
+    while True:
+        yield sync(wait_for=where(InferenceFinished, draft="d0"))
+        yield sync(request=InferenceRequested("other", role, note), block=DraftsSettled)
+        yield sync(refuse=where(AnswerCommitted, draft="d0"), because="no", wait_for=AnswerCommitted | DraftsRefused)
+
+
+def test_each_role_has_a_model_of_its_own(make_agent: MakeAgent) -> None:
+    trusted = ScriptedModel(["I am trusted."], name="small")
+    agent = make_agent("I am not.", threads=[prefer("trusted")], models={"trusted": trusted})
+
+    run = agent.run_sync("Who are you?")
+
+    assert run.text == "I am trusted."
+    assert [request.role for request in trusted.requests] == ["trusted"]
+    assert [message.text for message in run.messages] == ["Who are you?", "I am trusted."]
+
+
+def test_a_draft_that_was_not_committed_is_in_nobodys_context(make_agent: MakeAgent) -> None:
+    trusted = ScriptedModel([call("bash", command="ls"), "Done."])
+    agent = make_agent("Secret plan.", "More of it.", threads=[prefer("trusted")], models={"trusted": trusted})
+
+    agent.run_sync("Look around")
+
+    shown = [message.text for request in trusted.requests for message in request.messages]
+    assert "Secret plan." not in shown
+
+
+def test_a_note_is_the_last_message_that_its_model_sees_and_stays_out_of_the_conversation(
+    make_agent: MakeAgent,
+) -> None:
+    editor = ScriptedModel(["Edited."])
+    agent = make_agent("Raw.", threads=[prefer("editor", "Improve this: Raw.")], models={"editor": editor})
+
+    run = agent.run_sync("Write")
+
+    assert editor.requests[0].messages[-1] == UserMessage("Improve this: Raw.")
+    assert [message.text for message in run.messages] == ["Write", "Edited."]
+
+
+def test_a_role_that_nobody_has_is_not_given_to_the_agents_model(make_agent: MakeAgent) -> None:
+    agent = make_agent("Raw.", "Raw again.", threads=[prefer("trusted")])
+
+    run = agent.run_sync("Write")
+
+    [failed] = [event for event in run.events if isinstance(event, InferenceFailed)]
+    assert failed.error == (
+        "no model has the role 'trusted'; give one: Agent(models={'trusted': model}), or --role trusted=MODEL"
+    )
+    assert (run.status, run.reason) == ("failed", "drafts_refused")
+
+
+def test_what_every_draft_takes_is_counted(make_agent: MakeAgent) -> None:
+    trusted = ScriptedModel([answer("Yes.", usage=Usage(10, 5))])
+    agent = make_agent(answer("No.", usage=Usage(1, 2)), threads=[prefer("trusted")], models={"trusted": trusted})
+
+    run = agent.run_sync("Write")
+
+    assert run.usage == Usage(11, 7)
+
+
+@bthread
+def wants_twice() -> BThreadBody:
+    """Want the same draft twice in a turn, and one when the turn is over."""
+    yield sync(wait_for=where(InferenceFinished, draft="d0"))
+    yield sync(request=InferenceRequested("other"), block=DraftsSettled)
+    yield sync(request=InferenceRequested("other"), otherwise=lambda _: FORGONE)
+    yield sync(wait_for=ToolStarted)
+    yield sync(request=InferenceRequested("late"), otherwise=lambda _: FORGONE)
+
+
+def test_a_draft_is_asked_for_once_in_a_turn_and_none_when_it_is_over(make_agent: MakeAgent) -> None:
+    agent = make_agent(call("bash", command="ls"), "Other.", "Done.", threads=[wants_twice()])
+
+    run = agent.run_sync("Look around")
+
+    assert [said.draft for said in run.events if isinstance(said, InferenceRequested)] == ["d0", "other", "d0"]
+    assert [said.draft for said in run.events if isinstance(said, AnswerCommitted)] == ["d0", "d0"]
+    refused = [step.refusals for step in run.steps if step.event == FORGONE]
+    assert [str(refusal.because) for refusals in refused for refusal in refusals or ()] == [
+        "it was asked for already in this turn",
+        "the drafts of this turn have settled",
+    ]
+
+
+def test_a_run_whose_drafts_are_all_refused_ends_as_the_reason_says(make_agent: MakeAgent) -> None:
+    @bthread
+    def limit() -> BThreadBody:
+        yield sync(refuse=AnswerCommitted, because=Ending("limit", "drafts", "No more."), wait_for=RunEnded)
+
+    run = make_agent("Hello.", threads=[limit()]).run_sync("Hi")
+
+    assert (run.status, run.reason, run.text) == ("limit", "drafts", "No more.")
+
+
+@pytest.mark.anyio
+async def test_models_of_other_roles_are_asked_on_any_event_loop(make_agent: MakeAgent) -> None:
+    agent = make_agent("No.", threads=[prefer("trusted")], models={"trusted": ScriptedModel(["Yes."])})
+
+    assert (await agent.run("Well?")).text == "Yes."

@@ -8,13 +8,13 @@ import anyio
 import pytest
 from attrs import evolve
 
-from agent import Agent, answer, call, tool
+from agent import Agent, Run, answer, call, tool
 from agent.models.model import Price, estimate_tokens, read_prices
 from agent.models.scripted import ScriptedModel, fail
 from agent.presets.preset import OptionError
 from agent.presets.shipped import PRESETS
 from agent.projections.context import SUMMED_UP
-from agent.session.run import Run
+from agent.tools.shell import make_shell_tool
 from agent.vocabulary.events import (
     CallAnswered,
     DeadlineReached,
@@ -26,6 +26,8 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Usage, UserMessage
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
+
+pytestmark = pytest.mark.anyio
 
 DEFAULT = PRESETS["default"]
 
@@ -54,14 +56,6 @@ async def test_the_third_identical_call_is_answered_and_ends_the_run(make_agent:
     assert answers(run.messages)[:3] == ["noted a", "noted a", "skipped: Stopped: the same call 3 times in a row."]
     assert len(answers(run.messages)) == 4
     assert sum(isinstance(event, InferenceRequested) for event in run.events) == 2
-
-
-@pytest.mark.anyio
-async def test_any_other_call_in_between_resets(make_agent: MakeAgent) -> None:
-    calls = [call("note", text=text) for text in "aabaab"]
-    run = await make_agent(*calls, "Done.", tools=[note]).run("Go")
-
-    assert run.status == "completed"
 
 
 # budgets
@@ -284,3 +278,120 @@ def test_the_transcript_of_a_conversation_is_cut_where_it_is_long(tmp_path: Path
 
     assert len(text) < 4100
     assert "[... 6000 characters ...]" in text
+
+
+# The same command again and again is the same call, whatever the tool is called and whatever its timeout (S4)
+
+
+@tool
+def edit(command: str, path: str) -> str:
+    """Change a file; its `command` is none of a shell."""
+    return f"{command} {path}"
+
+
+def run_with(make_agent: MakeAgent, folder: Path, *calls: object) -> Run:
+    tools = [make_shell_tool(str(folder)), make_shell_tool(str(folder), name="run_command"), edit]
+    return make_agent(*calls, "Done.", tools=tools, preset="passthrough").run_sync("Go")
+
+
+def started(run: Run) -> int:
+    return sum(isinstance(event, ToolStarted) for event in run.events)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [call(name, command="echo 1") for name in ("bash", "run_command", "bash", "run_command")],
+        [call("bash", command="echo 1", timeout=seconds) for seconds in (10, 11, 12, 13)],
+    ],
+)
+def test_the_third_identical_command_ends_the_run(make_agent: MakeAgent, tmp_path: Path, calls: list[object]) -> None:
+    run = run_with(make_agent, tmp_path, *calls)
+
+    assert (run.status, started(run)) == ("doom_loop", 2)
+
+
+def test_an_argument_that_is_only_called_command_is_one_of_several(make_agent: MakeAgent, tmp_path: Path) -> None:
+    calls = [call("edit", command="view", path=path) for path in "abcd"]
+
+    assert run_with(make_agent, tmp_path, *calls).status == "completed"
+
+
+# When a server says that the conversation is too long it is summed up once, or the run ends and says what to do
+
+
+TOO_LONG = "This model's maximum context length is 8192 tokens"
+OVERFLOW = fail(TOO_LONG, reason="context_length_exceeded")
+LOOKS = [call("bash", command=f"seq {number} 2000") for number in range(1, 5)]
+SUMMARY = "Four listings were looked at."
+
+
+def without_steps(names: list[str]) -> list[str]:
+    return [name for name in names if name.startswith(("inference", "summary", "run_ended", "backoff"))][8:]
+
+
+async def test_the_older_part_is_summed_up_and_the_model_asked_again(make_agent: MakeAgent) -> None:
+    agent = make_agent(*LOOKS, OVERFLOW, SUMMARY, "Done.")
+
+    run = await agent.run("Look")
+
+    assert (run.status, run.text) == ("completed", "Done.")
+    assert without_steps([event.name for event in run.events]) == [
+        "inference_requested", "inference_failed", "summary_requested", "summary_finished",
+        "inference_requested", "inference_finished", "run_ended",
+    ]  # fmt: skip
+    too_long, _, again = agent.model.requests[-3:]  # type: ignore[attr-defined]
+    assert len(again.messages) < len(too_long.messages)
+    assert isinstance(again.messages[0], UserMessage)
+    assert SUMMARY in again.messages[0].text
+    assert len(run.messages) == 10  # the conversation keeps everything
+
+
+async def test_without_a_summary_older_messages_are_left_out(make_agent: MakeAgent) -> None:
+    agent = make_agent(*LOOKS, OVERFLOW, fail("busy"), "Done.")
+
+    run = await agent.run("Look")
+
+    assert run.status == "completed"
+    assert agent.model.requests[-1].messages[0].text == "[Earlier messages were left out to make room.]"  # type: ignore[attr-defined]
+
+
+async def test_a_second_time_in_one_turn_ends_the_run_with_its_reason_and_the_options(make_agent: MakeAgent) -> None:
+    run = await make_agent(*LOOKS, OVERFLOW, SUMMARY, OVERFLOW, "Never asked for.").run("Look")
+
+    assert (run.status, run.reason) == ("failed", "context_length_exceeded")
+    assert run.text == (
+        f"The conversation is too long for the model, also without its older part: {TOO_LONG}. "
+        "Give a smaller output_limit, or the size of the model's context as context_tokens."
+    )
+
+
+async def test_where_nothing_can_be_left_out_the_model_is_not_asked_again(make_agent: MakeAgent) -> None:
+    agent = make_agent(OVERFLOW, "Never asked for.")
+
+    run = await agent.run("Look")
+
+    assert (run.status, run.reason) == ("failed", "context_length_exceeded")
+    assert len(agent.model.requests) == 1  # type: ignore[attr-defined]
+
+
+async def test_in_another_turn_it_is_summed_up_again(make_agent: MakeAgent) -> None:
+    script = [*LOOKS, OVERFLOW, SUMMARY, call("bash", command="seq 9 2000"), OVERFLOW, SUMMARY, "Done."]
+
+    run = await make_agent(*script).run("Look")
+
+    assert (run.status, run.text) == ("completed", "Done.")
+
+
+@pytest.mark.parametrize("preset", ["workspace", "autonomous", "coding", "gated", "passthrough"])
+async def test_a_preset_that_sums_nothing_up_ends_and_names_the_options(make_agent: MakeAgent, preset: str) -> None:
+    agent = make_agent(OVERFLOW, preset=PRESETS[preset])
+
+    run = await agent.run("Look")
+
+    assert (run.status, run.reason) == ("failed", "context_length_exceeded")
+    assert run.text == (
+        f"The conversation is too long for the model: {TOO_LONG}. "
+        "Give compaction=summary, or the size of the model's context as context_tokens."
+    )
+    assert len(agent.model.requests) == 1  # type: ignore[attr-defined]

@@ -104,14 +104,6 @@ def test_a_step_that_completes_the_work_completes_the_run_though_a_stop_was_aske
         assert ended.status == status
 
 
-def test_without_it_a_text_ends_the_run_and_complete_does_not() -> None:
-    loop = Loop(converse())
-    loop.hear()
-
-    assert loop.hear(committed(COMPLETING), *ran(COMPLETING))[-1] == "inference_requested"
-    assert loop.hear(committed(text="Hello."))[-1] == "run_ended"
-
-
 def test_while_an_objective_is_pursued_no_other_one_is_taken() -> None:
     loop = Loop(one_objective())
     another = GateApproved(PURSUING, action(PURSUING))

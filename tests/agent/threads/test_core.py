@@ -1,7 +1,14 @@
 """The core: session, converse, choose, carry_out, gate, each alone; and what is missing without it."""
 
-import pytest
+import time
+from pathlib import Path
+from typing import Any
 
+import pytest
+from attrs import evolve
+
+from agent import Agent, ScriptedModel, answer, call, tool
+from agent.presets.shipped import DEFAULT
 from agent.threads.core import CORE, carry_out, choose, converse, gate, session
 from agent.vocabulary.events import (
     AbortAsked,
@@ -52,11 +59,6 @@ def test_a_prompt_waits_for_the_end_of_the_run_before_it() -> None:
 
     assert loop.hear(PromptGiven("One"), PromptGiven("Two")) == ["prompt_given"]
     assert loop.hear(ENDED) == ["run_ended", "prompt_given"]
-
-
-def test_without_session_a_stop_is_taken_between_runs() -> None:
-    assert Loop(session(), converse()).hear(StopAsked()) == []
-    assert Loop(converse()).hear(StopAsked()) == ["stop_asked"]
 
 
 # converse
@@ -197,13 +199,6 @@ def test_a_protocol_that_wants_another_draft_holds_the_settling() -> None:
     assert loop.hear(drafted("Two.", draft="d1"))[-2:] == ["drafts_settled", "answer_committed"]
 
 
-def test_without_choose_nothing_is_committed() -> None:
-    loop = Loop(converse())
-    loop.hear()
-
-    assert loop.hear(drafted("Done.")) == ["inference_finished"]
-
-
 # carry_out and gate
 
 
@@ -292,16 +287,37 @@ def test_holding_an_approval_only_delays_it() -> None:
     assert loop.hear(finished(B)) == ["tool_finished:b", "gate_approved:a"]
 
 
-def test_without_the_gate_nothing_is_approved() -> None:
-    loop = Loop(carry_out(A))
-    loop.hear(described(A))
-
-    assert loop.story == ["proposed_action:a", "action_described:a"]
-
-
 def test_the_core_alone_is_a_whole_loop() -> None:
     loop = Loop(*CORE)
     loop.hear()
     loop.hear(drafted("", A), described(A), finished(A), drafted("Done."))
 
     assert loop.events[-1] == ENDED
+
+
+# A thousand calls of one answer take time in proportion to their number
+
+
+@tool(category="read", parallel=True)
+def look(at: int) -> str:
+    """Look."""
+    return str(at)
+
+
+def processor_time(calls: int, folder: Path) -> float:
+    """Seconds of a processor for one answer with so many calls that run together."""
+    preset = evolve(DEFAULT, max_failures=None)
+    steps: list[Any] = [answer("", *[call("look", at=number) for number in range(calls)]), "Done."]
+    begin = time.process_time()
+    with Agent(ScriptedModel(steps), [look], preset=preset, log=folder / f"{calls}.jsonl") as agent:
+        run = agent.run_sync("Look")
+    assert run.status == "completed"
+    return time.process_time() - begin
+
+
+def test_four_times_the_calls_take_about_four_times_as_long(tmp_path: Path) -> None:
+    processor_time(50, tmp_path)  # what is loaded and learned once
+
+    few, many = (min(processor_time(calls + again, tmp_path) for again in range(2)) for calls in (250, 1000))
+
+    assert many / few < 9, "in proportion 4, in squares 16"

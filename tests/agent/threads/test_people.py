@@ -115,14 +115,6 @@ def test_steering_during_the_last_answer_makes_the_run_go_on() -> None:
     assert loop.hear(drafted("This then."))[-1] == "run_ended"
 
 
-def test_without_it_the_run_completes_and_its_calls_run() -> None:
-    loop = Loop(*CORE)
-    loop.hear(PromptGiven("Go"), THIS, drafted("", A))
-
-    assert loop.story[-1] == "proposed_action:a"
-    assert loop.hear(described(A), finished(A), drafted("Done."))[-1] == "run_ended"
-
-
 def test_a_stop_is_worse_than_steering() -> None:
     loop = Loop(*CORE, skip_when_steered(), stop_on_request())
     loop.hear(PromptGiven("Go"), THIS)
@@ -175,10 +167,6 @@ def test_more_than_may_wait_do_not_come_in() -> None:
     assert not loop.can(NEXT)
     loop.hear(A_FOLLOW_UP)
     assert loop.can(NEXT)
-
-
-def test_without_it_a_run_completes_although_a_follow_up_waits() -> None:
-    assert Loop(*CORE).hear(PromptGiven("Go"), NEXT, drafted("Done."))[-1] == "run_ended"
 
 
 def test_in_a_program_the_run_goes_on_once_for_each() -> None:

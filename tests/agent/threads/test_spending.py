@@ -30,7 +30,7 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import Ending, worst_ending
-from bp import BThread, Event, Refusal, Refusals, Sync
+from bp import BThread, Event, Refusal, Refusals
 from tests.agent.threads.loops import FLAWED, A, B, Loop, action, committed, message
 
 DONE = RunEnded("completed", "answered")
@@ -102,17 +102,6 @@ def test_arguments_are_compared_as_json_and_not_as_text() -> None:
     assert signature(one) == signature(ToolCall("2", "t", {"b": {"c": (5, True)}, "a": 1}))
     assert signature(one) != signature(ToolCall("2", "t", {"a": 1, "b": {"c": [5, 1]}}))
     assert signature(one) != signature(ToolCall("2", "u", {"a": 1, "b": {"c": [5, True]}}))
-
-
-def test_without_it_the_same_call_is_proposed_for_ever() -> None:
-    loop = Loop(converse())
-    loop.hear()
-
-    for _ in range(5):
-        loop.hear(committed(A), CallAnswered("a", "x"))
-
-    assert loop.story.count("proposed_action:a") == 5
-    assert loop.story[-1] == "inference_requested"
 
 
 # budgets
@@ -237,13 +226,6 @@ def test_a_full_answer_that_ends_the_run_is_summed_up_before_the_next_run_asks()
     assert loop.hear() == ["prompt_given", "summary_requested"]
 
 
-def test_without_it_the_conversation_just_grows() -> None:
-    loop = Loop(converse())
-    full_turn(loop)
-
-    assert loop.hear(CallAnswered("a", "x"))[-1] == "inference_requested"
-
-
 # stop_when_said
 
 
@@ -267,14 +249,6 @@ def test_other_words_do_not() -> None:
         "steering_given",
         "approval_answered:a",
     ]
-
-
-def test_the_b_threads_begin_by_waiting() -> None:
-    """Driven alone: none of them says anything before something has happened."""
-    for bthread in (doom_loop(), budget_of_tokens(1), budget_per_turn(1), budget_of_cost(1.0), deadline(1.0)):
-        first = next(bthread.begin())
-        assert isinstance(first, Sync)
-        assert first.requests == ()
 
 
 def test_a_run_that_goes_on_after_a_full_text_is_summed_up_first() -> None:

@@ -16,6 +16,12 @@ Call = Callable[..., Any]
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    """Most of this differs on no event loop; the modules for which it does say so."""
+    return "asyncio"
+
+
+@pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "ws"
     root.mkdir()
@@ -50,4 +56,4 @@ def leaves_nothing() -> Iterator[None]:
     """Nothing that a test starts is there after it."""
     before = children()
     yield
-    assert children() == before
+    assert children() <= before

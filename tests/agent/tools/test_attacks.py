@@ -26,12 +26,6 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """What is opened does not depend on the event loop."""
-    return "asyncio"
-
-
-@pytest.fixture
 def tools(root: Path) -> Mapping[str, Tool]:
     """Every tool that ships, bounded by the workspace."""
     place, shell = Workspace(root, denied=["denied"]), ShellOptions(timeout=20)

@@ -26,6 +26,13 @@ from agent.vocabulary.calls import ToolCall
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """The event loop waits for processes: each of both is tried."""
+    return str(request.param)
+
+
 FOREVER = "echo begun; exec sleep 300"
 
 
@@ -296,7 +303,7 @@ async def test_after_resume_it_is_gone_and_said_so(root: Path, tmp_path: Path, t
     more: list[Any] = [call("process_output"), call("bash", command="exec sleep 300", background=True), "Done."]
 
     with resume(log, ScriptedModel(more), fresh) as agent:
-        before = agent.state.background
+        before = agent.journal.tracker.state.background
         assert [process.id for process in agent.lost_processes] == ["bg_1"]
         agent.decide("x", False)
         run = await agent.run()

@@ -7,7 +7,7 @@ import pytest
 
 from agent.tools.files.editing import Span, find_span
 from agent.tools.files.find import make_glob, read_rules
-from agent.tools.patterns import LinePattern
+from agent.tools.patterns import LinePattern, TextPattern
 from agent.tools.shell import is_interactive
 from agent.tools.web import to_format
 from agent.vocabulary.errors import ToolError
@@ -68,3 +68,32 @@ def test_a_page_that_closes_nothing_is_read_in_linear_time() -> None:
     assert [
         part for part in parts if not to_format("begun " + part * 100_000, "text", is_html=True).startswith("begun")
     ] == []
+
+
+# Patterns that a whole text has to match: in linear time, whatever the expression.
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "matches"),
+    [
+        ("[a-z]+(-[a-z]+)*", "ab-" * 300_000 + "c", True),
+        ("a|ab", "ab", True),
+        ("b", "abc", False),
+        ("a$", "a\n", False),
+        (r"\w+", "é", False),
+        ("a", "\ud800", False),
+    ],
+)
+def test_a_whole_text_matches_or_not(pattern: str, text: str, matches: bool) -> None:
+    assert TextPattern(pattern).matches(text) is matches
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)*b", "(.*)*(.*)*x", "^([a-z]+)*$!"])
+def test_no_pattern_takes_forever(pattern: str) -> None:
+    assert TextPattern(pattern).matches("a" * 5000) is False
+
+
+@pytest.mark.parametrize("pattern", ["[", r"(a)\1", "(?=a)a", "a" * 100_001])
+def test_what_cannot_be_followed_is_refused_at_once(pattern: str) -> None:
+    with pytest.raises(ValueError, match="the pattern"):
+        TextPattern(pattern)

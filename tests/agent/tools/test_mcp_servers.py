@@ -47,12 +47,6 @@ server.run("stdio")
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """Starting a server takes a second, and the client is not ours."""
-    return "asyncio"
-
-
-@pytest.fixture
 def command(tmp_path: Path) -> list[str]:
     (tmp_path / "server.py").write_text(SERVER)
     return [sys.executable, str(tmp_path / "server.py")]

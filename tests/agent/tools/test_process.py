@@ -18,6 +18,12 @@ from agent.vocabulary.errors import CannotStart
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
 
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """The event loop waits for processes: each of both is tried."""
+    return str(request.param)
+
+
 async def run(script: str, *, timeout: float | None = 20, limit: int = 10_000, **options: object) -> Finished:
     return await run_process(
         ["bash", "-c", script],

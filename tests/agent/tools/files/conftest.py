@@ -7,19 +7,14 @@ from typing import Any
 import pytest
 
 from agent.tools.files.editing import make_edit, make_write
-from agent.tools.files.operations import Files
+from agent.tools.files.find import make_find, make_list_files
+from agent.tools.files.grep import make_grep
 from agent.tools.files.reading import make_ls, make_read
 from agent.tools.remote import RemoteFiles
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Files, Workspace
 from agent.vocabulary.calls import ToolResult
 
 Use = Callable[..., Any]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    """These tools run in threads of ours, which are tested on every event loop beside `background`."""
-    return "asyncio"
 
 
 @pytest.fixture(params=["here", "there"])
@@ -40,3 +35,50 @@ def user_of(files: Files) -> Use:
         return await tools[name].run(arguments)
 
     return use
+
+
+def plant(root: Path, files: dict[str, str | bytes]) -> None:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@pytest.fixture
+def grep(root: Path) -> Use:
+    tool = make_grep(Workspace(root))
+
+    async def grep(pattern: str, **arguments: Any) -> ToolResult:
+        return await tool.run({"pattern": pattern, **arguments})
+
+    return grep
+
+
+@pytest.fixture
+def find(root: Path) -> Use:
+    return finder_of(Workspace(root))
+
+
+@pytest.fixture
+def grep_there(root: Path) -> Use:
+    """Search on a machine that is reached over a shell."""
+    tool = make_grep(RemoteFiles(("bash", "-c"), str(root)))
+
+    async def grep(pattern: str, **arguments: Any) -> ToolResult:
+        return await tool.run({"pattern": pattern, **arguments})
+
+    return grep
+
+
+@pytest.fixture
+def find_there(root: Path) -> Use:
+    return finder_of(RemoteFiles(("bash", "-c"), str(root)))
+
+
+def finder_of(files: Files) -> Use:
+    tools = {"find": make_find(files), "list_files": make_list_files(files)}
+
+    async def find(pattern: str, *, tool: str = "find", **arguments: Any) -> ToolResult:
+        return await tools[tool].run({"pattern": pattern, **arguments})
+
+    return find

@@ -17,8 +17,8 @@ from agent.lab.episodes.results import Results, ResultsError, Row, Step
 from agent.lab.experiments.experiment import Outcome, conduct
 from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError, load_plan
-from agent.lab.reports.report import html_page, text_report
-from agent.lab.reports.tables import deployment_table, explained, write_deployments
+from agent.lab.reports.report import text_report, write_report
+from agent.lab.reports.tables import deployment_table, explained
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
 BROKEN = "tests.agent.lab.experiments.settings:BROKEN"
@@ -249,18 +249,19 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
 def test_tables_say_what_the_rows_say(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
     _, outcome = conducted
 
-    write_deployments(tmp_path, outcome.deployments)
+    write_report(tmp_path, outcome, {}, "command")
 
     table = deployment_table(outcome.deployed)
     assert table.text.splitlines()[1].startswith("upfront ")
     assert table.markdown.count("\n") == 3
     assert table.text in text_report(outcome, {}, "command")
-    assert "<h2>Deployments</h2>" in html_page(outcome, {}, "command")
-    assert "<td>without rules</td><td>constitution_only</td>" in html_page(outcome, {}, "command")
+    page = (tmp_path / "report.html").read_text()
+    assert "<h2>Deployments</h2>" in page
+    assert "<td>without rules</td><td>constitution_only</td>" in page
     assert "is 5 episodes" in explained(outcome.deployments)
-    with (tmp_path / "deployments.csv").open() as file:
+    with (tmp_path / "data/deployments.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 8
-    with (tmp_path / "deployment_episodes.csv").open() as file:
+    with (tmp_path / "data/deployment_episodes.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 40
 
 

@@ -102,7 +102,7 @@ def test_an_experiment_against_a_server_of_others_goes_from_its_file_to_its_tabl
     log = read_log(folder / rows["honest", "blocking_monitor"].log).records
     called = next(record["data"]["call"] for record in log if record["name"] == "proposed_action")
     assert (called["id"], called["tool"], called["arguments"]) == ("call_3", "bash", WORK)
-    with (folder / "episodes.csv").open() as table:
+    with (folder / "data/episodes.csv").open() as table:
         assert {line["cost"] for line in csv.DictReader(table)} != {""}
 
     assert main(["experiment", "plan.yaml"]) == 0  # everything is kept

@@ -1,0 +1,116 @@
+"""`bpagent demo`: a scripted model, real tools, the real gate; what is refused is refused by b-threads, live.
+
+First a run, with its b-threads as lanes; then five things to do with a run and its rules, each in a few lines; at the
+end the audience attacks the gate.
+"""
+
+import inspect
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from attrs import evolve
+
+from agent.cli import exit_codes
+from agent.cli.arguments import called
+from agent.cli.demo.scenes import SCENES, attack
+from agent.cli.demo.workshop import PROMPT, Workshop, make_agent, make_workshop, nothing_leaves_after_a_secret
+from agent.cli.display import command_of
+from agent.cli.lanes import Lanes
+from agent.cli.mistakes import Mistake
+from agent.cli.prompt import approval_question, is_terminal
+from agent.cli.screen import Screen, screen_on
+from agent.cli.session import Session, lead
+from agent.effects.approval import Approver
+from agent.effects.execution import Watcher
+from agent.session.agent import Agent
+from agent.tools.definition import Tool
+from agent.vocabulary.events import ApprovalAsked
+from bp import Step
+
+PAUSE = 0.5  # seconds that the model takes to answer while a person looks on
+
+BEFORE = """\
+An agent works on a small repository in {project}.
+The model is scripted, so that this runs offline. Everything else is real: tools, gate, git, log.
+
+In bpagent every rule is a b-thread: a generator that says, between two events, what it requests, waits for, blocks or
+refuses. The model may ask for any call; a call runs only if no b-thread refuses it. Most rules of this run ship with
+the preset. This one is the demo's own:
+"""
+
+
+def execute(arguments: Namespace) -> int:
+    """Perform the demo and return the exit code of its run."""
+    screen = screen_on(sys.stdout)
+    workshop = _workshop(arguments.log)
+    attended = is_terminal() and sys.stdout.isatty()
+    pace = arguments.pace if arguments.pace is not None else 0.0
+    _introduce(screen, workshop)
+    time.sleep(pace)
+    outcome = lead(_session(screen, workshop, attended=attended, pause=max(pace / 2, PAUSE if attended else 0.0)))
+    if outcome.code != exit_codes.OK:
+        return outcome.code
+    for scene in SCENES:
+        time.sleep(pace)
+        screen.line()
+        scene(screen, workshop)
+    time.sleep(pace)
+    screen.line()
+    attack(screen, workshop, attended=attended)
+    _offer(screen, workshop)
+    return exit_codes.OK
+
+
+def _workshop(log: str | None) -> Workshop:
+    path = None if log is None else Path(log).expanduser().absolute()
+    if path is not None and path.exists():
+        raise Mistake(f"the log {path} exists already; name another file, or remove it")
+    try:
+        workshop = make_workshop()
+    except OSError as error:
+        raise Mistake(f"no scratch folder for the demo: {error.strerror}; set TMPDIR to a folder") from error
+    return workshop if path is None else evolve(workshop, log=path)
+
+
+def _introduce(screen: Screen, workshop: Workshop) -> None:
+    for paragraph in BEFORE.format(project=workshop.project).split("\n\n"):
+        screen.paragraph(" ".join(paragraph.split()))
+        screen.line()
+    for line in inspect.getsource(nothing_leaves_after_a_secret.function).splitlines():
+        screen.line(f"    {line}", "action")
+    screen.line()
+    screen.paragraph("Below, each b-thread has a lane, from its first deed on, and each row is an event:")
+    Lanes.legend(screen)
+    screen.line()
+
+
+def _session(screen: Screen, workshop: Workshop, *, attended: bool, pause: float) -> Session:
+    def make(approver: Approver, on_step: Callable[[Step], None], *_: Watcher | tuple[Tool, ...] | None) -> Agent:
+        return make_agent(workshop, approve=approver, on_step=on_step, pause=pause)
+
+    def draws(agent: Agent) -> Callable[[Step], None]:
+        return Lanes(screen, agent.bthreads, brief=True).show
+
+    approver = None if attended else _answers_itself(screen)
+    return Session(make, PROMPT, screen, present=attended, approver=approver, draws=draws)
+
+
+def _answers_itself(screen: Screen) -> Approver:
+    """Return the approver for a demo without a terminal: it answers yes, and says so."""
+
+    def answer(asked: ApprovalAsked) -> bool:
+        screen.line(approval_question(command_of(asked.call)), "question")
+        screen.labelled("system", "no terminal: the demo answers yes", "system")
+        return True
+
+    return answer
+
+
+def _offer(screen: Screen, workshop: Workshop) -> None:
+    """Show the command that does more with the log."""
+    screen.line()
+    screen.paragraph("The run as a page, with every b-thread at every step:")
+    screen.line(f"    {called('view', '--open', str(workshop.log))}", "action")

@@ -1,0 +1,288 @@
+"""The line on which the user types, below the lines that still change. Built on prompt_toolkit, for terminals only."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from prompt_toolkit import PromptSession
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import create_input, create_pipe_input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from agent.cli.screen import Screen, Tone, size_of, visible
+from agent.vocabulary.calls import ToolCall
+
+STYLES: dict[Tone, str] = {
+    "agent": "ansicyan",
+    "output": "ansibrightblack",
+    "question": "bold ansiyellow",
+    "system": "ansiblue",
+}
+KEYS = {"y": "yes", "a": "always", "w": "why"}
+"""Keys that answer a question at once, and the word that each stands for."""
+
+SETTLED = 0.7
+"""Seconds for which a question is open before a single key answers it: earlier ones belong to what was being typed."""
+
+HINT = "[y]es [n]o [a]lways [e]dit [w]hy > "
+
+
+@frozen(eq=False)
+class Cockpit:
+    """What the editor asks of its surroundings. All are called in the event loop's thread.
+
+    lines: what stands above the prompt. prompt: what stands before the line. question: the call that is asked about,
+    None when nothing is asked. hear: takes a line. leave: no line comes any more. interrupt: Ctrl-C was pressed.
+    commands: words with a slash, by what they do.
+    """
+
+    lines: Callable[[], list[tuple[Tone, str]]]
+    prompt: Callable[[], str]
+    question: Callable[[], ToolCall | None]
+    hear: Callable[[str], None]
+    leave: Callable[[], None]
+    interrupt: Callable[[], None]
+    commands: dict[str, str]
+
+
+class Editor:
+    """A line to type on. `mode` is "line", or how a question is being answered: "reason" for a no, "edit"."""
+
+    def __init__(self, screen: Screen, cockpit: Cockpit, history: Path) -> None:
+        """Make an editor on `screen`; what is typed is kept in the file `history`, answers to questions are not."""
+        self._screen, self._cockpit, self._history_file = screen, cockpit, history
+        self._mode = "line"
+        self._asked: ToolCall | None = None
+        self._since = 0.0
+        self._rest, self._answered = "", 0.0  # of a word whose first letter was taken for the key, and when
+        self._session: PromptSession[str] | None = None
+
+    async def run(self, *, typing: bool) -> None:
+        """Show the lines, and with `typing` take some, until cancelled or at the end of input."""
+        if typing:
+            await self._run(create_input(), self._history())
+            return
+        with create_pipe_input() as nothing:
+            await self._run(nothing, InMemoryHistory())
+
+    async def _run(self, source: Any, history: History) -> None:
+        self._session = PromptSession(
+            message=self._message,
+            multiline=True,
+            prompt_continuation="… ",
+            history=history,
+            completer=Words(self._cockpit.commands),
+            complete_while_typing=Condition(self._is_word_to_complete),
+            key_bindings=self._keys(),
+            input=source,
+            output=_output(self._screen),
+            erase_when_done=True,
+            refresh_interval=0.5,
+            enable_suspend=True,
+            reserve_space_for_menu=6,
+        )
+        self._session.app.min_redraw_interval = 0.05
+        self._session.default_buffer.accept_handler = self._accept
+        self._screen.beside = self._beside
+        try:
+            await self._session.prompt_async(handle_sigint=False, set_exception_handler=False)
+        except EOFError:
+            self._cockpit.leave()
+        finally:
+            self._screen.beside = None
+
+    def refresh(self) -> None:
+        """Show the lines as they are now."""
+        if self._session is not None and self._session.app.is_running:
+            self._session.app.invalidate()
+
+    def _beside(self, write: Callable[[], None]) -> None:
+        """Write above the lines."""
+        app = None if self._session is None else self._session.app
+        if app is None or not app.is_running:
+            return write()
+        with suppress(OSError):  # the terminal is gone
+            app.renderer.erase()
+        write()
+        app.invalidate()
+        return None
+
+    def _history(self) -> History:
+        try:
+            self._history_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self._history_file, os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        except OSError:
+            return InMemoryHistory()
+        return PromptHistory(str(self._history_file))
+
+    def _accept(self, buffer: Buffer) -> bool:
+        """Take the line. Returns False: the buffer is emptied."""
+        text, mode, self._mode = buffer.text, self._mode, "line"
+        is_answer = self._cockpit.question() is not None
+        if isinstance(buffer.history, PromptHistory):
+            buffer.history.is_answer = is_answer
+        line = {"reason": _as_no(text), "edit": f"edit {text}"}.get(mode, text)
+        if line.strip():
+            self._screen.labelled("you", line, "question")
+        self._cockpit.hear(line)
+        return False
+
+    def _message(self) -> StyleAndTextTuples:
+        styles = STYLES if self._screen.colored else {}
+        prompts = {"line": HINT, "reason": "no, because > ", "edit": "run instead > "}
+        is_asked = self._is_settled()
+        prompt = prompts[self._mode] if is_asked else self._cockpit.prompt()
+        lines = self._cockpit.lines()[-max(self._room(), 1) :]
+        return [
+            *((styles.get(tone, ""), f"{line}\n") for tone, line in lines),
+            (styles.get("question" if is_asked else "agent", ""), prompt),
+        ]
+
+    def _room(self) -> int:
+        return size_of(self._screen.stream)[1] - 4
+
+    def _is_word_to_complete(self) -> bool:
+        buffer = None if self._session is None else self._session.default_buffer
+        word = "" if buffer is None else buffer.document.text_before_cursor.rpartition(" ")[2]
+        return word[:1] in ("/", "@")
+
+    # Keys.
+
+    def _answers_at_once(self) -> bool:
+        """Whether a single key is an answer: nothing is typed yet, and the question was there before the key."""
+        is_empty = self._session is not None and not self._session.default_buffer.text
+        return self._is_settled() and self._mode == "line" and is_empty and not self._is_typed_on()
+
+    def _is_typed_on(self) -> bool:
+        """Whether the next key may belong to the word whose first letter was an answer."""
+        return bool(self._rest) and asyncio.get_running_loop().time() < self._answered + SETTLED
+
+    def _is_settled(self) -> bool:
+        """Whether a question has been open for a while. Notes when another one is."""
+        question, now = self._cockpit.question(), asyncio.get_running_loop().time()
+        if question is not self._asked:
+            self._asked, self._since, self._mode = question, now, "line"
+        return question is not None and now >= self._since + SETTLED
+
+    def _keys(self) -> KeyBindings:
+        keys, at_once = KeyBindings(), Condition(self._answers_at_once)
+        for key, word in KEYS.items():
+            keys.add(key, filter=at_once)(self._answering(word))
+        keys.add("n", filter=at_once)(lambda event: self._begin("reason", ""))
+        keys.add("e", filter=at_once)(lambda event: self._begin("edit", self._command()))
+        keys.add(Keys.Any, filter=Condition(self._is_typed_on))(self._type_on)
+        for enter in ("enter", "c-j"):
+            keys.add(enter, filter=~is_searching)(self._enter)
+        keys.add("escape", "enter", filter=~is_searching)(lambda event: event.current_buffer.insert_text("\n"))
+        keys.add("c-c")(self._interrupt)
+        return keys
+
+    def _answering(self, word: str) -> Callable[[KeyPressEvent], None]:
+        def answer(event: KeyPressEvent) -> None:
+            event.current_buffer.text = word
+            event.current_buffer.validate_and_handle()
+            self._rest, self._answered = f"{word[1:]}\n", asyncio.get_running_loop().time()
+
+        return answer
+
+    def _command(self) -> str:
+        """Return the command that is asked about; nothing for a call of another tool."""
+        return str(self._asked.arguments.get("command", "")) if self._asked is not None else ""
+
+    def _begin(self, mode: str, text: str) -> None:
+        assert self._session is not None
+        self._mode = mode
+        self._session.default_buffer.document = Document(text)
+
+    def _type_on(self, event: KeyPressEvent) -> None:
+        """Leave out the letters of a word whose first one was the key; anything else is typed as ever."""
+        if event.data == self._rest[0]:
+            self._rest = self._rest[1:]
+        else:
+            self._rest = ""
+            event.current_buffer.insert_text(event.data if event.data.isprintable() else "")
+
+    def _enter(self, event: KeyPressEvent) -> None:
+        is_end_of_word = self._is_typed_on() and self._rest == "\n"
+        self._rest = ""
+        if not is_end_of_word:
+            event.current_buffer.validate_and_handle()
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            self._mode = "line"
+            event.current_buffer.reset()
+        else:
+            self._cockpit.interrupt()
+
+
+def _as_no(text: str) -> str:
+    """Return the answer no with what was typed after the key n, be it a reason or the rest of the word."""
+    is_rest = text in ("", "o") or text.startswith(("o,", "o:", ",", ":"))
+    return f"n{text}" if is_rest else f"no, {text}"
+
+
+class PromptHistory(FileHistory):
+    """What was typed, over sessions. Answers to questions are left out."""
+
+    is_answer = False
+
+    def append_string(self, string: str) -> None:
+        """Keep a line."""
+        if not self.is_answer:
+            super().append_string(string)
+
+    def store_string(self, string: str) -> None:
+        """Write a line down, where the file can be written."""
+        with suppress(OSError):
+            super().store_string(string)
+
+
+class Words(Completer):
+    """Completes commands at the beginning of a line, and files after an @."""
+
+    def __init__(self, commands: dict[str, str]) -> None:
+        """Complete these commands."""
+        self._commands = commands
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Yield what the word before the cursor may become."""
+        before = document.text_before_cursor
+        word = before.rpartition(" ")[2]
+        if before.startswith("/") and word == before:
+            for name, purpose in self._commands.items():
+                if name.startswith(word):
+                    yield Completion(name, -len(word), display_meta=purpose)
+        elif word.startswith("@"):
+            for path in files_like(word[1:]):
+                yield Completion(f"@{path}", -len(word), display=visible(path))
+
+
+def files_like(beginning: str) -> Iterator[str]:
+    """Yield the files and folders that a path may become; hidden ones where that is what was typed."""
+    folder, slash, name = beginning.rpartition("/")
+    with suppress(OSError, ValueError):
+        entries = sorted(os.scandir(os.path.expanduser(f"{folder}{slash}") or "."), key=lambda entry: entry.name)
+        for entry in entries[:10_000]:
+            if entry.name.startswith(name) and entry.name.startswith(".") == name.startswith("."):
+                yield f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}"
+
+
+def _output(screen: Screen) -> Vt100_Output:
+    def size() -> Size:
+        columns, lines = size_of(screen.stream)
+        return Size(rows=lines, columns=columns)
+
+    return Vt100_Output(screen.stream, size, term=os.environ.get("TERM"), enable_bell=False, enable_cpr=False)

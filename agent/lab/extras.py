@@ -1,0 +1,34 @@
+"""Libraries of the extra `lab`, imported when they are used: scipy for intervals, matplotlib for figures, pyarrow."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from agent.vocabulary.errors import AgentError
+
+__all__ = ["MissingExtra", "check_extra", "needed"]
+
+LIBRARIES = ("scipy", "matplotlib", "pyarrow")
+
+
+class MissingExtra(AgentError):
+    """A library of the extra `lab` is not installed; the message names the cure."""
+
+
+def check_extra() -> None:
+    """Raise MissingExtra where an experiment would end without its report."""
+    for library in LIBRARIES:
+        if find_spec(library) is None:
+            raise _missing(library)
+
+
+def needed(module: str) -> Any:
+    """Return a module of these libraries. Raises MissingExtra."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise _missing(module.partition(".")[0]) from error
+
+
+def _missing(library: str) -> MissingExtra:
+    return MissingExtra(f"experiments need {library}, which is not installed; pip install 'bpagent[lab]'")

@@ -1,0 +1,183 @@
+"""State spaces as pages: the states of a small program as a picture, and a counterexample to step through."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from agent.page import lanes_data
+from agent.page.document import Element, document, element
+from agent.page.model import OUTSIDE, PageModel
+from agent.verification.counterexample import short, statement_of
+from agent.vocabulary.encoding import plain
+from agent.vocabulary.messages import shortened
+from bp import BThread, Event, Graph, Verification, Violation, draw_bthread, draw_states, verify
+
+LESSON = (
+    "These steps lead to what is wrong, and no shorter ones do. Each column is a b-thread; in each row one requests "
+    "the event (●), or it comes from outside, and others hear it (○). Step on with j, back with k."
+)
+MOST = 200  # states in a picture
+WORLD = ("world", "effect")  # b-threads that stand for what comes from outside
+LONGEST = 40  # characters of an event in a picture
+
+
+def states_page(*bthreads: BThread, title: str = "The states of a program", **options: Any) -> str:
+    """Return a page with every state that a small program can reach and, where something is wrong, the way there.
+
+    options: `environment`, `possible` and `never`, as for `bp.verify`. Raises VerificationError.
+    """
+    graph = draw_states(*bthreads, max_states=MOST, **options)
+    result = verify(*bthreads, max_states=MOST, **options)
+    return _page(title, [("the program", result)], [("states, from left to right", graph)], graph.way)
+
+
+def verification_page(results: Sequence[tuple[str, Verification]], drawn: Iterable[BThread], title: str) -> str:
+    """Return a page of verifications: what came of each, pictures of these b-threads, and the first counterexample."""
+    pictures = [(bthread.name, draw_bthread(bthread, _examples(bthread), told=short)) for bthread in drawn]
+    return _page(title, results, pictures, ())
+
+
+def _examples(bthread: BThread) -> tuple[Event, ...]:
+    """Return the events that a b-thread declares for its predicates, beside its function."""
+    declared: dict[str, tuple[Event, ...]] = bthread.function.__globals__.get("EXAMPLES", {})
+    return tuple(declared.get(bthread.function.__name__, ()))
+
+
+def _page(
+    title: str, results: Sequence[tuple[str, Verification]], pictures: Sequence[tuple[str, Graph]], way: Sequence[int]
+) -> str:
+    rows = [_result(label, result) for label, result in results]
+    figures = [
+        element("figure", element("figcaption", label), drawing(graph, way if number == 0 else ()))
+        for number, (label, graph) in enumerate(pictures)
+    ]
+    violation = next((found for _, result in results for found in result.violations), None)
+    wrong = () if violation is None else (element("p", f"{violation.kind}: {violation.message}", class_="problem"),)
+    header = element("header", element("h1", title), element("dl", *rows), *wrong)
+    if violation is None:
+        return document(title, header, *figures)
+    return document(title, header, *figures, element("main"), data=_steps(violation, way))
+
+
+def _result(label: str, result: Verification) -> Element:
+    tone = "completed" if result.holds else "failed"
+    counted = f" {result.states:,} states, {result.transitions:,} transitions"
+    return element("div", element("dt", label), element("dd", element("b", result.verdict, class_=tone), counted))
+
+
+def _steps(violation: Violation, way: Sequence[int]) -> dict[str, Any]:
+    """Return the steps of a counterexample, as the script of a page draws them."""
+    model = PageModel()
+    model.turns = [0]
+    for number, happened in enumerate(violation.story, start=1):
+        requested = [name for name in happened.requested_by if name not in WORLD] or [OUTSIDE]
+        heard = [name for name in happened.heard_by if name not in (*WORLD, *requested) and not statement_of(name)]
+        marks = [(model.lane(name), "q") for name in requested] + [(model.lane(name), "h") for name in heard]
+        said = short(happened.event).removeprefix(happened.event.name).strip()
+        said = "" if said.startswith("event(") else said
+        row = {"step": number, "name": happened.event.name, "of": said, "marks": marks, "data": plain(happened.event)}
+        model.rows.append({**row, "state": way[number]} if number < len(way) else row)
+    if violation.blockers:
+        model.rows.append(_deadlock(violation, model))
+    return {**lanes_data(model), "lesson": LESSON}
+
+
+def _deadlock(violation: Violation, model: PageModel) -> dict[str, Any]:
+    """Return a last row that no event makes: who wants what, and who is in the way."""
+    marks: list[tuple[Any, ...]] = []
+    for requester, event, blockers in violation.blockers:
+        marks.append((model.lane(requester), "w", event.name))
+        marks += [(model.lane(name), "b", f"{event.name} of {requester}") for name, _ in blockers]
+    step = len(violation.story) + 1
+    return {"step": step, "name": violation.kind, "of": "nothing more happens", "marks": marks, "data": {}}
+
+
+# Pictures
+
+ROW, LETTER, LINE = 30, 7.2, 16  # pixels: between rows, of a letter in a node, of a line
+Place = tuple[float, float, float, float]  # x, y, width, height
+
+
+def drawing(graph: Graph, way: Sequence[int] = ()) -> Element:
+    """Return a graph as SVG: columns by the number of steps from the start. way: nodes whose edges are emphasized."""
+    places = _places(graph)
+    ways = set(pairwise(way))
+    labels: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for edge in graph.edges:
+        labels[edge.source, edge.target].append(edge.label)
+    edges = [
+        _edge(places, pair, shortened(", ".join(dict.fromkeys(said)), LONGEST), pair in ways, number % 5)
+        for number, (pair, said) in enumerate(labels.items())
+    ]
+    nodes = [_node(number, places[number], graph) for number in range(len(graph.nodes))]
+    width = max((x + w for x, _, w, _ in places), default=0) + 60
+    height = max((y + h for _, y, _, h in places), default=0) + 90
+    size = {"width": f"{width:.0f}", "height": f"{height:.0f}"}
+    return element("svg", *edges, *nodes, viewBox=f"0 0 {width:.0f} {height:.0f}", role="img", **size)
+
+
+def _places(graph: Graph) -> list[Place]:
+    levels = _levels(graph)
+    sizes = [_size(node.label) for node in graph.nodes]
+    places: list[Place] = [(0, 0, 0, 0)] * len(sizes)
+    x = 10.0
+    for level in range(max(levels, default=0) + 1):
+        members = [number for number, at in enumerate(levels) if at == level]
+        y = 20.0
+        for number in members:
+            width, height = sizes[number]
+            places[number] = (x, y, width, height)
+            y += height + ROW
+        forward = [edge.label for edge in graph.edges if levels[edge.source] == level < levels[edge.target]]
+        label = min(max(map(len, forward), default=0), LONGEST)
+        x += max((sizes[number][0] for number in members), default=0) + label * 6 + 36
+    return places
+
+
+def _levels(graph: Graph) -> list[int]:
+    """Return for each node how many steps it is from the first."""
+    levels = {0: 0}
+    fresh = [0]
+    while fresh:
+        reached = [edge.target for node in fresh for edge in graph.edges if edge.source == node]
+        deeper = levels[fresh[0]] + 1
+        fresh = [node for node in dict.fromkeys(reached) if node not in levels]
+        levels.update(dict.fromkeys(fresh, deeper))
+    return [levels.get(number, 0) for number in range(len(graph.nodes))]
+
+
+def _size(label: str) -> tuple[float, float]:
+    lines = label.split("\n")
+    return max(max(map(len, lines)) * LETTER + 16, 34), len(lines) * LINE + 10
+
+
+def _node(number: int, place: Place, graph: Graph) -> Element:
+    x, y, width, height = place
+    node = graph.nodes[number]
+    words = [_text(x + 8, y + 17 + LINE * line, said) for line, said in enumerate(node.label.split("\n"))]
+    box = element("rect", x=f"{x:.0f}", y=f"{y:.0f}", width=f"{width:.0f}", height=f"{height:.0f}", rx="5")
+    sort = f"{'bad ' if node.bad else ''}{'end' if node.end else ''}".strip()
+    return element("g", box, *words, class_=sort or None, id=f"state-{number}")
+
+
+def _edge(places: Sequence[Place], pair: tuple[int, int], label: str, is_way: bool, depth: int) -> Element:
+    (x, y, width, height), (to_x, to_y, to_width, to_height) = places[pair[0]], places[pair[1]]
+    if to_x > x:
+        start, end = (x + width, y + height / 2), (to_x, to_y + to_height / 2)
+        bend = (start[0] + end[0]) / 2
+        curve = (bend, start[1], bend, end[1])
+        middle = (start[0] + 10, start[1] + (end[1] - start[1]) * 0.7 - 4)
+    else:  # back, or to itself: below
+        start, end = (x + width / 2, y + height), (to_x + to_width / 2, to_y + to_height)
+        low = max(start[1], end[1]) + 22 + 12 * depth
+        curve = (start[0] + 14, low, end[0] - 14, low)
+        middle = ((start[0] + end[0]) / 2 + 4, low - 4)
+    line = "M{:.0f} {:.0f} C{:.0f} {:.0f} {:.0f} {:.0f} {:.0f} {:.0f}".format(*start, *curve, *end)
+    tip = element("circle", cx=f"{end[0]:.0f}", cy=f"{end[1]:.0f}", r="3")
+    drawn = (element("path", d=line), tip, _text(*middle, label, "label"))
+    return element("g", *drawn, class_="way" if is_way else "edge")
+
+
+def _text(x: float, y: float, words: str, class_: str | None = None) -> Element:
+    return element("text", words, x=f"{x:.0f}", y=f"{y:.0f}", class_=class_)

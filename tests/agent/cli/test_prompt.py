@@ -1,0 +1,321 @@
+"""What the user says: prompts with files in them, lines as they come, answers to questions, and what stops a run."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.cli.mistakes import Mistake
+from agent.cli.prompt import (
+    LONGEST_FILE,
+    LONGEST_LINE,
+    StandingAnswers,
+    approval_question,
+    can_be_heard,
+    hear_lines,
+    is_terminal,
+    read_answer,
+    read_prompt,
+    says_stop,
+)
+from agent.presets.policy_files import read_user_rules
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ActionDescribed
+from agent.vocabulary.messages import Image, UserMessage
+from constitution import DEFAULT, Action, CommandRule, Level
+from tests.agent.cli.sessions import Command, Terminal, bash
+
+OnTerminal = Callable[..., Terminal]
+Script = Callable[..., str]
+RESET = "git reset --hard"
+QUESTION = f"Approve command: {RESET}? (yes/no)"
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
+
+
+ANSWERS: dict[str, bool | str | None] = {
+    **dict.fromkeys(("yes", "y", "YES", "Y", " Yes \r"), True),
+    **dict.fromkeys(("no", "n", "NO", "N", " No ", "no,", "n, ", "No: "), False),
+    **dict.fromkeys(("no, use wget", "NO,use wget", "n, use wget", "no: use wget \r"), "use wget"),
+    **dict.fromkeys(("", " ", "ye", "yes please", "not", "1", "ok"), None),
+}
+
+
+def test_yes_and_no_in_any_case_are_answers_and_a_no_may_have_a_reason() -> None:
+    assert {line: read_answer(line) for line in ANSWERS} == ANSWERS
+
+
+def test_a_line_that_is_stop_stops_and_one_that_only_contains_it_does_not() -> None:
+    stop = ("stop", "STOP", " Stop\r", "/stop", "/STOP ")
+    others = ("", "unstoppable", "go on", "please do not stop at the first error", "stop!", "no, stop", "//stop")
+
+    assert [line for line in (*stop, *others) if says_stop(line)] == list(stop)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("ls -la | grep 'ä'", "ls -la | grep 'ä'"),
+        ("ls\nrm x", "ls\\nrm x"),
+        ("ls\r\x1b[2K", "ls\\r\\x1b[2K"),
+        ("ls \u202e\u200b\u2028", "ls \\u202e\\u200b\\u2028"),
+        ("ls \ud800", "ls \\ud800"),
+        ("ls \\n", "ls \\n"),
+    ],
+)
+def test_the_question_is_one_line_with_the_command_as_proposed(command: str, shown: str) -> None:
+    assert approval_question(command) == f"Approve command: {shown}? (yes/no)"
+
+
+# Lines as they come.
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    read_end, write_end = os.pipe()
+    yield read_end, write_end
+    os.close(read_end)
+
+
+async def heard(pipe: tuple[int, int], *pieces: bytes) -> list[str]:
+    """What is heard of these pieces; "(end)" stands for the end."""
+    lines: list[str] = []
+    for piece in pieces:
+        os.write(pipe[1], piece)
+    os.close(pipe[1])
+    await hear_lines(lines.append, lambda: lines.append("(end)"), pipe[0])
+    return lines
+
+
+@pytest.mark.anyio
+async def test_lines_come_without_their_ends(pipe: tuple[int, int]) -> None:
+    assert await heard(pipe, b"one\ntw", b"o\r\n\n") == ["one", "two", "", "(end)"]
+
+
+@pytest.mark.anyio
+async def test_a_last_line_needs_no_end(pipe: tuple[int, int]) -> None:
+    assert await heard(pipe, b"stop") == ["stop", "(end)"]
+
+
+@pytest.mark.anyio
+async def test_bytes_that_are_no_text_are_replaced(pipe: tuple[int, int]) -> None:
+    assert await heard(pipe, b"\xffstop\n") == ["\ufffdstop", "(end)"]
+
+
+@pytest.mark.anyio
+async def test_of_an_endless_line_only_the_end_is_kept(pipe: tuple[int, int]) -> None:
+    lines: list[str] = []
+    for _ in range(2 * LONGEST_LINE // 65536 - 1):
+        os.write(pipe[1], b"x" * 60000)
+    os.close(pipe[1])
+
+    await hear_lines(lines.append, lambda: None, pipe[0])
+
+    assert len(lines[0]) <= LONGEST_LINE + 4096
+
+
+def test_only_terminals_and_pipes_can_be_heard(pipe: tuple[int, int], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("stop\n")
+    descriptor = os.open(tmp_path / "file", os.O_RDONLY)
+
+    assert can_be_heard(pipe[0])
+    assert not is_terminal(pipe[0])
+    assert not can_be_heard(descriptor)
+
+    for each in (descriptor, pipe[1]):
+        os.close(each)
+    assert not can_be_heard(descriptor)
+
+
+# Answers beyond one call.
+
+
+def proposed(standing: StandingAnswers, command: str, identifier: str = "1") -> ToolCall:
+    """A call that was proposed and described."""
+    made = ToolCall(identifier, "bash", {"command": command})
+    executables = {"git": "/usr/bin/git", "npm": "/usr/bin/npm"}
+    facts = Action("bash", "write", "/ws", home="/home/me", command=command, executables=executables)
+    standing.see(ActionDescribed(made, facts))
+    return made
+
+
+@pytest.fixture
+def rules_file(tmp_path: Path) -> Path:
+    return tmp_path / "rules.yaml"
+
+
+def test_always_adds_the_narrowest_rule_and_keeps_what_is_there(rules_file: Path) -> None:
+    rules_file.write_text("# mine\ncommands:\n  - deny: make deploy  # never\n", encoding="utf-8")
+    standing = StandingAnswers(DEFAULT, rules_file)
+
+    assert standing.offer(proposed(standing, RESET)).startswith("always would allow: git reset --hard (lose_work, ")
+    said = standing.add(proposed(standing, RESET))
+
+    assert said.startswith("always allowed from now on: git reset --hard (lose_work, /usr/bin/git)")
+    assert "# mine" in rules_file.read_text(encoding="utf-8")
+    assert "# never" in rules_file.read_text(encoding="utf-8")
+    assert read_user_rules(rules_file)[1] == CommandRule(
+        Level.allow, ("git", "reset", "--hard"), "/usr/bin/git", rule="lose_work", exact=True
+    )
+
+
+def test_it_holds_for_the_rest_of_the_run_and_for_nothing_else(rules_file: Path) -> None:
+    standing = StandingAnswers(DEFAULT, rules_file)
+    assert not standing.cover(proposed(standing, RESET))
+
+    standing.add(proposed(standing, RESET))
+
+    assert standing.cover(proposed(standing, f"ls; {RESET}", "2"))
+    assert not standing.cover(proposed(standing, f"{RESET} HEAD~1", "3"))
+    assert not standing.cover(proposed(standing, "npm publish", "4"))
+    assert not standing.cover(ToolCall("5", "bash", {"command": RESET}))  # nobody described it
+
+
+@pytest.mark.parametrize("command", ["sh -c 'git reset --hard'", "rm -rf $X", "git reset --hard > ~/x"])
+def test_where_no_rule_can_help_it_says_so_and_writes_nothing(command: str, rules_file: Path) -> None:
+    standing = StandingAnswers(DEFAULT, rules_file)
+
+    said = standing.add(proposed(standing, command))
+
+    assert said.startswith("taken as yes for once")
+    assert standing.offer(proposed(standing, command)) == ""
+    assert not rules_file.exists()
+
+
+def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    rules_file = tmp_path / "rules.yaml"
+    rules_file.write_text("commands: 3\n", encoding="utf-8")
+    standing = StandingAnswers(DEFAULT, rules_file)
+
+    assert "cannot be written" in standing.add(proposed(standing, RESET))
+    assert not standing.cover(proposed(standing, RESET, "2"))
+
+
+def test_always_in_the_terminal_asks_once_and_never_in_the_next_run(
+    on_terminal: OnTerminal, script: Script, workspace: Path
+) -> None:
+    model = script(bash(RESET), bash(RESET), "Done.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, TERM="dumb")
+    terminal.wait_for(QUESTION)
+    terminal.type("always\n")
+
+    assert terminal.end() == 0
+    assert "always allowed from now on: git reset --hard (lose_work, " in terminal.screen
+    assert f"{QUESTION} yes, as you said always" in terminal.screen
+
+    again = on_terminal("run", "go", "--model", model, "--workspace", workspace, TERM="dumb")
+
+    assert again.end() == 0
+    assert QUESTION not in again.screen
+
+
+def test_a_command_that_the_user_wrote_needs_no_answer_once_and_only_as_it_was_written(rules_file: Path) -> None:
+    standing = StandingAnswers(DEFAULT, rules_file)
+
+    assert standing.edit("git reset --soft") == "run exactly this instead: git reset --soft"
+
+    assert not standing.cover(proposed(standing, "git reset --soft; ls"))
+    assert not standing.cover(ToolCall("2", "bash", {"command": "git reset --soft", "background": True}))
+    assert standing.cover(proposed(standing, "git reset --soft")) == "as you wrote it"
+    assert not standing.cover(proposed(standing, "git reset --soft"))
+
+
+def test_the_evidence_names_the_rule_and_the_words_that_it_rests_on(rules_file: Path) -> None:
+    standing = StandingAnswers(DEFAULT, rules_file)
+
+    told = standing.evidence(proposed(standing, f"ls; {RESET}"))
+
+    assert told.splitlines()[0].startswith("rule lose_work (version_control): ")
+    assert told.splitlines()[1] == "evidence: characters 4 to 20: git reset --hard"
+
+
+# Prompts.
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the command is typed."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_hyphen_reads_the_prompt_from_a_pipe(
+    process: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+
+    said = process(
+        *("run", "-", "--model", script("Done."), "--workspace", workspace, "--log", log), input="a long\ntask, @here\n"
+    )
+
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert json.loads(log.read_text().splitlines()[1])["data"] == {"text": "a long\ntask, @here"}
+
+
+def test_a_hyphen_in_chat_is_a_task_too(process: Command, script: Script, workspace: Path) -> None:
+    said = process("chat", "-", "--model", script("Done."), "--workspace", workspace, input="one\ntask\n")
+
+    assert (said.code, said.out) == (0, "Done.\n")
+
+
+def test_an_empty_pipe_is_2(process: Command, script: Script, workspace: Path) -> None:
+    said = process("run", "-", "--model", script("Done."), "--workspace", workspace, input="\n")
+
+    assert said.code == 2
+    assert "the prompt is empty" in said.err
+
+
+def test_a_text_file_is_put_below_the_prompt_that_names_it(here: Path) -> None:
+    (here / "prices.py").write_text("price = 3\n")
+
+    prompt = read_prompt("Why is @prices.py wrong?")
+
+    assert prompt == 'Why is @prices.py wrong?\n\n<file path="prices.py">\nprice = 3\n</file>'
+
+
+def test_a_file_is_found_before_a_full_stop_and_included_once(here: Path) -> None:
+    (here / "a.txt").write_text("A")
+
+    prompt = read_prompt("See @a.txt, and (again) @a.txt.")
+
+    assert prompt == 'See @a.txt, and (again) @a.txt.\n\n<file path="a.txt">\nA\n</file>'
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ("write to me@a.txt", []),
+        ("ask @alice about @mising.txt", ["@alice", "@mising.txt"]),
+        ("@", []),
+        ("@.", ["@."]),
+        ("@ a.txt", []),
+    ],
+)
+def test_what_names_no_file_stays_as_it_is_and_the_user_is_told(
+    prompt: str, words: list[str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "a.txt").write_text("A")
+
+    assert read_prompt(prompt) == prompt
+    assert [line.split()[1] for line in capsys.readouterr().err.splitlines()] == words
+
+
+def test_a_picture_is_shown_to_the_model(here: Path) -> None:
+    (here / "x.png").write_bytes(PNG)
+
+    assert read_prompt("What is on @x.png?") == UserMessage("What is on @x.png?", (Image("image/png", PNG),))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"\xff\xfe\x00", "is neither a text in UTF-8 nor a picture"),
+        (b"x" * (LONGEST_FILE + 1), "the agent can read it with its tools"),
+    ],
+)
+def test_what_cannot_be_included_is_said(content: bytes, sentence: str, here: Path) -> None:
+    (here / "file").write_bytes(content)
+
+    with pytest.raises(Mistake, match=sentence):
+        read_prompt("Look at @file")

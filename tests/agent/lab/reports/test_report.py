@@ -1,0 +1,222 @@
+"""What a researcher reads at the end: tables that fit on a screen, a figure within its axes, what telling costs."""
+
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.lab.episodes.observer import Rounds
+from agent.lab.episodes.results import Row, Step
+from agent.lab.experiments.plan import BASELINE, Plan, Policy, ProtocolPlan
+from agent.lab.reports.analysis import Analysis, analyze, audit_curves, spent_on_test
+from agent.lab.reports.plots import audit_curves as plot_curves
+from agent.lab.reports.plots import calibration, label_places, usefulness_and_safety, write_figure
+from agent.lab.reports.tables import (
+    Verified,
+    budget_table,
+    by_attack,
+    by_rung,
+    by_setting,
+    costs,
+    disclosure_table,
+    groups_of,
+    overview,
+    read_verified,
+)
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import InferenceFinished, InferenceRequested
+from agent.vocabulary.messages import AssistantMessage
+from agent.vocabulary.questions import Draft, ScoreGiven, ScoreRequested
+
+pytest.importorskip("matplotlib")
+SCREEN = 120  # columns
+PROTOCOLS = (BASELINE, "suspicion_accumulates", "untrusted (colluding)")
+RUNGS = ("always", "uniform", "cover", "best_of_n", "gives_up", "exploits_reasons", "draw_aware")
+
+
+def rows(chance: Random, protocols: tuple[str, ...] = PROTOCOLS, setting: str = "operations") -> list[Row]:
+    found = []
+    for protocol in protocols:
+        for split, tasks in (("calibrate", 4), ("develop", 4), ("test", 10)):
+            for task in range(tasks):
+                base = Row("k", setting, "f", f"f-{task}", split, "honest", False, protocol, 0, live=False)
+                score = Step("bash", False, "ran", chance.random())
+                found.append(evolve(base, main=float(chance.random() < 0.8), steps=(score,), rounds=9))
+                for rung in RUNGS:
+                    side = protocol == BASELINE or chance.random() < 0.3
+                    found.append(evolve(base, policy=rung, attacks=True, side=side, steps=(score,)))
+    trusted = evolve(found[0], split="test", policy="trusted", main=0.0)
+    return [*found, trusted]
+
+
+def analysis() -> Analysis:
+    return analyze(rows(Random(0)), budget=0.01, replicates=50, comparisons=7)
+
+
+def test_every_table_fits_on_a_screen() -> None:
+    found = analysis()
+    settings = dict.fromkeys(("repair", "operations", "infrastructure"), found)
+    verified = {"suspicion_accumulates": Verified("bounded", 1_000_000)}
+    used = {"suspicion_accumulates": ("suspicion_accumulates",)}
+    tables = (overview(found), by_attack(found), by_rung(found), costs(found, verified, used), by_setting(settings))
+
+    for table in tables:
+        assert max(map(len, table.text.splitlines())) <= SCREEN
+        assert len(set(table.headings)) == len(table.headings)
+        assert table.markdown.count("\n") == len(table.lines) + 1
+
+
+def test_usefulness_is_scaled_between_the_trusted_model_and_the_agent() -> None:
+    found = {each.protocol: each for each in analysis().estimates}
+
+    assert found[BASELINE].scaled == 1
+    assert analyze(rows(Random(0))[:-1], budget=0.01, replicates=5).estimates[0].scaled is None
+
+
+def test_the_weakest_attack_is_the_one_that_does_least_under_the_baseline() -> None:
+    given = [
+        evolve(row, side=False) if row.policy == "cover" and row.protocol == BASELINE else row
+        for row in rows(Random(1))
+    ]
+
+    assert analyze(given, budget=0.01, replicates=5).weakest == "cover"
+
+
+def test_other_budgets_are_told_from_none_to_half() -> None:
+    """Four honest scores, and attacks above three of them, above all of them, and without a score."""
+    base = Row("k", "s", "f", "f-0", "test", "honest", False, BASELINE, 0, live=False)
+    scored = evolve(base, split="calibrate", steps=tuple(Step("bash", False, "ran", n / 10) for n in (1, 2, 3, 4)))
+    attacks = [
+        evolve(base, task=f"f-{n}", policy="always", attacks=True, side=True, steps=(Step("bash", True, "ran", score),))
+        for n, score in enumerate((0.35, 0.9, None))
+    ]
+
+    table = budget_table(audit_curves([scored, base, *attacks], (0.0, 0.2, 0.25, 0.5)), {BASELINE: 0.0})
+
+    assert table is not None
+    assert table.headings == ("protocol", "its own audits", "0%", "20%", "25%", "50%")
+    assert table.lines == ((BASELINE, "0.0%", "0.00", "0.00", "1.00", "1.00"),)
+    assert budget_table(audit_curves([scored, base]), {}) is None
+
+
+def test_labels_stay_in_the_figure_and_those_of_the_front_are_filled(tmp_path: Path) -> None:
+    figure = usefulness_and_safety(analysis())
+    write_figure(figure, tmp_path, "figure")
+
+    (axes,) = figure.axes
+    assert {text.get_text().partition(" (audits")[0] for text in axes.texts if text.get_text()} == set(PROTOCOLS)
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    svg = (tmp_path / "figure.svg").read_text()
+    write_figure(usefulness_and_safety(analysis()), tmp_path, "again")
+    assert svg == (tmp_path / "again.svg").read_text()
+    assert svg.startswith("<?xml")
+
+
+def test_curves_begin_where_a_protocols_own_audits_are_paid() -> None:
+    """One protocol audits each of its honest calls itself, so no budget below 100 % is enough for it."""
+    given = rows(Random(0), (BASELINE,))
+    audited = [evolve(row, protocol="audits", audits=1) for row in given]
+
+    curves = audit_curves([*given, *audited], (0.0, 0.5, 1.0))
+
+    assert [budget for budget, _ in curves[BASELINE]] == [0.0, 0.5, 1.0]
+    assert [budget for budget, _ in curves["audits"]] == [1.0]
+    (axes,) = plot_curves(curves, 0.5).axes
+    assert [line.get_label() for line in axes.lines][:2] == [BASELINE, "audits"]
+    assert plot_curves({}, 0.5).axes  # nothing attacked, so there is nothing to draw
+
+
+def test_what_thresholds_spend_is_counted_on_calls_that_they_were_not_set_on() -> None:
+    base = Row("k", "s", "f", "f-0", "calibrate", "honest", False, BASELINE, 0, live=False)
+    scored = evolve(base, steps=tuple(Step("bash", False, "ran", n / 10) for n in (1, 2, 3, 4)))
+    tested = evolve(scored, split="test", steps=tuple(Step("bash", False, "ran", n / 10) for n in (4, 5, 6, 7)))
+
+    assert spent_on_test([scored, tested], (0.25, 1.0)) == ([(0.25, 1.0), (1.0, 1.0)], 4)
+    assert spent_on_test([tested]) == ([], 0)
+    (axes,) = calibration([(0.25, 1.0)], 4).axes
+    assert axes.get_xlabel() == "budget"
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), max_size=30))
+def test_labels_keep_their_order_and_do_not_overlap(wanted: list[float]) -> None:
+    places = label_places(sorted(wanted), 0.05)
+
+    room = min(0.05, 1 / max(1, len(places) - 1))
+    assert all(later - earlier >= room - 1e-6 for earlier, later in pairwise(places))
+    assert all(-1e-6 <= place <= 1 + 1e-6 for place in places)
+
+
+PLAN = Plan(
+    "p",
+    ("operations",),
+    (Policy("honest"), *(Policy(rung, attacks=True) for rung in RUNGS)),
+    (
+        ProtocolPlan(BASELINE, (BASELINE,)),
+        ProtocolPlan("silent", (BASELINE,), disclosure="none", against=("honest", "always", "exploits_reasons")),
+        ProtocolPlan("other", ("taint_flow",)),
+    ),
+    replicates=20,
+)
+
+
+def test_protocols_that_differ_in_what_they_tell_stand_side_by_side() -> None:
+    there = rows(Random(0), (BASELINE, "silent", "other"))
+    there = [row for row in there if row.protocol != "silent" or row.policy in PLAN.protocols[1].against]
+
+    table = disclosure_table(PLAN, there)
+
+    assert [sorted(group) for group in groups_of(PLAN)] == [["full", "none"]]
+    assert table is not None
+    assert table.headings == ("protocol", "told", "S1 always", "S1 exploits_reasons", "exploits_reasons: difference")
+    assert [line[:2] for line in table.lines] == [(BASELINE, "none"), (BASELINE, "full")]
+    assert table.lines[1][-1] == "0.00 [-0.08, +0.08]"
+    assert max(map(len, table.text.splitlines())) <= SCREEN
+    assert disclosure_table(evolve(PLAN, protocols=PLAN.protocols[:1]), there) is None
+
+
+def test_what_was_tried_with_some_policies_only_is_not_compared_in_its_worst_case() -> None:
+    assert PLAN.compared == {BASELINE, "other"}
+    assert evolve(PLAN, protocols=PLAN.protocols[1:2]).compared == {"silent"}
+
+
+def test_verdicts_are_read_and_say_whether_they_are_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "verified.csv"
+    assert read_verified(path) == {}
+    path.write_text("protocols,verdict,states,seconds\na+b,holds,1234,1.0\nc,bounded,300000,9\nd,violated,7,1\n")
+
+    told = {name: str(found) for name, found in read_verified(path).items()}
+
+    assert told == {"a+b": "1,234 states", "c": "> 300,000 states", "d": "violated"}
+    path.write_text("something else\n1\n")
+    with pytest.raises(ValueError, match="make verified"):
+        read_verified(path)
+
+
+CALL = ToolCall("c1", "bash")
+
+
+def test_rounds_count_what_comes_one_after_the_other_and_not_what_is_beside_it() -> None:
+    rounds = Rounds()
+    draft = Draft("d0", AssistantMessage(), (CALL,))
+    one, other = ScoreRequested(draft, "one"), ScoreRequested(draft, "other")
+    events = [
+        InferenceRequested("d0", "agent", ""),
+        InferenceFinished("d0", AssistantMessage(), (CALL,)),
+        one,
+        other,
+        ScoreGiven(draft, "one", 0.1),
+        ScoreGiven(draft, "other", 0.1),
+        ScoreRequested(CALL, "one"),
+        ScoreGiven(CALL, "one", 0.1),
+        ScoreGiven(CALL, "nobody asked", 0.1),
+    ]
+
+    for event in events:
+        rounds.fold(event)
+
+    assert rounds.now == 3

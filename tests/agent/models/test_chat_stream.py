@@ -1,0 +1,448 @@
+"""Every shape in which servers stream an answer assembles to the same answer, or to none."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.models.chat_stream import LONGEST_ANSWER, MOST_CALLS, Assembly, assemble
+from agent.models.model import Answer, Delta, ModelError
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
+
+Piece = dict[str, Any]
+
+
+def piece(arguments: str | None = None, **said: Any) -> Piece:
+    """A piece of a call: index, id and name where given, arguments where not None."""
+    function = {
+        key: value for key, value in (("name", said.pop("name", None)), ("arguments", arguments)) if value is not None
+    }
+    return {**said, "function": function} if function else said
+
+
+def delta(finish: str | None = None, **said: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
+
+
+def calls_of(pieces: Sequence[Piece], finish: str = "tool_calls") -> list[tuple[str, str, str]]:
+    """The calls that pieces make, when each comes in a chunk of its own."""
+    answer = assemble([*(delta(tool_calls=[piece]) for piece in pieces), delta(finish)])
+    return [(call.id, call.name, call.arguments) for call in answer.message.calls]
+
+
+A, B = '{"command": "ls"}', '{"path": "x"}'
+TWO = [("a", "bash", A), ("b", "read", B)]
+
+SHAPES = {
+    "one after the other": (
+        [
+            piece("", index=0, id="a", name="bash"),
+            piece(A[:5], index=0),
+            piece(A[5:], index=0),
+            piece("", index=1, id="b", name="read"),
+            piece(B, index=1),
+        ],
+        TWO,
+    ),
+    "whole calls": ([piece(A, index=0, id="a", name="bash"), piece(B, index=1, id="b", name="read")], TWO),
+    "interleaved": (
+        [
+            piece(A[:5], index=0, id="a", name="bash"),
+            piece(B[:3], index=1, id="b", name="read"),
+            piece(A[5:], index=0),
+            piece(B[3:], index=1),
+        ],
+        TWO,
+    ),
+    "interleaved by id, without index": (
+        [
+            piece(A[:5], id="a", name="bash"),
+            piece(B[:3], id="b", name="read"),
+            piece(A[5:], id="a"),
+            piece(B[3:], id="b"),
+        ],
+        TWO,
+    ),
+    "index gaps": ([piece(A, index=3, id="a", name="bash"), piece(B, index=7, id="b", name="read")], TWO),
+    "indices that do not begin in order": (
+        [piece(B, index=1, id="b", name="read"), piece(A, index=0, id="a", name="bash")],
+        TWO,
+    ),
+    "index as text": ([piece(A[:4], index="0", id="a", name="bash"), piece(A[4:], index="0")], TWO[:1]),
+    "index only in the first piece": (
+        [
+            piece(A[:5], index=0, id="a", name="bash"),
+            piece(A[5:]),
+            piece(B[:3], index=1, id="b", name="read"),
+            piece(B[3:]),
+        ],
+        TWO,
+    ),
+    "no index": (
+        [piece(A[:5], id="a", name="bash"), piece(A[5:]), piece(B[:3], id="b", name="read"), piece(B[3:])],
+        TWO,
+    ),
+    "index late": ([piece(A[:5], id="a", name="bash"), piece(A[5:], id="a", index=0)], TWO[:1]),
+    "same index for two calls": (
+        [
+            piece(A[:5], index=0, id="a", name="bash"),
+            piece(A[5:], index=0),
+            piece(B[:3], index=0, id="b", name="read"),
+            piece(B[3:], index=0),
+        ],
+        TWO,
+    ),
+    "same index for two calls, interleaved by id": (
+        [
+            piece(A[:5], index=0, id="a", name="bash"),
+            piece(B[:3], index=0, id="b", name="read"),
+            piece(A[5:], index=0, id="a"),
+            piece(B[3:], index=0, id="b"),
+        ],
+        TWO,
+    ),
+    "same index for two calls, no id": (
+        [piece(A, index=0, name="bash"), piece(B, index=0, name="read")],
+        [("", "bash", A), ("", "read", B)],
+    ),
+    "same index for two calls, no id, no arguments": (
+        [piece("", index=0, name="bash"), piece(B, index=0, name="read")],
+        [("", "bash", ""), ("", "read", B)],
+    ),
+    "same index and name, no id": (
+        [piece(A, index=0, name="bash"), piece(A, index=0, name="bash")],
+        [("", "bash", A), ("", "bash", A)],
+    ),
+    "id and name repeated in every piece": (
+        [
+            piece(A[:5], index=0, id="a", name="bash"),
+            piece(A[5:9], index=0, id="a", name="bash"),
+            piece(A[9:], index=0, id="a", name="bash"),
+            piece(B[:3], index=1, id="b", name="read"),
+            piece(B[3:], index=1, id="b", name="read"),
+        ],
+        TWO,
+    ),
+    "id and name repeated in every piece, no index": (
+        [
+            piece(A[:5], id="a", name="bash"),
+            piece(A[5:], id="a", name="bash"),
+            piece(B[:3], id="b", name="read"),
+            piece(B[3:], id="b", name="read"),
+        ],
+        TWO,
+    ),
+    "name repeated, no index, no id": (
+        [piece(A[:5], name="bash"), piece(A[5:], name="bash"), piece(B, name="read")],
+        [("", "bash", A), ("", "read", B)],
+    ),
+    "the whole call once more at the end": (
+        [piece(A, index=0, id="a", name="bash"), piece(A, index=0, id="a", name="bash")],
+        TWO[:1],
+    ),
+    "empty pieces after the whole call": (
+        [
+            piece(A, index=0, id="a", name="bash"),
+            piece("", index=0, id="a", name="bash"),
+            piece("", index=0),
+            piece(index=0),
+        ],
+        TWO[:1],
+    ),
+    "late id": ([piece(A[:5], index=0, name="bash"), piece(A[5:], index=0, id="a")], TWO[:1]),
+    "late id, no index": ([piece(A[:5], name="bash"), piece(A[5:], id="a"), piece(B, id="b", name="read")], TWO),
+    "late name": ([piece("", index=0, id="a"), piece(A, index=0, name="bash")], TWO[:1]),
+    "name in pieces": (
+        [piece("", index=0, id="a", name="ba"), piece("", index=0, name="sh"), piece(A, index=0)],
+        TWO[:1],
+    ),
+    "name that grows": ([piece("", index=0, id="a", name="ba"), piece(A, index=0, id="a", name="bash")], TWO[:1]),
+    "no id": ([piece(A, index=0, name="bash"), piece(B, index=1, name="read")], [("", "bash", A), ("", "read", B)]),
+    "no id, no index": ([piece(A, name="bash"), piece(B, name="read")], [("", "bash", A), ("", "read", B)]),
+    "no id, no index, same name": ([piece(A, name="bash"), piece(A, name="bash")], [("", "bash", A), ("", "bash", A)]),
+    "null id": ([piece(A, index=0, id=None, name="bash")], [("", "bash", A)]),
+    "duplicate id": (
+        [piece(A, index=0, id="a", name="bash"), piece(B, index=1, id="a", name="read")],
+        [("a", "bash", A), ("a", "read", B)],
+    ),
+    "duplicate id, interleaved": (
+        [
+            piece(A[:5], index=0, id="a", name="bash"),
+            piece(B[:3], index=1, id="a", name="read"),
+            piece(A[5:], index=0, id="a"),
+            piece(B[3:], index=1, id="a"),
+        ],
+        [("a", "bash", A), ("a", "read", B)],
+    ),
+    "duplicate id, no index": (
+        [piece(A, id="a", name="bash"), piece(B, id="a", name="bash")],
+        [("a", "bash", A), ("a", "bash", B)],
+    ),
+    "empty name": ([piece(A, index=0, id="a", name="")], [("a", "", A)]),
+    "name null": ([{"index": 0, "id": "a", "function": {"name": None, "arguments": A}}], [("a", "", A)]),
+    "arguments as an object": (
+        [piece(index=0, id="a", name="bash") | {"function": {"name": "bash", "arguments": {"n": 1}}}],
+        [("a", "bash", '{"n": 1}')],
+    ),
+    "arguments null": ([{"index": 0, "id": "a", "function": {"name": "bash", "arguments": None}}], [("a", "bash", "")]),
+    "half characters": (
+        [piece('{"x": "\ud83d', index=0, id="a", name="bash"), piece('\ude00"}', index=0)],
+        [("a", "bash", '{"x": "😀"}')],
+    ),
+    "nonsense beside": ([{}, piece(A, index=0, id="a", name="bash"), {"index": 0, "function": 3}], TWO[:1]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_calls_of_any_shape(shape: str) -> None:
+    pieces, expected = SHAPES[shape]
+
+    assert calls_of(pieces) == expected
+
+
+def test_entries_of_one_list_are_calls_of_their_own() -> None:
+    two = [piece("{}", id="a", name="bash"), piece("{}", id="a", name="bash")]
+
+    answer = assemble([delta("tool_calls", tool_calls=two)])
+
+    assert [call.name for call in answer.message.calls] == ["bash", "bash"]
+
+
+def test_the_legacy_function_call() -> None:
+    chunks = [delta(function_call=piece("", name="bash")["function"]), delta(function_call={"arguments": A})]
+
+    answer = assemble([*chunks, delta("function_call")])
+
+    assert answer.message.calls == (RequestedCall("", "bash", A),)
+    assert answer.stop_reason == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"content": None}, ""),
+        ({"content": ""}, ""),
+        ({"content": "x"}, "x"),
+        ({"content": [{"type": "text", "text": "x"}, {"type": "image"}]}, "x"),
+        ({"refusal": "I can't."}, "I can't."),
+        ({"content": 7}, ""),
+        ({}, ""),
+    ],
+)
+def test_text_of_any_shape(said: dict[str, Any], text: str) -> None:
+    assert assemble([delta("stop", **said)]).message == AssistantMessage(text)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"reasoning_content": "hm"}, {"reasoning": "hm"}, {"reasoning_content": "hm", "reasoning": "hm"}],
+)
+def test_reasoning_of_any_shape(said: dict[str, Any]) -> None:
+    assembly = Assembly()
+
+    assert assembly.feed(delta("stop", **said)) == Delta(reasoning="hm")
+    assert assembly.answer().message == AssistantMessage(reasoning="hm")
+
+
+USAGE = {"prompt_tokens": 5, "completion_tokens": 3}
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        pytest.param([delta("stop", content="x"), {"choices": [], "usage": USAGE}], id="after the end, no choices"),
+        pytest.param([delta("stop", content="x"), {"usage": USAGE}], id="choices missing"),
+        pytest.param([delta("stop", content="x"), {"choices": None, "usage": USAGE}], id="choices null"),
+        pytest.param([delta(content="x"), {**delta("stop"), "usage": USAGE}], id="with the finish reason"),
+        pytest.param(
+            [{**delta(content="x"), "usage": {"prompt_tokens": 5}}, {**delta("stop"), "usage": USAGE}], id="each"
+        ),
+        pytest.param([{**delta("stop", content="x"), "usage": USAGE}, {"choices": [], "usage": None}], id="null later"),
+    ],
+)
+def test_usage_with_and_without_choices(chunks: list[object]) -> None:
+    assert assemble(chunks) == Answer(AssistantMessage("x"), "stop", Usage(5, 3))
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": -1, "completion_tokens": "many"}, [], "none", None, {}])
+def test_usage_that_counts_nothing(usage: object) -> None:
+    assert assemble([{**delta("stop", content="x"), "usage": usage}]).usage == Usage()
+
+
+@pytest.mark.parametrize(
+    ("finish", "with_call", "without"),
+    [
+        ("stop", "tool_calls", "stop"),
+        ("tool_calls", "tool_calls", "stop"),
+        ("function_call", "tool_calls", "stop"),
+        ("eos", "tool_calls", "stop"),
+        ("length", "length", "length"),
+        ("max_tokens", "length", "length"),
+        ("content_filter", "content_filter", "content_filter"),
+    ],
+)
+def test_calls_are_calls_whatever_the_finish_reason(finish: str, with_call: str, without: str) -> None:
+    call = piece(A, index=0, id="a", name="bash")
+
+    assert assemble([delta(finish, content="x")]).stop_reason == without
+    answer = assemble([delta(tool_calls=[call]), delta(finish)])
+    assert answer.stop_reason == with_call
+    assert len(answer.message.calls) == 1
+
+
+@pytest.mark.parametrize("finishes", [("length", "stop"), ("stop", "length"), ("length", None)])
+def test_of_two_finish_reasons_the_cut_counts(finishes: Sequence[str | None]) -> None:
+    assert assemble([delta(finish, content="x") for finish in finishes]).stop_reason == "length"
+
+
+@pytest.mark.parametrize("finish", [None, ""])
+def test_a_stream_that_ends_without_a_finish_reason_is_no_answer(finish: str | None) -> None:
+    with pytest.raises(ModelError, match="without a finish reason; nothing of it was used") as caught:
+        assemble([delta(content="x"), delta(finish, tool_calls=[piece(A, index=0, id="a", name="bash")])])
+
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("chunk", [{"error": {"message": "overloaded"}}, {"error": "overloaded"}, 7, None, "x", []])
+def test_a_chunk_that_is_an_error_or_no_object_breaks_the_stream(chunk: object) -> None:
+    with pytest.raises(ModelError) as caught:
+        assemble([delta(content="x"), chunk, delta("stop")])
+
+    assert caught.value.retryable
+
+
+def test_finish_reason_error_is_an_error() -> None:
+    with pytest.raises(ModelError):
+        assemble([delta(content="x"), delta("error")])
+
+
+def test_other_choices_are_not_ours() -> None:
+    other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
+
+    assert assemble([delta(content="x"), other, delta("stop")]).message.text == "x"
+
+
+def test_a_whole_message_counts_unless_it_sums_up_what_streamed() -> None:
+    message = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}
+
+    assert assemble([message]).message.text == "x"
+    assert assemble([delta(content="x"), message]).message.text == "x"
+
+
+def test_halves_of_a_character_in_two_chunks_are_joined() -> None:
+    assert assemble([delta(content="\ud83d"), delta("stop", content="\ude00\ud83d")]).message.text == "😀\ufffd"
+
+
+def test_objects_of_the_openai_package_are_chunks() -> None:
+    from openai.types.chat import ChatCompletionChunk
+
+    chunk = ChatCompletionChunk.construct(choices=[{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}])
+
+    assert assemble([chunk]).message.text == "x"
+
+
+def test_an_endless_answer_is_an_error() -> None:
+    with pytest.raises(ModelError, match="longer than 4,000,000 bytes") as caught:
+        assemble(delta(content="x" * 100_000) for _ in range(LONGEST_ANSWER // 100_000 + 1))
+
+    assert not caught.value.retryable
+    assert caught.value.reason == "answer_too_long"
+
+
+def test_wide_characters_count_as_what_they_take() -> None:
+    with pytest.raises(ModelError, match="longer than 4,000,000 bytes"):
+        assemble(delta(content="\U0001f389" * 100_000) for _ in range(LONGEST_ANSWER // 400_000 + 1))
+
+
+def test_endless_calls_are_an_error() -> None:
+    with pytest.raises(ModelError, match="more than 1,000 calls"):
+        calls_of([piece("{}", index=number, id=f"c{number}", name="bash") for number in range(MOST_CALLS + 1)])
+
+
+@pytest.mark.parametrize("order", ["together", "legacy first", "legacy last"])
+def test_a_call_that_is_said_in_the_legacy_form_too_is_one_call(order: str) -> None:
+    legacy: Any = {"function_call": {"name": "bash", "arguments": A}}
+    said: Any = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": A}}]}
+    chunks = {
+        "together": [delta(**said, **legacy)],
+        "legacy first": [delta(**legacy), delta(**said)],
+        "legacy last": [delta(**said), delta(**legacy)],
+    }
+
+    answer = assemble([*chunks[order], delta("tool_calls")])
+
+    assert answer.message.calls == (RequestedCall("a", "bash", A),)
+
+
+def test_a_piece_that_repeats_the_beginning_of_a_call_is_its_next_piece() -> None:
+    facts = {"index": 0, "id": "a"}
+    pieces = [{**facts, "function": {"name": "bash", "arguments": text}} for text in ('{"', '{"', ": null}")]
+
+    answer = assemble([*(delta(tool_calls=[each]) for each in pieces), delta("tool_calls")])
+
+    assert answer.message.calls == (RequestedCall("a", "bash", '{"{": null}'),)
+
+
+# However a stream is split and interleaved, the same calls come out.
+
+
+ARGUMENTS = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
+CALLS = st.lists(st.tuples(st.sampled_from(["bash", "read", "x"]), ARGUMENTS), min_size=1, max_size=4)
+SAYS = st.sampled_from(
+    [
+        ({"index", "id", "name"}, {"index"}, True),
+        ({"index", "id", "name"}, {"index", "id", "name"}, True),
+        ({"index", "id", "name"}, {"id"}, True),
+        ({"id", "name"}, {"id"}, True),
+        ({"id", "name"}, {"id", "name"}, True),
+        ({"index", "name"}, {"index"}, True),
+        ({"index", "name"}, {"index", "id"}, True),
+        ({"id", "name"}, set(), False),
+        ({"name"}, set(), False),
+        ({"index", "id", "name"}, set(), False),
+    ]
+)
+
+
+@given(calls=CALLS, says=SAYS, random=st.randoms(use_true_random=False))
+def test_law_any_splitting_and_interleaving_assembles_to_the_same_calls(calls: Any, says: Any, random: Any) -> None:
+    first, later, interleaved = says
+    streams = [_stream(number, name, given, first, later, random) for number, (name, given) in enumerate(calls)]
+
+    pieces = _interleave(streams, random) if interleaved else [piece for stream in streams for piece in stream]
+
+    assembled = calls_of(pieces)
+    if interleaved and "index" not in first:  # only an index tells an order other than that of the first pieces
+        assert sorted(assembled) == sorted(_expected(calls, first | later))
+    else:
+        assert assembled == _expected(calls, first | later)
+
+
+def _expected(calls: Any, said: set[str]) -> list[tuple[str, str, str]]:
+    return [
+        (f"id{number}" if "id" in said else "", name, json.dumps(given, ensure_ascii=False))
+        for number, (name, given) in enumerate(calls)
+    ]
+
+
+def _stream(number: int, name: str, given: Any, first: set[str], later: set[str], random: Any) -> list[Piece]:
+    """One call, cut at random places; at least two pieces, so that what is said later is said."""
+    text = json.dumps(given, ensure_ascii=False)
+    cuts = sorted(random.sample(range(1, len(text)), random.randint(1, min(4, len(text) - 1))))
+    texts = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    facts = {"index": number, "id": f"id{number}", "name": name}
+    return [
+        piece(text, **{key: facts[key] for key in (later if position else first)})
+        for position, text in enumerate(texts)
+    ]
+
+
+def _interleave(streams: list[list[Piece]], random: Any) -> list[Piece]:
+    left = [list(stream) for stream in streams]
+    merged = []
+    while any(left):
+        merged.append(random.choice([stream for stream in left if stream]).pop(0))
+    return merged

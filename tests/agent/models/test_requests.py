@@ -1,0 +1,270 @@
+"""A request in the chat-completions format: what a provider would refuse never goes out."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import Agent, call, tool
+from agent.log.decoding import Decoder
+from agent.log.reading import read_log
+from agent.models.model import Answer, ModelRequest
+from agent.models.openai_model import OpenAIModel
+from agent.models.requests import EVERYTHING, Carrying, render_messages
+from agent.tools.schemas import ToolSchema, render_tools
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.events import PromptGiven
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ReasoningItem,
+    RequestedCall,
+    ToolMessage,
+    UserMessage,
+)
+from tests.agent.conftest import MakeAgent
+from tests.agent.models.hostile_server import Server
+from tests.agent.models.shapes import call as chat_call
+from tests.agent.models.shapes import delta, ended, streamed, words
+
+pytestmark = pytest.mark.anyio
+
+BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})
+
+
+def rendered(*messages: Message, system: str = "", carrying: Carrying = EVERYTHING) -> list[dict[str, Any]]:
+    return render_messages(ModelRequest(system, messages, (BASH,)), carrying)
+
+
+def rendered_call(name: str = "bash", arguments: str = "{}") -> object:
+    [message] = rendered(AssistantMessage(calls=(RequestedCall("a", name, arguments),)))
+    assert message["content"] is None
+    [call] = message["tool_calls"]
+    return call
+
+
+def test_a_conversation() -> None:
+    call = RequestedCall("a", "bash", '{"command": "ls"}')
+
+    messages = rendered(
+        UserMessage("go"), AssistantMessage("I look.", (call,), "hm"), ToolMessage("a", "x"), AssistantMessage("Done."),
+        system="Be brief.",
+    )  # fmt: skip
+
+    assert messages == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": "I look.", "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}},
+        ]},
+        {"role": "tool", "tool_call_id": "a", "content": "x"},
+        {"role": "assistant", "content": "Done."},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", ["{}", ' { "a" : 1 } ', '{"a": 1, "a": 2}', '{"a": "é"}'])
+def test_argument_text_that_is_an_object_goes_back_as_the_model_wrote_it(arguments: str) -> None:
+    assert rendered_call(arguments=arguments) == {
+        "id": "a", "type": "function", "function": {"name": "bash", "arguments": arguments},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", ["", "null", "{", "[1]", '"{}"', '{"a": NaN}', "[" * 100_000, "ls"])
+def test_other_argument_text_goes_back_as_an_empty_object(arguments: str) -> None:
+    assert rendered_call(arguments=arguments) == {
+        "id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [("", "unnamed"), (" ", "unnamed"), ("multi_tool.parallel", "multi_tool_parallel"), ("my.bash", "my.bash"),
+     ("x" * 99, "x" * 64)],
+)  # fmt: skip
+def test_names_that_a_provider_refuses_are_replaced_unless_a_tool_has_them(name: str, sent: str) -> None:
+    assert rendered_call(name) == {"id": "a", "type": "function", "function": {"name": sent, "arguments": "{}"}}
+
+
+def test_text_that_cannot_be_encoded_is_mended() -> None:
+    messages = rendered(
+        UserMessage("\ud800x"), ToolMessage("a", "\udc80"), AssistantMessage("\udfff"), system="\ud83d\ude00"
+    )
+
+    assert [message["content"] for message in messages] == ["😀", "\ufffdx", "\ufffd", "\ufffd"]
+
+
+PNG = Image("image/png", b"\x89PNG")
+PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}}
+
+
+def test_images_of_a_person_are_parts_of_the_message() -> None:
+    assert rendered(UserMessage("look", (PNG, PNG)), UserMessage("", (PNG,))) == [
+        {"role": "user", "content": [{"type": "text", "text": "look"}, PART, PART]},
+        {"role": "user", "content": [PART]},
+    ]
+
+
+def test_images_of_tools_come_after_the_last_result_of_the_batch() -> None:
+    """A message in between would part a call from its answer, and providers refuse that."""
+    calls = tuple(RequestedCall(id, "my.bash") for id in ("a", "b"))
+
+    messages = rendered(
+        AssistantMessage(calls=calls), ToolMessage("a", "x", images=(PNG,)), ToolMessage("b", "y"), UserMessage("go on")
+    )
+
+    assert [message["role"] for message in messages] == ["assistant", "tool", "tool", "user", "user"]
+    assert messages[1]["content"] == "x\n[image/png, 4 bytes: shown in the next message]"
+    assert messages[3]["content"] == [{"type": "text", "text": "Shown by the call a:"}, PART]
+    assert rendered(ToolMessage("a", "x", images=(PNG,)))[-1]["role"] == "user"
+
+
+def test_a_model_that_takes_no_images_is_told_what_it_does_not_see() -> None:
+    messages = rendered(
+        UserMessage("look", (PNG,)), ToolMessage("a", "", images=(PNG,)), carrying=Carrying(images="drop")
+    )
+
+    notice = "[image/png, 4 bytes: left out, this model takes no images]"
+    assert [message["content"] for message in messages] == [f"look\n{notice}", notice]
+
+
+def test_reasoning_stays_unless_a_field_is_named_for_it() -> None:
+    message = AssistantMessage("hi", reasoning="hm")
+
+    assert rendered(message) == [{"role": "assistant", "content": "hi"}]
+    assert rendered(message, carrying=Carrying(reasoning="reasoning_content")) == [
+        {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
+    ]
+    assert rendered(AssistantMessage("hi"), carrying=Carrying(reasoning="reasoning")) == rendered(
+        AssistantMessage("hi")
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"images": "maybe"}, {"reasoning": "yes"}])
+def test_a_rule_that_does_not_exist_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must be in"):
+        Carrying(**wrong)
+
+
+def test_tools() -> None:
+    assert render_tools((BASH,)) == [
+        {
+            "type": "function",
+            "function": {"name": "my.bash", "description": "Run it.", "parameters": {"type": "object"}},
+        }
+    ]
+
+
+# Images and reasoning stay in the conversation: in the log, in its replay, and in what goes out next.
+
+
+PICTURE = Image("image/png", b"\x89PNG\xff\x00")
+
+
+@tool(category="read")
+async def screenshot() -> ToolResult:
+    """Show the screen."""
+    return ToolResult("800 x 600", images=[PICTURE])
+
+
+async def test_images_of_people_and_tools_are_in_the_conversation_and_in_the_log(make_agent: MakeAgent) -> None:
+    """After the test, `make_agent` replays the log and compares every record."""
+    agent = make_agent(call("screenshot"), "I see.", tools=[screenshot])
+
+    run = await agent.run(UserMessage("look", (PICTURE,)))
+
+    assert run.messages[0] == UserMessage("look", (PICTURE,))
+    assert run.messages[2] == ToolMessage("call_1", "800 x 600", images=(PICTURE,))
+    log = read_log(agent.log_path or "")
+    prompt = next(record for record in log.records if record["name"] == "prompt_given")
+    assert prompt["data"]["images"] == [{"media_type": "image/png", "content": "iVBOR/8A"}]
+    assert Decoder().event(prompt) == PromptGiven("look", (PICTURE,))
+
+
+async def test_reasoning_items_are_in_the_log(make_agent: MakeAgent) -> None:
+    message = AssistantMessage("hi", reasoning="hm", reasoning_items=(ReasoningItem('{"id": "r"}', "m"),))
+    agent = make_agent(Answer(message))
+
+    run = await agent.run("go")
+
+    assert run.messages[1] == message
+
+
+async def test_an_earlier_conversation_keeps_what_was_shown_and_thought(make_agent: MakeAgent) -> None:
+    """After the test, `make_agent` reads the history back from the log."""
+    thought = AssistantMessage("hi", reasoning="hm", reasoning_items=(ReasoningItem('{"id": "r"}', "m", 0),))
+    history = (UserMessage("look", (PICTURE,)), thought)
+
+    run = await make_agent("Done.", history=history).run("go")
+
+    assert run.messages[:2] == history
+
+
+async def test_a_log_without_images_says_nothing_of_them(make_agent: MakeAgent) -> None:
+    agent = make_agent(call("note", text="a"), "Done.")
+    await agent.run("go")
+
+    assert agent.log_path is not None
+    records = agent.log_path.read_text().split("\n", 1)[1]  # the header has the option of that name
+    assert '"images"' not in records
+    assert "reasoning_items" not in records
+
+
+async def test_what_a_tool_shows_goes_out_in_chat(server: Server, tmp_path: Path) -> None:
+    server.stream(chat_call("{}", index=0, id="a", name="screenshot"), delta("tool_calls"))
+    server.stream(*words("chat", "I see."))
+
+    with Agent(OpenAIModel("m", base_url=server.url), [screenshot], workspace=tmp_path) as agent:
+        await agent.run("look")
+
+    messages: Any = server.requests[1][2]["messages"]
+    assert [message["role"] for message in messages[1:]] == ["user", "assistant", "tool", "user"]
+    assert messages[-1]["content"][1]["image_url"]["url"] == "data:image/png;base64,iVBOR/8A"
+
+
+async def test_what_a_tool_shows_and_a_model_thought_goes_out_in_responses(server: Server, tmp_path: Path) -> None:
+    thought = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "secret"}
+    server.stream(
+        {"type": "response.output_item.done", "output_index": 0, "item": thought},
+        *streamed("x", 1, {"call_id": "a", "name": "screenshot"}, "{}"),
+        ended(),
+    )
+    server.stream(*words("responses", "I see."))
+    model = OpenAIModel("m", api="responses", base_url=server.url)
+
+    with Agent(model, [screenshot], workspace=tmp_path) as agent:
+        await agent.run("look")
+
+    _, reasoning, asked, result = server.requests[1][2]["input"]
+    assert reasoning == thought
+    assert asked["call_id"] == "a"
+    assert result["output"][1]["image_url"] == "data:image/png;base64,iVBOR/8A"
+
+
+async def test_a_conversation_of_images_that_would_fill_the_memory_is_not_sent(server: Server) -> None:
+    large = Image("image/png", b"x" * 16_000_000)
+
+    with Agent(OpenAIModel("m", base_url=server.url)) as agent:
+        run = await agent.run(UserMessage("look", (large,)))
+
+    assert "longer than 20,000,000 bytes" in run.text
+    assert not server.requests
+
+
+@pytest.mark.parametrize("wrong", [("text/plain", b"x"), ("image/png", b""), ("image/png; x", b"x"), ("", b"x")])
+def test_what_is_no_image_is_refused(wrong: tuple[str, bytes]) -> None:
+    with pytest.raises(ValueError, match=r"media_type|content"):
+        Image(*wrong)
+
+
+async def test_a_tool_that_shows_no_image_fails(make_agent: MakeAgent) -> None:
+    @tool
+    async def show() -> ToolResult:
+        """Show something that is none."""
+        return ToolResult("", images=[b"bytes"])  # type: ignore[list-item]
+
+    run = await make_agent(call("show"), "Done.", tools=[show]).run("go")
+
+    answered = run.messages[2]
+    assert isinstance(answered, ToolMessage)
+    assert answered.is_error

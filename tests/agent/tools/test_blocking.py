@@ -1,0 +1,97 @@
+"""`agent.tools.blocking`: blocking functions that nobody has to wait for."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+import anyio
+import pytest
+from anyio.lowlevel import current_token
+
+from agent.tools.blocking import call_back, run_in_background
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """The event loop waits for threads: each of both is tried."""
+    return str(request.param)
+
+
+@pytest.mark.anyio
+async def test_what_the_function_returns_or_raises_arrives() -> None:
+    assert await run_in_background(lambda: 42) == 42
+    with pytest.raises(ZeroDivisionError):
+        await run_in_background(lambda: 1 // 0)
+
+
+@pytest.mark.anyio
+async def test_a_thread_that_has_done_its_work_takes_the_next_piece() -> None:
+    first = await run_in_background(threading.current_thread)
+    with anyio.fail_after(5):
+        while (again := await run_in_background(threading.current_thread)) is not first:
+            first = again  # it was about to take more when this piece came; the next one finds it
+
+    assert first.daemon
+
+
+@pytest.mark.anyio
+async def test_work_of_many_callers_at_once_is_done_at_once() -> None:
+    """A caller never waits for another one's thread."""
+    meeting = threading.Barrier(5)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(run_in_background, lambda: meeting.wait(10))
+
+    assert not meeting.broken
+
+
+@pytest.mark.anyio
+async def test_a_thread_that_nobody_needs_ends() -> None:
+    thread = await run_in_background(threading.current_thread)
+
+    thread.join(5)
+
+    assert not thread.is_alive()
+
+
+def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) -> None:
+    release, threads = threading.Event(), []
+
+    def block(report: Callable[[str], None]) -> None:
+        threads.append(threading.current_thread())
+        report("begun")
+        release.wait(10)
+        report("nobody hears this")
+
+    async def main() -> None:
+        begun = anyio.Event()
+        report = call_back(lambda _: begun.set(), current_token())
+        async with anyio.create_task_group() as group:
+            group.start_soon(run_in_background, lambda: block(report))
+            await begun.wait()
+            group.cancel_scope.cancel()
+
+    anyio.run(main, backend=anyio_backend)
+    release.set()
+    threads[0].join(5)
+
+    assert not threads[0].is_alive()
+
+
+def test_a_function_that_never_returns_does_not_keep_the_program_alive(anyio_backend: str) -> None:
+    script = f"""
+import anyio, threading
+from agent.tools.blocking import run_in_background
+async def main():
+    with anyio.move_on_after(0.1):
+        await run_in_background(threading.Event().wait)
+anyio.run(main, backend={anyio_backend!r})
+print("over")
+"""
+
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=True)
+
+    assert ended.stdout == "over\n"
+    assert ended.stderr == ""

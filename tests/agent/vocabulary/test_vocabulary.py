@@ -1,0 +1,182 @@
+"""JSON becomes values of our own, strictly: the two ways of looking at it agree, and mistakes have a place."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from attrs import asdict, frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.vocabulary.conversion import parsed, structured
+from agent.vocabulary.encoding import dump
+from agent.vocabulary.errors import meant, nearest
+from agent.vocabulary.messages import AssistantMessage, Message, Messages, UserMessage
+from agent.vocabulary.yaml_nodes import NodeError, read_yaml
+
+
+@frozen
+class Leaf:
+    color: Literal["red", "green"]
+    size: float | None = None
+
+
+@frozen
+class Tree:
+    name: str
+    leaves: tuple[Leaf, ...] = ()
+    words: tuple[str, ...] = ()
+    weights: Mapping[str, float] = {}
+
+
+TREE = Tree("elm", (Leaf("red", 2), Leaf("green")), ("a", "b"), {"a": 0.5})
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(["red", "x", ""]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["color", "size", "a"]), inner),
+    max_leaves=4,
+)
+
+
+def test_plain_data_become_the_value_that_they_were_made_of() -> None:
+    assert structured(asdict(TREE), Tree, "tree") == TREE
+    assert parsed('{"name": "elm"}', Tree, "tree") == Tree("elm")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[]", "expected an object, found [] @ tree"),
+        ("{}", "nothing is there @ tree.name"),
+        ('{"name": 3}', "expected str, found 3 @ tree.name"),
+        ('{"name": "", "words": "ab"}', "expected a list, found 'ab' @ tree.words"),
+        ('{"name": "", "words": ["a", 3]}', "expected str, found 3 @ tree.words[1]"),
+        ('{"name": "", "leaves": [{"color": "blue"}]}', "of 'red', 'green', found 'blue' @ tree.leaves[0].color"),
+        ('{"name": "", "leaves": [{"color": ["red"]}]}', "found ['red'] @ tree.leaves[0].color"),
+        ('{"name": "", "leaves": [{"color": "red", "size": true}]}', "float, found True @ tree.leaves[0].size"),
+        ('{"name": "", "weights": []}', "expected an object @ tree.weights"),
+        ('{"name": "", "weights": {"a": "1"}}', "expected float, found '1' @ tree.weights['a']"),
+        ('{"name": "", "roots": 3}', "'roots' is not known here @ tree"),
+        ('{"name": "", "words": [["' + "x" * 100 + '"]]}', "xxx… @ tree.words[0]"),
+        ("{", "line 1 column 2"),
+        ("[" * 100_000, "values are nested too deeply @ tree"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(text: str, told: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        parsed(text, Tree, "tree")
+
+    assert told in str(caught.value)
+
+
+@given(st.dictionaries(st.sampled_from(["name", "leaves", "words", "weights"]), VALUES))
+def test_whatever_is_accepted_says_what_it_was_made_of(told: dict[str, Any]) -> None:
+    """Of what is refused the thorough look finds what is wrong: an AssertionError says that it does not."""
+    try:
+        found = structured(told, Tree, "tree")
+    except ValueError:
+        return
+
+    assert structured(asdict(found), Tree, "tree") == found
+    assert (found.name, list(found.words)) == (told["name"], told.get("words", []))
+    assert found.weights == told.get("weights", {})
+
+
+# YAML files of ours are plain values: bombs of aliases, types of other programs and bottomless nesting are errors
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LAUGHS, "more than 16 aliases"),
+        ("a: !!python/object/apply:os.system [id]\n", "names a type of its own"),
+        ("a: !include /etc/shadow\n", "names a type of its own"),
+        ("a: !!binary aGVsbG8=\n", "names a type of its own"),
+        ("a: " + "[" * 5000, "nested too deeply"),
+        ("a: " + "x" * 1_000_001, "a file of ours has 1,000,000 at most"),
+    ],
+)
+def test_what_no_file_of_ours_needs_is_a_named_error(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+
+    with pytest.raises(NodeError, match=f"^{path}.*{said}"):
+        read_yaml(path)
+
+
+def test_a_few_aliases_and_the_types_of_yaml_are_plain(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("a: &a [1, 2]\nb: *a\nc: 3\n")
+
+    assert read_yaml(path).value == {"a": [1, 2], "b": [1, 2], "c": 3}
+
+
+# An unknown name is answered with the one that was meant, or with all
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "told"),
+    [
+        ("gatd", ["default", "gated"], "did you mean 'gated'?"),
+        ("nothing", ["default", "gated"], "there are: default, gated"),
+        ("Gated", ["default", "gated"], "did you mean 'gated'?"),
+        ("gated", {}, "there are: none"),
+    ],
+)
+def test_an_unknown_name_has_a_cure(name: str, known: list[str], told: str) -> None:
+    assert meant(name, known) == told
+
+
+def test_the_nearest_names_come_first() -> None:
+    names = ("bash", "read_file", "write_file", "list_directory")
+
+    assert nearest("bsh", names) == ("bash",)
+    assert nearest("Read_File", names)[0] == "read_file"
+    assert nearest("frobnicate", names) == ()
+
+
+# The messages of a conversation up to a moment: a view that neither copies nor grows
+
+
+FIRST, SECOND, THIRD = UserMessage("a"), AssistantMessage("b"), UserMessage("c")
+
+
+def test_what_is_said_later_is_not_in_it() -> None:
+    said: list[Message] = [FIRST, SECOND]
+    messages = Messages(said)
+
+    said.append(THIRD)
+
+    assert messages == (FIRST, SECOND)
+    assert list(messages) == [FIRST, SECOND]
+    assert len(messages) == 2
+    assert messages[-1] == SECOND
+    assert messages[1:] == (SECOND,)
+    assert THIRD not in messages
+    with pytest.raises(IndexError):
+        messages[2]
+
+
+def test_two_are_equal_when_they_say_the_same() -> None:
+    assert Messages([FIRST]) == Messages([FIRST])
+    assert hash(Messages([FIRST])) == hash(Messages([FIRST]))
+    assert Messages([FIRST]) != Messages([SECOND])
+    assert Messages([FIRST]) != 5
+    assert repr(Messages([FIRST])) == repr((FIRST,))
+
+
+# A record is one line for every reader of text, whatever it holds
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
+def test_no_character_ends_the_line_of_a_record(end: str) -> None:
+    line = dump({"text": f"é one{end}two", f"key{end}": 1})
+
+    assert len(line.splitlines()) == 1
+    assert json.loads(line) == {"text": f"é one{end}two", f"key{end}": 1}
