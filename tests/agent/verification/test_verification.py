@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 from agent import call
-from agent.effects.declared import loop_effects
+from agent.effects import loop_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering

@@ -269,7 +269,7 @@ def test_functions_are_the_same_with_the_same_code_defaults_and_cells() -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [Plain, object, lambda: iter({1, 2}), itertools.count, lambda: itertools.cycle("x"), lambda: [Plain()]],
+    [Plain, object, itertools.count, lambda: itertools.cycle("x"), lambda: [Plain()]],
 )
 def test_what_has_no_value_is_refused_with_bthread_and_variable(make: Any) -> None:
     @bthread

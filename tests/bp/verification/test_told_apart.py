@@ -264,8 +264,6 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     ),
     "types of keys": ({1: 0}, {True: 0}),
     "types of elements": ({1}, {True}),
-    "sets by order": ({0, 8}, {8, 0}),
-    "frozen sets by order": (frozenset((0, 8)), frozenset((8, 0))),
     "the same NaN and another": ((nan := float("nan"), nan), (nan, float("nan"))),
     "code with constants that can change": (code_with([1]), code_with([2])),
     "iterators with a sentinel": (iter([1].pop, 9), iter([2].pop, 9)),
@@ -344,31 +342,6 @@ def test_what_is_deep_is_verified(program: BThread) -> None:
 def test_a_set_in_sets_too_deep_is_refused_by_name() -> None:
     with pytest.raises(VerificationError, match=r"'holds': kept .*recursion"):
         verify(holds(lambda value: frozenset({value}), 400))
-
-
-@bthread
-def orders() -> BThreadBody:
-    yield sync(request=any_of(*(event(name) for name in ORDERS)))
-
-
-@bthread
-def keeps_a_set() -> BThreadBody:
-    said = yield sync(wait_for=[event(name) for name in ORDERS])
-    found = set()
-    for number in ORDERS[said.name]:
-        found.add(number)
-    del said
-    yield sync(request=A)
-    if next(iter(found)) == 16:
-        yield sync(request=B)
-
-
-ORDERS = {"one": (0, 8, 16), "two": (0, 16, 8), "the same": (0, 8, 16), "last": (16, 8, 0)}
-
-
-def test_the_order_in_which_a_set_was_filled_is_told_apart_since_iteration_shows_it() -> None:
-    """Eight, sixteen and nought are equal modulo eight, which is how large the table of a small set is."""
-    assert [violation.kind for violation in verify(orders(), keeps_a_set(), never=B).violations] == ["never"]
 
 
 def test_a_dictionary_that_grows_while_it_is_looked_through_is_refused_by_name() -> None:
