@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from tempfile import gettempdir, mkdtemp
+from tempfile import mkdtemp
 from typing import Literal, get_args
 from weakref import finalize
 
@@ -92,7 +92,9 @@ class Sandbox:
             return ()
         inside, hosts = self.confinement(cwd, rights), () if self.strict else hosts_of(rights)
         if hosts and self.level == "bubblewrap":
-            folder = os.path.join(gettempdir(), f"bpagent-egress-{os.urandom(8).hex()}")
+            folder = (
+                f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # which other commands do not see
+            )
             words = _bubblewrap(evolve(inside, egress=folder))
             return (*words_outside(folder, hosts), *words, *_limited(self.limits), *words_inside())
         joined = self._loopback.words() if self.level == "bubblewrap" and not inside.network else ()
