@@ -138,9 +138,13 @@ OUTPUTS = re.compile(
 
 def outputs(command: Command) -> Steps:
     """Report where the options of any program say that its output goes: `--outDir ~`, `--prefix=/usr`."""
-    for index, word in enumerate(command.argv if is_known(command.name) else ()):
+    if len(command.argv) < 2 or not is_known(command.name):
+        return
+    for index, word in enumerate(command.argv):
+        if word[:1] != "-" or len(word) < 3:
+            continue
         name, equals, value = word.partition("=")
-        if word.startswith("-") and OUTPUTS.match(name):
+        if OUTPUTS.match(name):
             value = value if equals else "".join(command.argv[index + 1 : index + 2])
             if value.startswith(("/", "~", "..", UNKNOWN)):
                 yield Found(Effect.WRITE, path=value)

@@ -287,6 +287,17 @@ def _heads() -> frozenset[str]:
     return frozenset(name.split()[0] for name in table_names("program") if " " in name)
 
 
+@cache
+def _subcommands() -> frozenset[str]:
+    names = (name.split() for kind in ("program", "wrapper") for name in table_names(kind) if " " in name)
+    return frozenset(" ".join(words[:end]) for words in names for end in range(2, len(words) + 1))
+
+
+def is_subcommand(name: str) -> bool:
+    """Tell whether a table names a program with these subcommands, or with more behind them: "git push"."""
+    return name in _subcommands()
+
+
 def has_subcommands(name: str) -> bool:
     """Tell whether a program has rows for subcommands."""
     return name in _heads()
