@@ -38,10 +38,8 @@ __all__ = [
     "any_language",
     "awk",
     "batch",
-    "calculator",
     "client",
     "console",
-    "gradle",
     "interpreter",
     "php_console",
     "python",
@@ -137,16 +135,6 @@ def any_language(command: Command) -> Steps:
     for code in codes:
         yield from touched(read_code(code), code)
         yield from touched(read_any(code), code)
-
-
-def calculator(command: Command) -> Steps:
-    """`dc -e '!COMMAND'`, and the same in its input."""
-    for text in (
-        *read_line(command.argv[1:], frozenset(("-e", "--expression"))).value_of("-e", "--expression"),
-        command.stdin.text,
-    ):
-        for script in re.findall(r"(?m)^\s*!([^<>=].*)$", text):
-            yield Script(script)
 
 
 AWK_DUMPS = pattern(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)")
@@ -313,18 +301,6 @@ ELSEWHERE = pattern(
 
 HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
 REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
-
-
-def gradle(command: Command) -> Steps:
-    """`gradle -I /dev/stdin`: code that a build runs first."""
-    files = read_line(command.argv[1:], frozenset(["-I", "--init-script", "-b", "--build-file"])).value_of(
-        "-I", "--init-script"
-    )
-    if INPUTS_SET.intersection(files):
-        yield from run_input(command.stdin, lambda text: in_framework(command.name, text))
-
-
-INPUTS_SET = frozenset(INPUTS)
 
 
 def files_in(command: Command) -> Steps:
