@@ -100,8 +100,7 @@ def findings_of(action: Action) -> "Examination":
     from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
     from constitution.analysis.file_flow import losses
     from constitution.shell import begin
-    from constitution.shell.flow import NOTHING
-    from constitution.shell.scope import Scope
+    from constitution.shell.scope import NOTHING, Scope
 
     scope = Scope((action.start,), action.home or NOWHERE_HOME)
     examination = Examination(scope, action.resolved, action.executables, action.disk)

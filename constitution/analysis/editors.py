@@ -17,7 +17,7 @@ from constitution.analysis.steps import (
     Wrote,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import Flow, Origin
+from constitution.shell.scope import Flow, Origin
 from constitution.tables import pattern, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import UNKNOWN

@@ -1,13 +1,12 @@
 """How a simple command becomes findings: unwrap it, look its program up, and carry out the steps of every analysis."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import chain
 
 from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis import clients, output, search, shells
-from constitution.analysis.carried_files import carried, repository
+from constitution.analysis.carried_files import assigned, carried, given, repository
 from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects
 from constitution.analysis.file_flow import Files, losses, scripts_of
@@ -46,12 +45,10 @@ from constitution.analysis.steps import (
     Wrote,
     as_script,
 )
-from constitution.analysis.variables import assigned, given
 from constitution.effects import Effect, Finding
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
-from constitution.shell.scope import Scope
+from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.walk import Walk
-from constitution.tables import forms, is_a, table_names
+from constitution.tables import forms, is_a, pattern, table_names
 from constitution.tables.rows import (
     Wrapper,
     is_bare_shell,
@@ -70,8 +67,8 @@ __all__ = ["Examination"]
 
 Analysis = Callable[[Command], Steps]
 
-GLOB = re.compile(r"[*?\[]")
-ADDRESS = re.compile(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)")
+GLOB = pattern(r"[*?\[]")
+ADDRESS = pattern(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)")
 RESERVED = frozenset(
     "{ } do done then fi if elif else while until for case esac function select in ! (( ))".split()  # noqa: SIM905
 )

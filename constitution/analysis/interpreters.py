@@ -29,7 +29,7 @@ from constitution.analysis.steps import (
     as_script,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import ANYTHING, Origin
+from constitution.shell.scope import ANYTHING, Origin
 from constitution.tables import pattern, sign, table, word_list
 from constitution.tables.rows import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN

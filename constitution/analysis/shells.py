@@ -24,7 +24,7 @@ from constitution.analysis.steps import (
     as_script,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import Flow, Origin
+from constitution.shell.scope import Flow, Origin
 from constitution.tables import is_a, pattern
 from constitution.tables.rows import read_line
 from constitution.zones import UNKNOWN, resolve
@@ -351,7 +351,7 @@ def _gives_signal(command: Command) -> int:
     return 0 if first == ["--"] or not first or not first[0].startswith("-") else 1 + (first[0] in ("-s", "-n"))
 
 
-OWN_PROCESS = re.compile(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")
+OWN_PROCESS = pattern(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")
 """A process that the script started, or that a file for that purpose names, or that is found by its name."""
 
 

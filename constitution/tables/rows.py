@@ -32,7 +32,7 @@ from functools import cache
 from attrs import field, frozen
 
 from constitution.effects import Effect
-from constitution.tables import blocks_of, names_of_kind, one_line, table, table_names
+from constitution.tables import blocks_of, names_of_kind, one_line, pattern, table, table_names
 
 __all__ = [
     "SSH_TAKES",
@@ -262,7 +262,7 @@ def _options(to: str) -> frozenset[str]:
     return frozenset(to.split())
 
 
-METHOD = re.compile("[A-Z]+")
+METHOD = pattern("[A-Z]+")
 CHOICES: dict[str, tuple[int | None, int | None]] = {
     "operands": (None, None),
     "first": (None, 1),
@@ -273,7 +273,7 @@ CHOICES: dict[str, tuple[int | None, int | None]] = {
 
 # Finding the rows of a program: by its name, and by its subcommands, however deep they are
 
-VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
+VERSIONED = pattern(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
 
 
 @cache
