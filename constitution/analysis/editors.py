@@ -149,6 +149,7 @@ def sed(command: Command) -> Steps:
 
     for file in files if in_place else ():
         yield Found(Effect.WRITE, path=file)
+        yield Found(Effect.DISCARD, path=file, says="edit {path}")
     for file in line.value_of("-f", "--file"):
         yield from (run_input(command.stdin, read) if file in INPUTS else run_file(file, read))
     if "--sandbox" not in line.flags:

@@ -114,6 +114,7 @@ def interpreter(command: Command) -> Steps:
     if codes and "-i" in line.flags:
         for file in line.operands:
             yield Found(Effect.WRITE, path=file)
+            yield Found(Effect.DISCARD, path=file, says="edit {path}")
     if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check", "--test"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
@@ -162,6 +163,8 @@ def awk(command: Command) -> Steps:
         yield Found(Effect.WRITE, path=match[1] or match[2])
     for file in (word for word in operands if not AWK_SETTING.match(word)):
         yield Found(Effect.WRITE if "inplace" in libraries else Effect.READ, path=file)
+        if "inplace" in libraries:
+            yield Found(Effect.DISCARD, path=file, says="edit {path}")
 
 
 AWK_SETTING = pattern(r"[A-Za-z_]\w*=")
