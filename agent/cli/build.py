@@ -240,7 +240,7 @@ def tools_of(
     """
     own = () if log is None else (str(log.absolute()),)
     tools = equip(preset, workspace, own)
-    if preset.tools != "coding":
+    if preset.tools not in ("all", "coding"):
         return tools
     from agent.session.subagents import SubagentStore, make_task
 

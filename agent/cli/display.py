@@ -391,7 +391,7 @@ class Display:
             self.system(f"{process.id} ends with the run: {process.command}")
         if ended.text and is_error(ended.status):
             self._screen.labelled("error", ended.text, "refused")
-        if ended.reason == "inference_failed" and self._reason == "context_length_exceeded":
+        if ended.status == "failed" and self._reason == "context_length_exceeded":
             self.system(TOO_LONG)
 
     def _show_text(self, answer: AnswerCommitted) -> None:

@@ -226,10 +226,11 @@ class Preset:
     Ending: with `complete_tool` only `complete` ends a run; with `objective_tool` only once `pursue_objective` was
     called.
 
-    Tools: which collection, which file declares more (`tools_file`), and how commands run. Times are in seconds,
-    `output_limit` in bytes, `compact` in characters, of what the model is shown. `background`: commands may stay, until
-    the run ends or as long as the program runs. `sandbox`: "on" confines commands where the machine can do it, and a
-    yes lifts what was asked for; "strict" begins no run without, and lifts nothing.
+    Tools: which collection ("all": "workspace" and what else "coding" has), which file declares more (`tools_file`),
+    and how commands run. Times are in seconds, `output_limit` in bytes, `compact` in characters, of what the model is
+    shown. `background`: commands may stay, until the run ends or as long as the program runs. `sandbox`: "on" confines
+    commands where the machine can do it, and a yes lifts what was asked for; "strict" begins no run without, and lifts
+    nothing.
     """
 
     name: str
@@ -271,7 +272,7 @@ class Preset:
     complete_tool: bool = False
     objective_tool: bool = False
     # Tools.
-    tools: Literal["workspace", "terminal", "coding", "gated", "command"] = "workspace"
+    tools: Literal["all", "workspace", "terminal", "coding", "gated", "command"] = "workspace"
     tools_file: str | None = None
     unknown_tool: Literal["error", "nearest"] = "nearest"
     shell: Literal["bash -c", "bash -lc", "sh -c"] = "bash -c"

@@ -6,6 +6,8 @@ from agent.vocabulary.errors import meant
 
 DEFAULT = Preset(
     "default",
+    bounded=False,
+    tools="all",
     together="neighbours",
     compaction="summary",
     output_limit=30 * 1024,

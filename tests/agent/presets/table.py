@@ -10,6 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
+from agent.presets.equipment import BESIDES
 from agent.tools.sandbox.sandbox import achieved
 from tests.agent.presets import command_scenes, constitution_scenes, long_scenes, people_scenes, scenes, tool_scenes
 from tests.agent.presets.scenes import Scene
@@ -66,9 +67,11 @@ FILES = ["list_directory", "read_file", "write_file"]
 ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "webfetch", "websearch", "write"]
 FOR_PROCESSES = ("process_output", "process_stop")
 
+ALL = sorted(["bash", *FILES, *FOR_PROCESSES, *BESIDES])
+
 ROWS = (
     Row("tools", tool_scenes.names_of_tools,
-        cells(["bash", FILES[0], *FOR_PROCESSES, *FILES[1:]], ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]],
+        cells(ALL, ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]],
               ALL_OF_S2, ["bash", "list_files", "read_file", "write_file"], ["bash", "run_command"]),
         lambda preset: "gated" if preset.tools != "gated" else "command"),
     Row("tools_file", tool_scenes.a_declared_tool, all_alike("unknown"), always("~/mine.yaml")),
