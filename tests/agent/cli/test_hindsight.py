@@ -294,3 +294,28 @@ def test_a_protocol_comes_back_with_its_arguments_and_the_advice_works(
     assert command("replay", kept, "--protocol", advice[0]).code == 0
     assert command("replay", kept, "--protocol", f"{rules}:calls_at_most").code == 0
     assert command("why", kept, "--protocol", f"{rules}:calls_at_most").code == 0
+
+
+# `bpagent fork`: another run with the first steps of one.
+
+
+def test_a_run_can_be_forked_at_every_step_and_goes_on_from_there(
+    command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    two = {"calls": [{"tool": "bash", "arguments": {"command": "ls"}}, {"tool": "list_directory", "arguments": {}}]}
+    where = ("--workspace", workspace, "--log", first)
+    assert command("run", "go", "--model", script(two, "Done."), *where).code == 0
+    content = first.read_bytes()
+
+    wrong = []
+    for step in [json.loads(line)["step"] for line in content.decode().splitlines()[1:]]:
+        forked = command("fork", first, step, "--output", again)
+        if (forked.out, command("resume", again).code, command("replay", again).code) != (f"{again}\n", 0, 0):
+            wrong.append(step)
+        again.unlink()
+
+    assert wrong == []
+    assert first.read_bytes() == content
+    said = command("fork", first, 999)
+    assert (said.code, "has no step 999; its last one is" in said.err) == (2, True)

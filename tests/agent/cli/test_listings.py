@@ -210,3 +210,37 @@ def test_the_sandbox_is_chosen_on_the_command_line(
 
     assert (canary.read_text() != "alive") is changed
     assert json.loads(log.read_text().splitlines()[0])["sandbox"] == ("" if chosen == "off" else achieved())
+
+
+# `bpagent completion`.
+
+
+@pytest.mark.parametrize(("typed", "offered"), [("bpagent ru", "run runs"), ("bpagent run --mod", "--model")])
+def test_bash_completes_commands_and_options(typed: str, offered: str, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "complete").write_text(command("completion", "bash").out)
+    words = typed.split()
+    ask = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _bpagent; echo ${{COMPREPLY[@]}}"
+
+    ran = subprocess.run(["bash", "-c", f"source {tmp_path}/complete; {ask}"], capture_output=True, text=True)
+
+    assert (ran.stdout, ran.stderr) == (f"{offered}\n", "")
+
+
+def test_other_shells_are_told_the_same(command: Command) -> None:
+    assert command("completion", "bash").out in command("completion", "zsh").out
+    fish = command("completion", "fish").out.splitlines()
+    assert (
+        sum("-n __fish_use_subcommand" in line for line in fish)
+        == len(command("completion", "bash").out.split(") words=")) - 2
+    )
+    assert any("__fish_seen_subcommand_from run' -l model -r" in line for line in fish)
+
+
+def test_the_latest_runs_can_be_listed_alone(command: Command, script: Script, workspace: Path) -> None:
+    for prompt in ("one", "two", "three"):
+        command("run", prompt, "--model", script("Done."), "--workspace", workspace)
+
+    listed = [json.loads(line)["prompt"] for line in command("runs", "--limit", "2", "--json").out.splitlines()]
+
+    assert len(listed) == 2
+    assert command("runs", "--limit", "0").code == 2
