@@ -300,8 +300,9 @@ def test_a_protocol_comes_back_with_its_arguments_and_the_advice_works(
 
 
 def test_a_run_can_be_forked_at_every_step_and_goes_on_from_there(
-    command: Command, script: Script, workspace: Path, tmp_path: Path
+    command: Command, script: Script, workspace: Path, tmp_path: Path, home: Path
 ) -> None:
+    (home / ".bpagent").mkdir()  # where it is kept how far logs go
     first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
     two = {"calls": [{"tool": "bash", "arguments": {"command": "ls"}}, {"tool": "list_directory", "arguments": {}}]}
     where = ("--workspace", workspace, "--log", first)
@@ -317,5 +318,8 @@ def test_a_run_can_be_forked_at_every_step_and_goes_on_from_there(
 
     assert wrong == []
     assert first.read_bytes() == content
+    first.write_bytes(content.replace(b'"ls"', b'"la"'))
+    assert "the log was changed there" in command("fork", first, 5).err
+    first.write_bytes(content)
     said = command("fork", first, 999)
     assert (said.code, "has no step 999; its last one is" in said.err) == (2, True)
