@@ -119,6 +119,8 @@ def findings_of(action: Action) -> "Examination":
             Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command")
         )
     for use in action.paths:
+        if use.access == "read" and action.outputs and is_within(use.resolved, action.outputs):
+            continue  # a long output of a command of this run
         says = f"{use.access} {use.given}"
         examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
         for lost in losses(use.resolved, action.disk, action.workspace) if use.access in ("write", "delete") else ():

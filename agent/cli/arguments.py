@@ -246,6 +246,7 @@ def _add_view(commands: Any) -> None:
     view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
     view.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
+    view.add_argument("--follow", action="store_true", help="serve the page of a run that goes on, to you alone")
     view.add_argument("--all", action="store_true", help="write the pages of all runs, and an index of them")
     view.add_argument("--open", action="store_true", help="open the page in your browser")
     _add_protocols(view, "a b-thread that the run had beside its preset's")

@@ -4,6 +4,7 @@ Ours: the tree that `psutil` gives ends at a process that was detached (0 of 1 f
 as long with it.
 """
 
+import atexit
 import os
 import signal
 import subprocess
@@ -40,9 +41,12 @@ class _Process:
 
 
 def token_value(token: str) -> str:
-    """Return the value of `TOKEN_VARIABLE` for a command: inside another command it carries that one's tokens too."""
-    outer = os.environ.get(TOKEN_VARIABLE)
-    return f"{outer}/{token}" if outer else token
+    """Return the value of `TOKEN_VARIABLE` for a command, in which other tokens stand before its own.
+
+    These are of the command in which we run ourselves, and of this program, where a watchdog is to end all with it.
+    """
+    outer = (os.environ.get(TOKEN_VARIABLE, ""), *_program)
+    return "/".join((*filter(None, outer), token))
 
 
 @frozen
@@ -169,7 +173,9 @@ def _highest_number() -> int:
 
 _PR_SET_CHILD_SUBREAPER, _PR_SET_DUMPABLE = 36, 4
 _ROUNDS = 20  # each ends one generation of orphans at least
-_adopting: list[bool] = []  # not empty: this process adopts orphans
+_adopting: list[bool] = []  # not empty: this process adopts orphans, and is a program of ours
+_program: list[str] = []  # the token of all commands of this program, once it has a watchdog
+_NOBODY = 1 << 30  # no process has this number
 _own_children: set[int] = set()  # children that we started ourselves and have not reaped
 _helpers: set[int] = set()  # children that are no commands: watchdogs
 
@@ -199,6 +205,18 @@ def hide_memory() -> bool:
     except (OSError, AttributeError):
         return False
     return done
+
+
+def end_commands_with_us() -> None:
+    """Have a watchdog end all commands when this program dies, also by SIGKILL; started once, before the first command.
+
+    What left its session and cleared its environment is not found then.
+    """
+    if not _adopting or _program:
+        return
+    _program.append(os.urandom(8).hex())
+    with suppress(OSError):
+        atexit.register(dismiss, start_watchdog(Family(_NOBODY, _program[0])))
 
 
 def our_children() -> frozenset[int]:

@@ -366,7 +366,8 @@ def beside_the_exit_code(finished: Finished) -> list[str]:
         return []
     said = []
     if finished.signal is not None:
-        said.append(f"[killed by signal {finished.signal} ({signal_name(finished.signal)})]")
+        doubt = "" if finished.exit_code is None else "; or it exited with that code, the sandbox does not tell"
+        said.append(f"[killed by signal {finished.signal} ({signal_name(finished.signal)}){doubt}]")
     if finished.survivors:
         processes = "1 process" if finished.survivors == 1 else f"{finished.survivors} processes"
         said.append(f"[{processes} still running after the command had ended; killed]")

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.threads.steering import JOINTS, NEXT, UNSAID
 from agent.threads.tool_calls import Together
-from agent.vocabulary.calls import ToolCall, signature, without
+from agent.vocabulary.calls import ToolCall, signature, still_open, without
 from agent.vocabulary.events import (
     AbortAsked,
     ActionChanged,
@@ -193,21 +193,28 @@ def _nothing_starts_after(
 
 
 NONE_YET: frozenset[ToolCall] = frozenset()
+NO_IDS: frozenset[str] = frozenset()
+NO_CALLS: tuple[ToolCall, ...] = ()
+
+
+def with_call(calls: tuple[ToolCall, ...], call: ToolCall) -> tuple[ToolCall, ...]:
+    """Return the calls with one more, ordered by id."""
+    return tuple(sorted((*without(calls, call), call), key=lambda each: each.id))
 
 
 @bthread
 def starts_were_approved() -> BThreadBody:
     """No tool starts unless exactly that call value was approved, once for each start."""
-    approved = NONE_YET
+    approved = NO_CALLS
     while True:
         said = yield sync(wait_for=GateApproved | ToolStarted | CallAnswered)
         if isinstance(said, GateApproved):
-            approved |= {said.call}
+            approved = with_call(approved, said.call)
         elif isinstance(said, ToolStarted):
             assert said.call in approved, f"{said.call.id} starts, and the gate has not approved it"
-            approved -= {said.call}
+            approved = without(approved, said.call)
         else:
-            approved = _unanswered(approved, said.call)
+            approved = still_open(approved, said.call)
 
 
 @bthread
@@ -244,21 +251,21 @@ def each_call_is_answered_once() -> BThreadBody:
 @bthread
 def each_answer_tells_what_happened() -> BThreadBody:
     """A rejected call is answered as rejected and never runs; "ran" is said of those alone that ran to their end."""
-    rejected, started, finished = NONE_YET, NONE_YET, NONE_YET
+    rejected, started, finished = NO_IDS, NO_IDS, NO_IDS
     while True:
         said = yield sync(wait_for=GateRejected | ToolStarted | ToolFinished | CallAnswered)
         if isinstance(said, GateRejected):
-            rejected |= {said.call}
+            rejected |= {said.call.id}
         elif isinstance(said, ToolStarted):
-            assert said.call not in rejected, f"{said.call.id} was rejected, and runs"
-            started |= {said.call}
+            assert said.call.id not in rejected, f"{said.call.id} was rejected, and runs"
+            started |= {said.call.id}
         elif isinstance(said, ToolFinished):
-            started, finished = started - {said.call}, finished | {said.call}
+            started, finished = started - {said.call.id}, finished | {said.call.id}
         else:
-            assert (said.outcome == "rejected") == _is_of(said.call, rejected), _untrue(said, rejected)
-            assert (said.outcome == "ran") == _is_of(said.call, finished), _untrue(said, rejected)
-            assert not _is_of(said.call, started), f"{said.call} is answered while it runs"
-            rejected, finished = _unanswered(rejected, said.call), _unanswered(finished, said.call)
+            assert (said.outcome == "rejected") == (said.call in rejected), _untrue(said, rejected)
+            assert (said.outcome == "ran") == (said.call in finished), _untrue(said, rejected)
+            assert said.call not in started, f"{said.call} is answered while it runs"
+            rejected, finished = rejected - {said.call}, finished - {said.call}
 
 
 @bthread
@@ -276,9 +283,8 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
     while True:
         said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)
         if isinstance(said, ActionDescribed):
-            forbidden, questionable, asked_about = (
-                calls - {said.call} for calls in (forbidden, questionable, asked_about)
-            )
+            forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
+            asked_about -= {said.call}
             level = Level.deny if said.problem is not None else judge(said.facts).level
             if level is Level.deny:
                 forbidden |= {said.call}
@@ -302,18 +308,18 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
 @bthread
 def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
     """A call has rights beyond its sandbox only after a yes, or a grant; its tool starts with exactly these."""
-    confined, granted, lifted = NONE_YET, NONE_YET, tuple[SandboxLifted, ...]()
+    confined, granted, lifted = NO_CALLS, NO_CALLS, tuple[SandboxLifted, ...]()
     news = ActionDescribed | ApprovalAnswered | SandboxLifted | ToolStarted | CallAnswered
     while True:
         said = yield sync(wait_for=news)
         if isinstance(said, ActionDescribed):
-            confined, granted = confined - {said.call}, granted - {said.call}
+            confined, granted = without(confined, said.call), without(granted, said.call)
             lifted = tuple(each for each in lifted if each.call != said.call)
             if said.facts.is_confined:
-                confined |= {said.call}
-                granted |= {said.call} if judge(said.facts).granted else NONE_YET
+                confined = with_call(confined, said.call)
+                granted = with_call(granted, said.call) if judge(said.facts).granted else granted
         elif isinstance(said, ApprovalAnswered) and said.yes:
-            granted |= confined & {said.call}
+            granted = with_call(granted, said.call) if said.call in confined else granted
         elif isinstance(said, SandboxLifted):
             assert said.call in granted, f"the sandbox of {said.call.id} is lifted, and the user did not allow it"
             lifted = (*(each for each in lifted if each.call != said.call), said)
@@ -321,7 +327,7 @@ def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
             rights = next((each.rights for each in lifted if each.call == said.call), ())
             assert said.rights == rights, f"{said.call.id} starts with other rights than were granted"
         elif isinstance(said, CallAnswered):
-            confined, granted = _unanswered(confined, said.call), _unanswered(granted, said.call)
+            confined, granted = still_open(confined, said.call), still_open(granted, said.call)
             lifted = tuple(each for each in lifted if each.call.id != said.call)
 
 
@@ -332,20 +338,20 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
     Before they are confirmed no sandbox is lifted; a yes to facts that have changed is void.
     """
     known: tuple[tuple[ToolCall, Action], ...] = ()
-    unconfirmed = NONE_YET
+    unconfirmed = NO_CALLS
     news = ActionDescribed | ApprovalAnswered | FactsConfirmed | SandboxLifted | GateApproved | CallAnswered
     while True:
         said = yield sync(wait_for=news)
         if isinstance(said, ActionDescribed):
             known = (*(each for each in known if each[0] != said.call), (said.call, said.facts))
-            unconfirmed -= {said.call}
+            unconfirmed = without(unconfirmed, said.call)
         elif isinstance(said, ApprovalAnswered):
-            unconfirmed |= {said.call} if said.yes else NONE_YET
+            unconfirmed = with_call(unconfirmed, said.call) if said.yes else unconfirmed
         elif isinstance(said, FactsConfirmed):
-            unconfirmed -= {said.call}
+            unconfirmed = without(unconfirmed, said.call)
         elif isinstance(said, CallAnswered):
             known = tuple(each for each in known if each[0].id != said.call)
-            unconfirmed = _unanswered(unconfirmed, said.call)
+            unconfirmed = still_open(unconfirmed, said.call)
         else:
             assert said.call not in unconfirmed, f"{said.name} of {said.call.id} on facts that may have changed"
             if isinstance(said, GateApproved):
@@ -355,17 +361,18 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
 @bthread
 def what_is_approved_runs() -> BThreadBody:
     """A call that the gate approved runs, or is skipped, or the run ends: nobody else stands in its way."""
-    approved = NONE_YET
+    approved = NO_CALLS
     withheld = ""
     while True:
         said = yield sync(wait_for=where((GateApproved, ToolStarted, CallAnswered, InferenceRequested, RunEnded)))
         if isinstance(said, GateApproved):
-            approved |= {said.call}
+            approved = with_call(approved, said.call)
         elif isinstance(said, ToolStarted):
-            approved -= {said.call}
+            approved = without(approved, said.call)
         elif isinstance(said, CallAnswered):
-            withheld = said.call if said.outcome == "ended" and _is_of(said.call, approved) else withheld
-            approved = _unanswered(approved, said.call)
+            still_approved = still_open(approved, said.call)
+            withheld = said.call if said.outcome == "ended" and still_approved != approved else withheld
+            approved = still_approved
         else:
             assert isinstance(said, RunEnded) or not withheld, (
                 f"{withheld} was approved and did not run; no end follows"
@@ -418,16 +425,8 @@ def _not_beside(proposed: ToolCall, calls: tuple[ToolCall, ...], together: Toget
     return ids[:first]
 
 
-def _unanswered(calls: frozenset[ToolCall], answered: str) -> frozenset[ToolCall]:
-    return frozenset(call for call in calls if call.id != answered)
-
-
-def _is_of(answered: str, calls: frozenset[ToolCall]) -> bool:
-    return any(call.id == answered for call in calls)
-
-
-def _untrue(said: CallAnswered, rejected: frozenset[ToolCall]) -> str:
-    happened = "was rejected" if _is_of(said.call, rejected) else "was not, or has not ended"
+def _untrue(said: CallAnswered, rejected: frozenset[str]) -> str:
+    happened = "was rejected" if said.call in rejected else "was not, or has not ended"
     return f"{said.call} is answered as {said.outcome!r}, but it {happened}"
 
 

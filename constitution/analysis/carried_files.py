@@ -17,7 +17,8 @@ from constitution.zones import UNKNOWN, is_within
 
 __all__ = ["carried", "carried_by_variable", "repository"]
 
-ELSEWHERE = re.compile(r"^(?:file://|@)?((?:/|~|\.\./).*|\.\.)$")
+ELSEWHERE = re.compile(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
+LIBRARY = re.compile(r"\.(so|dll|dylib|jar|wasm|pyz|node)$")
 INSIDE = frozenset(["run", "exec", "create", "debug"])
 """Behind these, a tool of containers takes a command, whose paths are those of the container."""
 
@@ -32,6 +33,9 @@ def carried(command: Command) -> Steps:
         return
     if is_a(command.name, "read_only") and not is_a(command.name, "script_runner"):
         return
+    for word in filter(LIBRARY.search, command.argv[1:]):
+        if path := ELSEWHERE.match(word):
+            yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
     for name, value, attached in _options(command):
         path, carries = ELSEWHERE.match(value), _options_pattern("carrying").fullmatch(name)
         if path is not None and (carries or (attached and not _options_pattern("harmless").search(name))):

@@ -323,8 +323,7 @@ class Examination:
             self._carry_out(apply_rows(self._command(name, argv, stdin, walk)), name, walk)
         if flow is not None:
             return flow
-        if is_known(name):
-            self._look_up(name, argv, NOTHING, walk)
+        self._look_up(name, argv, NOTHING, walk)
         self._behind_subcommands(name, argv, stdin, walk)
         return output_of(name, argv, stdin)
 
@@ -341,8 +340,8 @@ class Examination:
         own = words[: len(words) - len(inner)]
         if wrapper.assignments:
             self._carry_out(given(own), name, walk)
-        if inner:
-            self._carry_out_own(self._command(name, [name, *own, inner[0]], stdin, walk), walk)
+        if inner or scripts:
+            self._carry_out_own(self._command(name, [name, *own, *inner[:1]], stdin, walk), bool(inner), walk)
         if wrapper.effect is not None:
             if not (inner or scripts) and read_line(words, wrapper.takes, to_operand=True).flags & wrapper.looks:
                 return ANYTHING
@@ -354,10 +353,12 @@ class Examination:
         self._inside = before
         return flow
 
-    def _carry_out_own(self, command: Command, walk: Walk) -> None:
+    def _carry_out_own(self, command: Command, followed: bool, walk: Walk) -> None:
         """Carry out what the options of a wrapper say besides the command that it runs."""
         for analysis in (apply_rows, carried):
             self._carry_out(analysis(command), command.name, walk)
+        own = command.with_argv(command.argv[:-1]) if followed else command
+        self._carry_out(secret_arguments(own), command.name, walk)
 
     def _started_by(self, wrapper: Wrapper, inner: list[str], scripts: list[str], stdin: Flow, walk: Walk) -> Flow:
         flow = NOTHING

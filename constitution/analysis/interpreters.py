@@ -135,6 +135,7 @@ def any_language(command: Command) -> Steps:
     ]
     codes += [word for word in command.argv[1:] if "write18" in word]
     for code in codes:
+        yield from touched(read_code(code), code)
         yield from touched(read_any(code), code)
 
 
@@ -276,6 +277,8 @@ def _behind(files: tuple[str, ...], command: Command) -> Steps:
 def client(command: Command) -> Steps:
     """A client of a database, with statements in its words or in its input."""
     yield from database(command)
+    for file in command.stdin.names if command.stdin.origin is Origin.FILE else ():
+        yield Found(Effect.EXECUTE, path=file)
     for code in (word for word in (*command.argv[1:], command.stdin.text) if "require(" in word):
         yield from touched(read_code(code, "javascript"), code)
     if command.stdin.origin not in (Origin.NOTHING, Origin.TEXT) and (

@@ -2,7 +2,7 @@
 
 import re
 from functools import cache
-from itertools import repeat
+from itertools import pairwise, repeat
 
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -91,6 +91,10 @@ ADDRESS = re.compile(
     re.I,
 )
 BLANK = re.compile(r"\s")
+HOST_OPTION = re.compile(
+    r"-[hH]|--?(host(name)?|server|broker(s|-list)?|bootstrap-servers?|endpoint(-url)?|address|remote|proxy|registry)"
+)
+HOST = re.compile(r"(?!localhost\b|127\.)([\w-]+\.)+([a-z]{3,}(?<!json|yaml|toml|conf|html)|[a-z]{2,}(?=:)|\d+)(:\d+)?")
 SAYS_ONLY = frozenset(
     ["commit", "log", "tag", "config", "notes", "grep", "show", "diff", "blame", "remote", "clone", "submodule"]
 )
@@ -102,11 +106,14 @@ def addresses(command: Command) -> Steps:
 
     Where a row says in which words of a program an address counts, it decides about addresses that are known.
     """
-    if not any("://" in word for word in command.argv[1:]):
+    hosts = [host for option, host in pairwise(command.argv[1:]) if HOST_OPTION.fullmatch(option)]
+    if not hosts and not any("://" in word for word in command.argv[1:]):
         return
     has_rows = any(does.effect in ADDRESSED for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
     if is_a(command.name, "harmless") or is_a(command.name, "filters") or is_a(command.name, "read_only"):
         return
+    for host in filter(HOST.fullmatch, () if has_rows else hosts):
+        yield Found(Effect.NETWORK, says=f"reach {host[:80]} over the network")
     for word in command.argv[1:]:
         for address in ADDRESS.findall(word) if "://" in word and not BLANK.search(word) else ():
             if not _is_local(address) and not (has_rows and UNKNOWN not in address):
@@ -189,7 +196,7 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
         yield Found(does.effect, says=does.says)
     for path in paths:
         if does.effect not in ADDRESSED:
-            if path != "-":
+            if path != "-" and not (does.effect is Effect.CARRIED and does.to == "operands" and _is_near(path)):
                 yield Found(does.effect, path=path, says=does.says)
         elif METADATA.search(path):
             says = "read the cloud credentials of this machine"
@@ -199,6 +206,11 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
                 yield Sent()
             says = does.says or f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
             yield Found(does.effect, says=says)
+
+
+def _is_near(word: str) -> bool:
+    """Tell whether an operand names nothing elsewhere, or nothing that is known."""
+    return "/" not in word or word[0] == UNKNOWN
 
 
 def _is_local(address: str) -> bool:
@@ -220,8 +232,11 @@ def unknown_program(command: Command) -> Steps:
     yield Found(Effect.UNKNOWN_PROGRAM, says="is not a known program")
     for word in command.argv[1:]:
         value = word.partition("=")[2] if word.startswith("-") or "=" in word else word
-        if value and not value.startswith("-") and _looks_like_path(value):
-            yield Found(Effect.UNKNOWN_PROGRAM, path=value)
+        elsewhere = GIVEN.findall(word) if "://" not in word and not NO_PATH.search(word) else []
+        if not elsewhere and value and not value.startswith("-") and _looks_like_path(value):
+            elsewhere = [value]
+        for path in elsewhere:
+            yield Found(Effect.UNKNOWN_PROGRAM, path=path)
     if any("stratum+" in word for word in command.argv[1:]):
         yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:
@@ -267,7 +282,8 @@ def secret_arguments(command: Command) -> Steps:
     ):
         return
     elsewhere = command.scope.cwd != (command.start,)
-    effect = Effect.HANDLE if is_known(command.name) else Effect.MENTION  # of others every path is doubted anyway
+    known = is_known(command.name) or wrapper_of(command.name) is not None
+    effect = Effect.HANDLE if known else Effect.MENTION  # of others every path is doubted anyway
     for word in command.argv[1:]:
         if command.name == "ln" and word[:2] == "..":
             continue  # it is taken from the folder of the link; what is behind the link is judged where it is used

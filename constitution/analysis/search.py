@@ -149,6 +149,8 @@ def parallel(command: Command) -> Steps:
     words = list(read_line(command.argv[1:], word_list("parallel_takes"), to_operand=True).operands)
     mark = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
     inner, items = " ".join(words[:mark]) or "{}", words[mark + 1 :] or _items(command.stdin)
+    if "::::" in words or command.argv[1:2] in (["-a"], ["--arg-file"]):
+        items = [UNKNOWN]
     for item in items[:8]:
         if UNKNOWN not in item:
             yield Script(inner.replace("{}", item) if "{}" in inner else f"{inner} {item}")

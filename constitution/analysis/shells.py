@@ -278,6 +278,8 @@ def evaluates(command: Command) -> Steps:
     words = command.argv[1:]
     if command.name in ("test", "["):
         words = [word for before, word in pairwise(words) if before == "-v"]
+    if command.name == "wait":
+        words = list(read_line(words, frozenset(["-p"])).value_of("-p"))
     whole = command.name == "let"
     yield from _evaluated(word if whole else word.partition("=")[0] for word in words if not word.startswith("-"))
     if command.name == "let" and command.scope.texts.intersection(re.findall(r"[A-Za-z_]\w*", " ".join(words))):

@@ -62,7 +62,7 @@ OTHERS = [
     ("perl -e", "open(my $f, '<', 'a.txt'); print <$f>", ALLOW),
     ("node -e", "const {execSync} = require('child_process'); execSync('git log')", ALLOW),
     ("node -e", "const {execSync} = require('child_process'); execSync('git log'); execSync(x)", ASK),
-    ("node -e", "require('child_process')", ASK),
+    ("node -e", "require('child_process').exec(x)", ASK),
     ("node -e", "fetch('https://example.com')", ASK),
     ("perl -e", "unlink $x", ASK),
     ("ruby -e", "system(ARGV[0])", ASK),

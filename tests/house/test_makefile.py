@@ -44,6 +44,7 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "mutation",
         "settings",
         "agentdojo",
+        "neighbours",
         "verified",
         "results",
         "bench",

@@ -121,11 +121,11 @@ class Sandbox:
         )
 
     def ended(self, finished: Finished, rights: Iterable[str] = ()) -> Finished:
-        """Return how a command ended: the number of a signal, which bubblewrap gives as an exit code, as a signal."""
+        """Return how a command ended; where bubblewrap gives 128 and the number of a signal, with that signal, too."""
         code = (finished.exit_code or 0) - 128
         if self.level != "bubblewrap" or not self._confines(rights) or code not in FATAL:
             return finished
-        return evolve(finished, exit_code=None, signal=code)
+        return evolve(finished, signal=code)
 
     def blocked(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return what was in the way of a command that failed: "network", "write", or a limit; as it said so itself."""

@@ -3,14 +3,13 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
-
 from agent.models.failures import broke_off, describe_failure, describe_status, parse_retry_after
+from tests.tables import rows
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("header", "seconds"),
     [
         ("3", 3.0),
@@ -33,7 +32,7 @@ def test_retry_after_holds_seconds_or_a_date(header: str | None, seconds: float 
     assert parse_retry_after(header, NOW) == seconds
 
 
-@pytest.mark.parametrize(
+@rows(
     ("page", "said"),
     [
         ('{"error": {"message": "no  such\\nmodel"}}', "u answered 400: no such model"),
@@ -85,7 +84,7 @@ def test_servers_that_say_that_the_conversation_is_too_long_are_understood() -> 
     assert not any(error.retryable for error in (*answered.values(), *streamed.values()))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("status", "said"),
     [
         (429, "Rate limit reached: too many tokens per minute; reduce the length of the messages"),
