@@ -283,9 +283,8 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
     while True:
         said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)
         if isinstance(said, ActionDescribed):
-            forbidden, questionable, asked_about = (
-                calls - {said.call} for calls in (forbidden, questionable, asked_about)
-            )
+            forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
+            asked_about -= {said.call}
             level = Level.deny if said.problem is not None else judge(said.facts).level
             if level is Level.deny:
                 forbidden |= {said.call}
