@@ -509,11 +509,17 @@ async def over(run: Run) -> None:
         pass
 
 
+LONGEST_FAILURE = 160  # characters
+
+
 def tell_failure(error: Exception) -> None:
     """Say why a run broke off: a b-thread, the log, or a listener failed."""
     if isinstance(error.__cause__, BrokenPipeError):  # the reader of our output has gone
         raise error.__cause__
-    say(f"the run broke off: {error}")
+    text, cause = str(error), error.__cause__
+    if cause is not None and len(text) > LONGEST_FAILURE:  # it names an event, facts and all
+        text = f"{text[:LONGEST_FAILURE]} …: {type(cause).__name__}: {cause}"
+    say(f"the run broke off: {text}")
 
 
 def print_record(agent: Agent) -> None:

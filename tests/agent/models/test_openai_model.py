@@ -521,3 +521,16 @@ async def test_its_keys_are_in_no_message(server: Server) -> None:
 
 def test_with_it_the_server_of_openai_needs_no_other_key() -> None:
     assert OpenAIModel("m", get_api_key=lambda: "k").base_url == "https://api.openai.com/v1"
+
+
+def test_how_long_a_server_may_send_nothing_is_said_by_a_variable() -> None:
+    url, variable = "http://127.0.0.1:9/v1", "BPAGENT_MODEL_TIMEOUT"
+    named = [
+        model_from_name(url, {}),
+        *(model_from_name(name, {variable: "5", "OPENAI_BASE_URL": url}) for name in (url, "m")),
+    ]
+
+    assert [model.timeout for model in named if isinstance(model, OpenAIModel)] == [600, 5, 5]
+    for wrong in ("soon", "0", "nan", "inf"):
+        with pytest.raises(ModelError, match="give the seconds"):
+            model_from_name(url, {variable: wrong})
