@@ -6,7 +6,6 @@ from agent.vocabulary.errors import meant
 
 DEFAULT = Preset(
     "default",
-    bounded=False,
     together="neighbours",
     compaction="summary",
     output_limit=30 * 1024,
