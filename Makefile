@@ -16,7 +16,8 @@ NEIGHBOURS := .venv-neighbours
 NEIGHBOURS_READY := $(NEIGHBOURS)/ready
 INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: help demo screens check test lint verify presets protocols laws mutation settings agentdojo neighbours verified results bench docs clean
+.PHONY: help demo screens check test lint verify presets protocols laws adversary mutation settings agentdojo neighbours \
+	verified results bench docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +50,9 @@ presets: $(READY) ## verify every preset with every protocol and policy, and pai
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
+
+adversary: $(READY) ## run 480 commands of an adversary in the sandbox, and see that nothing gets through (minutes)
+	@$(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)
 
 mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (seconds)
 	$(BIN)/python -m tests.constitution.mutation

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.threads.steering import JOINTS, NEXT, UNSAID
 from agent.threads.tool_calls import Together
-from agent.vocabulary.calls import ToolCall, signature, without
+from agent.vocabulary.calls import ToolCall, signature, still_open, without
 from agent.vocabulary.events import (
     AbortAsked,
     ActionChanged,
@@ -58,7 +58,7 @@ from bp import ALL, BThread, BThreadBody, Event, EventSet, bthread, contains, ev
 from constitution import Action, Level, Verdict
 
 STILL_UNDER_WAY = event("still_under_way")
-"""What an environment says when an effect takes its time, perhaps for ever. It never happens in a real run."""
+"""The event of an environment when an effect takes its time, perhaps for ever. It never happens in a real run."""
 
 OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     InferenceRequested: (InferenceFinished, InferenceFailed),
@@ -94,7 +94,7 @@ def one_run_after_the_other() -> BThreadBody:
 
 @bthread
 def one_answer_a_turn() -> BThreadBody:
-    """What enters the conversation is a draft of this turn as the model wrote it, and only one."""
+    """Every answer in the conversation is a draft of this turn as the model wrote it, and only one."""
     drafts: tuple[tuple[object, ...], ...] = ()
     while True:
         said = yield sync(wait_for=InferenceFinished | AnswerCommitted | RunEnded)
@@ -172,7 +172,7 @@ def nothing_starts_after_abort() -> BThreadBody:
 
 @bthread
 def nothing_starts_after_stop(after: str = "call") -> BThreadBody:
-    """After a stop no turn begins and nobody is asked; no call begins unless the step is to be finished.
+    """After a stop no turn begins and no user is asked; no call begins unless the step is to be finished.
 
     Only `complete` completes the run.
     """
@@ -193,21 +193,28 @@ def _nothing_starts_after(
 
 
 NONE_YET: frozenset[ToolCall] = frozenset()
+NO_IDS: frozenset[str] = frozenset()
+NO_CALLS: tuple[ToolCall, ...] = ()
+
+
+def with_call(calls: tuple[ToolCall, ...], call: ToolCall) -> tuple[ToolCall, ...]:
+    """Return the calls with one more, ordered by id."""
+    return tuple(sorted((*without(calls, call), call), key=lambda each: each.id))
 
 
 @bthread
 def starts_were_approved() -> BThreadBody:
     """No tool starts unless exactly that call value was approved, once for each start."""
-    approved = NONE_YET
+    approved = NO_CALLS
     while True:
         said = yield sync(wait_for=GateApproved | ToolStarted | CallAnswered)
         if isinstance(said, GateApproved):
-            approved |= {said.call}
+            approved = with_call(approved, said.call)
         elif isinstance(said, ToolStarted):
             assert said.call in approved, f"{said.call.id} starts, and the gate has not approved it"
-            approved -= {said.call}
+            approved = without(approved, said.call)
         else:
-            approved = _unanswered(approved, said.call)
+            approved = still_open(approved, said.call)
 
 
 @bthread
@@ -244,21 +251,21 @@ def each_call_is_answered_once() -> BThreadBody:
 @bthread
 def each_answer_tells_what_happened() -> BThreadBody:
     """A rejected call is answered as rejected and never runs; "ran" is said of those alone that ran to their end."""
-    rejected, started, finished = NONE_YET, NONE_YET, NONE_YET
+    rejected, started, finished = NO_IDS, NO_IDS, NO_IDS
     while True:
         said = yield sync(wait_for=GateRejected | ToolStarted | ToolFinished | CallAnswered)
         if isinstance(said, GateRejected):
-            rejected |= {said.call}
+            rejected |= {said.call.id}
         elif isinstance(said, ToolStarted):
-            assert said.call not in rejected, f"{said.call.id} was rejected, and runs"
-            started |= {said.call}
+            assert said.call.id not in rejected, f"{said.call.id} was rejected, and runs"
+            started |= {said.call.id}
         elif isinstance(said, ToolFinished):
-            started, finished = started - {said.call}, finished | {said.call}
+            started, finished = started - {said.call.id}, finished | {said.call.id}
         else:
-            assert (said.outcome == "rejected") == _is_of(said.call, rejected), _untrue(said, rejected)
-            assert (said.outcome == "ran") == _is_of(said.call, finished), _untrue(said, rejected)
-            assert not _is_of(said.call, started), f"{said.call} is answered while it runs"
-            rejected, finished = _unanswered(rejected, said.call), _unanswered(finished, said.call)
+            assert (said.outcome == "rejected") == (said.call in rejected), _untrue(said, rejected)
+            assert (said.outcome == "ran") == (said.call in finished), _untrue(said, rejected)
+            assert said.call not in started, f"{said.call} is answered while it runs"
+            rejected, finished = rejected - {said.call}, finished - {said.call}
 
 
 @bthread
@@ -271,14 +278,13 @@ def flawed_calls_do_not_run() -> BThreadBody:
 
 @bthread
 def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBody:
-    """What `judge` denies is rejected, what it wants asked is approved only after a yes; else it has no objection."""
+    """An action that `judge` denies is rejected, one to ask about needs a yes; others are not rejected."""
     forbidden, questionable, asked_about = NONE_YET, NONE_YET, NONE_YET
     while True:
         said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)
         if isinstance(said, ActionDescribed):
-            forbidden, questionable, asked_about = (
-                calls - {said.call} for calls in (forbidden, questionable, asked_about)
-            )
+            forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
+            asked_about -= {said.call}
             level = Level.deny if said.problem is not None else judge(said.facts).level
             if level is Level.deny:
                 forbidden |= {said.call}
@@ -291,7 +297,7 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
             objects = said.call in forbidden | questionable
             if isinstance(said, GateApproved):
                 assert said.call not in forbidden, f"{said.call.id} is approved, and the constitution denies it"
-                assert not objects, f"{said.call.id} is approved, and nobody said yes"
+                assert not objects, f"{said.call.id} is approved, and the user did not say yes"
             else:
                 blamed = any(refusal.bthread == "by_constitution" for refusal in said.refusals)
                 assert objects or not blamed, f"{said.call.id} is rejected by a constitution that allows it"
@@ -302,18 +308,18 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
 @bthread
 def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
     """A call has rights beyond its sandbox only after a yes, or a grant; its tool starts with exactly these."""
-    confined, granted, lifted = NONE_YET, NONE_YET, tuple[SandboxLifted, ...]()
+    confined, granted, lifted = NO_CALLS, NO_CALLS, tuple[SandboxLifted, ...]()
     news = ActionDescribed | ApprovalAnswered | SandboxLifted | ToolStarted | CallAnswered
     while True:
         said = yield sync(wait_for=news)
         if isinstance(said, ActionDescribed):
-            confined, granted = confined - {said.call}, granted - {said.call}
+            confined, granted = without(confined, said.call), without(granted, said.call)
             lifted = tuple(each for each in lifted if each.call != said.call)
             if said.facts.is_confined:
-                confined |= {said.call}
-                granted |= {said.call} if judge(said.facts).granted else NONE_YET
+                confined = with_call(confined, said.call)
+                granted = with_call(granted, said.call) if judge(said.facts).granted else granted
         elif isinstance(said, ApprovalAnswered) and said.yes:
-            granted |= confined & {said.call}
+            granted = with_call(granted, said.call) if said.call in confined else granted
         elif isinstance(said, SandboxLifted):
             assert said.call in granted, f"the sandbox of {said.call.id} is lifted, and the user did not allow it"
             lifted = (*(each for each in lifted if each.call != said.call), said)
@@ -321,7 +327,7 @@ def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
             rights = next((each.rights for each in lifted if each.call == said.call), ())
             assert said.rights == rights, f"{said.call.id} starts with other rights than were granted"
         elif isinstance(said, CallAnswered):
-            confined, granted = _unanswered(confined, said.call), _unanswered(granted, said.call)
+            confined, granted = still_open(confined, said.call), still_open(granted, said.call)
             lifted = tuple(each for each in lifted if each.call.id != said.call)
 
 
@@ -332,20 +338,20 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
     Before they are confirmed no sandbox is lifted; a yes to facts that have changed is void.
     """
     known: tuple[tuple[ToolCall, Action], ...] = ()
-    unconfirmed = NONE_YET
+    unconfirmed = NO_CALLS
     news = ActionDescribed | ApprovalAnswered | FactsConfirmed | SandboxLifted | GateApproved | CallAnswered
     while True:
         said = yield sync(wait_for=news)
         if isinstance(said, ActionDescribed):
             known = (*(each for each in known if each[0] != said.call), (said.call, said.facts))
-            unconfirmed -= {said.call}
+            unconfirmed = without(unconfirmed, said.call)
         elif isinstance(said, ApprovalAnswered):
-            unconfirmed |= {said.call} if said.yes else NONE_YET
+            unconfirmed = with_call(unconfirmed, said.call) if said.yes else unconfirmed
         elif isinstance(said, FactsConfirmed):
-            unconfirmed -= {said.call}
+            unconfirmed = without(unconfirmed, said.call)
         elif isinstance(said, CallAnswered):
             known = tuple(each for each in known if each[0].id != said.call)
-            unconfirmed = _unanswered(unconfirmed, said.call)
+            unconfirmed = still_open(unconfirmed, said.call)
         else:
             assert said.call not in unconfirmed, f"{said.name} of {said.call.id} on facts that may have changed"
             if isinstance(said, GateApproved):
@@ -354,18 +360,19 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
 
 @bthread
 def what_is_approved_runs() -> BThreadBody:
-    """A call that the gate approved runs, or is skipped, or the run ends: nobody else stands in its way."""
-    approved = NONE_YET
+    """A call that the gate approved runs, or is skipped, or the run ends: nothing else stands in its way."""
+    approved = NO_CALLS
     withheld = ""
     while True:
         said = yield sync(wait_for=where((GateApproved, ToolStarted, CallAnswered, InferenceRequested, RunEnded)))
         if isinstance(said, GateApproved):
-            approved |= {said.call}
+            approved = with_call(approved, said.call)
         elif isinstance(said, ToolStarted):
-            approved -= {said.call}
+            approved = without(approved, said.call)
         elif isinstance(said, CallAnswered):
-            withheld = said.call if said.outcome == "ended" and _is_of(said.call, approved) else withheld
-            approved = _unanswered(approved, said.call)
+            still_approved = still_open(approved, said.call)
+            withheld = said.call if said.outcome == "ended" and still_approved != approved else withheld
+            approved = still_approved
         else:
             assert isinstance(said, RunEnded) or not withheld, (
                 f"{withheld} was approved and did not run; no end follows"
@@ -418,16 +425,8 @@ def _not_beside(proposed: ToolCall, calls: tuple[ToolCall, ...], together: Toget
     return ids[:first]
 
 
-def _unanswered(calls: frozenset[ToolCall], answered: str) -> frozenset[ToolCall]:
-    return frozenset(call for call in calls if call.id != answered)
-
-
-def _is_of(answered: str, calls: frozenset[ToolCall]) -> bool:
-    return any(call.id == answered for call in calls)
-
-
-def _untrue(said: CallAnswered, rejected: frozenset[ToolCall]) -> str:
-    happened = "was rejected" if _is_of(said.call, rejected) else "was not, or has not ended"
+def _untrue(said: CallAnswered, rejected: frozenset[str]) -> str:
+    happened = "was rejected" if said.call in rejected else "was not, or has not ended"
     return f"{said.call} is answered as {said.outcome!r}, but it {happened}"
 
 
@@ -559,7 +558,7 @@ def people_are_asked(what: str) -> BThreadBody:
             yield sync(wait_for=RunEnded)
             unsaid = 0
         elif contains(following, said):
-            assert not owed, f"{said.name}, and nobody was asked for {what}"
+            assert not owed, f"{said.name}, and the user was not asked for {what}"
             assert not (unsaid and contains(UNSAID[what], said)), f"{said.name}, and what was found was not given"
             unsaid = 0 if isinstance(said, RunEnded) else unsaid
         if contains(joints, said) and not unsaid:
@@ -582,7 +581,7 @@ def follow_ups_are_heard(at_once: bool, most: int) -> BThreadBody:
             assert said.status != "completed" or not waiting, f"the run completes while {waiting} follow-ups wait"
             waiting = 0
         elif follow_ups_heard(said.refusals) != "none":
-            assert waiting, "the run goes on with a follow-up that nobody gave"
+            assert waiting, "the run goes on with a follow-up that was not given"
             waiting -= 1
 
 
@@ -742,7 +741,7 @@ ALWAYS = (
     each_answer_tells_what_happened(),
     what_starts_was_judged_as_it_is(),
 )
-"""What the core alone keeps."""
+"""Invariants of the core alone."""
 
 Arguments = Mapping[str, Any]
 OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
@@ -779,7 +778,7 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
     (("abort_on_request",), lambda of: nothing_starts_after_abort()),
     (("abort_on_request",), lambda of: an_abort_ends_the_run()),
 )
-"""What holds only where certain rules are there; made with the arguments of the last of them."""
+"""Invariants of loops with certain rules; made with the arguments of the last of them."""
 
 
 def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:

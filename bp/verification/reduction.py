@@ -4,7 +4,7 @@ Only the events between two external ones are reduced. In a state where internal
 set* is worked out (Valmari 1989): a set of events, at least one of them selectable, such that nothing outside of it
 can change what its events do, or whether they can be selected. Only its selectable events are then tried; every other
 event is still to come afterwards, and finds everything as it would have found it before. The argument, and what stays
-the same, stand in docs/model-checking.md.
+the same, stand in docs/verification.md.
 
 What others may do later is known from their automata: before the search, each is unfolded on its own, on every event
 that any b-thread may ever request. That may be more than the program can do, never less.

@@ -2,14 +2,41 @@ import copy
 import dataclasses
 import gc
 import pickle
-from typing import Any
+from dataclasses import InitVar, dataclass
+from dataclasses import field as dataclass_field
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import attrs
 import pytest
-from attrs import define, frozen
+from attrs import define, field, frozen
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bp import BProgram, BThreadError, Event, event, sync, where
-from tests.bp.programs import COLD, HOT, Ping, Pong, says, trace
+from bp import (
+    ALL,
+    NONE,
+    BProgram,
+    BThreadError,
+    Event,
+    EventSet,
+    EventSetError,
+    FrozenMapping,
+    contains,
+    event,
+    freeze,
+    sync,
+    where,
+)
+from bp.events import as_event_set
+from tests.bp.programs import COLD, HOT, STOP, Ping, Pong, after, says, trace
 
 
 @frozen
@@ -184,3 +211,465 @@ def test_the_base_of_all_kinds_has_no_events() -> None:
 
 def test_plain_events_show_how_they_are_made() -> None:
     assert repr(COLD) == "event('cold')"
+
+
+def is_odd(happened: Any) -> bool:
+    return bool(happened.value % 2)
+
+
+EVENTS = [HOT, COLD, event("hot", data=1), *map(Ping, range(3)), *map(Pong, range(3)), Pong(1, "x"), LoudPing(1)]
+
+
+def members(events: Any) -> list[Event]:
+    """Return the known events in a set; an index must find the same."""
+    found = [happened for happened in EVENTS if contains(as_event_set(events), happened)]
+    for happened in EVENTS:
+        program = BProgram(says(sync(block=events)))
+        trace(program)
+        assert bool(program.blockers(happened)) is (happened in found)
+    return found
+
+
+def test_an_event_is_the_set_of_itself() -> None:
+    assert members(Ping(1)) == [Ping(1)]
+    assert members(HOT) == [HOT]
+    assert members(event("hot", data=1)) == [event("hot", data=1)]
+
+
+def test_a_kind_contains_the_events_of_kinds_below_it() -> None:
+    assert members(Ping) == [Ping(0), Ping(1), Ping(2), LoudPing(1)]
+    assert members(where(Ping, value=1)) == [Ping(1), LoudPing(1)]
+    assert members(where(Ping, is_odd)) == [Ping(1), LoudPing(1)]
+    assert members(LoudPing) == [LoudPing(1)]
+    assert members(Ping(1)) == [Ping(1)]
+
+
+def test_where_selects_by_fields_by_predicate_and_by_both() -> None:
+    assert members(where(Pong, value=1)) == [Pong(1), Pong(1, "x")]
+    assert members(where(Pong, value=1, note="x")) == [Pong(1, "x")]
+    assert members(where(Pong, is_odd)) == [Pong(1), Pong(1, "x")]
+    assert members(where(Pong, is_odd, note="x")) == [Pong(1, "x")]
+
+
+def test_where_takes_a_tuple_of_kinds() -> None:
+    assert members(where((Ping, Pong), value=1)) == [Ping(1), Pong(1), Pong(1, "x"), LoudPing(1)]
+    assert members(where((Ping, LoudPing), is_odd)) == [Ping(1), LoudPing(1)]
+    assert where((Ping, Pong), value=1) == where((Pong, Ping), value=1)
+
+
+def test_where_without_a_condition_is_the_kind() -> None:
+    assert where(Ping) is Ping
+    assert where((Ping, Pong)) == Ping | Pong
+    assert members(where("hot")) == [HOT, event("hot", data=1)]
+
+
+def test_sets_combine_by_or_and_and_not() -> None:
+    assert members(HOT | Ping) == [HOT, Ping(0), Ping(1), Ping(2), LoudPing(1)]
+    assert members(Ping & where((Ping, Pong), value=1)) == [Ping(1), LoudPing(1)]
+    assert members(Ping & ~Ping(1)) == [Ping(0), Ping(2), LoudPing(1)]
+    assert members(~(Ping | Pong)) == [HOT, COLD, event("hot", data=1)]
+    assert members(ALL) == EVENTS
+    assert members(NONE) == members(~ALL) == members(HOT & COLD) == []
+
+
+def test_a_list_or_tuple_of_sets_is_their_union_anywhere() -> None:
+    assert members([HOT, (COLD, [Ping])]) == [HOT, COLD, Ping(0), Ping(1), Ping(2), LoudPing(1)]
+    assert sync(wait_for=[HOT, Ping]) == sync(wait_for=(Ping, HOT)) == sync(wait_for=HOT | Ping)
+    assert members(HOT | [COLD]) == members([COLD] | HOT) == [HOT, COLD]
+    assert members([]) == []
+
+
+def test_event_sets_are_values() -> None:
+    """Equal by what they say, hashable, so that they can be keys, and picklable."""
+    pairs: list[tuple[Any, Any]] = [
+        (HOT | COLD | Ping, Ping | (COLD | HOT)),
+        (Ping & where(Ping, value=1), where(Ping, value=1) & Ping),
+        (where(Pong, value=1, note="x"), where(Pong, note="x", value=1)),
+        (where(Ping, is_odd), where(Ping, is_odd)),
+        (~HOT, ~event("hot")),
+    ]
+
+    for one, other in pairs:
+        assert one == other
+        assert {one: "found"}[other] == "found"
+        assert pickle.loads(pickle.dumps(one)) == one
+    assert where(Ping, value=1) != where(Pong, value=1)
+    assert ~HOT != HOT
+
+
+def test_trivial_combinations_are_simplified() -> None:
+    assert HOT | HOT is HOT
+    assert HOT | NONE is HOT
+    assert HOT | ALL == ALL
+    assert Ping & ALL is Ping
+    assert Ping & NONE == NONE
+    assert ~~(HOT | COLD) == HOT | COLD
+
+
+def test_a_value_in_where_is_frozen_like_a_payload() -> None:
+    program = BProgram(says(sync(wait_for=where("list", data=[1, {"a": [2]}]))))
+
+    receipt = after(program, event("list", data=(1, {"a": (2,)})))[0]
+
+    assert receipt.state == "taken"
+    assert program.status == "finished"
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda: where(Ping, valu=1), "Ping has no field 'valu'; it has value"),
+        (lambda: where((Ping, Pong), note="x"), "Ping has no field 'note'"),
+        (lambda: where("hot", value=1), "'hot' has no field 'value'; it has data"),
+        (lambda: where(Ping(1), value=1), "this is no event kind"),
+        (lambda: where([Ping], value=1), "this is no event kind"),
+        (
+            lambda: where(Ping, 3),  # type: ignore[arg-type]
+            "a predicate is a function of the event",
+        ),
+        (lambda: where(Ping, value=object()), "can change"),
+        (lambda: HOT | "cold", "'cold' is no event set"),
+        (lambda: Ping & 3, "3 is no event set"),
+        (lambda: sync(wait_for="hot"), "'hot' is no event set; use an event, an event kind"),
+        (lambda: sync(block={HOT}), "is no event set"),
+        (lambda: sync(interrupt=[HOT, None]), "None is no event set"),
+    ],
+)
+def test_what_is_no_event_set_is_refused_at_that_line(mistake: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        mistake()
+
+
+def fails(happened: Any) -> bool:
+    raise LookupError(f"no {happened.value}")
+
+
+def says_yes(happened: Any) -> bool:
+    return "yes"  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "found"), [(fails, "raised LookupError: no 1"), (says_yes, r"gave 'yes' for Ping\(value=1\)")]
+)
+@pytest.mark.parametrize("word", ["wait_for", "block", "interrupt", "refuse"])
+def test_a_predicate_that_fails_stops_the_program_before_anything_happens(
+    word: str, predicate: Any, found: str
+) -> None:
+    notes: list[Any] = []
+    words: dict[str, Any] = {word: where(Ping, predicate)} | ({"because": "no"} if word == "refuse" else {})
+    program = BProgram(says(sync(request=Ping(1))), says(sync(**words)).named("guard"), listeners=[notes.append])
+
+    with pytest.raises(EventSetError, match=f"b-thread 'guard': the predicate of where.* {found}") as caught:
+        trace(program)
+
+    assert caught.value.bthread == "guard"
+    assert caught.value.event_set == where(Ping, predicate)
+    assert caught.value.event == Ping(1)
+    assert (notes, program.status) == ([], "failed")
+
+
+def test_a_predicate_that_fails_is_a_b_thread_error_too() -> None:
+    program = BProgram(says(sync(request=Ping(1), block=where(Ping, fails))))
+
+    with pytest.raises(BThreadError):
+        trace(program)
+
+
+def test_a_predicate_is_asked_about_its_kinds_only() -> None:
+    program = BProgram(says(sync(block=where(Ping, fails))), says(sync(request=[HOT, Pong(1)])))
+
+    assert trace(program) == [HOT]
+
+
+def event_sets() -> st.SearchStrategy[Any]:
+    leaves = st.sampled_from(
+        [HOT, Ping(1), Ping, Pong, ALL, NONE, where((Ping, Pong), value=1), where(Pong, note="x"), where(Ping, is_odd)]
+    )
+    return st.recursive(
+        leaves,
+        lambda parts: st.one_of(
+            st.tuples(parts, parts).map(lambda pair: as_event_set(list(pair))),
+            st.tuples(parts, parts).map(lambda pair: pair[0] & pair[1]),
+            parts.map(lambda part: ~part),
+        ),
+        max_leaves=6,
+    )
+
+
+@given(event_sets())
+def test_the_index_finds_what_a_set_contains(events: EventSet) -> None:
+    members(events)
+
+
+@given(event_sets(), event_sets())
+def test_combinations_are_what_logic_says(one: Any, other: Any) -> None:
+    for happened in EVENTS:
+        inside, outside = contains(one, happened), contains(other, happened)
+        assert contains(as_event_set([one, other]), happened) is (inside or outside)
+        assert contains(one & other, happened) is (inside and outside)
+        assert contains(~one, happened) is not inside
+
+
+def test_a_set_never_contains_what_only_looks_alike() -> None:
+    assert not contains(STOP, event("stop", data=1))
+    assert not contains(where(Ping, value=1), Pong(1))
+
+
+def test_membership_is_asked_with_in_and_of_lists_too() -> None:
+    assert HOT in (HOT | Ping)
+    assert Ping(1) in Ping
+    assert Ping(1) not in ~Ping
+    assert contains([HOT, [Ping]], Ping(1))
+    assert not contains((HOT, COLD), Ping(1))
+
+
+@pytest.mark.parametrize("wrong", [3, "hot", lambda happened: True, Ping])
+def test_what_is_no_event_is_no_member_and_what_is_no_set_has_none(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="no event"):
+        contains(HOT if wrong is Ping else wrong, Ping if wrong is Ping else HOT)
+
+
+class Color(Enum):
+    RED = 1
+
+
+@frozen
+class Call:
+    id: str
+    arguments: Any = field(default=(), converter=freeze)
+
+
+@frozen
+class LooseCall:
+    arguments: list[int]
+
+
+@define
+class MutableCall:
+    id: str
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Amount:
+    euros: Decimal
+    due: date | None = None
+
+
+@dataclass(frozen=True)
+class OneAmount(Amount):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Box(Generic[T]):
+    content: T
+
+
+@dataclass(frozen=True)
+class Scaled:
+    length: float
+    factor: InitVar[float] = 1.0
+    unit: str = dataclass_field(default="m", compare=False)
+
+
+@frozen
+class Carried(Event):
+    content: Any
+
+
+def answer() -> int:
+    return 42
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            None,
+            True,
+            1,
+            1.5,
+            "text",
+            b"bytes",
+            Color.RED,
+            Ping,
+            Ping(1),
+            answer,
+            len,
+            Call("a", {"x": [1]}),
+            Point(1, 2),
+        ),
+        *(date(2024, 2, 29), time(12, 30), time(12, tzinfo=UTC), timedelta(days=1), UTC, timezone(timedelta(hours=2))),
+        *(datetime(2024, 2, 29, 12), datetime(2024, 2, 29, 12, tzinfo=UTC), datetime(2024, 2, 29, tzinfo=timezone.min)),
+        *(Decimal("1.10"), Decimal("Infinity"), Fraction(1, 3), 1 + 2j, UUID(int=7)),
+        *(Path("a"), PurePosixPath("a/b"), PureWindowsPath("C:/a")),
+        *(Amount(Decimal(1), date(2024, 1, 1)), Box((1, Box("deep"))), Scaled(1.0, 2.0), OneAmount(Decimal(1))),
+    ],
+)
+def test_values_are_carried_as_they_are(value: Any) -> None:
+    assert Carried(value).content is value
+
+
+def test_mappings_sequences_and_sets_are_frozen_through_and_through() -> None:
+    carried = Carried({"list": [1, {"deep": {2, 3}}], "tuple": ([1],)}).content
+
+    assert carried == {"list": (1, {"deep": frozenset({2, 3})}), "tuple": ((1,),)}
+    assert isinstance(carried, FrozenMapping)
+    assert isinstance(hash(carried), int)
+
+
+def test_what_is_frozen_is_a_copy() -> None:
+    mine = {"numbers": [1]}
+
+    carried = Carried(mine)
+    mine["numbers"].append(2)
+    mine["more"] = []
+
+    assert carried == Carried({"numbers": [1]})
+
+
+class Noon(datetime):
+    hidden: list[int]
+
+
+class OwnZone(tzinfo):
+    def utcoffset(self, _: datetime | None) -> timedelta:
+        return timedelta(0)
+
+    def dst(self, _: datetime | None) -> timedelta:
+        return timedelta(0)
+
+    def tzname(self, _: datetime | None) -> str:
+        return "own"
+
+
+class Money(Decimal):
+    pass
+
+
+class MyPath(PurePosixPath):
+    pass
+
+
+@dataclass
+class Changeable:
+    x: int
+
+
+@dataclass(frozen=True, eq=False)
+class ById:
+    x: int
+
+
+@dataclass(frozen=True, unsafe_hash=True)
+class Loose:
+    items: list[int]
+
+
+class MoreAmount(Amount):
+    def __init__(self) -> None:
+        super().__init__(Decimal(1))
+        self.__dict__["more"] = []
+
+
+class MoreCall(Call):
+    pass
+
+
+@frozen(eq=False)
+class CallById:
+    id: str
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(Noon(2024, 1, 1), datetime(2024, 1, 1, tzinfo=OwnZone()), time(1, tzinfo=OwnZone()), OwnZone()),
+        *(Decimal("NaN"), Decimal("sNaN"), complex("nan"), complex(0, float("nan")), Money(1), MyPath("a")),
+        *(Changeable(1), ById(1), Loose([1]), Box([1]), Box(Changeable(1)), MoreAmount(), MoreCall("a"), CallById("a")),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_only_looks_like_a_value_is_refused(value: Any) -> None:
+    """Subclasses may keep more than they show, own time zones may change, and NaN equals nothing."""
+    with pytest.raises(TypeError, match="event Carried: field 'content':"):
+        Carried(value)
+
+
+@pytest.mark.parametrize("kind", [datetime, time])
+def test_a_named_time_zone_is_refused_with_the_cure(kind: Any) -> None:
+    value = datetime(2024, 7, 1, tzinfo=ZoneInfo("UTC"))
+
+    with pytest.raises(TypeError, match=r"time zone .*astimezone\(datetime\.UTC\)"):
+        Carried(value if kind is datetime else value.timetz())
+
+
+def test_a_dataclass_that_holds_what_can_change_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"Loose\.items holds a list, which can change; .*__post_init__"):
+        Carried(Loose([1]))
+
+
+def test_values_in_events_are_found_by_event_sets_and_pickled() -> None:
+    due = Carried(Amount(Decimal("1.50"), date(2024, 1, 1)))
+
+    assert contains(where(Carried, content=Amount(Decimal("1.5"), date(2024, 1, 1))), due)
+    assert pickle.loads(pickle.dumps(due)) == due
+
+
+class HashableDict(dict[str, int]):
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)
+
+
+@pytest.mark.parametrize("seen_through", [MappingProxyType, HashableDict])
+def test_a_mapping_that_can_change_is_copied_even_if_it_has_a_hash(seen_through: Any) -> None:
+    mine = {"a": 1}
+    mapping = seen_through(mine)
+
+    carried = Carried(mapping)
+    mine["a"] = 2
+    if isinstance(mapping, dict):
+        mapping["a"] = 2
+
+    assert carried == Carried({"a": 1})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), bytearray(b"x"), iter([1]), MutableCall("a"), LooseCall([1]), int, [object()]],
+)
+def test_what_can_change_is_refused_with_the_name_of_the_field(value: Any) -> None:
+    with pytest.raises(TypeError, match="event Carried: field 'content':"):
+        Carried(value)
+
+
+def test_a_frozen_value_that_holds_what_can_change_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"LooseCall\.arguments holds a list, which can change; .*converter=freeze"):
+        Carried(LooseCall([1]))
+
+
+def test_a_list_in_itself_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+
+    with pytest.raises(TypeError, match="field 'content'"):
+        Carried(endless)
+
+
+def test_a_frozen_mapping_equals_any_mapping_with_its_items() -> None:
+    mapping = FrozenMapping({"a": 1, "b": [2]})
+
+    assert mapping == {"b": (2,), "a": 1}
+    assert mapping == FrozenMapping([("b", [2]), ("a", 1)])
+    assert hash(mapping) == hash(FrozenMapping([("b", [2]), ("a", 1)]))
+    assert mapping != {"a": 1}
+    assert (list(mapping), len(mapping), mapping["a"]) == (["a", "b"], 2, 1)
+    assert pickle.loads(pickle.dumps(mapping)) == mapping

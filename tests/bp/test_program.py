@@ -1,8 +1,10 @@
 import gc
+import pickle
 import pydoc
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +12,34 @@ import pytest
 
 import bp
 from bp import (
+    Blocker,
     BProgram,
+    BProgramError,
     BThread,
     BThreadBody,
     BThreadError,
     Candidate,
+    Deadlock,
+    EndlessLoop,
     Event,
+    EventSetError,
+    PriorityStrategy,
     ProgramEnded,
+    RandomStrategy,
     Record,
+    Refusal,
+    RoundRobinStrategy,
+    Strategy,
+    any_of,
     bthread,
     event,
     start,
     sync,
     where,
 )
-from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, hears, keeps_saying, says, trace
+from bp.program import WhenBlocked
+from bp.strategies import Chooser
+from tests.bp.programs import COLD, HOT, STOP, Ping, Pong, after, alternate, hears, keeps_saying, says, trace
 
 
 def test_hot_and_cold_alternate() -> None:
@@ -373,3 +388,387 @@ def test_every_public_name_is_shown_by_dir_and_help() -> None:
 
     assert [name for name in bp.__all__ if name not in shown] == []
     assert shown.index("BProgram(add(HOT, 3), add(COLD, 3), alternate())") < shown.index("PACKAGE CONTENTS")
+
+
+def test_every_error_of_the_engine_is_a_program_error() -> None:
+    assert all(issubclass(kind, BProgramError) for kind in (BThreadError, EndlessLoop, ProgramEnded, Deadlock))
+    assert issubclass(EventSetError, BThreadError)
+
+
+def test_errors_travel_between_processes_with_all_they_know() -> None:
+    """An error that cannot be unpickled breaks a process pool."""
+    failed = BProgram(says(sync(request=HOT), None), says(sync(wait_for=HOT), None).named("other"))
+    endless = BProgram(keeps_saying(sync(request=HOT)), max_steps=2)
+    unanswered = BProgram(says(sync(request=Ping(1), block=where(Ping, hash))))  # type: ignore[arg-type]
+
+    for program, kind in ((failed, BThreadError), (endless, EndlessLoop), (unanswered, EventSetError)):
+        with pytest.raises(kind) as caught:
+            trace(program)
+        travelled = pickle.loads(pickle.dumps(caught.value))
+
+        assert (type(travelled), str(travelled)) == (kind, str(caught.value))
+        assert vars(travelled) == vars(caught.value)
+
+
+def test_a_super_step_that_never_ends_is_an_error_with_its_last_events_and_b_threads() -> None:
+    program = BProgram(keeps_saying(sync(request=HOT)).named("one"), keeps_saying(sync(request=COLD)), max_steps=30)
+
+    with pytest.raises(EndlessLoop, match=r"went past 30 events and starts; .* raise max_steps") as caught:
+        trace(program)
+
+    assert caught.value.events == (HOT,) * 10
+    assert caught.value.bthreads == ("one",) * 10
+    assert program.status == "failed"
+
+
+def test_a_super_step_may_have_exactly_max_steps_events() -> None:
+    requests = [sync(request=HOT)] * 5
+
+    assert trace(BProgram(says(*requests), max_steps=5)) == [HOT] * 5
+    with pytest.raises(EndlessLoop):
+        trace(BProgram(says(*requests), max_steps=4))
+
+
+def test_each_external_event_begins_a_super_step_and_is_its_first_event() -> None:
+    program = BProgram(says(*[sync(wait_for=COLD), sync(request=HOT)] * 9, sync(wait_for=COLD)), max_steps=2)
+    for _ in range(9):
+        program.post(COLD)
+
+    assert len(trace(program)) == 18
+
+
+@bthread
+def starts_itself() -> BThreadBody:
+    yield start(starts_itself())
+
+
+@bthread
+def starts_nothing() -> BThreadBody:
+    while True:
+        yield start()
+
+
+@pytest.mark.parametrize("endless", [starts_itself, starts_nothing])
+def test_starts_count_toward_max_steps(endless: type) -> None:
+    program = BProgram(endless(), max_steps=100)
+
+    with pytest.raises(EndlessLoop) as caught:
+        trace(program)
+
+    assert caught.value.events == ()
+    assert set(caught.value.bthreads) == {endless.name}  # type: ignore[attr-defined]
+
+
+def test_the_b_threads_of_the_program_itself_are_no_starts() -> None:
+    assert trace(BProgram(*[says()] * 5, says(sync(request=HOT)), max_steps=1)) == [HOT]
+
+
+def test_a_step_whose_round_starts_too_many_is_recorded_as_failed() -> None:
+    records: list[Record] = []
+    program = BProgram(says(sync(request=HOT), start(*[says()] * 20)), max_steps=10, listeners=[records.append])
+
+    with pytest.raises(EndlessLoop) as caught:
+        trace(program)
+
+    assert [(record.step.event, record.error) for record in records] == [(HOT, caught.value)]
+
+
+@pytest.mark.parametrize("max_steps", [0, -1, 1.5, True, None])
+def test_max_steps_is_a_positive_integer(max_steps: int) -> None:
+    with pytest.raises(TypeError, match="give a positive integer"):
+        BProgram(max_steps=max_steps)
+
+
+def resting(*statements: Any) -> BProgram:
+    """Return a program that rests at the first of `statements`, and goes on with HOT."""
+    program = BProgram(says(*statements).named("guard"))
+    trace(program)
+    return program
+
+
+def test_a_post_is_taken_when_the_program_runs() -> None:
+    program = resting(sync(wait_for=HOT))
+
+    receipt = program.post(HOT)
+
+    assert (receipt.state, program.status) == ("queued", "ready")
+    assert trace(program) == [HOT]
+    assert receipt.state == "taken"
+
+
+def test_a_post_that_no_b_thread_waits_for_is_a_step_all_the_same() -> None:
+    program = resting(sync(wait_for=HOT))
+
+    receipts = after(program, COLD)
+
+    assert receipts[0].state == "taken"
+    assert program.status == "idle"
+
+
+def test_posts_are_taken_only_when_no_internal_event_is_selectable() -> None:
+    program = BProgram(says(sync(request=HOT), sync(request=HOT)), says(sync(wait_for=COLD), sync(request=STOP)))
+    program.post(COLD)
+    program.post(COLD)
+
+    assert trace(program) == [HOT, HOT, COLD, STOP]
+    assert program.status == "finished"
+
+
+def test_each_post_is_one_delivery() -> None:
+    program = resting(*[sync(wait_for=HOT)] * 2)
+    program.post(HOT)
+    program.post(HOT)
+
+    assert [step.super_step for step in program.run()] == [1, 2]
+
+
+def test_posts_are_taken_in_order_among_those_that_are_not_blocked() -> None:
+    program = resting(sync(block=Ping(1), wait_for=STOP), sync(wait_for=Pong))
+    for happened in (Ping(1), Ping(2), Ping(3), STOP, Ping(4)):
+        program.post(happened)
+
+    assert trace(program) == [Ping(2), Ping(3), STOP, Ping(1), Ping(4)]
+
+
+@pytest.mark.parametrize("word", ["block", "refuse"])
+@pytest.mark.parametrize(("when_blocked", "state"), [("keep", "queued"), ("drop", "dropped"), ("reject", "rejected")])
+def test_held_and_refused_posts_follow_when_blocked_alike(word: str, when_blocked: WhenBlocked, state: str) -> None:
+    program = resting(sync(**{word: COLD}, because="no" if word == "refuse" else None))  # type: ignore[arg-type]
+
+    receipt = program.post(COLD, when_blocked)
+
+    assert receipt.state == state
+    assert trace(program) == []
+
+
+def test_a_rejection_returns_the_refusals_and_the_blockers_at_once() -> None:
+    program = BProgram(says(sync(refuse=COLD, because="too late")).named("clock"), says(sync(block=COLD)).named("door"))
+    trace(program)
+
+    receipt = program.post(COLD, when_blocked="reject")
+
+    assert receipt.refusals == (Refusal("clock", "too late"),)
+    assert receipt.blockers == (Blocker("clock", "too late"), Blocker("door"))
+
+
+def test_a_kept_post_comes_when_its_block_goes() -> None:
+    program = resting(sync(block=COLD, wait_for=HOT), sync(wait_for=STOP))
+    kept = program.post(COLD)
+    assert (kept.state, program.status) == ("queued", "idle")
+    program.post(HOT)
+
+    assert trace(program) == [HOT, COLD]
+    assert kept.state == "taken"
+
+
+def test_a_post_is_not_judged_before_its_turn() -> None:
+    """The earlier post goes first, and lifts the block."""
+    program = resting(sync(block=COLD, wait_for=HOT), sync(wait_for=COLD))
+    program.post(HOT)
+
+    receipt = program.post(COLD, when_blocked="reject")
+
+    assert receipt.state == "queued"
+    assert trace(program) == [HOT, COLD]
+
+
+def test_a_post_before_the_first_step_waits_for_its_turn() -> None:
+    program = BProgram(says(sync(request=HOT), sync(block=COLD)))
+
+    receipt = program.post(COLD, when_blocked="reject")
+    states = [receipt.state]
+    trace(program)
+    states.append(receipt.state)
+
+    assert states == ["queued", "rejected"]
+
+
+def test_a_post_behind_kept_ones_is_judged_at_once() -> None:
+    program = resting(sync(block=[COLD, STOP], wait_for=HOT), sync(block=STOP))
+    kept = program.post(COLD)
+
+    turned_away = program.post(STOP, when_blocked="drop")
+
+    assert (kept.state, turned_away.state) == ("queued", "dropped")
+
+
+def test_what_is_posted_while_a_listener_hears_a_step_is_queued() -> None:
+    heard: list[Event] = []
+
+    def answer(record: Record) -> None:
+        heard.append(record.step.event)
+        if record.step.event == HOT:
+            receipts.append(program.post(COLD))
+
+    receipts: list[Any] = []
+    program = BProgram(says(sync(request=HOT), sync(request=STOP), sync(wait_for=COLD)), listeners=[answer])
+
+    assert trace(program) == heard == [HOT, STOP, COLD]
+    assert receipts[0].state == "taken"
+
+
+def test_when_no_b_thread_is_left_what_is_queued_or_posted_is_dropped() -> None:
+    program = BProgram(says(sync(request=HOT)))
+    before = program.post(COLD)
+
+    happened = trace(program)
+    later = program.post(COLD, when_blocked="reject")
+
+    assert (happened, program.status) == ([HOT], "finished")
+    assert (before.state, later.state) == ("dropped", "dropped")
+    assert trace(program) == []
+
+
+def test_what_is_queued_when_a_program_ends_is_dropped() -> None:
+    program = resting(sync(wait_for=HOT))
+    receipt = program.post(COLD)
+
+    program.close()
+
+    assert receipt.state == "dropped"
+
+
+def test_external_events_begin_super_steps_and_have_no_requester() -> None:
+    program = BProgram(says(sync(request=HOT), *[sync(wait_for=COLD), sync(request=HOT)] * 2))
+    program.post(COLD)
+    program.post(COLD)
+
+    steps = [(step.number, step.event, step.super_step, step.bthread) for step in program.run()]
+
+    assert steps == [
+        (1, HOT, 0, "says"), (2, COLD, 1, None), (3, HOT, 1, "says"), (4, COLD, 2, None), (5, HOT, 2, "says"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [Ping, "hot", None, sync(request=HOT)])
+def test_only_events_can_be_posted(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="only events can be posted"):
+        resting(sync(wait_for=HOT)).post(wrong)
+
+
+def test_when_blocked_is_one_of_three_words() -> None:
+    with pytest.raises(TypeError, match="when_blocked='wait': use 'keep', 'drop' or 'reject'"):
+        resting(sync(wait_for=HOT)).post(HOT, when_blocked="wait")  # type: ignore[arg-type]
+
+
+def test_a_post_with_the_name_of_another_sort_of_event_changes_nothing() -> None:
+    program = resting(sync(wait_for=Ping))
+
+    with pytest.raises(TypeError, match="'ping' is the name of an event kind and of a plain event"):
+        program.post(event("ping"))
+
+    assert (program.status, trace(program)) == ("idle", [])
+
+
+A, B, C = event("a"), event("b"), event("c")
+
+
+class Remembering:
+    """A strategy of one's own: takes the last candidate, and remembers all."""
+
+    def __init__(self) -> None:
+        self.candidates: list[Sequence[Candidate]] = []
+
+    def chooser(self) -> Chooser:
+        def choose(candidates: Sequence[Candidate]) -> Candidate:
+            self.candidates.append(candidates)
+            return candidates[-1]
+
+        return choose
+
+
+def first_events(strategy: Strategy | None, *bthreads: BThread, steps: int) -> list[Event]:
+    program = BProgram(*bthreads, strategy=strategy)
+    return [step.event for step in (program.step() for _ in range(steps)) if step]
+
+
+def test_the_priority_strategy_is_the_default_and_deterministic() -> None:
+    bthreads = [says(sync(request=A)), says(sync(request=[B, A])).at_priority(1), says(sync(request=C)).at_priority(1)]
+
+    assert trace(BProgram(*bthreads)) == trace(BProgram(*bthreads, strategy=PriorityStrategy())) == [B, C, A]
+
+
+def test_strategies_choose_among_the_distinct_selectable_events_each_with_its_first_requester() -> None:
+    strategy = Remembering()
+    program = BProgram(
+        says(sync(request=A)).named("old"),
+        says(sync(request=any_of(B, A))).named("high").at_priority(1),
+        says(sync(request=[HOT, COLD, STOP], block=HOT)).named("picky"),
+        says(sync(request=C, otherwise=lambda _: STOP)).named("refused"),
+        says(sync(refuse=C, because="no")),
+        strategy=strategy,
+    )
+
+    step = program.step()
+
+    assert strategy.candidates[0] == (
+        Candidate(B, "high", 1, 1), Candidate(A, "high", 1, 1), Candidate(COLD, "picky", 0, 2),
+        Candidate(STOP, "refused", 0, 3),
+    )  # fmt: skip
+    assert step is not None
+    assert (step.event, step.bthread, step.refusals) == (STOP, "refused", (("says", "no"),))
+
+
+def test_a_seeded_random_strategy_gives_the_same_trace_for_the_same_seed() -> None:
+    bthreads = [keeps_saying(sync(request=any_of(A, B, C)))]
+
+    one, same, other = (first_events(RandomStrategy(seed), *bthreads, steps=30) for seed in (1, 1, 2))
+
+    assert one == same
+    assert one != other
+    assert {A, B, C} == set(one)
+
+
+def test_a_strategy_is_a_value_that_serves_many_programs() -> None:
+    strategy = RandomStrategy(7)
+    bthreads = [keeps_saying(sync(request=any_of(A, B, C)))]
+
+    traces = [first_events(strategy, *bthreads, steps=20) for _ in range(2)]
+
+    assert traces[0] == traces[1]
+    assert RandomStrategy(7) == strategy
+    with pytest.raises(TypeError):
+        RandomStrategy("seed")  # type: ignore[arg-type]
+
+
+def test_round_robin_gives_the_b_threads_their_turns_by_age_whatever_their_priority() -> None:
+    bthreads = [keeps_saying(sync(request=what)) for what in (A, B, C)]
+
+    events = first_events(RoundRobinStrategy(), bthreads[0], bthreads[1].at_priority(9), bthreads[2], steps=7)
+
+    assert events == [A, B, C, A, B, C, A]
+
+
+def test_blocked_and_refused_events_never_reach_a_strategy() -> None:
+    for guard in (sync(block=A), sync(refuse=A, because="no")):
+        events = first_events(RandomStrategy(3), keeps_saying(sync(request=any_of(A, B))), says(guard), steps=20)
+
+        assert set(events) == {B}
+
+
+def test_a_strategy_that_chooses_no_candidate_is_an_error() -> None:
+    class Wrong:
+        def chooser(self) -> Chooser:
+            return lambda candidates: Candidate(COLD, "nobody", 0, 0)
+
+    program = BProgram(says(sync(request=HOT)), strategy=Wrong())
+
+    with pytest.raises(BProgramError, match="which is no candidate"):
+        trace(program)
+    assert program.status == "failed"
+
+
+def test_external_events_are_not_for_strategies() -> None:
+    strategy = Remembering()
+    program = BProgram(says(sync(wait_for=HOT)), strategy=strategy)
+    program.post(HOT)
+
+    assert trace(program) == [HOT]
+    assert strategy.candidates == []
+
+
+def test_a_strategy_is_made_not_named() -> None:
+    wrong: Any = RandomStrategy
+
+    with pytest.raises(TypeError, match=r"give a strategy, for example RandomStrategy\(\)"):
+        BProgram(says(), strategy=wrong)

@@ -1,17 +1,35 @@
 """The runner: each start has exactly one outcome, written down before it is started, on both event loops."""
 
 import asyncio
+import os
+import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from threading import Thread, Timer
 from types import ModuleType
 from typing import Any
 
 import anyio
 import pytest
+from attrs import frozen
 
-from bp import BProgram, BThreadBody, EffectError, Event, bthread, sync
-from bp.runner import GRACE, Broken, Runner
-from tests.bp.asking import Asked, Book, Halt, Told, ask, effect, listen, outcomes_of
+from bp import (
+    BProgram,
+    BProgramError,
+    BThreadBody,
+    BThreadError,
+    Deadlock,
+    EffectError,
+    Event,
+    Step,
+    bthread,
+    event,
+    sync,
+    where,
+)
+from bp.runner import GRACE, LATER, Broken, Effect, Later, Runner, Wakeup, timer
+from tests.bp.asking import Asked, Book, Halt, Told, ask, ask_and_wait, effect, listen, outcomes_of, say_how, tell
 
 pytestmark = pytest.mark.anyio
 
@@ -198,3 +216,728 @@ async def test_an_effect_that_cannot_say_how_it_broke_ends_the_run_with_an_error
     with anyio.fail_after(2), pytest.raises(EffectError, match="asked has no outcome") as error:
         await runner.run()
     assert error.value.started == Asked(0)
+
+
+# Effects and timers are checked where they are given, and their outcomes where they come.
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "cure"),
+    [
+        ("on", Asked(0), "an event kind"),
+        ("on", event("asked"), "an event kind"),
+        ("on", int, "an event kind"),
+        ("run", Told(0), "a function of the event"),
+        ("run", None, "a function of the event"),
+        ("outcome", Told, "a tuple of event kinds"),
+        ("outcome", (), "a tuple of event kinds"),
+        ("outcome", (Told, "halt"), "a tuple of event kinds"),
+        ("broken", Told(0, "broken"), "a function of the event and a Broken"),
+        ("until", "halt", "an event set, or a function of the event that returns one"),
+        ("until", None, "an event set, or a function of the event that returns one"),
+        ("on_resume", "never", "'again' or 'unknown'"),
+        ("is_clock", 1, "True or False"),
+    ],
+)
+async def test_what_fits_no_field_is_refused_by_name_where_it_is_given(field: str, wrong: Any, cure: str) -> None:
+    with pytest.raises(TypeError) as error:
+        effect(**{field: wrong})
+
+    assert str(error.value).startswith(f"Effect({field}={wrong!r}): give {cure}")
+
+
+async def test_an_effect_that_takes_no_time_is_a_plain_function() -> None:
+    def answer(asked: Asked) -> Told:
+        return Told(asked.number)
+
+    def fail(asked: Asked) -> Told:
+        raise OSError("no disk")
+
+    assert (await outcomes_of(effect(answer))).events == [Asked(0), Told(0)]
+    assert (await outcomes_of(effect(fail))).events == [Asked(0), Told(0, "failed: no disk")]
+
+
+async def hang(_: Asked) -> Told:
+    await anyio.sleep_forever()
+    raise AssertionError("unreachable")
+
+
+@pytest.mark.parametrize("until", [Halt, Halt(), [Halt], Halt | Told, where(Halt), lambda _: [Halt]])
+async def test_an_effect_is_cancelled_by_a_set_or_by_what_a_function_returns(until: Any) -> None:
+    async def halt(runner: Runner) -> None:
+        await anyio.wait_all_tasks_blocked()
+        runner.post(Halt())
+
+    book = await outcomes_of(effect(hang, until=until), meanwhile=halt)
+
+    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
+
+
+@pytest.mark.parametrize("until", [lambda asked: "halt", lambda asked: 1 / 0])
+async def test_a_function_that_returns_no_set_is_named(until: Callable[[Any], Any]) -> None:
+    runner = Runner(BProgram(ask()), [effect(until=until)])
+
+    with pytest.raises(EffectError, match=r"the `until` of the effect of Asked\(number=0\)") as error:
+        await runner.run()
+    assert error.value.started == Asked(0)
+
+
+async def test_an_outcome_about_something_else_is_an_error() -> None:
+    """Found: it was delivered, no b-thread heard it, and the run returned as if all were well."""
+
+    async def tell_wrong(asked: Asked) -> Told:
+        return Told(asked.number + 1)
+
+    runner = Runner(BProgram(ask(), listen()), [effect(tell_wrong)], book := Book())
+
+    with anyio.fail_after(5), pytest.raises(EffectError, match=r"its number must be 0, as in Asked\(number=0\)"):
+        await runner.run()
+    assert book.events == [Asked(0)]
+
+
+async def test_a_broken_outcome_about_something_else_is_an_error() -> None:
+    async def fail(_: Asked) -> Told:
+        raise ValueError("no")
+
+    runner = Runner(BProgram(ask()), [effect(fail, broken=lambda asked, broken: Told(7))])
+
+    with anyio.fail_after(5), pytest.raises(EffectError, match=r"asked has no outcome: .*Told\(number=7"):
+        await runner.run()
+
+
+async def test_a_value_that_is_not_equal_to_itself_is_still_the_same() -> None:
+    nan = float("nan")
+
+    @bthread
+    def light() -> BThreadBody:
+        yield sync(request=Lit(nan, 0))  # type: ignore[arg-type]
+        ended.append((yield sync(wait_for=WentOut)))
+
+    ended: list[WentOut] = []
+    with anyio.fail_after(5):
+        await Runner(BProgram(light()), [timer(on=Lit, outcome=WentOut, seconds=0)]).run()
+
+    assert [type(event) for event in ended] == [WentOut]
+
+
+async def test_two_effects_of_one_kind_are_named() -> None:
+    one = effect()
+    for other in (one, effect()):
+        with pytest.raises(ValueError, match="two effects start on Asked"):
+            Runner(BProgram(ask()), [one, other])
+
+
+# Timers
+
+
+@frozen
+class Lit(Event):
+    lamp: int
+    seconds: float = 0.01
+
+
+@frozen
+class WentOut(Event):
+    lamp: int
+
+
+@frozen
+class Kept(Event):
+    lamp: int
+
+
+@frozen
+class Touched(Event):
+    lamp: int
+
+
+@bthread
+def light_two_lamps(seconds: float = 0.01) -> BThreadBody:
+    yield sync(request=Lit(1, seconds))
+    yield sync(request=Lit(2, 0.01))
+    yield sync(wait_for=WentOut(2))
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0, lambda lit: lit.seconds])
+async def test_a_timer_goes_off_about_what_started_it(seconds: Any) -> None:
+    runner = Runner(BProgram(light_two_lamps()), [timer(on=Lit, outcome=WentOut, seconds=seconds)], book := Book())
+
+    with anyio.fail_after(5):
+        await runner.run()
+
+    assert {*book.events[2:]} <= {WentOut(1), WentOut(2)}
+    assert WentOut(2) in book.events
+
+
+async def test_a_timer_that_is_cancelled_says_so_and_never_goes_off() -> None:
+    @bthread
+    def touch() -> BThreadBody:
+        yield sync(wait_for=WentOut(2))
+        yield sync(request=Touched(1))
+
+    lamps = timer(
+        on=Lit,
+        outcome=WentOut,
+        seconds=lambda lit: lit.seconds,
+        until=lambda lit: where(Touched, lamp=lit.lamp),
+        cancelled=Kept,
+    )
+    runner = Runner(BProgram(light_two_lamps(seconds=1000), touch(), listen()), [lamps], book := Book())
+
+    with anyio.fail_after(5):
+        await runner.run()
+
+    assert book.events == [Lit(1, 1000), Lit(2), WentOut(2), Touched(1), Kept(1)]
+
+
+@frozen
+class Colored(Event):
+    lamp: int
+    color: str
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"seconds": -1}, r"timer\(seconds=-1\): give a number of seconds"),
+        ({"seconds": float("nan")}, r"timer\(seconds=nan\): give a number of seconds"),
+        ({"seconds": float("inf")}, r"timer\(seconds=inf\): give a number of seconds"),
+        ({"seconds": "1"}, r"timer\(seconds='1'\): give a number of seconds"),
+        ({"until": Touched}, r"timer\(until=.*\): give cancelled= as well"),
+        ({"outcome": Colored}, r"Colored has a field 'color'.* that Lit does not have"),
+        ({"until": Touched, "cancelled": Colored}, r"Colored has a field 'color'.* that Lit does not have"),
+        ({"on": Lit(1)}, r"Effect\(on=Lit"),
+        ({"outcome": "went out"}, r"Effect\(outcome=\('went out',\)\)"),
+        ({"until": "touched", "cancelled": Kept}, r"Effect\(until='touched'\)"),
+    ],
+)
+async def test_a_timer_that_cannot_work_is_refused_where_it_is_made(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(TypeError, match=complaint):
+        timer(**{"on": Lit, "outcome": WentOut, "seconds": 1, **options})
+
+
+@pytest.mark.parametrize("seconds", [lambda lit: -1, lambda lit: "1", lambda lit: lit.minutes])
+async def test_a_timer_whose_time_cannot_be_told_ends_the_run_with_an_error(seconds: Any) -> None:
+    runner = Runner(BProgram(light_two_lamps()), [timer(on=Lit, outcome=WentOut, seconds=seconds)])
+
+    with anyio.fail_after(5), pytest.raises(EffectError, match="lit has no outcome"):
+        await runner.run()
+    await runner.close()
+
+
+def test_an_effect_keeps_what_it_was_given() -> None:
+    given = Effect(on=Asked, run=tell, outcome=(Told,), broken=say_how)
+
+    assert (given.on, given.outcome, given.on_resume, given.is_clock) == (Asked, (Told,), "again", False)
+
+
+# The runner: first written down, then started, in order; and how it ends when something is wrong.
+
+
+# Order
+
+
+NUMBERS = (7, 3, 1, 9, 4, 8, 2, 6, 5, 0)
+
+
+async def test_effects_start_in_the_order_of_selection() -> None:
+    begun: list[int] = []
+
+    async def begin(asked: Asked) -> Told:
+        begun.append(asked.number)
+        return Told(asked.number)
+
+    runner = Runner(BProgram(ask(NUMBERS), listen()), [effect(begin)])
+    await runner.run()
+
+    assert begun == list(NUMBERS)
+
+
+async def test_records_are_flushed_before_their_effects_start() -> None:
+    book = Book()
+    seen: list[list[Event]] = []
+
+    async def look(asked: Asked) -> Told:
+        seen.append(list(book.flushed))
+        return Told(asked.number)
+
+    await Runner(BProgram(ask_and_wait((1, 2)), listen()), [effect(look)], book).run()
+
+    assert seen == [[Asked(1)], [Asked(1), Told(1), Asked(2)]]
+
+
+async def test_posts_are_taken_one_super_step_each_in_their_order() -> None:
+    book = Book()
+    runner = Runner(BProgram(listen()), [], book)
+    for number in range(3):
+        runner.post(Told(number))
+
+    await runner.run(until=where(Told, number=2))
+
+    assert [(step.event, step.super_step) for step in book.steps] == [(Told(n), n + 1) for n in range(3)]
+
+
+async def test_a_run_ends_with_the_super_step_of_until() -> None:
+    book = Book()
+    runner = Runner(BProgram(ask_and_wait((1, 2)), listen()), [effect()], book)
+
+    await runner.run(until=where(Told, number=1))
+
+    assert book.events == [Asked(1), Told(1), Asked(2)]
+    await runner.close()
+
+
+# Errors
+
+
+async def test_a_b_thread_that_raises_starts_no_effect_of_its_super_step() -> None:
+    @bthread
+    def stumble() -> BThreadBody:
+        yield sync(wait_for=Asked)
+        raise ValueError("stumbled")
+
+    ran: list[Asked] = []
+
+    async def note(asked: Asked) -> Told:
+        ran.append(asked)
+        return Told(0)
+
+    with pytest.raises(BThreadError, match="'stumble'"):
+        await Runner(BProgram(ask(), stumble()), [effect(note)]).run()
+    await anyio.wait_all_tasks_blocked()
+    assert ran == []
+
+
+async def test_a_journal_that_raises_ends_the_run_before_any_effect() -> None:
+    class Full(Book):
+        def record(self, step: Step) -> None:
+            raise OSError("disk full")
+
+    ran: list[Asked] = []
+
+    async def note(asked: Asked) -> Told:
+        ran.append(asked)
+        return Told(0)
+
+    with pytest.raises(OSError, match="disk full"):
+        await Runner(BProgram(ask()), [effect(note)], Full()).run()
+    assert ran == []
+
+
+async def test_an_observer_can_end_a_run_with_an_error() -> None:
+    async def hang(_: Asked) -> Told:
+        await anyio.sleep_forever()
+        raise AssertionError("unreachable")
+
+    async def give_up(runner: Runner) -> None:
+        await anyio.wait_all_tasks_blocked()
+        runner.fail(ValueError("the first"))
+        runner.fail(ValueError("the second"))
+
+    with pytest.raises(ExceptionGroup) as group:
+        await outcomes_of(effect(hang), meanwhile=give_up)
+    assert str(group.value.exceptions[0]) == "the first"
+
+
+async def test_a_deadlock_says_who_waits_for_what_and_who_holds_it() -> None:
+    @bthread
+    def forbid() -> BThreadBody:
+        yield sync(refuse=Asked, because="not today", block=event("never"))
+
+    @bthread
+    def hope() -> BThreadBody:
+        yield sync(wait_for=event("better days"), hot=True)
+
+    with pytest.raises(Deadlock) as deadlock:
+        await Runner(BProgram(ask(), forbid(), hope())).run()
+
+    assert "'ask' requests Asked(number=0), held by forbid (not today)" in str(deadlock.value)
+    assert "'hope' must not stay where it is" in str(deadlock.value)
+    assert len(deadlock.value.waiting) == 2
+
+
+async def test_waiting_for_an_effect_is_no_deadlock() -> None:
+    program = BProgram(ask_and_wait())
+
+    await Runner(program, [effect()]).run()
+
+    assert program.status == "finished"
+
+
+async def test_resting_is_no_deadlock_unless_something_was_to_come() -> None:
+    await Runner(BProgram(listen())).run()
+
+    with pytest.raises(Deadlock, match="did not come"):
+        await Runner(BProgram(listen())).run(until=Told)
+
+
+async def test_two_effects_of_one_kind_are_refused() -> None:
+    with pytest.raises(ValueError, match="make them one effect"):
+        Runner(BProgram(ask()), [effect(), effect()])
+
+
+async def test_after_a_cancellation_a_run_can_go_on() -> None:
+    let_go = anyio.Event()
+
+    async def wait(asked: Asked) -> Told:
+        await let_go.wait()
+        return Told(asked.number)
+
+    runner = Runner(BProgram(ask_and_wait(), listen()), [effect(wait)], book := Book())
+    with anyio.move_on_after(0):
+        await runner.run()
+    let_go.set()
+    await runner.run()
+
+    assert book.events == [Asked(0), Told(0)]
+
+
+# Outcomes that come later, and effects that were under way when a recorded run ended.
+
+
+async def later(_: Asked) -> Later:
+    return LATER
+
+
+def resumed(steps: int, *effects: Effect, heard: tuple[Event, ...] = ()) -> tuple[Runner, Book, list[Step]]:
+    """A runner of a program that took so many steps before, the external ones from `heard`."""
+    program, book = BProgram(ask((0, 1)), listen()), Book()
+    taken: list[Step] = []
+    for posted in (None, *heard):
+        if posted is not None:
+            program.post(posted)
+        while len(taken) < steps and (step := program.step()) is not None:
+            taken.append(step)
+    return Runner(program, effects, book), book, taken
+
+
+async def test_the_runner_rests_when_only_later_outcomes_are_under_way() -> None:
+    book = Book()
+    runner = Runner(BProgram(ask(), listen()), [effect(later)], book)
+
+    with anyio.fail_after(5):
+        await runner.run(until=Told)
+
+    assert book.events == [Asked(0)]
+    assert runner.in_flight == (Asked(0),)
+
+
+async def test_what_else_is_under_way_comes_to_its_end_first() -> None:
+    async def some(asked: Asked) -> Any:
+        if asked.number == 0:
+            return LATER
+        await anyio.sleep(0.01)
+        return Told(asked.number)
+
+    book = Book()
+    runner = Runner(BProgram(ask((0, 1)), listen()), [effect(some)], book)
+
+    with anyio.fail_after(5):
+        await runner.run()
+
+    assert runner.in_flight == (Asked(0),)
+    assert book.events == [Asked(0), Asked(1), Told(1)]
+
+
+async def test_what_comes_later_can_be_cancelled() -> None:
+    book = Book()
+    runner = Runner(BProgram(ask(), listen()), [effect(later)], book)
+    with anyio.fail_after(5):
+        await runner.run()
+        runner.post(Halt())
+        await runner.run()
+
+    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
+    assert runner.in_flight == ()
+
+
+async def test_without_anything_later_a_rest_is_a_deadlock() -> None:
+    runner = Runner(BProgram(ask_and_wait(), listen()), [effect()])
+
+    with pytest.raises(Deadlock):
+        await runner.run(until=Halt)
+
+
+async def test_what_was_under_way_is_started_again() -> None:
+    runner, book, taken = resumed(2, effect())
+
+    runner.resume(taken)
+    with anyio.fail_after(5):
+        await runner.run()
+
+    assert book.events == [Told(0), Told(1)]
+
+
+async def test_what_has_its_outcome_is_not() -> None:
+    runner, book, taken = resumed(3, effect(), heard=(Told(1),))
+
+    runner.resume(taken)
+    with anyio.fail_after(5):
+        await runner.run()
+
+    assert book.events == [Told(0)]
+
+
+async def test_an_effect_of_unknown_fate_was_interrupted_and_is_never_started() -> None:
+    started: list[Event] = []
+
+    async def tell(asked: Asked) -> Told:
+        started.append(asked)
+        return Told(asked.number)
+
+    runner, book, taken = resumed(2, effect(tell, on_resume="unknown"))
+
+    runner.resume(taken)
+    with anyio.fail_after(5):
+        await runner.run()
+
+    assert book.events == [Told(0, "interrupted"), Told(1, "interrupted")]
+    assert started == []
+
+
+async def test_what_had_been_cancelled_is_not_started_again() -> None:
+    runner, book, taken = resumed(3, effect(), heard=(Halt(),))
+
+    runner.resume(taken)
+    with anyio.fail_after(5):
+        await runner.run()
+
+    assert book.events == [Told(0, "cancelled"), Told(1, "cancelled")]
+
+
+async def test_the_rest_of_a_super_step_is_recorded_and_starts_its_effects() -> None:
+    """A process that died in the middle of a super-step: the program goes on where the record ends."""
+    runner, book, taken = resumed(1, effect())
+
+    runner.resume(taken)
+    with anyio.fail_after(5):
+        await runner.run()
+
+    first, *outcomes = book.events
+    assert first == Asked(1)
+    assert sorted(outcomes, key=str) == [Told(0), Told(1)]  # whichever is told first
+
+
+# The runner and other threads: posts are heard at once, on both event loops; and a runner runs once at a time.
+
+
+SOON = 5  # seconds; the thing itself takes milliseconds, and nothing else wakes the event loop before
+A_MOMENT = 0.05  # seconds
+
+
+async def beside(run: Callable[[], Coroutine[Any, Any, None]], *functions: Callable[[], object]) -> None:
+    """Run, and call functions in a thread of its own when the event loop waits: a moment after nothing moves."""
+    thread = Timer(A_MOMENT, lambda: [function() for function in functions])
+    thread.daemon = True
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await anyio.wait_all_tasks_blocked()
+            thread.start()
+    thread.join()
+
+
+async def test_a_post_from_another_thread_is_heard_at_once() -> None:
+    runner = Runner(BProgram(ask(), listen()), [effect(hang)], book := Book())
+
+    await beside(runner.run, lambda: runner.post(Halt()))
+
+    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
+
+
+async def test_a_post_from_a_signal_handler_is_heard_at_once() -> None:
+    runner = Runner(BProgram(ask(), listen()), [effect(hang)], book := Book())
+    before = signal.signal(signal.SIGUSR1, lambda *_: runner.post(Halt()))
+    try:
+        await beside(runner.run, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
+
+
+async def test_posts_of_one_thread_keep_their_order() -> None:
+    runner = Runner(BProgram(ask(), listen()), [effect(hang)], book := Book())
+    posts = [Told(number) for number in range(100)]
+
+    await beside(partial(runner.run, Halt), *[lambda post=post: runner.post(post) for post in (*posts, Halt())])
+
+    assert book.events == [Asked(0), *posts, Halt()]
+    await runner.close()
+
+
+async def test_posts_of_many_threads_all_arrive() -> None:
+    runner = Runner(BProgram(listen()), [], book := Book())
+
+    def post_hundred(first: int) -> None:
+        for number in range(100):
+            runner.post(Told(first + number))
+
+    def post_all() -> None:
+        threads = [Thread(target=post_hundred, args=[first]) for first in range(0, 400, 100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        runner.post(Halt())
+
+    await beside(partial(runner.serve, Halt), post_all)
+
+    assert len(book.events) == 401
+    assert set(book.events) == {Halt(), *map(Told, range(400))}
+
+
+async def test_a_failure_from_another_thread_ends_the_run_at_once() -> None:
+    runner = Runner(BProgram(ask(), listen()), [effect(hang)])
+
+    with pytest.raises(ExceptionGroup) as group:
+        await beside(runner.run, lambda: runner.fail(ValueError("it broke")))
+
+    assert str(group.value.exceptions[0]) == "it broke"
+    await runner.close()
+
+
+@pytest.mark.parametrize(
+    ("post", "complaint"),
+    [
+        ((Told,), "only events can be posted"),
+        (("told",), "only events can be posted"),
+        ((Halt(), "later"), "use 'keep'"),
+    ],
+)
+async def test_what_cannot_be_posted_is_refused_where_it_is_posted(post: tuple[Any, ...], complaint: str) -> None:
+    """Found: the run ended with the error of the thread that had posted it."""
+    runner = Runner(BProgram(listen()))
+
+    with pytest.raises(TypeError, match=complaint):
+        runner.post(*post)
+
+    await runner.run()
+
+
+async def test_posts_before_and_after_a_run_wait_for_the_next_one() -> None:
+    runner = Runner(BProgram(listen()), [], book := Book())
+
+    for number in (1, 2):
+        thread = Thread(target=runner.post, args=[Told(number)])
+        thread.start()
+        thread.join()
+        await runner.run(until=Told)
+
+    assert book.events == [Told(1), Told(2)]
+
+
+def test_a_post_after_the_end_of_the_event_loop_waits_for_the_next_run(anyio_backend: str) -> None:
+    runner = Runner(BProgram(listen()), [], book := Book())
+
+    async def wait() -> None:
+        with anyio.move_on_after(0.01):
+            await runner.serve()
+
+    anyio.run(wait, backend=anyio_backend)
+    runner.post(Told(1))
+    anyio.run(runner.run, Told, backend=anyio_backend)
+
+    assert book.events == [Told(1)]
+
+
+async def test_what_was_set_before_is_not_waited_for() -> None:
+    wakeup = Wakeup()
+    wakeup.set()
+
+    with anyio.fail_after(SOON):
+        await wakeup.wait()
+
+    with anyio.move_on_after(0) as patience:
+        await wakeup.wait()
+    assert patience.cancelled_caught
+
+
+# One run at a time
+
+
+async def test_a_second_run_beside_the_first_is_refused() -> None:
+    """Found: it hung for ever after the program had finished."""
+    runner = Runner(BProgram(ask(), listen()), [effect(hang)], book := Book())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(runner.run, Told)
+        await anyio.wait_all_tasks_blocked()
+        for second in (runner.run, runner.serve):
+            with pytest.raises(BProgramError, match="runs already; await"):
+                await second()
+        runner.post(Halt())
+
+    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
+    await runner.run()  # after the first one
+
+
+# Serving
+
+
+async def test_a_program_that_serves_waits_for_posts_until_the_set_comes() -> None:
+    """Found: without an effect under way, `until` that only a post brings was a deadlock."""
+    runner = Runner(BProgram(listen()), [], book := Book())
+
+    await beside(partial(runner.serve, Halt), lambda: runner.post(Told(1)), lambda: runner.post(Halt()))
+
+    assert book.events == [Told(1), Halt()]
+
+
+async def test_posts_without_end_leave_the_event_loop_to_others() -> None:
+    """Found: while posts waited the runner never gave way, so that it could not even be cancelled."""
+
+    class Flood(Book):
+        def record(self, step: Step) -> None:
+            runner.post(Told(len(self.steps)))
+            super().record(step)
+            assert len(self.steps) < 100_000, "the event loop never had a turn"
+
+    runner = Runner(BProgram(listen()), [], Flood())
+    runner.post(Told(0))
+
+    with anyio.move_on_after(0.05) as patience:
+        await runner.serve()
+
+    assert patience.cancelled_caught
+
+
+async def test_blocked_requests_are_no_deadlock_while_a_post_may_help() -> None:
+    @bthread
+    def only_after_halt() -> Any:
+        yield sync(wait_for=Halt, block=Asked)
+
+    runner = Runner(BProgram(ask(), only_after_halt()), [effect()], book := Book())
+
+    await beside(runner.serve, lambda: runner.post(Halt()))
+
+    assert book.events == [Halt(), Asked(0)]
+
+
+async def test_serving_ends_with_the_last_b_thread() -> None:
+    with anyio.fail_after(SOON):
+        await Runner(BProgram(ask()), [effect()]).serve()
+
+    with anyio.fail_after(SOON), pytest.raises(BProgramError, match="did not come"):
+        await Runner(BProgram(ask()), [effect()]).serve(until=Halt)
+
+
+@pytest.mark.parametrize("until", [lambda event: True, "halt", None])
+async def test_an_end_that_is_no_event_set_is_refused_at_once(until: Any) -> None:
+    runner = Runner(BProgram(listen()))
+    runner.post(Told(1))
+
+    for run in (runner.run, runner.serve):
+        with anyio.fail_after(SOON), pytest.raises(TypeError, match="is no event set"):
+            await run(until)
+
+
+async def test_a_list_is_an_event_set_as_an_end() -> None:
+    book = Book()
+    runner = Runner(BProgram(listen()), journal=book)
+    runner.post(Halt())
+
+    with anyio.fail_after(SOON):
+        await runner.run(until=[Told, Halt])
+
+    assert book.events == [Halt()]

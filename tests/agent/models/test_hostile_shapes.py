@@ -17,7 +17,7 @@ from tests.agent.models.shapes import SHAPES, Shape, words
 
 pytestmark = pytest.mark.anyio
 
-CASES = [pytest.param(api, name, id=f"{api}: {name}") for api in get_args(Api) for name in SHAPES[api]]
+CASES = [(api, name) for api in get_args(Api) for name in SHAPES[api]]
 
 
 def recording(ran: list[str]) -> list[Tool]:

@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 from agent import call
-from agent.effects.declared import loop_effects
+from agent.effects import loop_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
@@ -351,7 +351,7 @@ def test_the_invariants_can_run_beside_a_real_agent(make_agent: MakeAgent, works
 
 
 def test_the_documents_name_every_invariant() -> None:
-    document = (Path(__file__).parents[3] / "docs" / "invariants.md").read_text(encoding="utf-8")
+    document = (Path(__file__).parents[3] / "docs" / "verification.md").read_text(encoding="utf-8")
 
     arguments: dict[str, Any] = defaultdict(lambda: 1)  # whatever the rules may be made with
     names = {monitor.name for monitor in (*ALWAYS, *(make(arguments) for _, make in OF_RULES))}

@@ -56,9 +56,7 @@ def groups() -> Iterator[tuple[str, Sequence[BThread], Programs]]:
     """Every row of the table: what it is called, the rules, and the programs beside them."""
     for preset in PRESETS.values():
         rules = loop_rules(preset)
-        yield f"{preset.name}, alone", rules, {"nothing": ()}
-        yield f"{preset.name}, protocols", rules, PROGRAMS
-        yield f"{preset.name}, policies", rules, dict(policies())
+        yield preset.name, rules, {"nothing": (), **PROGRAMS, **dict(policies())}
     pairs = {" + ".join(pair): _together(pair) for pair in combinations(IN_PAIRS, 2)}
     yield PAIRS, loop_rules(PRESETS["default"]), pairs
 
@@ -108,9 +106,10 @@ def _with_table(page: str, found: Found, most: int) -> str:
 
 
 def _cell(held: Counter[str]) -> str:
-    """Say how many programs held whole, and how many as far as they were looked at."""
-    words = {"holds": "hold", "bounded": "hold so far", "violated": "**violated**"}
-    return ", ".join(f"{held[outcome]} {said}" for outcome, said in words.items() if held[outcome])
+    """Return how many programs held whole, and behind a plus, how many as far as they were looked at."""
+    so_far = f"+{held['bounded']}" if held["bounded"] else ""
+    violated = f", {held['violated']} **violated**" if held["violated"] else ""
+    return f"{held['holds']}{so_far}{violated}" if held else ""
 
 
 if __name__ == "__main__":

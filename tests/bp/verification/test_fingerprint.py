@@ -1,21 +1,28 @@
 """Two local states are the same when nothing that comes can tell them apart."""
 
+import abc
+import enum
+import inspect
 import itertools
-from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Generator, Iterator
+import types
+from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import InitVar, dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
+import attrs
 import pytest
 from attrs import define, frozen
 
-from bp import BThreadBody, VerificationError, bthread, event, sync, verify
-from bp.verification.fingerprint import Description, check_interpreter, fingerprint_of_value
-from tests.bp.programs import Ping
+from bp import BThread, BThreadBody, VerificationError, any_of, bthread, event, start, sync, verify, where
+from bp.verification.fingerprint import Description, assigns_later, check_interpreter, fingerprint_of_value, live_locals
+from tests.bp.programs import Ping, kinds, requests
 
 A, B = event("a"), event("b")
 
@@ -335,3 +342,822 @@ def test_an_interpreter_that_hides_where_a_generator_stands_is_refused(monkeypat
 
     with pytest.raises(VerificationError, match="hides where a generator stands"):
         verify()
+
+
+# Local states that a b-thread can tell apart are two states, or refused by name: never one.
+
+
+A, B, C = event("a"), event("b"), event("c")
+
+
+class OwnList(list[int]):
+    pass
+
+
+class OwnDeque(deque[int]):
+    pass
+
+
+class OwnDict(dict[str, int]):
+    pass
+
+
+class OwnText(str):
+    pass
+
+
+class OwnNumber(int):
+    pass
+
+
+class OwnTuple(tuple[int, ...]):
+    pass
+
+
+class OwnSet(frozenset[int]):
+    pass
+
+
+class CountingToldApart(Counter[str]):
+    pass
+
+
+class Lossy:
+    """What it would be pickled to is not all that it holds."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def __getstate__(self) -> tuple[()]:
+        return ()
+
+    def __reduce__(self) -> Any:
+        return (Lossy, ())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lossy)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class Slotted:
+    __slots__ = ("__dict__", "seen")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Slotted)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class Inherits(Slotted):
+    __slots__ = ("more",)
+
+
+@dataclass
+class Box:
+    n: int = 0
+
+
+@dataclass(frozen=True)
+class FrozenBox:
+    n: int = 0
+
+
+@define
+class Attrs:
+    n: int = 0
+
+
+class PlainAttrs(Attrs):
+    """A plain subclass: attrs knows nothing of what is set on it."""
+
+
+@define(eq=False)
+class Uncompared:
+    n: int = attrs.field(default=0, eq=False)
+
+
+@define(unsafe_hash=True)
+class Hashed:
+    n: int = 0
+
+
+class Permission(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+
+class Row(NamedTuple):
+    x: int
+
+
+class OwnRow(Row):
+    pass
+
+
+class Failure(Exception):
+    pass
+
+
+class SlottedFailure(Exception):
+    __slots__ = ("code",)
+
+
+def changed(make: Callable[[], Any], name: str = "more") -> Any:
+    made = make()
+    (setattr if isinstance(made, OrderedDict) else object.__setattr__)(made, name, 1)
+    return made
+
+
+def caused(by: str) -> Exception:
+    error = ValueError()
+    error.__cause__ = KeyError(by)
+    return error
+
+
+def in_context(of: str) -> Exception:
+    error = ValueError()
+    error.__context__ = KeyError(of)
+    return error
+
+
+def halfway(values: Any, view: str = "keys") -> Any:
+    iterator = iter(getattr(values, view)())
+    next(iterator)
+    return iterator
+
+
+def over_itself_and_over_a_copy(make: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Two states with equal contents: an iterator over the container beside it, or over an equal one."""
+    one, other = {"x": 1, "y": 2}, {"x": 1, "y": 2}
+    return (one, make(one)), (one, make(other))
+
+
+def shared_and_not(make: Callable[[], Any]) -> tuple[Any, Any]:
+    one, other = make(), make()
+    return (one, one), (one, other)
+
+
+def function_with(n: int) -> Any:
+    def function() -> None: ...
+
+    function.n = n  # type: ignore[attr-defined]
+    return function
+
+
+def code_with(held: Any) -> Any:
+    return (lambda: 1).__code__.replace(co_consts=(held,))
+
+
+def made_by(n: int) -> Any:
+    return lambda: n
+
+
+def named(function: Any, **names: str) -> Any:
+    for name, value in names.items():
+        setattr(function, f"__{name}__", value)
+    return function
+
+
+def plain() -> Any:
+    def function() -> None: ...
+
+    return function
+
+
+def numbers() -> Generator[int, None, None]:
+    yield 1
+
+
+TOLD_APART: dict[str, tuple[Any, Any]] = {
+    "iterators over a dictionary and over a copy, halfway": over_itself_and_over_a_copy(halfway),
+    "iterators over values": over_itself_and_over_a_copy(lambda held: halfway(held, "values")),
+    "iterators over items": over_itself_and_over_a_copy(lambda held: halfway(held, "items")),
+    "iterators over a dictionary, reversed": over_itself_and_over_a_copy(reversed),
+    "iterators over a list and a copy": ((held := [1, 2], iter(held)), ([1, 2], iter([1, 2]))),
+    "iterators over an ordered dictionary": ((od := OrderedDict(a=1), iter(od)), (od, iter(OrderedDict(a=1)))),
+    "maps over a list and a copy": ((held, map(str, held)), (held, map(str, [1, 2]))),
+    "aliases of hashable objects": shared_and_not(Hashed),
+    "aliases of objects with an own hash": shared_and_not(Lossy),
+    "aliases of lists in frozen objects": shared_and_not(lambda: (FrozenBox(), [1])),
+    "aliases of functions with attributes": shared_and_not(lambda: function_with(1)),
+    "aliases of cells": shared_and_not(lambda: made_by(1)),
+    "aliases of bytearrays": shared_and_not(bytearray),
+    "list subclasses": (OwnList(), changed(OwnList)),
+    "deque subclasses": (OwnDeque(), changed(OwnDeque)),
+    "dict subclasses": (OwnDict(), changed(OwnDict)),
+    "text subclasses": (OwnText("x"), changed(lambda: OwnText("x"))),
+    "number subclasses": (OwnNumber(1), changed(lambda: OwnNumber(1))),
+    "tuple subclasses": (OwnTuple((1,)), changed(lambda: OwnTuple((1,)))),
+    "set subclasses": (OwnSet({1}), changed(lambda: OwnSet({1}))),
+    "counter subclasses": (CountingToldApart("a"), changed(lambda: CountingToldApart("a"))),
+    "named tuple subclasses": (OwnRow(1), changed(lambda: OwnRow(1))),
+    "ordered dictionaries with attributes": (OrderedDict(a=1), changed(lambda: OrderedDict(a=1))),
+    "user dictionaries": (UserDict(a=1), changed(lambda: UserDict(a=1))),
+    "user lists": (UserList([1]), changed(lambda: UserList([1]))),
+    "dataclasses with more": (Box(), changed(Box)),
+    "frozen dataclasses with more": (FrozenBox(), changed(FrozenBox)),
+    "plain subclasses of attrs classes": (PlainAttrs(), changed(PlainAttrs)),
+    "fields that are not compared": (Box(1), Box(2)),
+    "lossy __getstate__": (Lossy(), changed(Lossy, "seen")),
+    "slots": (Slotted(), changed(Slotted, "seen")),
+    "slots and a dictionary": (Slotted(), changed(Slotted)),
+    "slots of a subclass": (Inherits(), changed(Inherits, "more")),
+    "function attributes": (function_with(1), function_with(2)),
+    "names of functions": (plain(), named(plain(), name="other")),
+    "qualified names of functions": (plain(), named(plain(), qualname="other")),
+    "modules of functions": (plain(), named(plain(), module="other")),
+    "docstrings of functions": (plain(), named(plain(), doc="other")),
+    "names of generators": (numbers(), named(numbers(), name="other")),
+    "aliases of partial objects": shared_and_not(lambda: partial(max)),
+    "partial objects with attributes": (partial(max), changed(lambda: partial(max))),
+    "flags without a name": (Permission(4), Permission(8)),
+    "flags with a part without a name": (Permission(5), Permission(9)),
+    "complex zeros": (complex(0.0, -0.0), complex(0.0, 0.0)),
+    "float zeros": (-0.0, 0.0),
+    "causes of an exception": (caused("a"), caused("b")),
+    "contexts of an exception": (in_context("a"), in_context("b")),
+    "attributes of an exception": (Failure(), changed(Failure)),
+    "slots of an exception": (SlottedFailure(), changed(SlottedFailure, "code")),
+    "fields of a built-in exception": (AttributeError(name="a"), AttributeError(name="b")),
+    "default factories": (defaultdict(int), defaultdict(list)),
+    "namespaces": (SimpleNamespace(a=1), SimpleNamespace(a=2)),
+    "views of a dictionary": (types.MappingProxyType({1: 2}), types.MappingProxyType({1: 3})),
+    "variables of functions": (made_by(1), made_by(2)),
+    "bound methods": ([1].append, [2].append),
+    "views of a dictionary and of a copy": (
+        ((own := {1: 2}), types.MappingProxyType(own)),
+        (own, types.MappingProxyType({1: 2})),
+    ),
+    "types of keys": ({1: 0}, {True: 0}),
+    "types of elements": ({1}, {True}),
+    "sets by order": ({0, 8}, {8, 0}),
+    "frozen sets by order": (frozenset((0, 8)), frozenset((8, 0))),
+    "the same NaN and another": ((nan := float("nan"), nan), (nan, float("nan"))),
+    "code with constants that can change": (code_with([1]), code_with([2])),
+    "iterators with a sentinel": (iter([1].pop, 9), iter([2].pop, 9)),
+    "dictionaries by order": ({1: 1, 2: 2}, {2: 2, 1: 1}),
+}
+
+
+def look(value: Any) -> Any:
+    """Return what a value looks like; nothing else looks like one that is refused."""
+    try:
+        return fingerprint_of_value(value)
+    except VerificationError as error:
+        return object() if "holds a" in str(error) else None
+
+
+def test_values_that_can_be_told_apart_do_not_look_alike() -> None:
+    assert {name for name, (one, other) in TOLD_APART.items() if look(one) == look(other)} == set()
+
+
+def test_most_of_them_have_a_look() -> None:
+    assert {name for name, (one, _) in TOLD_APART.items() if look(one) != look(one)} == {"iterators with a sentinel"}
+
+
+# What was a traceback of ours.
+
+
+def deep(levels: int) -> Generator[Any, Any, Any]:
+    if levels:
+        yield from deep(levels - 1)
+    else:
+        yield sync(request=A)
+        yield sync(request=B)
+
+
+def nested(levels: int, make: Callable[[Any], Any]) -> Any:
+    value: Any = ()
+    for _ in range(levels):
+        value = make(value)
+    return value
+
+
+@bthread
+def delegates(levels: int) -> BThreadBody:
+    yield from deep(levels)
+
+
+@bthread
+def holds(make: Callable[[Any], Any], levels: int) -> BThreadBody:
+    kept = nested(levels, make)
+    yield sync(request=A)
+    yield sync(request=B, hot=kept is None)
+
+
+def in_a_tuple(value: Any) -> Any:
+    return (value,)
+
+
+def in_a_list(value: Any) -> Any:
+    return [value]
+
+
+def in_a_dict(value: Any) -> Any:
+    return {"in": value}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [delegates(200), *(holds(make, levels) for make in (in_a_tuple, in_a_list, in_a_dict) for levels in (400, 3_000))],
+)
+def test_what_is_deep_is_verified(program: BThread) -> None:
+    result = verify(program)
+
+    assert (result.holds, result.states) == (True, 3)
+
+
+def test_a_set_in_sets_too_deep_is_refused_by_name() -> None:
+    with pytest.raises(VerificationError, match=r"'holds': kept .*recursion"):
+        verify(holds(lambda value: frozenset({value}), 400))
+
+
+def test_a_dictionary_that_grows_while_it_is_looked_through_is_refused_by_name() -> None:
+    @bthread
+    def grows() -> BThreadBody:
+        held = {"x": 1}
+        for key in held:
+            held[key + "x"] = 1
+            yield sync(request=A)
+
+    with pytest.raises(VerificationError, match=r"'grows': .*dict_keyiterator.*changed size"):
+        verify(grows())
+
+
+@dataclass
+class WithInitVar:
+    given: InitVar[int]
+    kept: int = field(init=False)
+
+    def __post_init__(self, given: int) -> None:
+        self.kept = given
+
+
+@dataclass
+class WithInitVarAndDefault:
+    given: InitVar[int] = 3
+    kept: int = 0
+
+
+@pytest.mark.parametrize("make", [WithInitVar, WithInitVarAndDefault])
+def test_a_dataclass_with_an_initvar_is_known_by_its_fields(make: Callable[[int], Any]) -> None:
+    assert fingerprint_of_value(make(1)) == fingerprint_of_value(make(1))
+    assert fingerprint_of_value(WithInitVar(1)) != fingerprint_of_value(WithInitVar(2))
+
+
+class OwnToldApart(abc.ABC, Mapping[str, int]):
+    """A mapping that says by its hash that it does not change."""
+
+    def __init__(self, **items: int) -> None:
+        self._items = items
+
+    def __getitem__(self, key: str) -> int:
+        return self._items[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+def test_own_mappings_are_known_by_what_they_hold() -> None:
+    assert fingerprint_of_value(OwnToldApart(a=1)) == fingerprint_of_value(OwnToldApart(a=1))
+    assert fingerprint_of_value(OwnToldApart(a=1)) != fingerprint_of_value(OwnToldApart(a=2))
+
+
+# Variables that cross to other b-threads.
+
+
+@bthread
+def guard(allows: Callable[[Any], bool]) -> BThreadBody:
+    yield sync(wait_for=where(Ping, allows))
+    raise AssertionError("another one")
+
+
+@bthread
+def starts_guards() -> BThreadBody:
+    for allowed in (1, 2):
+        yield start(guard(lambda ping: ping.value != allowed))  # noqa: B023 - that is the fault
+        yield sync(request=A)
+
+
+@bthread
+def starts_a_guard_with_a_value() -> BThreadBody:
+    for allowed in (1, 2):
+        yield start(guard(partial(differs, allowed)))
+        yield sync(request=A)
+
+
+def differs(allowed: int, ping: Any) -> bool:
+    return bool(ping.value != allowed)
+
+
+@bthread
+def shares_by_a_helper() -> BThreadBody:
+    grow, read = pair()
+    yield start(guard(lambda ping: read() > 1))
+    yield sync(request=A)
+    grow()
+    yield sync(request=B)
+
+
+def pair() -> tuple[Callable[[], None], Callable[[], int]]:
+    n = 0
+
+    def grow() -> None:
+        nonlocal n
+        n += 1
+
+    return grow, lambda: n
+
+
+@bthread
+def puts_it_into_an_event() -> BThreadBody:
+    for allowed in (1, 2):
+        yield sync(request=event("rule", data=lambda: allowed))  # noqa: B023 - that is the fault
+        yield sync(request=A)
+
+
+@bthread
+def gives_it_as_a_reason() -> BThreadBody:
+    for allowed in (1, 2):
+        yield sync(refuse=B, because=lambda: allowed, wait_for=A)  # noqa: B023 - that is the fault
+
+
+@pytest.mark.parametrize(
+    ("program", "named"),
+    [
+        (starts_guards(), "'starts_guards'.*'allowed'.*'guard'"),
+        (shares_by_a_helper(), "'shares_by_a_helper'.*variable"),
+        (puts_it_into_an_event(), "rule.*variables of another"),
+        (gives_it_as_a_reason(), "'gives_it_as_a_reason'.*'allowed'"),
+    ],
+)
+def test_a_variable_that_crosses_to_another_bthread_may_not_be_assigned(program: BThread, named: str) -> None:
+    with pytest.raises(VerificationError, match=named):
+        verify(program, requests(Ping(1)), requests(A, 2))
+
+
+def test_a_value_that_crosses_to_another_bthread_is_its_own() -> None:
+    found = verify(starts_a_guard_with_a_value(), requests(Ping(1)))
+
+    assert kinds(found) == [("error", "guard")]
+
+
+def test_two_computations_of_a_step_start_the_same_bthreads() -> None:
+    """The text of a generator has its address in it."""
+
+    @bthread
+    def child(name: str) -> BThreadBody:
+        yield sync(wait_for=A)
+
+    @bthread
+    def starts() -> BThreadBody:
+        yield sync(request=A)
+        made = (one for one in (1,))
+        yield start(child(str(made)))
+        yield sync(request=B)
+        assert tuple(made)
+
+    with pytest.raises(VerificationError, match="'starts' has hidden state"):
+        verify(starts())
+
+
+def test_each_argument_is_looked_at_and_not_only_the_first_of_its_function() -> None:
+    class Keeps:
+        n = 0
+
+    @bthread
+    def counts(kind: Any) -> BThreadBody:
+        while True:
+            yield sync(request=A)
+            kind.n = kind.n + 1 if kind.n < 5 else 5
+
+    class Other:
+        n = 5
+
+    with pytest.raises(VerificationError, match=r"argument.*changed"):
+        verify(counts(Other), counts(Keeps))
+
+
+def test_a_variable_that_only_a_dead_function_uses_is_no_hidden_state() -> None:
+    @bthread
+    def forgets() -> BThreadBody:
+        b = None
+        if (yield sync(wait_for=any_of_both)) == A:
+            _ = lambda: b  # noqa: E731
+        yield sync(wait_for=any_of_both)
+        yield sync(wait_for=any_of_both)
+
+    any_of_both = A | B
+    assert verify(forgets(), requests(any_of(A, B), 3)).states == 4
+
+
+# NaN, True and 1 as values of events.
+
+
+def test_an_event_that_is_not_equal_to_itself_is_refused() -> None:
+    @bthread
+    def asks() -> BThreadBody:
+        yield sync(request=event("reading", data=float("nan")))
+        raise AssertionError
+
+    with pytest.raises(VerificationError, match=r"reading.*nan.*not equal to itself"):
+        verify(asks())
+
+
+@pytest.mark.parametrize("value", [True, 1, 1.0])
+@pytest.mark.parametrize("other", [True, 1, 1.0, 2])
+def test_events_with_equal_values_of_other_types_are_equal_as_in_a_run(value: Any, other: Any) -> None:
+    @bthread
+    def hears() -> BThreadBody:
+        yield sync(wait_for=Ping(other))
+        raise AssertionError
+
+    @bthread
+    def hears_the_kind() -> BThreadBody:
+        said = yield sync(wait_for=where(Ping, value=other))
+        assert type(said.value) is not type(value)
+
+    expected = [("error", "hears"), ("error", "hears_the_kind")] if value == other else []
+    assert kinds(verify(requests(Ping(value)), hears(), hears_the_kind())) == expected
+
+
+# Locals that can still matter, and no others, on every Python version.
+
+
+A, B, C = event("a"), event("b"), event("c")
+
+
+def live(function: Callable[..., Generator[Any, Any, Any]], yields: int = 1) -> set[str]:
+    """Return the live locals at the n-th yield."""
+    body: Any = function(*range(len(inspect.signature(function).parameters)))
+    for _ in range(yields):
+        next(body)
+    return set(live_locals(body.gi_code, body.gi_frame.f_lasti))
+
+
+def overwritten() -> Generator[Any, Any, Any]:
+    said = 1
+    yield
+    said = 2
+    yield said
+
+
+def read_in_a_branch(flag: Any) -> Generator[Any, Any, Any]:
+    value = 1
+    yield
+    if flag:
+        yield value
+
+
+def read_in_a_handler() -> Generator[Any, Any, Any]:
+    value = 1
+    try:
+        yield
+        value = 2
+        yield
+    except ValueError:
+        yield value
+
+
+def read_in_a_finally() -> Generator[Any, Any, Any]:
+    value = 1
+    try:
+        yield
+    finally:
+        print(value)
+
+
+def read_next_time() -> Generator[Any, Any, Any]:
+    said, before = 1, 0
+    while True:
+        yield
+        if before == said:
+            return
+        before = said
+        said = yield
+
+
+def deleted() -> Generator[Any, Any, Any]:
+    value = 1
+    yield
+    del value
+    yield
+
+
+def looks_around() -> Generator[Any, Any, Any]:
+    value = 1
+    yield
+    yield locals(), value
+
+
+def swaps() -> Generator[Any, Any, Any]:
+    one, other = 1, 2
+    yield
+    one, other = other, one
+    yield one, other
+
+
+def delegates_live_variables() -> Generator[Any, Any, Any]:
+    kept, lost = 1, 2
+    yield from overwritten()
+    lost = 3
+    yield kept, lost
+
+
+@pytest.mark.parametrize(
+    ("function", "yields", "expected"),
+    [
+        (overwritten, 1, set()),
+        (read_in_a_branch, 1, {"flag", "value"}),
+        (read_in_a_handler, 1, {"value"}),
+        (read_in_a_handler, 2, {"value"}),
+        (read_in_a_finally, 1, {"value"}),
+        (read_next_time, 1, {"said", "before"}),
+        (read_next_time, 2, {"before"}),
+        (deleted, 1, {"value"}),
+        (looks_around, 1, {"value"}),
+        (swaps, 1, {"one", "other"}),
+        (delegates_live_variables, 1, {"kept"}),
+    ],
+)
+def test_a_local_is_live_when_it_may_be_read_before_it_is_written(
+    function: Any, yields: int, expected: set[str]
+) -> None:
+    assert live(function, yields) == expected
+
+
+def test_states_that_differ_in_dead_locals_are_one_state() -> None:
+    @bthread
+    def forgets() -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            assert said in (A, B)
+            yield sync(request=C)
+
+    assert verify(forgets()).states == 2
+
+
+def test_states_that_differ_in_live_locals_are_two() -> None:
+    @bthread
+    def remembers() -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            yield sync(request=C)
+            assert said in (A, B)
+
+    assert verify(remembers()).states == 3
+
+
+def test_a_cell_that_may_be_assigned_after_a_place_is_found() -> None:
+    def starter() -> Generator[Any, Any, Any]:
+        before = after = again = inside = 0
+
+        def reads() -> Any:
+            return before, after, again, inside
+
+        def assigns() -> None:
+            nonlocal inside
+            inside = 1
+
+        for _ in (0, 0):
+            again = 1
+            yield reads
+        after = 1
+        yield assigns
+
+    body: Any = starter()
+    next(body)
+    assigned = {
+        name: assigns_later(body.gi_code, body.gi_frame.f_lasti, name)
+        for name in ("before", "after", "again", "inside")
+    }
+
+    assert assigned == {"before": False, "after": True, "again": True, "inside": True}
+
+
+# Cells: locals that an inner function uses.
+
+
+def test_states_that_differ_in_dead_cells_are_one_state() -> None:
+    @bthread
+    def forgets() -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            assert any(said == one for one in (A, B))
+            yield sync(request=C)
+
+    assert verify(forgets()).states == 2
+
+
+def test_states_that_differ_in_live_cells_are_two() -> None:
+    @bthread
+    def remembers() -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            yield sync(request=C)
+            assert any(said == one for one in (A, B))
+
+    assert verify(remembers()).states == 3
+
+
+def test_a_cell_that_is_a_parameter_dies_too() -> None:
+    @bthread
+    def forgets(said: Any) -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            assert [one for one in (A, B) if (lambda: said)() == one]
+            yield sync(request=C)
+
+    assert verify(forgets(None)).states == 2
+
+
+def test_a_cell_that_a_function_still_holds_is_alive_though_it_is_written_first() -> None:
+    @bthread
+    def keeps_a_function() -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            tells: Any = lambda: said  # noqa: B023, E731
+            yield sync(request=C)
+            assert tells() in (A, B)
+            said = None
+            tells = None
+
+    assert verify(keeps_a_function()).states == 3
+
+
+def test_a_cell_that_a_predicate_still_holds_is_alive() -> None:
+    """Two states with statements that look alike, but for what the predicate sees."""
+
+    @bthread
+    def guard() -> BThreadBody:
+        said = yield sync(request=any_of(Ping(1), Ping(2)))
+        yield sync(wait_for=where(Ping, lambda ping: ping != said))
+        said = None
+        raise AssertionError("another one")
+
+    found = verify(guard(), requests(Ping(1), 2))
+
+    assert [violation.trace for violation in found.violations] == [(Ping(2), Ping(1))]
+
+
+def test_a_cell_that_a_generator_under_way_still_holds_is_alive() -> None:
+    @bthread
+    def draws() -> BThreadBody:
+        said = yield sync(request=any_of(A, B))
+        again = (said for _ in (1, 2))
+        yield sync(request=C)
+        yield sync(request=next(again))
+        said = None
+
+    assert verify(draws()).states == 6
+
+
+def test_cells_of_comprehensions_and_outer_variables_are_told_apart() -> None:
+    """Since Python 3.12 what a comprehension captures is a cell of the function around it."""
+
+    @bthread
+    def comprehends() -> BThreadBody:
+        kept = yield sync(request=any_of(A, B))
+        for _ in ("x", "x"):
+            said = yield sync(request=any_of(A, B))
+            found = [lambda: one for one in (said, kept)]  # noqa: B023
+            assert found[0]() == kept
+            found = []
+            yield sync(request=C)
+        yield sync(request=kept)
+
+    assert verify(comprehends()).states == 1 + 2 * (2 + 2 + 1) + 1
+
+
+@bthread
+def orders() -> BThreadBody:
+    yield sync(request=any_of(*(event(name) for name in ORDERS)))
+
+
+@bthread
+def keeps_a_set() -> BThreadBody:
+    said = yield sync(wait_for=[event(name) for name in ORDERS])
+    found = set()
+    for number in ORDERS[said.name]:
+        found.add(number)
+    del said
+    yield sync(request=event("full"))
+    if next(iter(found)) == 16:
+        yield sync(request=event("odd"))
+
+
+ORDERS = {"one": (0, 8, 16), "two": (0, 16, 8), "the same": (0, 8, 16), "last": (16, 8, 0)}
+
+
+def test_the_order_in_which_a_set_was_filled_is_told_apart_since_iteration_shows_it() -> None:
+    """Eight, sixteen and nought are equal modulo eight, which is how large the table of a small set is."""
+    assert [found.kind for found in verify(orders(), keeps_a_set(), never=event("odd")).violations] == ["never"]

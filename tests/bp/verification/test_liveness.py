@@ -1,12 +1,33 @@
 """Runs that never end: who stays hot in them, whether they are fair, and loops of internal events."""
 
+from collections.abc import Callable, Iterable
 from itertools import permutations
+from random import Random
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bp import BThreadBody, Event, any_of, bthread, event, start, sync, verify
+from bp import (
+    BProgram,
+    BThreadBody,
+    BThreadError,
+    EndlessLoop,
+    Event,
+    any_of,
+    bthread,
+    contains,
+    event,
+    start,
+    sync,
+    verify,
+)
 from bp.verification.liveness import components
 from tests.bp.programs import STOP, keeps_saying, says
+from tests.bp.scripts import Say, Script
+from tests.bp.test_against_reference import as_event
+from tests.bp.verification.test_verifier_law import World, names, over, random_world, reproduce, standing
 
 A, B, C = event("a"), event("b"), event("c")
 
@@ -198,3 +219,194 @@ def test_long_paths_need_no_recursion() -> None:
         return [((node + 1) % n, 0)]
 
     assert [len(component) for component in components(range(n), edges)] == [n]
+
+
+# `verify` finds the fair cycles and the endless loops that a naive search with real programs finds.
+
+
+MOST = 40  # states of a program that is compared
+
+Place = tuple[str, int, int]  # name, priority and line of a b-thread
+State = tuple[Place, ...]
+Node = tuple[State, Place]
+
+
+class Step(NamedTuple):
+    """A step that is owed or internal: whom it moves, and where to; None is its end."""
+
+    target: State
+    internal: bool
+    moves: dict[Place, Place | None]
+
+
+class Around:
+    """The steps between the states of a program, with who is hot and who is owed something in each state."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.environment = names(world.environment)
+        self.steps: dict[State, list[Step]] = {}
+        self.hot: dict[State, set[Place]] = {}
+        self.owed: dict[State, set[Place]] = {}
+        self.failed = False
+
+    def explore(self) -> bool:
+        """Explore; return False when there is too much of it, or a b-thread fails."""
+        waiting: list[tuple[Event, ...]] = [()]
+        while waiting and not self.failed and len(self.steps) <= MOST:
+            trace = waiting.pop()
+            program = self.at(trace)
+            if program is None:
+                return False
+            state = standing(program)
+            if state not in self.steps:
+                waiting += [(*trace, event) for event in self.look(program, trace, state)]
+            over(program)
+        return not self.failed and len(self.steps) <= MOST
+
+    def at(self, trace: tuple[Event, ...]) -> BProgram | None:
+        program = self.world.program()
+        try:
+            for event in trace:
+                program.select(event)
+            assert program.candidates is not None
+        except (BThreadError, EndlessLoop):  # a loop of starts: `max_steps` counts them, too
+            self.failed = True
+            return None
+        return program
+
+    def look(self, program: BProgram, trace: tuple[Event, ...], state: State) -> list[Event]:
+        """Note what there is in a state, and return what can happen."""
+        living = list(program._scheduler.living)
+        self.hot[state] = {place(by) for by in living if by.statement.hot}
+        inside = [by for by in living if program._board.offered_by(by) and by.name not in self.environment]
+        owed = inside or [by for by in living if program._board.offered_by(by)]
+        self.owed[state] = {place(by) for by in owed}
+        self.steps[state] = []
+        offered = list(dict.fromkeys(each for by in owed for each in program._board.offered_by(by)))
+        for each in offered:
+            self.steps[state] += self.step(trace, each, bool(inside))
+        possible = () if inside else map(as_event, self.world.possible)
+        return [*offered, *(each for each in possible if not program.blockers(each))]
+
+    def step(self, trace: tuple[Event, ...], event: Event, internal: bool) -> list[Step]:
+        program = self.at(trace)
+        assert program is not None
+        concerned = {by: place(by) for by in program._scheduler.living if is_concerned(by, event)}
+        try:
+            program.select(event)
+            assert program.candidates is not None
+        except (BThreadError, EndlessLoop):
+            self.failed = True
+            return []
+        after = {by: place(by) for by in program._scheduler.living}
+        moves = {was: after.get(by) for by, was in concerned.items()}
+        found = Step(standing(program), internal, moves)
+        over(program)
+        return [found]
+
+    def hot_for_ever(self) -> set[str]:
+        """Return the b-threads that stay hot around a fair cycle."""
+        nodes = {(state, at) for state, places in self.hot.items() for at in places}
+
+        def edges(node: Node) -> list[tuple[Node, Step]]:
+            state, at = node
+            following = [(step, step.moves.get(at, at)) for step in self.steps[state]]
+            return [((step.target, to), step) for step, to in following if to and (step.target, to) in nodes]
+
+        return {at[0] for _, at in kept(nodes, edges, self.demands())}
+
+    def demands(self) -> list[Callable[[Node, Step], bool]]:
+        """Return when a step does justice to a b-thread: it moves it, or nothing is owed to it there."""
+
+        def demand(at: Place) -> Callable[[Node, Step], bool]:
+            return lambda node, step: at in step.moves or at not in self.owed[node[0]]
+
+        return [demand(at) for at in sorted(set().union(*self.owed.values()))] or [lambda node, step: True]
+
+    def is_endless(self) -> bool:
+        def edges(state: Any) -> list[tuple[Any, Step]]:
+            return [(step.target, step) for step in self.steps[state] if step.internal]
+
+        return bool(kept(set(self.steps), edges, [lambda node, step: True]))
+
+
+def place(running: Any) -> Place:
+    return (running.name, running.priority, running.body.gi_frame.f_locals["line"])
+
+
+def is_concerned(running: Any, event: Event) -> bool:
+    """Tell whether an event moves a b-thread: by its statement, or because it is what it asks for instead."""
+    said = running.statement
+    sets = [events for events in (said.wait_for, said.interrupt) if events is not None]
+    return event in (*said.requests, running.alternative) or any(contains(events, event) for events in sets)
+
+
+def kept(
+    nodes: Iterable[Any],
+    edges: Callable[[Any], list[tuple[Any, Step]]],
+    demands: list[Callable[[Any, Step], bool]],
+) -> set[Any]:
+    """Return the nodes from which all demands can be met for ever."""
+    remaining = set(nodes)
+    while True:
+        within = {node: [edge for edge in edges(node) if edge[0] in remaining] for node in remaining}
+        after = set(remaining)
+        for demand in demands:
+            after &= reaching(within, demand)
+        if after == remaining:
+            return remaining
+        remaining = after
+
+
+def reaching(within: dict[Any, list[tuple[Any, Step]]], demand: Callable[[Any, Step], bool]) -> set[Any]:
+    """Return the nodes from which a step can be reached that meets a demand."""
+    found = {node for node, edges in within.items() if any(demand(node, step) for _, step in edges)}
+    while True:
+        more = {node for node, edges in within.items() if any(to in found for to, _ in edges)} - found
+        if not more:
+            return found
+        found |= more
+
+
+def looping_world(random: Random) -> World:
+    """Return a random program with more loops, and more that is hot."""
+    world = random_world(random)
+
+    def line(said: Any) -> Any:
+        if isinstance(said, Say):
+            return said._replace(hot=random.randrange(3) == 0)
+        return tuple(map(looping, said)) if type(said) is tuple else said
+
+    def looping(script: Script) -> Script:
+        lines = [line(said) for said in script.lines]
+        if lines and isinstance(lines[-1], Say) and random.randrange(3):
+            lines[-1] = lines[-1]._replace(then=0)
+        return script._replace(lines=tuple(lines))
+
+    return world._replace(
+        scripts=tuple(map(looping, world.scripts)), environment=tuple(map(looping, world.environment)), never=()
+    )
+
+
+def compare(world: World) -> str:
+    """Compare both; return how it went."""
+    naive = Around(world)
+    if world.faulty or not naive.explore():
+        return "not compared"
+    found = world.verify(endless=True)
+    hot = {violation.bthread for violation in found.violations if violation.kind == "hot"}
+    ends = {violation.bthread for violation in found.violations if violation.kind == "hot" and not violation.cycle}
+    endless = [violation for violation in found.violations if violation.kind == "endless"]
+
+    assert hot - ends <= naive.hot_for_ever() <= hot
+    assert bool(endless) == naive.is_endless()
+    for violation in found.violations:
+        reproduce(world, violation)
+    return "hot" * bool(hot - ends) + "endless" * bool(endless) or "neither"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_every_fair_cycle_and_every_endless_loop_is_found_and_no_others(random: Random) -> None:
+    compare(looping_world(random))
