@@ -37,7 +37,7 @@ from bp.verification.fingerprint import (
     reachable,
     shape_of,
 )
-from bp.verification.set_order import SetOrder, global_, local
+from bp.verification.set_order import HOLDERS, SetOrder, global_, holds_set, local
 
 __all__ = ["Purity"]
 
@@ -182,9 +182,11 @@ class Purity:
     def meet(self, event: Event) -> None:
         """Look at an event that is new. Raises VerificationError for one that carries what can change."""
         check_event(event)
-        for value in reachable(event):
-            self._see_order(self._order.meet(attributes_of(value).items()))
-        self._raise_problem()
+        held = list(reachable(event))
+        if any(type(value) in (set, frozenset) for value in held):
+            for value in held:
+                self._see_order(self._order.meet(attributes_of(value).items()))
+            self._raise_problem()
 
     def watch(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function with code of a b-thread; raise VerificationError when that reaches what may be impure."""
@@ -269,7 +271,7 @@ class Purity:
                 held = [(local(name, code), variables[name]) for name in entry.given if name in variables]
                 self._see_order(self._order.meet(held))
         elif happened == "return":
-            if entry is not None and entry.is_foreign:
+            if type(function) in HOLDERS and entry is not None and entry.is_foreign:
                 self._see_order(self._order.meet(((code.co_name, function),)))
             if id(code) in self._cached:
                 self._keep(function, f"what {code.co_name} keeps in its cache")
@@ -289,9 +291,7 @@ class Purity:
         is_foreign = not explains and not _is_known(module)
         is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
         stores = is_foreign and not is_of_attrs and _reading(code).stores
-        parameters = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & CO_VARARGS)
-        given = (*code.co_varnames[: parameters + bool(code.co_flags & CO_VARKEYWORDS)], *code.co_freevars)
-        entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains, given)
+        entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains, _given(code))
         if code.co_name in IMPURE and _is_standard(module) | _is_known(module):
             self._refuse(code.co_qualname)
         if not is_foreign:
@@ -412,8 +412,9 @@ class Purity:
             if found is None:
                 self._cannot_see(value, called)
                 continue
-            self._see_order(self._order.meet(attributes_of(value).items()))
             header, parts = found
+            if any(type(part) in HOLDERS and holds_set(part) for part in parts):
+                self._see_order(self._order.meet(attributes_of(value).items()))
             if _can_change(value):
                 self._remember(Kept(value, called, header, tuple(parts)))
             waiting += parts
@@ -571,6 +572,13 @@ def _parts_of_attribute(name: str, item: Any) -> tuple[Any, ...]:
     is_special = name.startswith("__") and not isinstance(item, FunctionType)
     is_descriptor = type(item) not in SHAPES and hasattr(item, "__get__") and base_in_c(type(item)) is type(item)
     return () if is_special or is_descriptor else (item,)
+
+
+@cache
+def _given(code: CodeType) -> tuple[str, ...]:
+    """Return the names of the parameters and outer variables of a function."""
+    parameters = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & CO_VARARGS)
+    return (*code.co_varnames[: parameters + bool(code.co_flags & CO_VARKEYWORDS)], *code.co_freevars)
 
 
 @cache

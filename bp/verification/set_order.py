@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 from bp.statements import BThreadFunction
 from bp.verification.fingerprint import JUMPS, NEVER_FALLS_THROUGH, base_in_c
 
-__all__ = ["SetOrder", "global_", "local"]
+__all__ = ["HOLDERS", "SetOrder", "global_", "holds_set", "local"]
 
 Names = frozenset[str]
 Stack = tuple[Names, ...]
 NO_NAMES: Names = frozenset()
 A_SET: Names = frozenset({"a set"})  # made in the code itself; nothing is known of its elements
+HOLDERS = frozenset({set, frozenset, tuple, list, dict})
 ITERATES = frozenset({"GET_ITER", "GET_YIELD_FROM_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND"})
 TELLS = frozenset({"FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE"})
 ANSWERS = frozenset({"CONTAINS_OP", "COMPARE_OP", "IS_OP", "UNARY_NOT", "YIELD_VALUE", "BUILD_STRING", "GET_LEN"})
@@ -53,6 +54,7 @@ class Flow(NamedTuple):
     iterated: frozenset[Names]
     calls: frozenset[Call]
     assigned: frozenset[tuple[str, Names]]
+    makes_sets: bool  # whether it assigns, gives away or iterates over one that is made in the code itself
 
 
 class SetOrder:
@@ -61,31 +63,33 @@ class SetOrder:
     def __init__(self) -> None:
         """Begin with nothing known."""
         self._holding: set[str] = set(A_SET)
-        self._iterated: dict[Names, str] = {}  # with the function that does it
-        self._assigned: set[tuple[str, Names]] = set()
+        self._read: list[tuple[CodeType, Mapping[str, Any]]] = []  # each function that was read, with its globals
 
     def read(self, code: CodeType, names: Mapping[str, Any]) -> str | None:
         """Read what a function iterates over; `names` are its globals. Return what is wrong, if anything is."""
-        flow = _flow(code)
-        unknown = [call.given for call in flow.calls if not _is_read(call.of, names)]
-        self._iterated.update(dict.fromkeys((*flow.iterated, *unknown), code.co_qualname))
-        self._assigned |= flow.assigned
-        return self._finding()
+        self._read.append((code, names))
+        return self._finding() if len(self._holding) > 1 or _flow(code).makes_sets else None
 
     def meet(self, held: Iterable[tuple[str, Any]]) -> str | None:
         """Learn the values of some names. Return what is wrong, if anything is."""
-        new = [name for name, value in held if name not in self._holding and holds_set(value)]
+        new = [name for name, value in held if type(value) in HOLDERS and holds_set(value)]
+        if self._holding.issuperset(new):
+            return None
         self._holding.update(new)
-        return self._finding() if new else None
+        return self._finding()
 
     def _finding(self) -> str | None:
+        assigned = [pair for code, _ in self._read for pair in _flow(code).assigned]
         size = 0
         while size < len(self._holding):
             size = len(self._holding)
-            self._holding.update(name for name, given in self._assigned if given & self._holding)
-        for given, function in self._iterated.items():
-            for name in sorted(given & self._holding):
-                return f"{function} depends on the order of {name.partition(' of ')[0]}"
+            self._holding.update(name for name, given in assigned if given & self._holding)
+        for code, names in self._read:
+            flow = _flow(code)
+            unknown = (call.given for call in flow.calls if not _is_read(call.of, names))
+            for given in (*flow.iterated, *unknown):
+                for name in sorted(given & self._holding):
+                    return f"{code.co_qualname} depends on the order of {name.partition(' of ')[0]}"
         return None
 
 
@@ -156,7 +160,9 @@ def _flow(code: CodeType) -> Flow:
             if handler.start <= offset < handler.end:
                 raised = (NO_NAMES,) * (1 + handler.lasti)
                 waiting.append((handler.target, stack[: handler.depth] + raised))
-    return Flow(frozenset(reading.iterated), frozenset(reading.calls), frozenset(reading.assigned))
+    given = (*reading.iterated, *(call.given for call in reading.calls), *(held for _, held in reading.assigned))
+    makes_sets = any(names >= A_SET for names in given)
+    return Flow(frozenset(reading.iterated), frozenset(reading.calls), frozenset(reading.assigned), makes_sets)
 
 
 class _Reading:
