@@ -517,7 +517,7 @@ class Examination:
             self._told[where, program] = effect
             return effect
         told = self._told.get((where, program))
-        if told in (Effect.READ, Effect.WRITE, *DELETES):
+        if told in (Effect.READ, Effect.WRITE, *LOSES):
             return None
         return Effect.HANDLE if told is None else Effect.MENTION
 
