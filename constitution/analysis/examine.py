@@ -508,7 +508,7 @@ class Examination:
             where = self._behind_links(where)
         if effect is Effect.WRITE and is_a(program, "builder"):
             self._made.add(where)
-        known = effect is Effect.EXECUTE and where in self._made and not self._placing
+        known = effect in (Effect.EXECUTE, Effect.CARRIED) and where in self._made and not self._placing
         return "" if known else where
 
     def _unless_told(self, effect: Effect, where: str, program: str) -> Effect | None:
