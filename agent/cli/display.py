@@ -17,6 +17,7 @@ from agent.vocabulary.encoding import plain
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import (
     AbortAsked,
+    ActionChanged,
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
@@ -353,6 +354,8 @@ class Display:
                 self._show_changes(event.call, changes(event.call, event.facts))
             case ApprovalAnswered():
                 self.system(_decision(event))
+            case ActionChanged():
+                self.system(f"changed since the question was put: {'; '.join(event.changes)}")
             case SandboxLifted():
                 self.system(f"beyond the sandbox, for this call: {', '.join(event.rights)}")
             case GateRejected():

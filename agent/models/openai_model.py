@@ -309,7 +309,7 @@ class Server:
     def _client(self) -> "AsyncOpenAI":
         """Return a client for one inference.
 
-        A pool that outlives its event loop fails in the next one, and somebody would have to close it; a client costs
+        A pool that outlives its event loop fails in the next one, and the caller would have to close it; a client costs
         2 ms, a connection one round trip or two. Redirects would be further requests.
         """
         from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
@@ -344,7 +344,7 @@ class StreamAssembly(Protocol):
     """An answer while it streams. `is_finished`: it is whole; `is_over`: nothing else can come either."""
 
     def feed(self, raw: object) -> Delta | None:
-        """Take the next parsed event; return what it adds for those who look on."""
+        """Take the next parsed event; return what it adds for listeners."""
 
     @property
     def is_finished(self) -> bool:

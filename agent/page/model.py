@@ -304,6 +304,7 @@ TOLD: Mapping[str, Callable[[Data], Iterator[Part]]] = {
     "answer_committed": _answer,
     "approval_asked": _noted("question", lambda data: str(data["question"]), "question"),
     "approval_answered": _reply,
+    "action_changed": _noted("changed", lambda data: "; ".join(data["changes"])),
     "sandbox_lifted": _noted("sandbox", lambda data: f"lifted for this call: {', '.join(data['rights'])}"),
     "gate_rejected": _refused("refused", "refused"),
     "drafts_refused": _refused("refused", "refused"),

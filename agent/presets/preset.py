@@ -204,7 +204,7 @@ def _positive() -> Any:
 class Preset:
     """One way to run the loop. None as a limit means no limit. Raises ValueError for what an option cannot be.
 
-    The gate: `policy` is the name of a policy of the constitution, None: nothing is judged. In mode "cron" nobody is
+    The gate: `policy` is the name of a policy of the constitution, None: nothing is judged. In mode "cron" no user is
     asked, and what does more than read is denied unless its tool is one of `allow` (S6.14). `policy_rules` are rows
     that make it stricter ("deny upload network in outside"), `commands` what the user said about commands ("deny --
     make deploy"). `bounded`: file tools keep to the workspace and `allowed_paths`; `denied_paths` win. `config_file`
@@ -345,12 +345,12 @@ class Preset:
 
     @property
     def finishes_by_tool(self) -> bool:
-        """Whether `complete` is what ends a run as completed."""
+        """Tell whether `complete` is what ends a run as completed."""
         return self.complete_tool or self.objective_tool
 
     @property
     def carried(self) -> Carried:
-        """What of images and reasoning goes to the model."""
+        """The images and the reasoning that go to the model."""
         return Carried(images=self.images == "send", reasoning=self.reasoning == "send")
 
     @property
@@ -362,7 +362,7 @@ class Preset:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether something depends on how many tokens an inference takes."""
+        """Tell whether something depends on how many tokens an inference takes."""
         return any((self.max_tokens, self.max_tokens_per_iteration, self.max_cost, self.summary_from))
 
     def room_beside(self, frame: int) -> int | None:
@@ -377,7 +377,7 @@ class Preset:
         return self.context_tokens - frame
 
     def price_of(self, model: str) -> Price | None:
-        """Return what a model costs. Raises OptionError when the cost is limited and nobody knows the price."""
+        """Return what a model costs. Raises OptionError when the cost is limited and the price is not known."""
         price = read_prices(self.prices).get(model)
         if price is None and self.max_cost is not None:
             raise OptionError(

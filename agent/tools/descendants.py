@@ -34,7 +34,7 @@ class _Process:
     started: int
 
     def is_keeper(self) -> bool:
-        """Whether it only keeps the namespaces of a command. Its name says so, which any process may take."""
+        """Tell whether it only keeps the namespaces of a command. Its name says so, which any process may take."""
         with suppress(OSError), open(f"/proc/{self.number}/comm", "rb", buffering=0) as file:
             return (file.readall() or b"").strip() in _KEEPERS
         return False
@@ -53,7 +53,7 @@ def token_value(token: str) -> str:
 class Family:
     """All processes of one command: `leader` is the number of its first process, which also names its session.
 
-    With `outputs`, as links in /proc name pipes, whoever holds one of them belongs too; looking for it takes longer.
+    With `outputs`, as links in /proc name pipes, processes that hold one belong too; looking for them takes longer.
     """
 
     leader: int
@@ -137,7 +137,7 @@ def _send(process: _Process, signal_number: int) -> None:
 
 
 def _started(number: int) -> int:
-    """Return when a process was started, one that has ended too; 0 where nobody knows."""
+    """Return when a process was started, one that has ended too; 0 where that is not known."""
     fields = _fields(number)
     return int(fields[19]) if fields else 0
 
@@ -247,7 +247,7 @@ def forget_helper(number: int) -> None:
 def end_orphans(known: Iterable[int]) -> int:
     """End what was adopted since the children were those `known`; return how many still ran.
 
-    While other commands run, nobody can tell whose orphans they are: the last one ends them.
+    While other commands run, orphans cannot be told apart: the last one ends them.
     """
     if not _adopting or len(_own_children) > 1:
         return 0

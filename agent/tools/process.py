@@ -69,7 +69,7 @@ class Child:
         return time.monotonic() - self.started
 
     def has_exited(self) -> bool:
-        """Whether the process itself has ended; it is not reaped by asking."""
+        """Tell whether the process itself has ended; it is not reaped by asking."""
         try:
             return os.waitid(os.P_PID, self.popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
         except ChildProcessError:
@@ -106,7 +106,7 @@ class Child:
         return end_orphans(self.siblings)
 
     def with_holders(self) -> "Child":
-        """Return the same child, to whose family also belongs whoever holds its output open."""
+        """Return the same child, to whose family every process belongs that holds its output open."""
         held = frozenset(f"pipe:[{os.fstat(pipe).st_ino}]" for pipe in (self.pipe, self.error_pipe) if pipe is not None)
         return evolve(self, family=evolve(self.family, outputs=held))
 
@@ -159,7 +159,7 @@ def _pipe(on_failure: ExitStack, afterwards: ExitStack) -> tuple[int, int]:
 
 @frozen
 class _Streams:
-    """What a process reads and writes."""
+    """The descriptors that a process reads and writes."""
 
     stdin: bytes | None
     output: int

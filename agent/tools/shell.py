@@ -61,7 +61,7 @@ class ShellOptions:
 
     @property
     def timeout_words(self) -> str:
-        """What the model is told about the parameter `timeout`."""
+        """The description of the parameter `timeout` for the model."""
         least = "" if self.shortest_timeout is None else f", at least {self.shortest_timeout:g}"
         most = "" if self.longest_timeout is None else f", at most {self.longest_timeout:g}"
         return f"seconds until the command is killed{least}{most}"
@@ -185,7 +185,7 @@ class Asked:
 
 @mutable
 class Session:
-    """What an agent's commands have in common: when it began, and how much there was.
+    """The commands of one agent: when the first session began, and how much there was.
 
     `turns` counts the answers of the model, as far as they are heard of, `calls` the commands that were asked for,
     `executed` those that ran, `observations` what was told.
@@ -399,7 +399,7 @@ class Runner:
 
     @property
     def in_envelopes(self) -> bool:
-        """Whether answers are envelopes, those of failures too."""
+        """Tell whether answers are envelopes, those of failures too."""
         return self.options.form == "envelope"
 
     async def start(

@@ -17,7 +17,6 @@ from enum import Enum
 from functools import _lru_cache_wrapper, cache, cached_property
 from importlib import import_module
 from importlib.util import resolve_name
-from inspect import CO_VARARGS, CO_VARKEYWORDS
 from itertools import chain, pairwise, takewhile
 from operator import is_
 from re import Match
@@ -31,15 +30,13 @@ from bp.verification.fingerprint import (
     SHAPES,
     VerificationError,
     assigns,
-    attributes_of,
     base_in_c,
     cells_of,
     reachable,
     shape_of,
 )
-from bp.verification.set_order import SetOrder, global_, local
 
-__all__ = ["Purity"]
+__all__ = ["Purity", "check_event"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -67,7 +64,6 @@ IMPURE = _words("""
     timestamp today utcfromtimestamp utcnow
 """)
 OF_TEXTS = _words("_path_normpath fspath intern")  # of `posix` and `sys`, called for paths
-OF_ORDER = _words("__format__ __iter__ __reduce__ __reduce_ex__ __repr__ __str__ pop")  # of sets
 OF_CACHES = _words("_lru_list_elem object type")
 BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`: what they say is not kept
 REFLECTION = _words("""
@@ -110,7 +106,6 @@ class Entry(NamedTuple):
     is_foreign: bool
     stores: bool
     explains: bool
-    given: tuple[str, ...]  # its parameters and outer variables
 
 
 class Kept(NamedTuple):
@@ -158,7 +153,6 @@ class Purity:
         self._cached: set[int] = set()  # the code of functions behind a cache, by id
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
-        self._order = SetOrder()
         self._items, self._keys, self._values = Contents(iter), Contents(iter), Contents(dict.values)
         self._containers: list[Kept] = []  # all that changes by methods
         self._rare: list[Kept] = []  # those of them that are neither lists nor dicts
@@ -177,13 +171,6 @@ class Purity:
                 for name, cell in cells_of(value):
                     self._keep(cell, f"the variable {name!r} of an outer function")
         self._keep(bthread.function, "its function")
-        self._raise_problem()
-
-    def meet(self, event: Event) -> None:
-        """Look at an event that is new. Raises VerificationError for one that carries what can change."""
-        check_event(event)
-        for value in reachable(event):
-            self._see_order(self._order.meet(attributes_of(value).items()))
         self._raise_problem()
 
     def watch(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -240,13 +227,6 @@ class Purity:
         if self._problem is not None:
             raise VerificationError(self._problem) from None
 
-    def _see_order(self, finding: str | None) -> None:
-        if finding is not None:
-            self._problem = self._problem or (
-                f"b-thread {self._bthread!r}: {finding}, which holds a set: of texts it is another in every process; "
-                "sort it, or keep a tuple or a dict"
-            )
-
     def _refuse(self, what: str) -> None:
         self._problem = self._problem or (
             f"b-thread {self._bthread!r} calls {what}, whose answer is not in the program: hidden state; "
@@ -264,15 +244,8 @@ class Purity:
             if entry is None:
                 entry = self._enter(frame, code)
             self._stores = self._stores or entry.stores
-            if entry.is_foreign and entry.given:
-                variables = frame.f_locals
-                held = [(local(name, code), variables[name]) for name in entry.given if name in variables]
-                self._see_order(self._order.meet(held))
-        elif happened == "return":
-            if entry is not None and entry.is_foreign:
-                self._see_order(self._order.meet(((code.co_name, function),)))
-            if id(code) in self._cached:
-                self._keep(function, f"what {code.co_name} keeps in its cache")
+        elif happened == "return" and id(code) in self._cached:
+            self._keep(function, f"what {code.co_name} keeps in its cache")
         elif happened == "c_call" and entry is not None and entry.is_foreign:
             owner = function.__self__
             of = owner if isinstance(owner, type | ModuleType) else type(owner)
@@ -289,16 +262,13 @@ class Purity:
         is_foreign = not explains and not _is_known(module)
         is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
         stores = is_foreign and not is_of_attrs and _reading(code).stores
-        parameters = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & CO_VARARGS)
-        given = (*code.co_varnames[: parameters + bool(code.co_flags & CO_VARKEYWORDS)], *code.co_freevars)
-        entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains, given)
+        entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains)
         if code.co_name in IMPURE and _is_standard(module) | _is_known(module):
             self._refuse(code.co_qualname)
         if not is_foreign:
             return entry
         try:
             self._follow(code, frame.f_globals, frame.f_locals if code.co_freevars else {})
-            self._see_order(self._order.read(code, frame.f_globals))
         except Exception as error:  # what a module's own `__getattr__` raises, for one
             self._problem = self._problem or f"b-thread {self._bthread!r}: {code.co_qualname}: {error}"
         return entry
@@ -315,7 +285,6 @@ class Purity:
         for (name, *attributes), is_called in reading.globals:
             if not name.startswith("@"):  # pytest's own, in assertions that it has rewritten
                 value = self._name(names, name, f"the global {name!r} of {names.get('__name__')}")
-                self._see_order(self._order.meet(((global_(name, code), value),)))
                 self._reach(value, attributes, is_called, code)
         for (name, *attributes), is_called in reading.variables:
             if isinstance(variables.get(name), ModuleType):
@@ -362,9 +331,7 @@ class Purity:
             )
             self._keep_itself(value, called, is_of_engine=_top(module.__name__) in ENGINE)
             return value
-        found = self._name(vars(module), name, called)
-        self._see_order(self._order.meet(((name, found),)))
-        return found
+        return self._name(vars(module), name, called)
 
     def _judge(self, function: Any, code: CodeType | None) -> None:
         """Refuse a function in C that is not known to be pure, or say that it was not looked into."""
@@ -384,7 +351,7 @@ class Purity:
             )
         else:
             known = (module == "builtins" or _is_known(module) or name in OF_TEXTS) and name not in IMPURE
-            known = known and not (isinstance(owner, set | frozenset) and name in OF_ORDER)
+            known = known and not (isinstance(owner, set) and name == "pop")  # which one depends on how it was filled
         if not known and _is_standard(module):
             self._refuse(f"{module}.{name}" if module != "builtins" else name)
         elif not known:
@@ -412,7 +379,6 @@ class Purity:
             if found is None:
                 self._cannot_see(value, called)
                 continue
-            self._see_order(self._order.meet(attributes_of(value).items()))
             header, parts = found
             if _can_change(value):
                 self._remember(Kept(value, called, header, tuple(parts)))

@@ -18,6 +18,7 @@ from bp.events import Event, PredicateError, contains
 from bp.statements import BThread, Refusal, Refusals
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
 from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
+from bp.verification.purity import check_event
 
 __all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection", "StateSpace", "bits", "mask_of"]
 
@@ -82,7 +83,7 @@ class Masks:
         look = fingerprint_of_value(event)
         number = self._numbers.get(look)
         if number is None:
-            self.automaton.purity.meet(event)
+            check_event(event)
             number = self._numbers[look] = len(self.events)
             self.events.append(event)
             equals = self._equal.setdefault(event, Equals())
@@ -261,9 +262,7 @@ class Selection:
         if len(masks.rows) < len(masks.automaton.locals):
             masks.learn()
         if self._changes_met != masks.changes or len(self._parts) > MOST_PARTS:
-            self._changes_met = masks.changes
-            self._parts.clear()
-            self._choosy.clear()
+            self._forget()
         stopped = wanted = promised = present = 0
         for at in range(0, len(state), PART_OF_STATE):
             part = state[at : at + PART_OF_STATE]
@@ -286,6 +285,11 @@ class Selection:
         else:
             found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
         return present, self._with_alternatives(found, alternatives) if alternatives else found
+
+    def _forget(self) -> None:
+        self._changes_met = self.masks.changes
+        self._parts.clear()
+        self._choosy.clear()
 
     def _choosy_events(self, state: str, present: int, stopped: int) -> tuple[int, int, dict[int, int]]:
         """Return as masks the events that choosy local states offer, internal and promised, and the alternatives.

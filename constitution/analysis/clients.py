@@ -19,7 +19,7 @@ from constitution.analysis.steps import (
     Wrote,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import Flow, Origin
+from constitution.shell.scope import Flow, Origin
 from constitution.tables import byte_pattern, is_a, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
 from constitution.zones import UNKNOWN, is_private

@@ -103,8 +103,6 @@ def read_code(code: str, language: str = "") -> Reading:
     rest = MODED.sub(lambda match: _opened_by_mode(match, reading), rest)
     reading.paths += [("write", match[2].strip()) for match in OPENED_AT_ONCE.finditer(code)]
     if language == "javascript":
-        rest = re.sub(r"\bdelete\s+(?=[\w.]+\s*(?:[;\n]|$))", "", rest)
-        rest = rest.replace("`", "'")
         rest = rest if "child_process" in code else rest.replace(".exec(", "(")  # of a regular expression
     else:
         reading.scripts += [match[2] for match in QX.finditer(code)] + BACKTICKS.findall(code)
@@ -112,7 +110,7 @@ def read_code(code: str, language: str = "") -> Reading:
     reading.deeds += _deeds(code)
     rest = LOCAL_URL.sub("", rest)
     if reading.scripts:
-        rest = IMPORTED.sub("", rest).replace("child_process", "")
+        rest = IMPORTED.sub("", rest)
     if re.search(_names("computed_delete"), rest):
         reading.paths.extend(("delete_tree", path) for path in ROOTS.findall(code))
     reading.paths += [("name", path) for path in ROOTS.findall(rest) if path != "~" and ELSEWHERE.match(path)]

@@ -14,8 +14,8 @@ from constitution.analysis.steps import (
     Steps,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import NOTHING, Origin
-from constitution.tables import blocks_of, is_a, one_line
+from constitution.shell.scope import NOTHING, Origin
+from constitution.tables import blocks_of, is_a, one_line, pattern
 from constitution.tables.rows import (
     Does,
     Line,
@@ -43,13 +43,13 @@ __all__ = [
     "unknown_subcommand",
 ]
 
-METADATA = re.compile(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
+METADATA = pattern(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
 """Addresses at which a cloud gives a machine its keys."""
 
 ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
 """What these name are addresses, not paths."""
 
-LOCAL = re.compile(
+LOCAL = pattern(
     r"^:\d*(/|$)|^file:|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
     r"|local|test))(:\d+)?(/|$|\?)"
 )
@@ -85,16 +85,16 @@ def unknown_subcommand(command: Command) -> Steps:
         yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
 
 
-ADDRESS = re.compile(
+ADDRESS = pattern(
     r"(?:^|[=,'\"(\s])((?:https?|ftps?|wss?|rtmps?|rtsp|ssh|git|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqps?|tcp|udp"
     r"|ldaps?|smb|rsync)://[^\s'\"]*)",
     re.I,
 )
-BLANK = re.compile(r"\s")
-HOST_OPTION = re.compile(
+BLANK = pattern(r"\s")
+HOST_OPTION = pattern(
     r"-[hH]|--?(host(name)?|server|broker(s|-list)?|bootstrap-servers?|endpoint(-url)?|address|remote|proxy|registry)"
 )
-HOST = re.compile(r"(?!localhost\b|127\.)([\w-]+\.)+([a-z]{3,}(?<!json|yaml|toml|conf|html)|[a-z]{2,}(?=:)|\d+)(:\d+)?")
+HOST = pattern(r"(?!localhost\b|127\.)([\w-]+\.)+([a-z]{3,}(?<!json|yaml|toml|conf|html)|[a-z]{2,}(?=:)|\d+)(:\d+)?")
 SAYS_ONLY = frozenset(
     ["commit", "log", "tag", "config", "notes", "grep", "show", "diff", "blame", "remote", "clone", "submodule"]
 )
@@ -129,7 +129,7 @@ def _reached(address: str, command: Command) -> Steps:
         yield Found(Effect.NETWORK, says=f"reach {shown} over the network")
 
 
-OUTPUTS = re.compile(
+OUTPUTS = pattern(
     r"^--?(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|target-dir|dest(ination|dir)?|pack-destination"
     r"|install-(dir|prefix|root)|prefix|root|\w+_out)$",
     re.I,
@@ -138,9 +138,13 @@ OUTPUTS = re.compile(
 
 def outputs(command: Command) -> Steps:
     """Report where the options of any program say that its output goes: `--outDir ~`, `--prefix=/usr`."""
-    for index, word in enumerate(command.argv if is_known(command.name) else ()):
+    if len(command.argv) < 2 or not is_known(command.name):
+        return
+    for index, word in enumerate(command.argv):
+        if word[:1] != "-" or len(word) < 3:
+            continue
         name, equals, value = word.partition("=")
-        if word.startswith("-") and OUTPUTS.match(name):
+        if OUTPUTS.match(name):
             value = value if equals else "".join(command.argv[index + 1 : index + 2])
             if value.startswith(("/", "~", "..", UNKNOWN)):
                 yield Found(Effect.WRITE, path=value)
@@ -149,8 +153,8 @@ def outputs(command: Command) -> Steps:
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
 
 
-SETTING = re.compile(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
-OTHER_SETTING = re.compile(r"^[\w:-]+[.:][\w:.-]*=")
+SETTING = pattern(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
+OTHER_SETTING = pattern(r"^[\w:-]+[.:][\w:.-]*=")
 
 
 def _command_in(script: str) -> str:
@@ -217,14 +221,14 @@ def _is_local(address: str) -> bool:
     return LOCAL.match(address) is not None
 
 
-DESTROYS = re.compile(
+DESTROYS = pattern(
     r"^(delete|destroy|purge|wipe|erase|terminate|nuke|drop|flush(all|db)?|obliterate|factory[-_]?reset"
     r"|decommission|teardown"
     r"|deprovision|shred|force[-_]delete|rm[-_]all|(delete|destroy|drop|purge|wipe|remove)[-_:].+"
     r"|.+[-_:](delete|destroy|purge|wipe))$",
     re.I,
 )
-FORCES = re.compile(r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-database|force-delete|nuke)$")
+FORCES = pattern(r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-database|force-delete|nuke)$")
 
 
 def unknown_program(command: Command) -> Steps:
@@ -237,6 +241,8 @@ def unknown_program(command: Command) -> Steps:
             elsewhere = [value]
         for path in elsewhere:
             yield Found(Effect.UNKNOWN_PROGRAM, path=path)
+            if "/" not in command.argv[0]:
+                yield Found(Effect.CARRIED, path=path)
     if any("stratum+" in word for word in command.argv[1:]):
         yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:
@@ -269,10 +275,10 @@ def _looks_like_path(word: str) -> bool:
 
 
 SHOWN_BY_GIT = frozenset(["diff", "hash-object", "apply", "am", "add"])
-GIVEN = re.compile(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
-NO_PATH = re.compile(r"^//|^/\w+=")
+GIVEN = pattern(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
+NO_PATH = pattern(r"^//|^/\w+=")
 """Labels of a build, steps of XPath, and names of a certificate (`/CN=x`)."""
-QUOTED = re.compile(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
+QUOTED = pattern(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
 
 
 def secret_arguments(command: Command) -> Steps:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from constitution.analysis.clients import unpack
 from constitution.analysis.steps import BARE_SHELL, Command, Found, Script, Started, Steps
 from constitution.effects import Effect
-from constitution.shell.flow import NOTHING, Flow, Origin
+from constitution.shell.scope import NOTHING, Flow, Origin
 from constitution.tables import pattern, sign, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import FOUND, UNKNOWN, is_private

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.shell.blocks import pipeline
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.walk import Walk
 from constitution.shell.words import Expander
 from constitution.tables import pattern

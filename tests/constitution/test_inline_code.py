@@ -99,7 +99,7 @@ OTHERS = [
     ("swift -e", 'try FileManager.default.removeItem(atPath: "/home/me")', DENY),
     ("gnuplot -e", "set terminal png; plot sin(x)", ALLOW),
     ("m4 <<<", "syscmd(`rm -rf /home/me')", DENY),
-    ("dc -e", "!rm -rf /home/me", DENY),
+    ("dc -e", "!rm -rf /home/me", ASK),
     ("dc -e", "1 2 + p", ALLOW),
     ("jshell - <<<", 'Runtime.getRuntime().exec("rm -rf /home/me")', DENY),
     ("emacs --batch --eval", '(term "/bin/sh")', DENY),

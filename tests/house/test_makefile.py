@@ -41,6 +41,7 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "protocols",
         "presets",
         "laws",
+        "adversary",
         "mutation",
         "settings",
         "agentdojo",

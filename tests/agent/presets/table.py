@@ -211,9 +211,9 @@ ROWS = (
             "A person has to approve what deletes recursively, needs other privileges, reaches other hosts or changes"
             " the system;",
             "Look before you change something, change what the task needs, and check what you changed.",
-            "Every call passes a gate that approves or rejects it; nobody is asked. The calls of one turn run one after"
-            " the other.",
-            "Commands run as you write them, in a login shell: nobody looks at them first. Read the exit code of each.",
+            "Every call passes a gate that approves or rejects it; no user is asked. The calls of one turn run one"
+            " after the other.",
+            "Commands run as you write them, in a login shell; they are not checked first. Read the exit code of each.",
         ),
         always("You are in {workspace}.\nYour tools: {tools}.\nBe brief.")),
 )  # fmt: skip

@@ -45,6 +45,8 @@ from tests.agent.protocols.test_policies import KNOWN, READ, SEND, TOOLS
 from tests.agent.protocols.test_verification_of_policies import no_end_without
 from tests.tables import rows
 
+pytestmark = pytest.mark.slow
+
 ABORTED, STOPPED = rules_named("abort_on_request"), rules_named("abort_on_request", "stop_on_request")
 
 
@@ -183,7 +185,7 @@ def test_the_same_in_yaml(make_agent: MakeAgent, tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("  - {forbid: send_email, otherwise: warn}", "2:37: expected one of 'refuse', 'ask', 'stop', found 'warn'"),
-        ("  - {expect: a, after: b, otherwise: ask}", "2:38: `expect` is about the end, about which nobody is asked"),
+        ("  - {expect: a, after: b, otherwise: ask}", "2:38: `expect` is about the end, and no person is"),
         ("  - {forbid: a, otherwize: ask}", "unknown key 'otherwize'; did you mean 'otherwise'?"),
     ],
 )
@@ -209,7 +211,8 @@ def nothing_unasked_before(what: str, first: str) -> BThreadBody:
     while True:
         said = yield sync(wait_for=GateApproved | ToolFinished | ApprovalAnswered | ProposedAction | RunEnded)
         if isinstance(said, GateApproved):
-            assert done or said.call.tool != what or said.call in allowed, f"{what}, and nobody said yes"
+            has_yes = said.call in allowed  # pytest shows the parts of an assertion, and a set has no order to show
+            assert done or said.call.tool != what or has_yes, f"{what} starts without a yes"
         elif isinstance(said, ApprovalAnswered):
             allowed = allowed | {said.call} if said.yes else allowed - {said.call}
         elif isinstance(said, ProposedAction):
