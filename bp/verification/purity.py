@@ -185,7 +185,7 @@ class Purity:
         held = list(reachable(event))
         if any(type(value) in (set, frozenset) for value in held):
             for value in held:
-                self._see_order(self._order.meet(attributes_of(value).items()))
+                self._meet(attributes_of(value).items())
             self._raise_problem()
 
     def watch(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -242,6 +242,12 @@ class Purity:
         if self._problem is not None:
             raise VerificationError(self._problem) from None
 
+    def _meet(self, named: Iterable[tuple[str, Any]]) -> None:
+        """Learn which names hold sets."""
+        held = [(name, value) for name, value in named if type(value) in HOLDERS]
+        if held:
+            self._see_order(self._order.meet(held))
+
     def _see_order(self, finding: str | None) -> None:
         if finding is not None:
             self._problem = self._problem or (
@@ -268,11 +274,9 @@ class Purity:
             self._stores = self._stores or entry.stores
             if entry.is_foreign and entry.given:
                 variables = frame.f_locals
-                held = [(local(name, code), variables[name]) for name in entry.given if name in variables]
-                self._see_order(self._order.meet(held))
+                self._meet((local(name, code), variables.get(name)) for name in entry.given)
         elif happened == "return":
-            if type(function) in HOLDERS and entry is not None and entry.is_foreign:
-                self._see_order(self._order.meet(((code.co_name, function),)))
+            self._meet(((code.co_name, function),) if entry is not None and entry.is_foreign else ())
             if id(code) in self._cached:
                 self._keep(function, f"what {code.co_name} keeps in its cache")
         elif happened == "c_call" and entry is not None and entry.is_foreign:
@@ -315,7 +319,7 @@ class Purity:
         for (name, *attributes), is_called in reading.globals:
             if not name.startswith("@"):  # pytest's own, in assertions that it has rewritten
                 value = self._name(names, name, f"the global {name!r} of {names.get('__name__')}")
-                self._see_order(self._order.meet(((global_(name, code), value),)))
+                self._meet(((global_(name, code), value),))
                 self._reach(value, attributes, is_called, code)
         for (name, *attributes), is_called in reading.variables:
             if isinstance(variables.get(name), ModuleType):
@@ -363,7 +367,7 @@ class Purity:
             self._keep_itself(value, called, is_of_engine=_top(module.__name__) in ENGINE)
             return value
         found = self._name(vars(module), name, called)
-        self._see_order(self._order.meet(((name, found),)))
+        self._meet(((name, found),))
         return found
 
     def _judge(self, function: Any, code: CodeType | None) -> None:
@@ -414,7 +418,7 @@ class Purity:
                 continue
             header, parts = found
             if any(type(part) in HOLDERS and holds_set(part) for part in parts):
-                self._see_order(self._order.meet(attributes_of(value).items()))
+                self._meet(attributes_of(value).items())
             if _can_change(value):
                 self._remember(Kept(value, called, header, tuple(parts)))
             waiting += parts

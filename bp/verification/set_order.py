@@ -72,7 +72,7 @@ class SetOrder:
 
     def meet(self, held: Iterable[tuple[str, Any]]) -> str | None:
         """Learn the values of some names. Return what is wrong, if anything is."""
-        new = [name for name, value in held if type(value) in HOLDERS and holds_set(value)]
+        new = [name for name, value in held if holds_set(value)]
         if self._holding.issuperset(new):
             return None
         self._holding.update(new)
