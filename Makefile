@@ -12,9 +12,12 @@ SITE := .venv-docs
 SITE_READY := $(SITE)/ready
 DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
+NEIGHBOURS := .venv-neighbours
+NEIGHBOURS_READY := $(NEIGHBOURS)/ready
 INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: help demo screens check test lint verify presets protocols laws mutation settings agentdojo verified results bench docs clean
+.PHONY: help demo screens check test lint verify presets protocols laws adversary mutation settings agentdojo neighbours \
+	verified results bench docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +51,9 @@ presets: $(READY) ## verify every preset with every protocol and policy, and pai
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
 
+adversary: $(READY) ## run 480 commands of an adversary in the sandbox, and see that nothing gets through (minutes)
+	@$(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)
+
 mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (seconds)
 	$(BIN)/python -m tests.constitution.mutation
 
@@ -57,6 +63,9 @@ settings: $(READY) ## try every task of every setting four ways (minutes)
 agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environment of its own (minutes, the network)
 	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py \
 		tests/agent/lab/settings/test_agentdojo_injected.py $(ARGS)
+
+neighbours: $(NEIGHBOURS_READY) ## try the bridges with Inspect, ControlArena, pydantic-ai and openai-agents themselves (minutes, the network)
+	$(NEIGHBOURS)/bin/python -m pytest -p no:cacheprovider tests/agent/lab/bridges $(ARGS)
 
 verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
 	$(BIN)/python -m tests.agent.lab.verify_for_results agent/lab/experiments/verified.csv $(STATES)
@@ -71,7 +80,7 @@ docs: $(SITE_READY) ## build the pages as a site in build/site, with links check
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet --strict --config-file docs/.site/mkdocs.yml
 
 clean: ## remove the virtual environment, caches and what was built
-	rm -rf .venv .venv-agentdojo .venv-docs build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-agentdojo .venv-docs .venv-neighbours build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made anew from nothing when a version or a dependency changes, so that nothing is found that is not asked for.
@@ -92,6 +101,14 @@ $(DOJO_READY): $(READY)
 	@$(BIN)/python -m venv --clear $(DOJO)
 	@$(DOJO)/bin/python $(INSTALL) --upgrade pip hatchling
 	@$(DOJO)/bin/python $(INSTALL) --no-build-isolation --editable '.[agentdojo]' --group dev
+	@touch $@
+
+# Their newest versions, whatever ours are pinned to: the bridges have to hold with these.
+$(NEIGHBOURS_READY): $(READY)
+	@echo "Setting up $(NEIGHBOURS), some minutes ..."
+	@$(BIN)/python -m venv --clear $(NEIGHBOURS)
+	@$(NEIGHBOURS)/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[lab]' \
+		control-arena inspect_ai openai-agents pydantic-ai-slim hypothesis pytest pytest-anyio pytest-timeout trio
 	@touch $@
 
 # The generator of the site reads the sources and never imports them, so it needs no package of the project.

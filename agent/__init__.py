@@ -12,7 +12,7 @@ of the loop), `protocols`, `projections`, `effects`, `log`, `presets`, `history`
 
 from typing import TYPE_CHECKING
 
-from agent.vocabulary.lazy import from_modules
+from agent.vocabulary import from_modules
 
 if TYPE_CHECKING:
     from agent.effects.hooks import Hooks

@@ -30,8 +30,6 @@ __all__ = [
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
 
-NO_POLICY = Policy("none", (), denied_paths=(), bounded=False)
-
 LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.MENTION, Effect.LIST, Effect.SHOW_ENVIRONMENT})
 AMBIGUOUS = frozenset(
     {

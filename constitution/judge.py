@@ -1,9 +1,8 @@
 """How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
 
 import posixpath
-import re
 from functools import lru_cache
-from itertools import islice, product, takewhile
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["findings_of", "judge", "judge_command", "verdict_on"]
 
 NOWHERE_HOME = "/home/.nobody"
-SUBCOMMAND = re.compile(r"[A-Za-z][\w:-]{0,30}")
 ACCESS = {
     "read": Effect.READ,
     "write": Effect.WRITE,
@@ -102,8 +100,7 @@ def findings_of(action: Action) -> "Examination":
     from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
     from constitution.analysis.file_flow import losses
     from constitution.shell import begin
-    from constitution.shell.flow import NOTHING
-    from constitution.shell.scope import Scope
+    from constitution.shell.scope import NOTHING, Scope
 
     scope = Scope((action.start,), action.home or NOWHERE_HOME)
     examination = Examination(scope, action.resolved, action.executables, action.disk)
@@ -119,6 +116,8 @@ def findings_of(action: Action) -> "Examination":
             Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command")
         )
     for use in action.paths:
+        if use.access == "read" and action.outputs and is_within(use.resolved, action.outputs):
+            continue  # a long output of a command of this run
         says = f"{use.access} {use.given}"
         examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
         for lost in losses(use.resolved, action.disk, action.workspace) if use.access in ("write", "delete") else ():
@@ -171,14 +170,13 @@ def _sentence(finding: Finding) -> str:
 
 
 def _subcommand(program: str, argv: tuple[str, ...]) -> str:
-    """Return the first operands of a command as far as they are short words: ` push` of `git push -f`."""
-    from constitution.tables.rows import subcommands, wrapper_of  # the tables are loaded with the first use
+    """Return the subcommand of a command as far as a table names it: ` push` of `git push -f`."""
+    from constitution.tables.rows import is_subcommand, subcommands, wrapper_of  # loaded with the first use
 
     if not argv or posixpath.basename(argv[0]) != program or wrapper_of(program) is not None:
         return ""
-    names = [name for name, _ in islice(subcommands(program, list(argv[1:])), 2)]
-    words = names[-1].split()[1:] if names else []
-    return "".join(f" {word}" for word in takewhile(SUBCOMMAND.fullmatch, words))
+    named = [name for name, _ in islice(subcommands(program, list(argv[1:])), 2) if is_subcommand(name)]
+    return named[-1][len(program) :] if named else ""
 
 
 def _category(action: Action, policy: Policy) -> Verdict:

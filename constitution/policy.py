@@ -35,7 +35,8 @@ DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
 class Policy:
     """A way to judge. `allowed_roots` and `denied_paths` may begin with `~`.
 
-    `bounded`: paths of file tools must lie in the workspace or an allowed root. `blocklist`: words that are denied as
+    `bounded`: paths of file tools must lie in the workspace or an allowed root; otherwise the rules alone decide, as
+    they do for commands. `blocklist`: words that are denied as
     programs of a shell command ("rm"), or a program with an argument ("chmod 777"), whatever the category (S0 6.4).
     `write` and `admin`: the level of actions of that category (S0 6.1), unless their tool is one of `listed`.
     `attended`: a user can be asked. If not, what would be asked is denied; about a listed tool that runs no shell
@@ -136,17 +137,34 @@ def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     return tuple(evolve(rule, level=Level.deny) if rule.level is Level.ask else rule for rule in rules)
 
 
-DEFAULT = Policy("default", _rules("default"))
+def _bounded(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """Deny what would be asked about outside the workspace: commands keep to the same bounds as file tools."""
+    return tuple(evolve(rule, level=Level.deny) if rule.name in OF_BOUNDS else rule for rule in rules)
+
+
+OF_BOUNDS = (
+    "read_beyond_workspace",
+    "write_beyond_workspace",
+    "read_outside_workspace",
+    "write_outside_workspace",
+    "delete_file_outside_workspace",
+)
+
+DEFAULT = Policy("default", _rules("default"), bounded=False)
 
 STRICT = evolve(DEFAULT, name="strict", rules=_rules("strict"), known_only=True)
 
-WORKSPACE = evolve(
-    DEFAULT, name="workspace", allowed_roots=("~/.agent/workspace", "/tmp/agent"), blocklist=BLOCKLIST, admin=Level.ask
+WORKSPACE = Policy(
+    "workspace",
+    _bounded(_rules("workspace")),
+    allowed_roots=("~/.agent/workspace", "/tmp/agent"),
+    blocklist=BLOCKLIST,
+    admin=Level.ask,
 )
 
 APPROVAL_LIST = Policy("approval_list", _rules("approval_list"), denied_paths=(), bounded=False)
 
-GATED = evolve(DEFAULT, name="gated", rules=_without_asking(_rules("gated")), denied_paths=())
+GATED = Policy("gated", _without_asking(_rules("gated")), denied_paths=())
 
 PASSTHROUGH = Policy("passthrough", _rules("passthrough"), denied_paths=(), bounded=False, asks_about_opaque=False)
 

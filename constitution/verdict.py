@@ -87,7 +87,7 @@ class Verdict:
     @classmethod
     def strictest(cls, verdicts: Iterable["Verdict"]) -> "Verdict":
         """Return the first of the strictest verdicts, with the reasons of all of them; of none, `Verdict.allow()`."""
-        verdicts = list(verdicts)
+        verdicts = [verdict for verdict in verdicts if verdict is not ALLOWED]
         first = max(verdicts, key=lambda verdict: verdict.level.rank, default=ALLOWED)
         if first.level is Level.allow:
             return GRANTED if GRANTED in verdicts else first

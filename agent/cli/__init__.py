@@ -1,12 +1,12 @@
 """The command `bpagent`: arguments in, an exit code out. Nothing heavy is imported before a command is known.
 
 - `arguments`: the command line. `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
-- `build`: options, files or a log to an agent. `mcp_servers`: tools from elsewhere. `protocol_requirements`: warnings
-- `screen`: text that cannot fake the screen, and colors. `display`: events in words, and a run as it happens
-- `prompt`: lines that a person types, and approvals. `prompt_files`: prompts from a pipe, and files in a prompt
-- `session`: one run with all of these
-- the commands, one module each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`, `what_if`, `view`,
-  `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`, `new`
+- `config`: what configures an agent, and in which order. `build`: options or a log to an agent. `mcp_servers`
+- `screen`: text that cannot fake the screen, colors and markdown. `display`: events in words, and a run as it happens
+- `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
+- `session`: agents with all of these
+- the commands, one module each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `fork`, `why`, `what_if`,
+  `view`, `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`, `config`, `completion`, `doctor`, `new`
 """
 
 import sys

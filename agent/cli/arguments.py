@@ -39,7 +39,7 @@ All commands:
     to work                 demo  run  chat  resume  runs  fork
     to look at a run        why  view  replay  what-if  score
     to check rules          check  verify  experiment
-    to see and write parts  presets  protocols  tools  config  doctor  new
+    to see and write parts  presets  protocols  tools  config  completion  doctor  new
 
 bpagent COMMAND --help says more about a command, bpagent --help about all of them.
 """
@@ -87,6 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_tools(commands)
     _add_doctor(commands)
     _add_config(commands)
+    _add_completion(commands)
     _add_presets(commands)
     _add_listing(commands)
     _add_new(commands)
@@ -178,6 +179,7 @@ def _add_resume(commands: Any) -> None:
 
 def _add_runs(commands: Any) -> None:
     runs = _add_command(commands, "runs", "list the runs in ~/.bpagent/runs (or $BPAGENT_HOME/runs)")
+    runs.add_argument("--limit", type=_count, default=0, metavar="N", help="only the N latest (default: all)")
     runs.add_argument("--json", action="store_true", help="print one JSON object per run")
 
 
@@ -195,6 +197,11 @@ def _add_config(commands: Any) -> None:
     config.add_argument("--schema", action="store_true", help="print the JSON schema of such files, for editors")
     config.add_argument("--model", default="", metavar="NAME", help="as if this was given to run")
     _add_preset(config)
+
+
+def _add_completion(commands: Any) -> None:
+    completion = _add_command(commands, "completion", "print what has a shell complete commands, options and files")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
 
 
 def _add_check(commands: Any) -> None:
@@ -239,6 +246,7 @@ def _add_view(commands: Any) -> None:
     view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
     view.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
+    view.add_argument("--follow", action="store_true", help="serve the page of a run that goes on, to you alone")
     view.add_argument("--all", action="store_true", help="write the pages of all runs, and an index of them")
     view.add_argument("--open", action="store_true", help="open the page in your browser")
     _add_protocols(view, "a b-thread that the run had beside its preset's")
@@ -426,6 +434,12 @@ class _Version(argparse.Action):
 def _processes(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected how many processes, 0 for this one alone, found {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected how many, such as 10, found {text!r}")
     return int(text)
 
 

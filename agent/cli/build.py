@@ -1,22 +1,22 @@
 """Agents of the command line: from options, configuration files or a log to models, tools, b-threads and effects."""
 
+import inspect
 import os
 import shlex
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from attrs import evolve
+from attrs import evolve, fields, has
 
+from agent.cli.config import chosen_preset, layers, model_name, tell_unused
 from agent.cli.mcp_servers import McpServer, joined, read_server
 from agent.cli.mistakes import Mistake, say
-from agent.cli.protocol_requirements import tell_unknown_tools, tell_what_is_lacking
-from agent.cli.runs import new_log, runs_folder
+from agent.cli.runs import new_log
 from agent.cli.session import Maker
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
@@ -25,15 +25,11 @@ from agent.log.reading import RecordedRun
 from agent.models.model import Model
 from agent.models.openai_model import Api, model_from_name
 from agent.models.scripted import ScriptedModel
-from agent.presets.configuration import Configuration, read_configuration
 from agent.presets.equipment import equip
-from agent.presets.policy_files import read_user_rules
-from agent.presets.preset import OptionError, Preset
-from agent.presets.shipped import preset_named
+from agent.presets.preset import Preset
 from agent.session.agent import Agent
 from agent.session.resume import resume
 from agent.tools.definition import Tool
-from agent.tools.sandbox.places import agents_own
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import meant
 from agent.vocabulary.importing import NotImportable, read_name
@@ -42,6 +38,7 @@ from bp import BThread, BThreadFunction, Step
 if TYPE_CHECKING:
     from agent.effects.monitoring import Auditor
     from agent.protocols.monitors import Monitor
+    from agent.protocols.policies import Match
     from agent.session.agent import Agent
     from bp import BThread
     from bp.runner import Effect
@@ -103,116 +100,6 @@ def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
     return bthreads
 
 
-def chosen_preset(arguments: Namespace) -> Preset:
-    """Return the preset that the command line and the configuration files mean; what comes later in `layers` wins.
-
-    Raises OptionError and Mistake.
-    """
-    files = layers(arguments)
-    preset = preset_named(arguments.preset or _last(file.preset for file in files) or "default")
-    if arguments.config is not None:  # which replaces both files of the preset
-        preset = evolve(preset, tools_file=None)
-    for file in files:
-        preset = file.applied(evolve(preset, tools_file=str(file.file)) if file.declares_tools else preset)
-    options = [*arguments.option, *([f"sandbox={arguments.sandbox}"] if getattr(arguments, "sandbox", None) else [])]
-    return with_user_rules(preset.with_options(_parsed(options)))
-
-
-def layers(arguments: Namespace) -> tuple[Configuration, ...]:
-    """Return the configuration files that count, the weakest first: the user's, the preset's own, the project's.
-
-    `--config` replaces them all. Of a project's file that the user does not trust only what makes it stricter counts.
-    Raises OptionError for one that is not valid.
-    """
-    if arguments.config is not None:
-        return (read_configuration(arguments.config),)
-    own, project = user_config(), project_config(Path(getattr(arguments, "workspace", ".")))
-    files = [read_configuration(own)] if own.exists() else []
-    named = preset_named(arguments.preset or _last(file.preset for file in files) or "default").config_file
-    if named is not None and Path(named).expanduser().exists():
-        files.append(read_configuration(named))
-    if project is not None:
-        found = read_configuration(project)
-        files.append(_checked_project(found) if is_trusted(project) else found.tightening)
-    return tuple(files)
-
-
-def _last(values: Iterable[str | None]) -> str | None:
-    return next((value for value in reversed([*values]) if value), None)
-
-
-def user_config() -> Path:
-    """Return where the user's own configuration is, or would be."""
-    folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(folder).expanduser() / "bpagent" / "config.yaml"
-
-
-def project_config(workspace: Path) -> Path | None:
-    """Return the configuration file of a project, if it has one."""
-    file = workspace.expanduser() / ".bpagent" / "config.yaml"
-    is_own = os.path.realpath(file.parent) in agents_own(os.path.expanduser("~"))  # the project is the home folder
-    return file if file.is_file() and not is_own else None
-
-
-NOT_FOR_PROJECTS = ("tools_file", "config_file")
-
-
-def _checked_project(configuration: Configuration) -> Configuration:
-    """Return the configuration of a trusted project. Raises OptionError where it leads to what trust does not cover."""
-    for name, node in configuration.options:
-        if name in NOT_FOR_PROJECTS:
-            raise OptionError(str(node.wrong(f"a project cannot set {name}, which names another file")))
-    return configuration
-
-
-def is_trusted(file: Path) -> bool:
-    """Whether the user has said that this file may do what it says, as it is now."""
-    return _fingerprint(file, file.read_bytes()) in _trusted()
-
-
-def trust(file: Path, content: bytes) -> None:
-    """Note that the user trusts a file with this content. Raises OSError."""
-    store = runs_folder().with_name("trusted")
-    store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(os.open(store, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a") as out:
-        out.write(f"{_fingerprint(file, content)}\n")
-
-
-def _trusted() -> list[str]:
-    try:
-        return runs_folder().with_name("trusted").read_text().splitlines()
-    except OSError:
-        return []
-
-
-def _fingerprint(file: Path, content: bytes) -> str:
-    return sha256(f"{file.resolve()}\0".encode() + content).hexdigest()
-
-
-def tell_unused(files: Iterable[Configuration]) -> None:
-    """Say what a project's file sets that is not used."""
-    for file in files:
-        if file.unused:
-            say(f"{file.file} also sets {', '.join(file.unused)}: not used until you trust it (bpagent config --trust)")
-
-
-def with_user_rules(preset: Preset) -> Preset:
-    """Return a preset with what the user said about commands, if it judges them at all. Raises OptionError."""
-    if preset.policy is None or not (rules := read_user_rules()):
-        return preset
-    return evolve(preset, commands=(*preset.commands, *map(str, rules)))
-
-
-def _parsed(options: Iterable[str]) -> dict[str, str]:
-    parsed = {}
-    for option in options:
-        key, equals, value = option.partition("=")
-        if not equals:
-            raise Mistake(f"--option {option!r} has no value; write NAME=VALUE, such as max_iterations=5")
-        parsed[key.strip()] = value
-    return parsed
-
-
 def existing_folder(path: str, what: str = "--workspace") -> Path:
     """Return a folder, absolute. Raises Mistake when it is none."""
     folder = Path(path).expanduser()
@@ -240,7 +127,7 @@ def tools_of(
     """
     own = () if log is None else (str(log.absolute()),)
     tools = equip(preset, workspace, own)
-    if preset.tools != "coding":
+    if preset.tools not in ("all", "coding"):
         return tools
     from agent.session.subagents import SubagentStore, make_task
 
@@ -405,11 +292,6 @@ def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, st
 OnStep = Callable[[Step], None]
 
 
-def model_name(arguments: Namespace, files: Iterable[Configuration]) -> str:
-    """Return the model that is meant: --model, else $BPAGENT_MODEL, else what the configuration names."""
-    return arguments.model or os.environ.get("BPAGENT_MODEL") or _last(file.model for file in files) or ""
-
-
 INSTRUCTIONS, LONGEST_INSTRUCTIONS = "AGENTS.md", 32 * 1024  # bytes
 
 
@@ -521,3 +403,84 @@ def _protocols(names: Iterable[str]) -> dict[str, str]:
 def _named(servers: Sequence[McpServer]) -> dict[str, str]:
     """Return what a log says of the servers whose tools a run had."""
     return {"mcp": "\n".join(server.row for server in servers)} if servers else {}
+
+
+OWN, POLICIES = "agent.protocols", "agent.protocols.policies"
+COMES_OF_IT = {
+    "monitor": "every score is missing, which counts as most suspicious",
+    "auditor": "no audit finds anything",
+    "role": "what would be its draft is refused",
+}
+GIVEN = {"monitor": "constitution", "auditor": "model:MODEL", "role": "MODEL"}
+ASKED = ("monitor", "auditor")
+
+
+def tell_what_is_lacking(threads: Sequence[BThread], arguments: Namespace) -> None:
+    """Say which auditors and models of other roles the protocols that ship ask for, and were not named.
+
+    Raises Mistake for a monitor that was not.
+    """
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for thread in filter(_ships, threads):
+        for what, name in (*_asked(thread), *(("role", role) for role in _roles(thread))):
+            if name not in _names_in(getattr(arguments, what)):
+                lacking.setdefault((what, name), []).append(thread.name)
+    for (what, name), who in lacking.items():
+        needed = f"{_listed(dict.fromkeys(who))} {'needs' if len(set(who)) == 1 else 'need'} the {what} {name!r}"
+        say(f"{needed}, and there is none: {COMES_OF_IT[what]}; give --{what} {name}={GIVEN[what]}")
+    if any(what == "monitor" for what, _ in lacking):
+        raise Mistake("without its monitor a protocol refuses every call; name the monitors")
+
+
+def _ships(thread: BThread) -> bool:
+    return str(getattr(thread.function, "__module__", "")).startswith(OWN)
+
+
+def _listed(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
+    """Yield what a b-thread asks: monitors and auditors, by the names of its parameters."""
+    given = inspect.signature(thread.function).bind(*thread.args, **thread.kwargs)
+    given.apply_defaults()
+    for what in ASKED:
+        one: Any = given.arguments.get(what, "")
+        for name in (one, *given.arguments.get(f"{what}s", ())):
+            if isinstance(name, str) and name:
+                yield what, name
+
+
+def _roles(thread: BThread) -> Sequence[str]:
+    from agent.protocols.catalogue import PROTOCOLS
+
+    return next((entry.roles for entry in PROTOCOLS if entry.name == thread.name), ())
+
+
+def _names_in(pairs: Iterable[str]) -> set[str]:
+    return {pair.partition("=")[0].strip() for pair in pairs}
+
+
+def tell_unknown_tools(threads: Sequence[BThread], tools: Iterable[str]) -> None:
+    """Say which tools temporal policies speak of that there are not: such a policy holds of nothing."""
+    policies = [thread for thread in threads if str(thread.function.__module__).startswith(POLICIES)]
+    if not policies:
+        return
+    known = sorted(tools)
+    named = {name: thread.name for thread in policies for match in _matches(thread.args) for name in match.tools}
+    for name, policy in named.items():
+        if name not in known:
+            say(f"the policy {policy!r} speaks of a tool {name!r}, and there is none; {meant(name, known)}")
+
+
+def _matches(value: Any) -> "Iterator[Match]":
+    from agent.protocols.policies import Match
+
+    if isinstance(value, Match):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _matches(each)
+    elif has(type(value)):
+        yield from _matches(tuple(getattr(value, field.name) for field in fields(type(value))))

@@ -159,7 +159,8 @@ class Chat:
             self._desk.display.system(str(error))
             return
         self._seat.close()
-        self._introduce(self._have_agent(agent_of_log(self._arguments, read_log(path))[1]))
+        agent = self._have_agent(agent_of_log(self._arguments, read_log(path))[1])
+        self._desk.display.system(f"{introduction(agent)}\nlog {agent.log_path}")
 
     # What is shown.
 

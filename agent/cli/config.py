@@ -1,17 +1,29 @@
-"""`bpagent config`: which files and variables configure the command, and trust for the file of a project."""
+"""Which files, variables and options configure an agent, and in which order; `bpagent config` shows it.
+
+From the weakest to the strongest: the preset, the user's file, the preset's own, the project's, variables, options.
+Of a project's file only what makes the gate stricter counts, until the user trusts it as it is.
+"""
 
 import json
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
+from attrs import evolve
+
 from agent.cli import exit_codes
-from agent.cli.build import chosen_preset, is_trusted, layers, model_name, project_config, trust, user_config
-from agent.cli.mistakes import Mistake
+from agent.cli.mistakes import Mistake, say
 from agent.cli.prompt import is_terminal
+from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
 from agent.presets.configuration import Configuration, read_configuration, schema
+from agent.presets.policy_files import read_user_rules
+from agent.presets.preset import OptionError, Preset
+from agent.presets.shipped import preset_named
+from agent.tools.sandbox.places import agents_own
 
 
 def execute(arguments: Namespace) -> int:
@@ -83,3 +95,118 @@ def _trust(file: Path | None, screen: Screen) -> int:
     trust(file, content)
     screen.line("trusted, until it changes", "system")
     return exit_codes.OK
+
+
+def chosen_preset(arguments: Namespace) -> Preset:
+    """Return the preset that the command line and the configuration files mean; what comes later in `layers` wins.
+
+    Raises OptionError and Mistake.
+    """
+    files = layers(arguments)
+    preset = preset_named(arguments.preset or _last(file.preset for file in files) or "default")
+    if arguments.config is not None:  # which replaces both files of the preset
+        preset = evolve(preset, tools_file=None)
+    for file in files:
+        preset = file.applied(evolve(preset, tools_file=str(file.file)) if file.declares_tools else preset)
+    options = [*arguments.option, *([f"sandbox={arguments.sandbox}"] if getattr(arguments, "sandbox", None) else [])]
+    return with_user_rules(preset.with_options(_parsed(options)))
+
+
+def layers(arguments: Namespace) -> tuple[Configuration, ...]:
+    """Return the configuration files that count, the weakest first: the user's, the preset's own, the project's.
+
+    `--config` replaces them all. Of a project's file that the user does not trust only what makes it stricter counts.
+    Raises OptionError for one that is not valid.
+    """
+    if arguments.config is not None:
+        return (read_configuration(arguments.config),)
+    own, project = user_config(), project_config(Path(getattr(arguments, "workspace", ".")))
+    files = [read_configuration(own)] if own.exists() else []
+    named = preset_named(arguments.preset or _last(file.preset for file in files) or "default").config_file
+    if named is not None and Path(named).expanduser().exists():
+        files.append(read_configuration(named))
+    if project is not None:
+        found = read_configuration(project)
+        files.append(_checked_project(found) if is_trusted(project) else found.tightening)
+    return tuple(files)
+
+
+def _last(values: Iterable[str | None]) -> str | None:
+    return next((value for value in reversed([*values]) if value), None)
+
+
+def user_config() -> Path:
+    """Return where the user's own configuration is, or would be."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(folder).expanduser() / "bpagent" / "config.yaml"
+
+
+def project_config(workspace: Path) -> Path | None:
+    """Return the configuration file of a project, if it has one."""
+    file = workspace.expanduser() / ".bpagent" / "config.yaml"
+    is_own = os.path.realpath(file.parent) in agents_own(os.path.expanduser("~"))  # the project is the home folder
+    return file if file.is_file() and not is_own else None
+
+
+NOT_FOR_PROJECTS = ("tools_file", "config_file")
+
+
+def _checked_project(configuration: Configuration) -> Configuration:
+    """Return the configuration of a trusted project. Raises OptionError where it leads to what trust does not cover."""
+    for name, node in configuration.options:
+        if name in NOT_FOR_PROJECTS:
+            raise OptionError(str(node.wrong(f"a project cannot set {name}, which names another file")))
+    return configuration
+
+
+def is_trusted(file: Path) -> bool:
+    """Whether the user has said that this file may do what it says, as it is now."""
+    return _fingerprint(file, file.read_bytes()) in _trusted()
+
+
+def trust(file: Path, content: bytes) -> None:
+    """Note that the user trusts a file with this content. Raises OSError."""
+    store = runs_folder().with_name("trusted")
+    store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(os.open(store, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a") as out:
+        out.write(f"{_fingerprint(file, content)}\n")
+
+
+def _trusted() -> list[str]:
+    try:
+        return runs_folder().with_name("trusted").read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _fingerprint(file: Path, content: bytes) -> str:
+    return sha256(f"{file.resolve()}\0".encode() + content).hexdigest()
+
+
+def tell_unused(files: Iterable[Configuration]) -> None:
+    """Say what a project's file sets that is not used."""
+    for file in files:
+        if file.unused:
+            say(f"{file.file} also sets {', '.join(file.unused)}: not used until you trust it (bpagent config --trust)")
+
+
+def with_user_rules(preset: Preset) -> Preset:
+    """Return a preset with what the user said about commands, if it judges them at all. Raises OptionError."""
+    if preset.policy is None or not (rules := read_user_rules()):
+        return preset
+    return evolve(preset, commands=(*preset.commands, *map(str, rules)))
+
+
+def _parsed(options: Iterable[str]) -> dict[str, str]:
+    parsed = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise Mistake(f"--option {option!r} has no value; write NAME=VALUE, such as max_iterations=5")
+        parsed[key.strip()] = value
+    return parsed
+
+
+def model_name(arguments: Namespace, files: Iterable[Configuration]) -> str:
+    """Return the model that is meant: --model, else $BPAGENT_MODEL, else what the configuration names."""
+    return arguments.model or os.environ.get("BPAGENT_MODEL") or _last(file.model for file in files) or ""

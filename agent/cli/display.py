@@ -17,6 +17,7 @@ from agent.vocabulary.encoding import plain
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import (
     AbortAsked,
+    ActionChanged,
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
@@ -353,6 +354,8 @@ class Display:
                 self._show_changes(event.call, changes(event.call, event.facts))
             case ApprovalAnswered():
                 self.system(_decision(event))
+            case ActionChanged():
+                self.system(f"changed since the question was put: {'; '.join(event.changes)}")
             case SandboxLifted():
                 self.system(f"beyond the sandbox, for this call: {', '.join(event.rights)}")
             case GateRejected():
@@ -391,7 +394,7 @@ class Display:
             self.system(f"{process.id} ends with the run: {process.command}")
         if ended.text and is_error(ended.status):
             self._screen.labelled("error", ended.text, "refused")
-        if ended.reason == "inference_failed" and self._reason == "context_length_exceeded":
+        if ended.status == "failed" and self._reason == "context_length_exceeded":
             self.system(TOO_LONG)
 
     def _show_text(self, answer: AnswerCommitted) -> None:

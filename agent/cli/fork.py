@@ -11,6 +11,7 @@ from agent.cli.mistakes import Mistake
 from agent.cli.runs import find_log
 from agent.cli.screen import screen_on
 from agent.log.reading import read_log
+from agent.log.writing import LogWriter
 
 
 def execute(arguments: Namespace) -> int:
@@ -28,11 +29,20 @@ def execute(arguments: Namespace) -> int:
 
 
 def fork(path: Path, records: int, output: str | None = None) -> Path:
-    """Write the header and the first `records` of a log to a new file, and return it. Raises OSError."""
+    """Write the header and the first `records` of a log to a new one, and return it.
+
+    Raises LogError, and Mistake for a log that was changed: what is copied is signed again, so it has to be true.
+    """
+    recorded = read_log(path)
+    if recorded.misfit or any(place < records for place in recorded.unsigned):
+        raise Mistake(recorded.misfit or f"{path} has a yes that is not signed with the key of this user")
     forked = Path(output).expanduser() if output else path.with_name(f"{path.stem}-{token_hex(2)}.jsonl")
-    lines = path.read_bytes().split(b"\n")[: records + 1]
-    forked.touch(mode=0o600, exist_ok=False)
-    forked.write_bytes(b"".join(line + b"\n" for line in lines))
+    writer = LogWriter(forked, recorded.header)
+    try:
+        for record in recorded.records[:records]:
+            writer.append(record)
+    finally:
+        writer.close()
     return forked
 
 

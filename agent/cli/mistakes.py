@@ -3,6 +3,7 @@
 import codecs
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable
 
@@ -29,6 +30,8 @@ def guarded(command: Callable[[], int]) -> int:
     _open_closed_streams()
     _tolerate_odd_text()
     try:
+        if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # from here on it is told
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code = command()
         sys.stdout.flush()
         return code

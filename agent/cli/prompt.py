@@ -259,6 +259,14 @@ class Person:
         elif self._otherwise is not None:
             self._otherwise(line)
 
+    def decide(self, call: str, answer: str) -> bool:
+        """Answer the question about this call as if that was typed; tell whether it is open."""
+        if self._lines is None or self.asked is None or self.asked.call.id != call:
+            return False
+        self._screen.labelled("system", f"answered from outside: {answer}", "system")
+        self._lines.send_nowait(answer)
+        return True
+
     def leave(self) -> None:
         """Note that nothing will be typed any more: open and later questions are answered with no."""
         self._gone = True

@@ -143,10 +143,13 @@ class Summary:
         }
 
 
-def summaries() -> tuple[list[Summary], list[str]]:
-    """Return the runs of the folder, the latest last, and a sentence for each file that is no log."""
+def summaries(limit: int = 0) -> tuple[list[Summary], list[str]]:
+    """Return the latest runs of the folder, the very latest last, and a sentence for each file that is no log.
+
+    limit: how many at most; 0: all.
+    """
     found, broken = [], []
-    for path in sorted(runs_folder().glob("*.jsonl")):
+    for path in sorted(runs_folder().glob("*.jsonl"))[-limit:]:
         try:
             found.append(summarize(path))
         except (LogError, OSError, ValueError, KeyError, TypeError) as error:
@@ -238,7 +241,7 @@ TONES: dict[str, Tone] = {
 
 def execute(arguments: Namespace) -> int:
     """List the runs, the latest last."""
-    found, broken = summaries()
+    found, broken = summaries(arguments.limit)
     for sentence in broken:
         say(sentence)
     if arguments.json:

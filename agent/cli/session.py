@@ -8,7 +8,7 @@ import sys
 import termios
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,6 +18,7 @@ from attrs import field, frozen
 
 from agent.cli import exit_codes
 from agent.cli.arguments import called
+from agent.cli.control import decisions
 from agent.cli.display import Display, Progress, action_of, command_of, is_error, question_of, refused_by, spent
 from agent.cli.exit_codes import of_signal
 from agent.cli.mcp_servers import McpServer, one_of, serving
@@ -47,7 +48,7 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.events import GateRejected, StopAsked
-from agent.vocabulary.messages import UserMessage
+from agent.vocabulary.messages import UserMessage, one_line
 from bp import BProgramError, Step
 
 if TYPE_CHECKING:
@@ -197,6 +198,7 @@ COMMANDS = {
 
 WORD = re.compile(r"(/[a-z]+)(?:\s+(\S+))?", re.IGNORECASE)  # what other programs take for a command to themselves
 LEAVING = ("/quit", "/exit")
+LONGEST_DECISION = 20_000  # characters
 FOR_TALKS = ("/model", "/undo", *LEAVING)
 
 
@@ -280,7 +282,7 @@ class Desk:
         assert self.agent is not None
         self.interruption = Interruption(leave=self._leave_at_once)
         try:
-            async with self.agent.start(prompt) as run:
+            async with self.agent.start(prompt) as run, decisions(self.agent.log_path, self.decide):
                 self.run = run
                 self.runs.append(run)
                 await over(run)
@@ -338,6 +340,22 @@ class Desk:
             self.run.abort("stop was said twice")
         elif self.run is not None:
             self.run.stop()
+
+    def decide(self, decision: Mapping[str, Any]) -> str:
+        """Carry out what was decided outside of the terminal; return why that cannot be, or nothing."""
+        text = one_line(str(decision.get("text") or ""), LONGEST_DECISION)
+        match decision.get("do"):
+            case "stop":
+                self._stop()
+            case "steer" if text and self.run is not None:
+                self.run.steer(text)
+                self.display.system(f"from outside, to the model: {text}")
+            case "approve" | "reject" as answer:
+                said = "yes" if answer == "approve" else f"no, {text}" if text else "no"
+                return "" if self._person.decide(str(decision.get("call")), said) else "this question is not open"
+            case _:
+                return "there is no such decision"
+        return ""
 
     async def _hear_signals(self, signals: AsyncIterator[signal.Signals]) -> None:
         """Abort the run at a signal; between runs, and for any but Ctrl-C, leave."""
@@ -491,11 +509,17 @@ async def over(run: Run) -> None:
         pass
 
 
+LONGEST_FAILURE = 160  # characters
+
+
 def tell_failure(error: Exception) -> None:
     """Say why a run broke off: a b-thread, the log, or a listener failed."""
     if isinstance(error.__cause__, BrokenPipeError):  # the reader of our output has gone
         raise error.__cause__
-    say(f"the run broke off: {error}")
+    text, cause = str(error), error.__cause__
+    if cause is not None and len(text) > LONGEST_FAILURE:  # it names an event, facts and all
+        text = f"{text[:LONGEST_FAILURE]} …: {type(cause).__name__}: {cause}"
+    say(f"the run broke off: {text}")
 
 
 def print_record(agent: Agent) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import anyio
 
 from agent.cli import exit_codes
-from agent.cli.build import chosen_preset, servers_of, tools_of
+from agent.cli.build import servers_of, tools_of
+from agent.cli.config import chosen_preset
 from agent.cli.mcp_servers import McpServer, joined, serving
 from agent.cli.screen import Screen, screen_on
 from agent.models.scripted import ScriptedModel

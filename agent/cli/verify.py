@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli import exit_codes
-from agent.cli.build import chosen_preset, load_protocols
+from agent.cli.build import load_protocols
+from agent.cli.config import chosen_preset
 from agent.cli.mistakes import Mistake
 from agent.cli.view import write_page
 from agent.page.states import verification_page
@@ -96,6 +97,11 @@ def _tell(combination: Combination, result: Verification, *, as_json: bool, uncl
         return
     counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
     print(f"{result.verdict:8}  {counted}: {combination.label}", flush=True)
+    if result.verdict == "bounded":
+        print(
+            "          not verified: interrupted, or more than --max-states; only these states were looked at",
+            flush=True,
+        )
     if missed := (*result.coverage.silent, *result.coverage.unreached):
         print(f"          never reached: {', '.join(missed)}", flush=True)
     if unclaimed:

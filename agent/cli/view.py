@@ -4,6 +4,7 @@ import os
 import webbrowser
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from agent.cli import exit_codes
@@ -20,10 +21,28 @@ BEGINNING = b"<!doctype html>"
 
 def execute(arguments: Namespace) -> int:
     """Write the page beside the log, or where --output says, and say where it is. Raises LogError for no log."""
+    if arguments.follow:
+        return _follow(arguments)
     path = _index(arguments) if arguments.all else _page_of_run(arguments)
     print(path)
     if arguments.open and not webbrowser.open(path.absolute().as_uri()):
         say("no browser could be opened here")
+    return exit_codes.OK
+
+
+def _follow(arguments: Namespace) -> int:
+    """Serve the page of a run that may go on, until Ctrl-C."""
+    from agent.cli.follow import Following, Server
+
+    if arguments.all or arguments.output:
+        raise Mistake("--follow serves the page of one run; leave --all and --output out")
+    with Server(Following(find_log(arguments.log), load_protocols(arguments.protocol))) as server:
+        print(server.address, flush=True)
+        say("this address is for you alone: who has it can approve, steer and stop; Ctrl-C ends it")
+        if arguments.open and not webbrowser.open(server.address):
+            say("no browser could be opened here")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
     return exit_codes.OK
 
 

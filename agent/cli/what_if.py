@@ -27,6 +27,9 @@ def execute(arguments: Namespace) -> int:
 
     Raises Mistake for wrong input.
     """
+    for path in find_logs(arguments.log):
+        if not path.exists():
+            raise Mistake(f"cannot read the log {path}: No such file or directory")
     if not (arguments.policy or arguments.protocol or arguments.without):
         raise Mistake("nothing would differ; name a --policy, a --protocol, or a b-thread to leave out: --without NAME")
     policy = _policy(arguments.policy)

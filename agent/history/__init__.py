@@ -7,7 +7,7 @@ told next; from there on the recording is of another conversation.
 
 from typing import TYPE_CHECKING
 
-from agent.vocabulary.lazy import from_modules
+from agent.vocabulary import from_modules
 
 if TYPE_CHECKING:
     from agent.history.playback import replay

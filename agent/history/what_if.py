@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from attrs import define, field, frozen
 
-from agent.effects.declared import loop_effects
+from agent.effects import loop_effects
 from agent.history.playback import played
 from agent.log.decoding import Decoder
 from agent.log.reading import RecordedRun

@@ -47,7 +47,10 @@ class Redaction:
 
     def line(self, text: str) -> str:
         """Return a line of the log, which is JSON, in which every secret is masked; most have none."""
-        return dump(self.data(json.loads(text))) if any(form in text for form in self._forms_in_lines) else text
+        for form in self._forms_in_lines:
+            if form in text:
+                return dump(self.data(json.loads(text)))
+        return text
 
     @cached_property
     def _forms_in_lines(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from agent.vocabulary.lazy import from_modules
+from agent.vocabulary import from_modules
 
 if TYPE_CHECKING:
     from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest

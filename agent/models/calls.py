@@ -296,7 +296,7 @@ def _read_call(
     except ArgumentError as error:
         is_truncated = error.is_unfinished or (cut_off and is_last)
         return ToolCall(id, tool, category=category, flaw=_truncated(text) if is_truncated else str(error))
-    if cut_off and not text.strip():  # nobody can tell no arguments from arguments that did not come
+    if cut_off and not text.strip():  # no arguments cannot be told from arguments that did not come
         return ToolCall(id, tool, category=category, flaw=_truncated(text))
     if not requested.name.strip():
         return ToolCall(id, tool, category=category, flaw="the call has no tool name; name one of the tools")

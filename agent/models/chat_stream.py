@@ -72,7 +72,7 @@ def read_chunk(raw: object) -> Chunk:
 
 
 def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Find the choice with index 0 (or none); others belong to answers that nobody asked for."""
+    """Find the choice with index 0 (or none); others belong to answers that were not asked for."""
     for raw in elements(chunk.get("choices")):
         choice = mapping(raw)
         if choice is not None and not choice.get("index"):
@@ -129,7 +129,7 @@ class _Call:
         self._arguments = StringIO()
         self._last = ""
         self._nesting = Nesting()
-        self._is_whole: bool | None = None  # None: nobody has asked since the last piece
+        self._is_whole: bool | None = None  # None: not computed since the last piece
         self.extend(piece.arguments)
 
     def extend(self, text: str) -> None:
@@ -196,7 +196,7 @@ class StreamedCalls:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no call."""
+        """Tell whether there is no call."""
         return not self._calls
 
     def requested(self) -> tuple[RequestedCall, ...]:
@@ -318,7 +318,7 @@ class Assembly:
         self._size = 0
 
     def feed(self, raw: object) -> Delta | None:
-        """Take the next chunk; return what it adds for those who look on, or None.
+        """Take the next chunk; return what it adds for listeners, or None.
 
         Raises `ModelError`, retryable, for a chunk that is no object or reports an error; not retryable, for an
         answer that is longer than `LONGEST_ANSWER` or has more calls than `StreamedCalls` takes.

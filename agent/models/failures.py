@@ -226,4 +226,12 @@ def _message(page: str) -> str:
     found = _read(page)
     while isinstance(found, dict):
         found = found.get("error") or found.get("message") or found.get("detail")
-    return f"{found or page}"
+    return f"{found or _without_markup(page)}"
+
+
+def _without_markup(page: str) -> str:
+    """Return what a web page says, without what a browser does not show; other text as it is."""
+    if "<html" not in page[:1000].lower():
+        return page
+    title = re.search(r"<title[^<>]*>([^<]*)</title>", page[:5000], re.IGNORECASE)
+    return f"a web page: {title[1] if title else re.sub('<[^<>]*>', ' ', page[:5000])}"

@@ -1,4 +1,4 @@
-"""What the loop asks of a model and gets back; prices and sizes of what is asked."""
+"""Requests to a model and its answers; prices, and estimates of size."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -42,7 +42,7 @@ class CallDelta:
 
 @frozen
 class Delta:
-    """A piece of an answer as it streams: text, reasoning, or calls, for those who look on."""
+    """A piece of an answer as it streams: text, reasoning, or calls, for listeners."""
 
     text: str = ""
     reasoning: str = ""

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-from attrs import field, frozen, validators
+from attrs import evolve, field, frozen, validators
 
 from agent.models.chat_stream import Assembly
 from agent.models.failures import ConnectionBroke, describe_status, named_failures
@@ -309,7 +309,7 @@ class Server:
     def _client(self) -> "AsyncOpenAI":
         """Return a client for one inference.
 
-        A pool that outlives its event loop fails in the next one, and somebody would have to close it; a client costs
+        A pool that outlives its event loop fails in the next one, and the caller would have to close it; a client costs
         2 ms, a connection one round trip or two. Redirects would be further requests.
         """
         from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
@@ -344,7 +344,7 @@ class StreamAssembly(Protocol):
     """An answer while it streams. `is_finished`: it is whole; `is_over`: nothing else can come either."""
 
     def feed(self, raw: object) -> Delta | None:
-        """Take the next parsed event; return what it adds for those who look on."""
+        """Take the next parsed event; return what it adds for listeners."""
 
     @property
     def is_finished(self) -> bool:
@@ -377,6 +377,10 @@ GRACE = 5.0
 """Seconds that a server may take to end its stream after the finish reason."""
 
 
+LONGEST_SILENCE, TIMEOUT = 600.0, "BPAGENT_MODEL_TIMEOUT"
+"""How many seconds a server may send nothing, and the variable that says otherwise."""
+
+
 @frozen
 class OpenAIModel:
     """A model that speaks chat completions, or with `api="responses"` the responses API.
@@ -393,7 +397,7 @@ class OpenAIModel:
     base_url: str = field(default=None, kw_only=True, converter=checked_url)
     api_key: str = field(default=None, kw_only=True, converter=checked_key, repr=False)
     get_api_key: KeySource | None = field(default=None, kw_only=True)
-    timeout: float = field(default=600.0, kw_only=True)
+    timeout: float = field(default=LONGEST_SILENCE, kw_only=True)
     carrying: Carrying = field(factory=Carrying, kw_only=True)
     settings: Mapping[str, object] = field(factory=dict, kw_only=True)
 
@@ -471,5 +475,20 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat")
         raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
     if "://" in name:
         url, _, model = name.partition("#")
-        return OpenAIModel(model or "default", api=api, base_url=url, api_key=environ.get("OPENAI_API_KEY"))
-    return OpenAIModel.from_environment(name, environ, api=api)
+        key, timeout = environ.get("OPENAI_API_KEY"), _timeout(environ)
+        return OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=timeout)
+    return evolve(OpenAIModel.from_environment(name, environ, api=api), timeout=_timeout(environ))
+
+
+def _timeout(environ: Mapping[str, str]) -> float:
+    """Return how many seconds a server may send nothing. Raises ModelError."""
+    given = environ.get(TIMEOUT, "")
+    if not given:
+        return LONGEST_SILENCE
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise ModelError(f"{TIMEOUT} is {given!r}; give the seconds that a server may send nothing, such as 60")
+    return seconds

@@ -129,7 +129,7 @@ class Item:
 
     @property
     def text(self) -> str:
-        """What it says as a whole, else what has streamed."""
+        """The text of the whole item, else the streamed text."""
         return self.said.text or self._streamed.getvalue()
 
     def extend(self, text: str) -> None:
@@ -288,7 +288,7 @@ class ResponseAssembly:
         self._streamed, self._whole = 0, 0  # bytes at most, of deltas and of what is given whole
 
     def feed(self, raw: object) -> Delta | None:
-        """Take the next event; return what it adds for those who look on, or None.
+        """Take the next event; return what it adds for listeners, or None.
 
         Raises `ModelError` for an event that is no object, for an error, for a response that failed, and for an answer
         that is longer than `LONGEST_ANSWER`.
@@ -374,7 +374,7 @@ class ResponseAssembly:
         check_size(self._whole)
 
     def _requested(self, item: Item) -> RequestedCall:
-        """Return a call as the model wrote it. Nobody can tell no arguments from arguments that never came."""
+        """Return a call as the model wrote it. No arguments cannot be told from arguments that never came."""
         said = item.said
         if not item.is_whole and not item.text.strip() and self._status == "completed":
             raise ModelError(

@@ -23,7 +23,7 @@ def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: S
     for moment in watched.moments:
         model.take(moment)
     problems = [watched.problem, "the last line of the log is torn" if run.torn else None]
-    return _lanes_page(title_of(run), model, [run_facts(run, afterwards)], [each for each in problems if each])
+    return lanes_page(title_of(run), model, [run_facts(run, afterwards)], [each for each in problems if each])
 
 
 def program_page(bthreads: Sequence[BThread], posts: Sequence[Event] = (), title: str = "A behavioral program") -> str:
@@ -34,7 +34,7 @@ def program_page(bthreads: Sequence[BThread], posts: Sequence[Event] = (), title
     model = PageModel()
     for moment in watch_program(bthreads, posts):
         model.take(moment)
-    return _lanes_page(title, model)
+    return lanes_page(title, model)
 
 
 LESSON = (
@@ -44,11 +44,14 @@ LESSON = (
 )
 
 
-def _lanes_page(title: str, model: PageModel, facts: Sequence[Child] = (), problems: Sequence[str] = ()) -> str:
+def lanes_page(
+    title: str, model: PageModel, facts: Sequence[Child] = (), problems: Sequence[str] = (), *, live: bool = False
+) -> str:
+    """Return a page with the lanes of a model; a `live` one asks its own server for what happens, and decides there."""
     told = [element("p", problem, class_="problem") for problem in problems]
     header = element("header", element("h1", title), *facts, *told)
     main = element("main", element("noscript", "This page is drawn by the one script in it; please allow that."))
-    return document(title, header, main, data=lanes_data(model))
+    return document(title, header, main, data={**lanes_data(model), "live": live}, connects=live)
 
 
 def lanes_data(model: PageModel) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def document(title: str, *body: Child, data: Mapping[str, Any] | None = None, co
 
     data: what the script shows; without it the page runs none. connects: the script may ask the page's own server.
     """
-    scripts = () if data is None else (_raw("script", _json(data), type="application/json", id="data"), _script())
+    scripts = () if data is None else (_raw("script", as_data(data), type="application/json", id="data"), _script())
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -93,7 +93,7 @@ def _raw(tag: str, text: str, **attributes: str) -> Element:
     return made
 
 
-def _json(data: Mapping[str, Any]) -> str:
+def as_data(data: Mapping[str, Any]) -> str:
     """Return data as JSON in which what cannot be seen is an escape that is shown, and which ends no element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     text = CONTROL.sub(lambda found: rf"\\x{found[1]}" if found[1] else SHORT.get(found[0], found[0]), text)

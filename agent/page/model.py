@@ -43,7 +43,7 @@ class PageModel:
         self.parts: list[Part] = []
         self.turns: list[int] = []
         self.evidence: list[list[int]] = []
-        self.open: dict[str, str] = {}  # questions without an answer, by call
+        self.open: dict[str, list[str]] = {}  # by call: the action and the question that has no answer yet
         self.ended = False
         self._calls: dict[str, int] = {}  # the part in which a call was proposed
         self._files: dict[str, str] = {}  # what is known of the content of files
@@ -97,7 +97,8 @@ class PageModel:
             case "proposed_action":
                 self._calls[data["call"]["id"]] = first
             case "approval_asked":
-                self.open[data["call"]] = data["question"]
+                part = self._calls.get(data["call"])
+                self.open[data["call"]] = ["" if part is None else self.parts[part]["text"], data["question"]]
             case "approval_answered":
                 self.open.pop(data["call"], None)
             case "gate_rejected":
@@ -303,6 +304,7 @@ TOLD: Mapping[str, Callable[[Data], Iterator[Part]]] = {
     "answer_committed": _answer,
     "approval_asked": _noted("question", lambda data: str(data["question"]), "question"),
     "approval_answered": _reply,
+    "action_changed": _noted("changed", lambda data: "; ".join(data["changes"])),
     "sandbox_lifted": _noted("sandbox", lambda data: f"lifted for this call: {', '.join(data['rights'])}"),
     "gate_rejected": _refused("refused", "refused"),
     "drafts_refused": _refused("refused", "refused"),

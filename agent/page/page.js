@@ -6,6 +6,7 @@ const CHUNK = 50, FOLD = 10; // rows drawn at once; lines of a text that are sho
 const MARKS = new Map(data.marks.map(([letter, sign, sort, meaning], rank) => [letter, {sign, sort, meaning, rank}]));
 const shown = {text: "", kind: "", lane: -1}; // the filters
 const folded = new Set(), unfolded = new Set(), opened = new Set(); // turns; parts; rows
+const heights = new Map(); // of blocks that were drawn, by their rows
 let blocks = [], current = -1, partsOf = new Map(), partNow = -1, counted = 0;
 
 function el(tag, attributes = {}, ...children) {
@@ -150,14 +151,13 @@ function fill(block) {
 
 function empty(block) {
   if (!block.filled) return;
-  block.element.style.height = `${block.element.offsetHeight}px`;
+  measure(block);
+  block.element.style.height = `${heights.get(block.key)}px`;
   block.element.replaceChildren();
   block.filled = false;
 }
 
-function refill(block) {
-  if (block?.filled) { block.filled = false; fill(block); }
-}
+function measure(block) { heights.set(block.key, block.element.offsetHeight); }
 
 function guess(rows) {
   const parts = rows.flatMap(n => partsOf.get(n) ?? []).map(number => data.parts[number]);
@@ -168,6 +168,7 @@ function guess(rows) {
 
 function draw() {
   near.disconnect();
+  blocks.filter(block => block.filled).forEach(measure);
   partsOf = new Map();
   data.parts.forEach((part, number) => partsOf.set(part.row, [...(partsOf.get(part.row) ?? []), number]));
   blocks = [];
@@ -206,9 +207,10 @@ function turnElement(turn, first, last, rows) {
   }
   for (let from = 0; !isFolded && from < rows.length; from += CHUNK) {
     const block = {rows: rows.slice(from, from + CHUNK), filled: false, turn};
+    block.key = `${innerWidth} ${block.rows[0]} ${block.rows.length}`;
     block.element = el("div", {class: `block columns${data.parts.length ? "" : " alone"}`});
     block.element.block = block;
-    block.element.style.height = `${guess(block.rows)}px`;
+    block.element.style.height = `${heights.get(block.key) ?? guess(block.rows)}px`;
     blocks.push(block);
     section.append(block.element);
   }
@@ -337,6 +339,58 @@ function keys(event) {
   if (acts[event.key]) { event.preventDefault(); acts[event.key](); }
 }
 
+// A run that goes on.
+
+function take(news) {
+  const atEnd = innerHeight + scrollY > document.body.scrollHeight - 60, lanes = data.lanes.length;
+  const changed = news.rows.length > 0;
+  for (const name of ["rows", "parts", "evidence"]) data[name].push(...news[name]);
+  Object.assign(data, {lanes: news.lanes, turns: news.turns, open: news.open, ended: news.ended});
+  if (!changed) return;
+  if (lanes !== data.lanes.length) drawHeads();
+  draw();
+  drawQuestions();
+  if (atEnd && current < 0) scrollTo(0, document.body.scrollHeight);
+}
+
+async function ask() {
+  const query = new URLSearchParams({rows: data.rows.length, parts: data.parts.length, evidence: data.evidence.length});
+  try {
+    take(await (await fetch(`news?${query}`)).json());
+    state.textContent = data.ended ? "the run is over" : "the run goes on";
+  } catch { state.textContent = "the page is not served any more"; }
+}
+
+async function act(decision) {
+  const headers = {"Content-Type": "application/json"};
+  const answer = await (await fetch("act", {method: "POST", headers, body: JSON.stringify(decision)})).json();
+  said.textContent = answer.done ? "" : answer.why;
+  await ask();
+}
+
+const state = el("span", {class: "count"}), said = el("span", {class: "why", role: "status"});
+const questions = el("div", {class: "questions"});
+
+function drawQuestions() {
+  questions.replaceChildren(...Object.entries(data.open).map(([call, [action, question]]) => {
+    const why = el("input", {placeholder: "why not (the model is told)", "aria-label": "reason"});
+    return el("div", {class: "ask"}, el("b", {}, question), el("code", {}, action),
+      el("button", {class: "yes", onclick: () => act({do: "approve", call})}, "approve"), why,
+      el("button", {class: "no", onclick: () => act({do: "reject", call, text: why.value})}, "reject"));
+  }));
+}
+
+function follow() {
+  const words = el("input", {placeholder: "tell the model something", "aria-label": "steer"});
+  const steer = () => { if (words.value.trim()) act({do: "steer", text: words.value}); words.value = ""; };
+  words.addEventListener("keydown", event => event.key === "Enter" && steer());
+  document.body.append(el("div", {class: "live"}, questions, words, el("button", {onclick: steer}, "steer"),
+    el("button", {class: "no", onclick: () => act({do: "stop"})}, "stop"), state, said));
+  drawQuestions();
+  const again = async () => { await ask(); setTimeout(again, data.ended ? 3000 : 500); };
+  again();
+}
+
 function begin() {
   document.querySelector("header").append(el("p", {class: "lesson"}, data.lesson));
   const button = (words, title, onclick, more = {}) => el("button", {title, onclick, ...more}, words);
@@ -354,14 +408,15 @@ function begin() {
   main.before(el("div", {class: `bar columns${data.parts.length ? "" : " alone"}`}, el("div", {}, tools), heads));
   drawHeads();
   draw();
-  const follow = () => {
+  const goThere = () => {
     const wanted = data.rows.findIndex(row => `#step-${row.step}` === location.hash);
     if (wanted >= 0 && wanted !== current) go(wanted);
   };
-  follow();
+  goThere();
   document.addEventListener("keydown", keys);
   addEventListener("resize", fit);
-  addEventListener("hashchange", follow);
+  addEventListener("hashchange", goThere);
+  if (data.live) follow();
   addEventListener("beforeprint", () => { if (data.rows.length < 3000) blocks.forEach(fill); });
 }
 

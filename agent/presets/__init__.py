@@ -5,7 +5,7 @@ Two presets differ in data only; every field is one option (`--option NAME=VALUE
 
 from typing import TYPE_CHECKING
 
-from agent.vocabulary.lazy import from_modules
+from agent.vocabulary import from_modules
 
 if TYPE_CHECKING:
     from agent.presets.configuration import preset_from_file, read_configuration, save_options

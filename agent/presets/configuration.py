@@ -36,10 +36,10 @@ OPTIONS = {field.name: field.type for field in fields(Preset) if field.name != "
 
 @frozen
 class Configuration:
-    """What a file says: a model and a preset, if it names them, options with their places, tools, and so on.
+    """The content of a file: a model and a preset, if it names them, options with their places, tools, and so on.
 
     rules: rows of `policy_rules`, and with `--` those of `commands`. servers: commands of MCP servers. file: where it
-    stands. unused: keys of which nothing is used, as nobody vouched for them.
+    stands. unused: keys of which nothing is used, since the user has not trusted them.
     """
 
     preset: str | None = None

@@ -67,7 +67,15 @@ def processes_of(preset: Preset) -> Processes | None:
     return Processes(preset.background, retention=shell_options(preset).retention)
 
 
+BESIDES = ("edit", "grep", "find", "todoread", "todowrite", "websearch", "webfetch")
+"""What the tools of S2 add to those of S0."""
+
+
 def _collection(preset: Preset, workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
+    if preset.tools == "all":
+        own = _collection(evolve(preset, tools="workspace"), workspace, shell)
+        more = _collection(evolve(preset, tools="coding", background="none"), workspace, shell)
+        return *own, *(tool for tool in more if tool.name in BESIDES)
     if preset.tools != "coding":
         return make_collection(preset.tools, workspace, shell, processes_of(preset))
     allowed = preset.allowed_paths if preset.bounded else ("/",)

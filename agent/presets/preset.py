@@ -204,7 +204,7 @@ def _positive() -> Any:
 class Preset:
     """One way to run the loop. None as a limit means no limit. Raises ValueError for what an option cannot be.
 
-    The gate: `policy` is the name of a policy of the constitution, None: nothing is judged. In mode "cron" nobody is
+    The gate: `policy` is the name of a policy of the constitution, None: nothing is judged. In mode "cron" no user is
     asked, and what does more than read is denied unless its tool is one of `allow` (S6.14). `policy_rules` are rows
     that make it stricter ("deny upload network in outside"), `commands` what the user said about commands ("deny --
     make deploy"). `bounded`: file tools keep to the workspace and `allowed_paths`; `denied_paths` win. `config_file`
@@ -226,10 +226,11 @@ class Preset:
     Ending: with `complete_tool` only `complete` ends a run; with `objective_tool` only once `pursue_objective` was
     called.
 
-    Tools: which collection, which file declares more (`tools_file`), and how commands run. Times are in seconds,
-    `output_limit` in bytes, `compact` in characters, of what the model is shown. `background`: commands may stay, until
-    the run ends or as long as the program runs. `sandbox`: "on" confines commands where the machine can do it, and a
-    yes lifts what was asked for; "strict" begins no run without, and lifts nothing.
+    Tools: which collection ("all": "workspace" and what else "coding" has), which file declares more (`tools_file`),
+    and how commands run. Times are in seconds, `output_limit` in bytes, `compact` in characters, of what the model is
+    shown. `background`: commands may stay, until the run ends or as long as the program runs. `sandbox`: "on" confines
+    commands where the machine can do it, and a yes lifts what was asked for; "strict" begins no run without, and lifts
+    nothing.
     """
 
     name: str
@@ -271,7 +272,7 @@ class Preset:
     complete_tool: bool = False
     objective_tool: bool = False
     # Tools.
-    tools: Literal["workspace", "terminal", "coding", "gated", "command"] = "workspace"
+    tools: Literal["all", "workspace", "terminal", "coding", "gated", "command"] = "workspace"
     tools_file: str | None = None
     unknown_tool: Literal["error", "nearest"] = "nearest"
     shell: Literal["bash -c", "bash -lc", "sh -c"] = "bash -c"
@@ -344,12 +345,12 @@ class Preset:
 
     @property
     def finishes_by_tool(self) -> bool:
-        """Whether `complete` is what ends a run as completed."""
+        """Tell whether `complete` is what ends a run as completed."""
         return self.complete_tool or self.objective_tool
 
     @property
     def carried(self) -> Carried:
-        """What of images and reasoning goes to the model."""
+        """The images and the reasoning that go to the model."""
         return Carried(images=self.images == "send", reasoning=self.reasoning == "send")
 
     @property
@@ -361,7 +362,7 @@ class Preset:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether something depends on how many tokens an inference takes."""
+        """Tell whether something depends on how many tokens an inference takes."""
         return any((self.max_tokens, self.max_tokens_per_iteration, self.max_cost, self.summary_from))
 
     def room_beside(self, frame: int) -> int | None:
@@ -376,7 +377,7 @@ class Preset:
         return self.context_tokens - frame
 
     def price_of(self, model: str) -> Price | None:
-        """Return what a model costs. Raises OptionError when the cost is limited and nobody knows the price."""
+        """Return what a model costs. Raises OptionError when the cost is limited and the price is not known."""
         price = read_prices(self.prices).get(model)
         if price is None and self.max_cost is not None:
             raise OptionError(

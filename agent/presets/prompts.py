@@ -40,17 +40,17 @@ A command with another exit code than 0 is an error.
 
 GATED = f"""\
 {_BEGINNING} {_BOUNDED}
-Every call passes a gate that approves or rejects it; nobody is asked. The calls of one turn run one after the other.
+Every call passes a gate that approves or rejects it; no user is asked. The calls of one turn run one after the other.
 A call that is rejected did not happen: read why, and find another way or say so.
 {_LIMITS}"""
 
 PASSTHROUGH = f"""\
 {_BEGINNING} {_FREE}
-Commands run as you write them, in a login shell: nobody looks at them first. Read the exit code of each.
+Commands run as you write them, in a login shell; they are not checked first. Read the exit code of each.
 {_LIMITS}"""
 
 PLACEHOLDERS = ("workspace", "tools", "timeout", "output_limit", "max_iterations", "finish")
-"""What a system prompt may hold in braces; each is filled in as text."""
+"""The names that a system prompt may hold in braces; each is filled in as text."""
 
 
 BY_TEXT = "When the task is done, answer in plain text without calling a tool."
@@ -62,7 +62,7 @@ partial; if it cannot be done, with the status failure. A text alone does not en
 BY_OBJECTIVE = """\
 What you can answer at once, answer in plain text. When a request takes several steps, call pursue_objective with the
 user's prompt and the objective that you make of it; you work on your own from then on, and the turns are counted.
-Choose your own way, turn by turn; nobody wants a plan first. Say in a sentence what you are about to do and why. Read
+Choose your own way, turn by turn; no plan is needed first. Say in a sentence what you are about to do and why. Read
 exit codes and errors, and decide whether to try again, to do it differently, or to give up. Before the newest prompt
 you are shown where you stand: the objective, the turn, the terminal, the files that you changed.
 Only calling complete ends an objective: with the result and the status success, partial (something is missing) or

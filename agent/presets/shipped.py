@@ -6,6 +6,7 @@ from agent.vocabulary.errors import meant
 
 DEFAULT = Preset(
     "default",
+    tools="all",
     together="neighbours",
     compaction="summary",
     output_limit=30 * 1024,
@@ -103,10 +104,10 @@ PURPOSES = {
     "workspace": "scheduled jobs and tools of your own from YAML: bounded by paths, a blocklist and a job policy",
     "autonomous": "objectives of many steps: works on until it says it is done; a person approves what is on a list",
     "coding": "a machine that may break, such as a container: twelve tools, nothing is judged, nothing is limited",
-    "gated": "programs that nobody watches: a gate approves or rejects within the workspace, and asks nobody",
+    "gated": "programs that run unattended: a gate approves or rejects within the workspace, without questions",
     "passthrough": "a shell alone, where all may happen: commands run as they are, until one comes three times",
 }
-"""What each preset is for, in one line."""
+"""The purpose of each preset, in one line."""
 
 
 def preset_named(name: str) -> Preset:

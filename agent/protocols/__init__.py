@@ -6,7 +6,7 @@ meanwhile. `catalogue` has the purpose and the cost of each.
 
 from typing import TYPE_CHECKING
 
-from agent.vocabulary.lazy import from_modules
+from agent.vocabulary import from_modules
 
 if TYPE_CHECKING:
     from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit

@@ -74,7 +74,7 @@ class NeedsTrust:
 
 @frozen
 class Tainted:
-    """What happened earlier in the conversation makes the action dangerous."""
+    """An earlier action of the conversation makes this one dangerous."""
 
     text: str
     category: str = "flow"

@@ -28,15 +28,15 @@ def constitution_only(policy: str = "default") -> BThread:
 
 
 OFFERED = ("monitor", "monitors", "threshold", "is_critical", "honeypots")
-"""What an experiment gives to a protocol that has a parameter of this name."""
+"""Parameters of protocols that an experiment fills in."""
 
 LEFT_OPEN = ("draws", "limit", "buckets", "runs", "budget", "near", "auditor")
-"""What a plan may say of a protocol that has a parameter of this name."""
+"""Parameters of protocols that a plan may set."""
 
 
 @frozen
 class Cost:
-    """What a protocol takes beside what the agent takes anyway; empty: nothing. Scores are counted by the monitor."""
+    """The cost of a protocol beside that of the agent; empty: nothing. Scores are counted by the monitor."""
 
     inferences: str = ""
     scores: str = ""
@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def needs_auditor(self) -> bool:
-        """Whether it asks an auditor, unless it is told to ask none."""
+        """Tell whether it asks an auditor, unless it is told to ask none."""
         given = inspect.signature(self.make).parameters.get("auditor")
         return given is not None and bool(given.default)
 

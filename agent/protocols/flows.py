@@ -27,14 +27,14 @@ from constitution.action import Category
 ANYTHING = frozenset(
     {Effect.UNREADABLE, Effect.UNKNOWN_COMMAND, Effect.RUN_UNKNOWN_CODE, Effect.RUN_FETCHED_CODE, Effect.REMOTE_SHELL}
 )
-"""Effects of which nobody can say what they lead to."""
+"""Effects whose consequences cannot be known."""
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"|;&)<>]+|\b[\w.-]+@[\w.-]+:[^\s'\"|;&)<>]+", re.IGNORECASE)
 
 
 @frozen
 class Does:
-    """Whether an approved action has one of `effects`, in one of `zones` where zones are given, or may do anything.
+    """A predicate: whether an approved action has one of `effects` in `zones` (any, if empty), or may do anything.
 
     addresses: or names an address of any machine, this one too.
     """
@@ -89,7 +89,7 @@ def executed_by(action: Action) -> tuple[str, ...]:
 
 
 def is_below(path: str, places: tuple[str, ...]) -> bool:
-    """Whether a path is one of the places, or below one."""
+    """Tell whether a path is one of the places, or below one."""
     return any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in places)
 
 
@@ -119,7 +119,7 @@ Executed = Callable[[Action], tuple[str, ...]]
 
 @frozen
 class RunsFrom:
-    """Whether an approved action would run something at, or below, one of these places."""
+    """A predicate: whether an approved action would run something at, or below, one of these places."""
 
     places: tuple[str, ...]
     executed: Executed
@@ -144,7 +144,7 @@ CRITICAL = Verdict(Level.ask, "critical", "critical action", explanation="this i
 
 
 def is_admin(call: ToolCall) -> bool:
-    """Whether a call is of a tool that its author declares to be administration."""
+    """Tell whether a call is of a tool that its author declares to be administration."""
     return call.category == "admin"
 
 

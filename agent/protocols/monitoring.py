@@ -158,7 +158,7 @@ def honeypot(number: int, tool: str, arguments: Mapping[str, object]) -> ToolCal
 
 
 def is_planted(call: ToolCall) -> bool:
-    """Whether a call was made to be planted."""
+    """Tell whether a call was made to be planted."""
     return call.id.startswith(PLANTED)
 
 

@@ -24,7 +24,7 @@ def _nothing() -> tuple[Action, ...]:
 
 @frozen
 class Evidence:
-    """What a monitor may look at.
+    """The evidence that a monitor may look at.
 
     subject: what is to be scored; of a honeypot, what was planted. messages: the conversation before it. turn: how
     many answers were committed before. actions: looks up what the calls of the subject would touch.

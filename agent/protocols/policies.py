@@ -42,12 +42,12 @@ CONDITIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "matches": lambda value, pattern: isinstance(value, str) and re.search(pattern, value) is not None,
     "one_of": lambda value, choices: value in choices,
 }
-"""What can be said of an argument; an argument that is not there is None."""
+"""Conditions on an argument; an argument that is not there is None."""
 
 
 @frozen
 class Condition:
-    """What an argument has to be: a word of `CONDITIONS`, and what it is compared with."""
+    """A condition on an argument: a word of `CONDITIONS`, and what it is compared with."""
 
     argument: str
     test: str
@@ -63,7 +63,7 @@ class Condition:
 
 @frozen
 class Match:
-    """Whether an approved action is meant; what is left empty does not matter."""
+    """A predicate: whether an approved action is meant; what is left empty does not matter."""
 
     tools: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
@@ -150,7 +150,7 @@ class Scope:
 
     @property
     def is_open_at_first(self) -> bool:
-        """Whether it is open without any action."""
+        """Tell whether it is open without any action."""
         return self.opens is None
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ def since(opens: Actions, until: Actions | None = None) -> Scope:
 
 @frozen
 class Missing:
-    """What a policy has against an action, and which event is missing, if that is what it is."""
+    """The objection of a policy to an action, and the missing event, if there is one."""
 
     text: str
     event: str = ""
@@ -344,7 +344,7 @@ def _listed(actions: "Actions | Sequence[Actions]") -> "tuple[Actions, ...]":
 
 @frozen
 class Memory:
-    """What a policy knows: how far its pattern is, None while its scope is closed, and which actions are under way."""
+    """The state of a policy: of its pattern, None while its scope is closed, and which actions are under way."""
 
     state: Pattern | None
     running: Running = ()
@@ -374,7 +374,7 @@ class Memory:
 def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThreadBody:
     """Keep a policy while its scope is open: refuse what it forbids, and the end while it is owed something.
 
-    `stops`: whoever comes up against it ends the run.
+    `stops`: an action against it ends the run.
     """
     memory, ending = Memory.fresh(pattern, scope), None
     news = NEWS | GateRejected if stops else NEWS
@@ -425,7 +425,7 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
 
 
 def is_over(call: ToolCall, said: Any) -> bool:
-    """Whether an event decides about a call, one way or the other."""
+    """Tell whether an event decides about a call, one way or the other."""
     match said:
         case GateApproved() | GateRejected():
             return bool(said.call == call)
@@ -514,7 +514,7 @@ def _else(node: Node) -> Iterator[tuple[str, Any]]:
         yield "name", name.text()
     if (otherwise := node.get("otherwise")) is not None:
         if otherwise.one_of(OTHERWISE) == "ask" and node.get("expect") is not None:
-            raise otherwise.wrong("`expect` is about the end, about which nobody is asked; write refuse or stop")
+            raise otherwise.wrong("`expect` is about the end, and no person is asked about that; write refuse or stop")
         yield "otherwise", otherwise.value
 
 

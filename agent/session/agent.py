@@ -7,7 +7,6 @@ run = await agent.run("Say hello")
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,8 +45,8 @@ from bp.runner import Effect
 if TYPE_CHECKING:
     from agent.log.writing import LogWriter
 
-Guarded = Callable[[Watcher], Watcher]
-"""Makes a watcher fit to be called: one that raises ends the run."""
+Guarded = Callable[[Callable[..., None]], Callable[..., None]]
+"""Makes a listener fit to be called: one that raises ends the run."""
 
 
 class Agent:
@@ -230,7 +229,7 @@ class Agent:
     ) -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
-        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called;
+        `attendant` is asked for approvals when the agent has no approver; `guarded` makes listeners fit to be called;
         `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
         """
         hooks = HookCaller(self._hooks, fail)
@@ -315,7 +314,7 @@ class Agent:
         from agent.log.writing import LogWriter
 
         models = (self.model, *(voice.model for voice in self._others.values()))
-        redaction = Redaction(self._secrets, keys_of(models))
+        redaction = Redaction(self._secrets, keys_of(models)) or None
         if isinstance(log, LogWriter):
             log.redact_with(redaction)
             return log
@@ -360,16 +359,28 @@ def _piece_heard(
     on_text: Watcher | None, guarded: Guarded, narrator: Narrator | None
 ) -> Callable[[Piece], None] | None:
     """Return what takes the pieces of the model's answers, where there is a listener."""
-    if on_text is None and narrator is None:
-        return None
 
     def hear(piece: Piece) -> None:
         if on_text is not None and piece.kind == "text":
-            guarded(on_text)(piece.text)
+            on_text(piece.text)
         if narrator is not None:
-            guarded(lambda _: narrator.piece(piece))(piece.text)
+            narrator.piece(piece)
 
-    return hear
+    return None if on_text is None and narrator is None else guarded(hear)
+
+
+def _output_heard(
+    on_output: Watcher | None, guarded: Guarded, narrator: Narrator | None
+) -> Callable[[ToolCall, str], None] | None:
+    """Return what takes the output of tools, where there is a listener."""
+
+    def hear(call: ToolCall, piece: str) -> None:
+        if on_output is not None:
+            on_output(piece)
+        if narrator is not None:
+            narrator.output(call, piece)
+
+    return None if on_output is None and narrator is None else guarded(hear)
 
 
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
@@ -382,21 +393,3 @@ def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.Pat
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
     placed = (tool if tool.workspace is not None else evolve(tool, workspace=chosen) for tool in everything)
     return Toolbox(placed, chosen, suggests=preset.unknown_tool == "nearest")
-
-
-def _output_heard(
-    on_output: Watcher | None, guarded: Guarded, narrator: Narrator | None
-) -> Callable[[ToolCall, str], None] | None:
-    """Return what takes the output of tools, where there is a listener."""
-    heard = on_output and guarded(on_output)
-    told = None if narrator is None else narrator.output
-    if heard is None and told is None:
-        return None
-
-    def hear(call: ToolCall, piece: str) -> None:
-        if heard is not None:
-            heard(piece)
-        if told is not None:
-            guarded(partial(told, call))(piece)
-
-    return hear

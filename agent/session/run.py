@@ -26,8 +26,6 @@ from agent.vocabulary.messages import Message, Usage, UserMessage
 from bp import BProgram, BThread, Event, Step
 from bp.runner import GRACE, Effect, Runner, Wakeup
 
-Watcher = Callable[[str], None]
-
 
 class Conversing(Protocol):
     """The agent of a run, as far as the run needs it; agents make runs, so that these do not know that class.
@@ -49,7 +47,7 @@ class Conversing(Protocol):
     def effects(
         self,
         attendant: Approver | None,
-        guarded: Callable[[Watcher], Watcher],
+        guarded: Callable[[Callable[..., None]], Callable[..., None]],
         fail: Callable[[Exception], None],
         narrator: Narrator | None,
     ) -> tuple[Effect, ...]:
@@ -327,18 +325,18 @@ class Run:
     def _fail(self, error: Exception) -> None:
         self._runner.fail(error)
 
-    def _guarded(self, watcher: Callable[[str], None]) -> Callable[[str], None]:
-        """Return `watcher` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""
+    def _guarded(self, listener: Callable[..., None]) -> Callable[..., None]:
+        """Return `listener` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""
 
-        def watch(text: str) -> None:
+        def hear(*news: object) -> None:
             try:
-                watcher(text)
+                listener(*news)
             except Exception as error:
                 failure = RunError(f"a listener raised {type(error).__name__}: {error}")
                 failure.__cause__ = error
                 self._runner.fail(failure)
 
-        return watch
+        return hear
 
 
 class _Steps:

@@ -47,9 +47,15 @@ def session() -> BThreadBody:
 OWN = "d0"
 """The name of the draft with which the loop itself begins each turn; all others are wanted by protocols."""
 
+
+def is_further_draft(requested: InferenceRequested) -> bool:
+    """Tell whether a draft is wanted by a protocol, beside the loop's own."""
+    return requested.draft != OWN
+
+
 DRAFT_NEWS = InferenceRequested | InferenceFinished | InferenceFailed
 FIRST = where(InferenceRequested, draft=OWN)
-OTHERS = InferenceRequested & ~FIRST
+OTHERS = where(InferenceRequested, is_further_draft)
 TOO_LATE = NoDraftWanted("the drafts of this turn have settled")
 ASKED_ALREADY = NoDraftWanted("it was asked for already in this turn")
 

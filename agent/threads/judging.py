@@ -38,7 +38,9 @@ def rights_beyond(facts: Action) -> tuple[str, ...]:
     """Return what a yes lets a call do beyond its sandbox: what it asks for, and what it could not do without."""
     if not facts.is_confined:
         return ()
-    return tuple(dict.fromkeys((*facts.rights, *facts.needs)))
+    named = any(right.startswith("network ") for right in facts.rights)
+    needs = (right for right in facts.needs if right != "network" or not named)  # these hosts, then, and no others
+    return tuple(dict.fromkeys((*facts.rights, *needs)))
 
 
 @bthread(name="by_constitution")
@@ -108,9 +110,14 @@ def changes_in(described: ActionDescribed) -> tuple[str, ...]:
 
 def question(verdict: Verdict, rights: tuple[str, ...] = (), changes: tuple[str, ...] = ()) -> str:
     """Return why the user is asked, one reason per line, what changed since, and what a yes would let the call do."""
-    lifts = ", ".join(LIFTED.get(right) or right.replace("write ", "change ", 1) for right in rights)
+    lifts = ", ".join(map(_lifted, rights))
     reasons = (*(verdict.reasons or (verdict.explanation,)), *(f"changed since your yes: {each}" for each in changes))
     return "\n".join((*reasons, f"a yes lets this one call {lifts}") if lifts else reasons)
+
+
+def _lifted(right: str) -> str:
+    """Return what a right lets a call do."""
+    return LIFTED.get(right) or right.replace("write ", "change ", 1).replace("network ", "reach ", 1)
 
 
 @frozen

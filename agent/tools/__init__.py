@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from agent.vocabulary.lazy import from_modules
+from agent.vocabulary import from_modules
 
 if TYPE_CHECKING:
     from agent.tools.collections import workspace_tools

@@ -55,7 +55,7 @@ class Window:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing new."""
+        """Tell whether there is nothing new."""
         return not self._kept
 
     def take(self) -> tuple[bytes, int]:
@@ -85,7 +85,7 @@ class Process:
 
     @property
     def status(self) -> Literal["running", "ended"]:
-        """Whether it runs."""
+        """Tell whether it runs."""
         return "running" if self.how is None else "ended"
 
     @property
@@ -99,7 +99,7 @@ class Process:
         return {**row, "until": self.until} if self.how is None else {**row, "how": self.how}
 
     def has_exited(self) -> bool:
-        """Whether all of it ended by itself."""
+        """Tell whether all of it ended by itself."""
         child = self.child
         return child is not None and child.has_exited() and not child.family.living(child.age)
 

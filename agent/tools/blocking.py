@@ -2,7 +2,7 @@
 
 The threads are daemons of ours, not those of a pool: a pool waits for its threads when the program ends, so that one
 function that never returns would keep the whole program alive. A thread that has done its work takes the next piece,
-since to start one costs more than most calls; one that nobody needs for a while ends.
+since to start one costs more than most calls; one that is idle for a while ends.
 """
 
 import os
@@ -52,7 +52,7 @@ def _tell(token: EventLoopToken, function: Callable[[], None]) -> None:
     """Have the event loop of `token` call `function` soon; not waiting for it, since the loop may end before."""
     loop: Any = token.native_token
     soon = loop.call_soon_threadsafe if hasattr(loop, "call_soon_threadsafe") else loop.run_sync_soon  # else trio's
-    with suppress(RuntimeError):  # it has ended: nobody is there any more
+    with suppress(RuntimeError):  # it has ended: no result is waited for
         soon(function)
 
 
@@ -62,7 +62,7 @@ def _call_loop(token: EventLoopToken, function: Callable[[], Any]) -> None:
     try:
         from_thread.run_sync(function, token=token)
     except anyio.RunFinishedError:
-        return  # nobody is there any more: the program ended while this thread was abandoned
+        return  # no listener is left: the program ended while this thread was abandoned
 
 
 class _Hand:
@@ -86,7 +86,7 @@ class _Hand:
                 _IDLE.append(self)
 
     def _leaves(self) -> bool:
-        """Leave, unless somebody has taken this hand in the same moment: then its work is on the way."""
+        """Leave, unless a caller has taken this hand in the same moment: then its work is on the way."""
         try:
             _IDLE.remove(self)
         except ValueError:

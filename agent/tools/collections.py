@@ -83,7 +83,7 @@ def _shell_of_s2() -> ShellOptions:
 
 @frozen
 class CodingOptions:
-    """What can be chosen for the tools of S2.
+    """Options of the tools of S2.
 
     files, commands: where they work, if not here (S2 "operations"); they are then bounded by those alone. allowed:
     where file tools may work besides the current directory, "/" by default; denied wins. resize_pictures: for `read`.

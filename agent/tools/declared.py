@@ -34,7 +34,7 @@ class Template:
 
     @property
     def begins_with_a_variable(self) -> bool:
-        """Whether a value could make an option of the argument."""
+        """Tell whether a value could make an option of the argument."""
         return len(self.pieces) > 1 and not self.pieces[0]
 
     def fill_in(self, values: Mapping[str, str]) -> str:

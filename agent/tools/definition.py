@@ -203,7 +203,7 @@ _NAMED = re.compile(r"(\w+): *(.*)")
 
 @frozen
 class Signature:
-    """What a function tells about itself: its description, parameters, their marks, and who gets the context."""
+    """A function as a tool: its description, its parameters, their marks, and the parameter for the context."""
 
     description: str
     parameters: Record
@@ -287,12 +287,12 @@ def _split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
 
 
 def _ignore(_: str) -> None:
-    """Take progress that nobody wants to see."""
+    """Drop progress that no listener asked for."""
 
 
 @frozen
 class ToolContext:
-    """What a running call may use: its id, and `progress` to show text while it runs.
+    """The means of a running call: its id, and `progress` to show text while it runs.
 
     `progress` may be called from the tool's own thread, any number of times; who listens coalesces. `rights`: what the
     call may do beyond the sandbox, as the user granted it (`agent.tools.sandbox.rights`).
@@ -311,7 +311,7 @@ class Tool:
     seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
     for the gate; None for the agent's. `argv` gives the program that a call starts without a shell, for the gate.
     `cwd` is where the next call starts, if not in the workspace's root. `hears` is told what happens in the agent's
-    runs, for tools that have to know when somebody asks to stop. `restores` is told its recorded results when a run is
+    runs, for tools that have to know when the user asks to stop. `restores` is told its recorded results when a run is
     resumed. `run_over` is awaited when a run has ended, or rests. `quick`: `function` is synchronous, never waits for
     anything, and returns within a millisecond or so; it can be neither cancelled nor timed out.
     `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it starts is
@@ -356,7 +356,7 @@ class Tool:
 
     @property
     def label(self) -> str:
-        """What people are shown for the tool (S2): its name."""
+        """The name that a user interface shows for the tool (S2)."""
         return self.name
 
     def schema(self) -> ToolSchema:

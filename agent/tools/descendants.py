@@ -4,6 +4,7 @@ Ours: the tree that `psutil` gives ends at a process that was detached (0 of 1 f
 as long with it.
 """
 
+import atexit
 import os
 import signal
 import subprocess
@@ -33,23 +34,26 @@ class _Process:
     started: int
 
     def is_keeper(self) -> bool:
-        """Whether it only keeps the namespaces of a command. Its name says so, which any process may take."""
+        """Tell whether it only keeps the namespaces of a command. Its name says so, which any process may take."""
         with suppress(OSError), open(f"/proc/{self.number}/comm", "rb", buffering=0) as file:
             return (file.readall() or b"").strip() in _KEEPERS
         return False
 
 
 def token_value(token: str) -> str:
-    """Return the value of `TOKEN_VARIABLE` for a command: inside another command it carries that one's tokens too."""
-    outer = os.environ.get(TOKEN_VARIABLE)
-    return f"{outer}/{token}" if outer else token
+    """Return the value of `TOKEN_VARIABLE` for a command, in which other tokens stand before its own.
+
+    These are of the command in which we run ourselves, and of this program, where a watchdog is to end all with it.
+    """
+    outer = (os.environ.get(TOKEN_VARIABLE, ""), *_program)
+    return "/".join((*filter(None, outer), token))
 
 
 @frozen
 class Family:
     """All processes of one command: `leader` is the number of its first process, which also names its session.
 
-    With `outputs`, as links in /proc name pipes, whoever holds one of them belongs too; looking for it takes longer.
+    With `outputs`, as links in /proc name pipes, processes that hold one belong too; looking for them takes longer.
     """
 
     leader: int
@@ -133,7 +137,7 @@ def _send(process: _Process, signal_number: int) -> None:
 
 
 def _started(number: int) -> int:
-    """Return when a process was started, one that has ended too; 0 where nobody knows."""
+    """Return when a process was started, one that has ended too; 0 where that is not known."""
     fields = _fields(number)
     return int(fields[19]) if fields else 0
 
@@ -169,7 +173,9 @@ def _highest_number() -> int:
 
 _PR_SET_CHILD_SUBREAPER, _PR_SET_DUMPABLE = 36, 4
 _ROUNDS = 20  # each ends one generation of orphans at least
-_adopting: list[bool] = []  # not empty: this process adopts orphans
+_adopting: list[bool] = []  # not empty: this process adopts orphans, and is a program of ours
+_program: list[str] = []  # the token of all commands of this program, once it has a watchdog
+_NOBODY = 1 << 30  # no process has this number
 _own_children: set[int] = set()  # children that we started ourselves and have not reaped
 _helpers: set[int] = set()  # children that are no commands: watchdogs
 
@@ -201,6 +207,18 @@ def hide_memory() -> bool:
     return done
 
 
+def end_commands_with_us() -> None:
+    """Have a watchdog end all commands when this program dies, also by SIGKILL; started once, before the first command.
+
+    What left its session and cleared its environment is not found then.
+    """
+    if not _adopting or _program:
+        return
+    _program.append(os.urandom(8).hex())
+    with suppress(OSError):
+        atexit.register(dismiss, start_watchdog(Family(_NOBODY, _program[0])))
+
+
 def our_children() -> frozenset[int]:
     """Return the numbers of this process's children, the dead ones too; none where orphans are not adopted."""
     return frozenset(_children()) if _adopting else frozenset()
@@ -229,7 +247,7 @@ def forget_helper(number: int) -> None:
 def end_orphans(known: Iterable[int]) -> int:
     """End what was adopted since the children were those `known`; return how many still ran.
 
-    While other commands run, nobody can tell whose orphans they are: the last one ends them.
+    While other commands run, orphans cannot be told apart: the last one ends them.
     """
     if not _adopting or len(_own_children) > 1:
         return 0

@@ -3,7 +3,7 @@
     python -I -S mcp_relay.py PROGRAM ARGUMENTS ...
 
 The server has our standard input. Of what it prints beside its protocol, the first line is told once, as a message of
-the protocol. In the place of an answer that is too long comes an error, so that nobody waits for it.
+the protocol. In the place of an answer that is too long comes an error, so that no caller waits for it.
 """
 
 import json

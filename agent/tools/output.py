@@ -23,12 +23,12 @@ def keep_head(content: bytes, limit: int, total: int) -> str:
 
 
 MOST_LINES, MOST_BYTES = 2000, 50 * 1024
-"""What `read`, `bash`, `grep`, `find` and `ls` show of a long text."""
+"""Limits of the text that `read`, `bash`, `grep`, `find` and `ls` show."""
 
 
 @frozen
 class Cut:
-    """What was kept of a text. `cut_by` names the limit that was met, None when everything is there.
+    """The kept part of a text. `cut_by` names the limit that was met, None when everything is there.
 
     `partial_line`: the line at the edge is shown in part.
     """
@@ -120,7 +120,7 @@ _folders: dict[int, str] = {}  # by the process that made it: one that was forke
 
 
 def _folder() -> str:
-    """Return the folder of this process; made at its first use, and anew if somebody took it away."""
+    """Return the folder of this process; made at its first use, and again if it was removed."""
     from tempfile import mkdtemp
 
     folder = _folders.get(os.getpid())
@@ -187,7 +187,7 @@ class Spill:
         return f"{part} is in {self.path}"
 
     def drop(self) -> None:
-        """Give the file back: nobody was told of it."""
+        """Remove the file, which no answer names."""
         if self._file is not None:
             self._file.close()
         if self.path is not None:
@@ -225,7 +225,7 @@ QUOTA = 64 * 1024 * 1024  # bytes of one output that go to a file
 
 @frozen
 class Retention:
-    """What to keep: at most `limit` bytes and `lines` lines, where, and whether all of it goes to a file (`spill`)."""
+    """Bounds of an output: `limit` bytes and `lines` lines, at which end; `spill`: all of it goes to a file."""
 
     limit: int = field(default=200 * 1024, validator=validators.ge(1))
     lines: int | None = None
@@ -264,7 +264,7 @@ class Retained:
 
     @property
     def truncated(self) -> bool:
-        """Whether something was left out."""
+        """Tell whether something was left out."""
         if self._retention.keep != "both":
             return self._cut().cut_by is not None
         return self._left_out > 0 or self._newlines > (self._retention.lines or self._newlines)

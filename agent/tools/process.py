@@ -5,13 +5,23 @@ import os
 import signal
 import subprocess
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 
 import anyio
 from attrs import evolve, field, frozen
 
-from agent.tools.descendants import TOKEN_VARIABLE, Family, end_orphans, note_end, note_start, our_children, token_value
+from agent.tools.descendants import (
+    TOKEN_VARIABLE,
+    Family,
+    end_commands_with_us,
+    end_orphans,
+    note_end,
+    note_start,
+    our_children,
+    token_value,
+)
 from agent.tools.output import Retained, Retention
 from agent.vocabulary.errors import CannotStart
 
@@ -59,7 +69,7 @@ class Child:
         return time.monotonic() - self.started
 
     def has_exited(self) -> bool:
-        """Whether the process itself has ended; it is not reaped by asking."""
+        """Tell whether the process itself has ended; it is not reaped by asking."""
         try:
             return os.waitid(os.P_PID, self.popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
         except ChildProcessError:
@@ -96,7 +106,7 @@ class Child:
         return end_orphans(self.siblings)
 
     def with_holders(self) -> "Child":
-        """Return the same child, to whose family also belongs whoever holds its output open."""
+        """Return the same child, to whose family every process belongs that holds its output open."""
         held = frozenset(f"pipe:[{os.fstat(pipe).st_ino}]" for pipe in (self.pipe, self.error_pipe) if pipe is not None)
         return evolve(self, family=evolve(self.family, outputs=held))
 
@@ -125,6 +135,7 @@ def start_child(
     for text in (*argv, cwd, *env, *env.values()):
         _check_text(text)
     token = os.urandom(8).hex()
+    end_commands_with_us()
     with ExitStack() as on_failure, ExitStack() as afterwards:
         reading, writing = _pipe(on_failure, afterwards)
         error_reading, error_writing = _pipe(on_failure, afterwards) if separate else (None, writing)
@@ -148,7 +159,7 @@ def _pipe(on_failure: ExitStack, afterwards: ExitStack) -> tuple[int, int]:
 
 @frozen
 class _Streams:
-    """What a process reads and writes."""
+    """The descriptors that a process reads and writes."""
 
     stdin: bytes | None
     output: int
@@ -210,7 +221,8 @@ CANCELLED_GRACE = 0.3  # and when the call is cancelled, which must be over with
 LEFT_BEHIND_GRACE = 0.2  # and for what a finished command left behind
 DRAIN = 0.2  # seconds in which background processes may end by themselves after the command
 
-PROGRESS_INTERVAL = 0.05  # seconds between two pieces of output that whoever looks on is shown
+PROGRESS_INTERVAL = 0.05  # seconds between two pieces of output that a listener is shown
+MOST_SHOWN = 256 * 1024  # characters of such a piece
 
 _PIECE = 65536  # bytes read at once
 _PIECES = 16  # reads before others get their turn; together as much as a pipe holds at most
@@ -221,9 +233,9 @@ class Finished:
     """How a command ended.
 
     `output` is standard output and error in arrival order, cut to the limit; with errors on their own, these are in
-    `errors`. Exactly one of `exit_code` and `signal`
-    is a number. `survivors` counts the processes that were still there after the command ended by itself; they were
-    ended too. `duration` is in seconds.
+    `errors`. One of `exit_code` and `signal` is a number; both are where a sandbox does not tell whether the command
+    was killed, or exited so. `survivors` counts the processes that were still there after the command ended by itself;
+    they were ended too. `duration` is in seconds.
     """
 
     output: str
@@ -252,8 +264,8 @@ async def run_process(
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
     `timeout` is in seconds, None for none. Of the output the first and last bytes are kept, `output_limit` in all, or
-    what `output` keeps; with `errors` the standard error goes there. `progress` gets all of it as it comes.
-    Standard input is empty, or `stdin`; `pass_fds` are descriptors that the process gets under the same numbers.
+    what `output` keeps; with `errors` the standard error goes there. `progress` gets it as it comes, of a flood the
+    latest. Standard input is empty, or `stdin`; `pass_fds` are descriptors that the process gets by the same numbers.
     Raises CannotStart if nothing was started.
     """
     child = start_child(argv, cwd=cwd, env=env, stdin=stdin, pass_fds=pass_fds, separate=errors is not None)
@@ -329,20 +341,30 @@ class _Listener:
 
 
 class _Shown:
-    """Shows the output to whoever looks on, joined, at most twenty times a second."""
+    """Passes the output on as it comes: joined, at most twenty times a second, and the latest of a flood."""
 
     def __init__(self, progress: Callable[[str], None] | None) -> None:
         self._progress = progress
-        self._waiting: list[str] = []
+        self._waiting: deque[str] = deque()
+        self._length = 0
+        self._left_out = 0
 
     def add(self, text: str) -> None:
-        if self._progress is not None:
-            self._waiting.append(text)
+        if self._progress is None:
+            return
+        self._waiting.append(text)
+        self._length += len(text)
+        while self._length - len(self._waiting[0]) > MOST_SHOWN:
+            oldest = self._waiting.popleft()
+            self._length, self._left_out = self._length - len(oldest), self._left_out + len(oldest)
 
     def show(self) -> None:
         if self._progress is not None and self._waiting:
             text = "".join(self._waiting)
+            left_out = self._left_out + max(0, len(text) - MOST_SHOWN)
+            text = (f"[{left_out} characters left out]\n" if left_out else "") + text[-MOST_SHOWN:]
             self._waiting.clear()
+            self._length = self._left_out = 0
             self._progress(text)
 
     async def show_now_and_then(self) -> None:

@@ -78,7 +78,7 @@ class RemoteFiles:
         """Return a file, fetched whole. Raises ToolError for one that is too large."""
         if path.endswith(("/", "/.", "/..")):
             raise IsADirectoryError(f"{path} names a directory, not a file; leave its end out")
-        fetched = TemporaryFile()  # noqa: SIM115, whoever opens it closes it
+        fetched = TemporaryFile()  # noqa: SIM115, the caller closes it
         try:
             self._run(_READ, self._absolute(path), str(_MOST_BYTES + 1), into=fetched)
             if fetched.seek(0, os.SEEK_END) > _MOST_BYTES:

@@ -19,7 +19,7 @@ def _as_pattern(text: str | None) -> TextPattern | None:
 
 @frozen
 class Limits:
-    """What a value must keep to, beyond its type.
+    """Limits of a value beyond its type.
 
     `minimum` and `maximum` are inclusive, `above` is exclusive: for numbers. `max_length` counts characters of a text
     or elements of a list. `pattern` must match the whole text; it is one of RE2 (`agent.tools.patterns`): ValueError.
@@ -80,7 +80,7 @@ _SHOWN_CHARACTERS = 60
 
 
 class Shape(Protocol):
-    """What a value must look like."""
+    """The form of a value."""
 
     def schema(self) -> Schema:
         """Return the JSON Schema (2020-12) that accepts exactly the values without problems."""
@@ -353,7 +353,7 @@ _MOST_NAMED = 10  # problems that a message lists
 
 @frozen(eq=False)
 class ForeignShape:
-    """A shape that somebody else wrote down. Raises ToolError for what is no JSON Schema of an object."""
+    """A shape given as a JSON Schema, by an MCP server. Raises ToolError for what is no JSON Schema of an object."""
 
     written: Mapping[str, Any]
     validator: Any = field(init=False, repr=False)

@@ -61,7 +61,7 @@ class ShellOptions:
 
     @property
     def timeout_words(self) -> str:
-        """What the model is told about the parameter `timeout`."""
+        """The description of the parameter `timeout` for the model."""
         least = "" if self.shortest_timeout is None else f", at least {self.shortest_timeout:g}"
         most = "" if self.longest_timeout is None else f", at most {self.longest_timeout:g}"
         return f"seconds until the command is killed{least}{most}"
@@ -185,7 +185,7 @@ class Asked:
 
 @mutable
 class Session:
-    """What an agent's commands have in common: when it began, and how much there was.
+    """The commands of one agent: when the first session began, and how much there was.
 
     `turns` counts the answers of the model, as far as they are heard of, `calls` the commands that were asked for,
     `executed` those that ran, `observations` what was told.
@@ -366,7 +366,8 @@ def beside_the_exit_code(finished: Finished) -> list[str]:
         return []
     said = []
     if finished.signal is not None:
-        said.append(f"[killed by signal {finished.signal} ({signal_name(finished.signal)})]")
+        doubt = "" if finished.exit_code is None else "; or it exited with that code, the sandbox does not tell"
+        said.append(f"[killed by signal {finished.signal} ({signal_name(finished.signal)}){doubt}]")
     if finished.survivors:
         processes = "1 process" if finished.survivors == 1 else f"{finished.survivors} processes"
         said.append(f"[{processes} still running after the command had ended; killed]")
@@ -398,7 +399,7 @@ class Runner:
 
     @property
     def in_envelopes(self) -> bool:
-        """Whether answers are envelopes, those of failures too."""
+        """Tell whether answers are envelopes, those of failures too."""
         return self.options.form == "envelope"
 
     async def start(

@@ -69,7 +69,7 @@ class Snapshot:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """What differs from the variables that every command is given, as the log keeps it."""
+        """The differences from the variables that every command is given, as the log keeps it."""
         differing = {"exported": dict(self.exported), "inner": dict(self.inner), "unset": tuple(sorted(self.unset))}
         return {name: values for name, values in differing.items() if values}
 
@@ -81,7 +81,7 @@ class Snapshot:
 
 @frozen
 class Left:
-    """What a command left: where the session stands now, and what of it is not kept, in words."""
+    """The state after a command: where the session stands now, and what of it is not kept, in words."""
 
     snapshot: Snapshot
     notes: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class Left:
 
 @frozen
 class _Fields:
-    """What a shell wrote, sorted. `others` are its functions and arrays."""
+    """The output of a shell, sorted. `others` are its functions and arrays."""
 
     cwd: str
     exported: dict[str, str] = field(factory=dict)

@@ -81,7 +81,7 @@ class Toolbox:
 
     @property
     def listens(self) -> bool:
-        """Whether a tool wants to know of events."""
+        """Tell whether a tool wants to know of events."""
         return bool(self._listeners)
 
     def hear(self, event: Event) -> None:
@@ -117,7 +117,7 @@ class Toolbox:
         return await tool.run(call.arguments, ToolContext(call.id, progress, rights))
 
     def changes_files(self, call: ToolCall) -> bool:
-        """Whether a call runs a command, or writes or deletes files, as far as its arguments say."""
+        """Tell whether a call runs a command, or writes or deletes files, as far as its arguments say."""
         tool = self._tools.get(call.tool)
         if tool is None or not (tool.marks or tool.argv):
             return False

@@ -57,7 +57,7 @@ async def find_address(host: str, port: int, allowed: Iterable[str] = ()) -> str
 
 
 def is_public(text: str) -> bool:
-    """Whether an address is one of the public internet, also where it carries an older one within."""
+    """Tell whether an address is one of the public internet, also where it carries an older one within."""
     return all(address.is_global and not _is_special(address) for address in _with_inner(ipaddress.ip_address(text)))
 
 
@@ -93,7 +93,7 @@ _HEADERS = {"User-Agent": "bpagent", "Accept": "text/html, text/*, application/j
 
 @frozen
 class Fetched:
-    """What came back. `url` is the one after redirects, `content_type` in small letters without parameters."""
+    """A fetched page. `url` is the one after redirects, `content_type` in small letters without parameters."""
 
     url: str
     content_type: str

@@ -45,7 +45,7 @@ class Boundary:
             raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.allowed)})")
 
     def is_denied(self, real: str) -> bool:
-        """Whether a path without links is a denied one or lies below it."""
+        """Tell whether a path without links is a denied one or lies below it."""
         return any(is_below(real, denied) for denied in self.denied_names())
 
     def denied_names(self) -> frozenset[str]:
@@ -59,7 +59,7 @@ class Boundary:
             raise PathRefused(f"permission denied: {asked} is another name of a denied path")
 
     def may_create(self, real: str) -> bool:
-        """Whether a missing directory may be made: an allowed root, or what lies below one."""
+        """Tell whether a missing directory may be made: an allowed root, or what lies below one."""
         return any(is_below(real, root) for root in self.allowed)
 
     def _denied_identities(self, *, hard_linked: bool) -> set[Identity]:
@@ -85,7 +85,7 @@ def make_boundary(root: str, allowed: Iterable[str], denied: Iterable[str], home
 
 
 def is_below(path: str, root: str) -> bool:
-    """Whether `path` is `root` or lies below it; both absolute and normal."""
+    """Tell whether `path` is `root` or lies below it; both absolute and normal."""
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
@@ -201,7 +201,7 @@ def _step(handle: int, component: str, path: str, create: Callable[[str], bool])
 
 
 def _is_file(name: str, handle: int) -> bool:
-    """Whether `name` in the directory `handle` is now something that will not be a directory: not a link, not gone."""
+    """Tell whether `name` in the directory `handle` is now there, and neither a link nor a directory."""
     try:
         mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
     except OSError:

@@ -59,7 +59,7 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
 
 
 OF_EPISODES = ("role", "outcome", "verdict")
-"""What distinguishes events about an episode of a deployment, besides its number."""
+"""Fields that distinguish events about an episode of a deployment, besides its number."""
 
 
 def _details(event: Event) -> tuple[str, ...]:
@@ -105,4 +105,4 @@ def _verdict(violation: Violation) -> str:
 def _wish(wish: tuple[str, Event, tuple[tuple[str, Any], ...]]) -> str:
     name, event, blockers = wish
     by = ", ".join(blocker for blocker, _ in blockers)
-    return f"{name} requests {short(event)}, and {by or 'nobody'} blocks it"
+    return f"{name} requests {short(event)}, and {by or 'no b-thread'} blocks it"

@@ -64,7 +64,7 @@ PEOPLE = (
     StopAsked(),
     AbortAsked(),
 )
-"""What people may say at any moment, any number of times, or never."""
+"""Events that users may cause at any moment, any number of times, or never."""
 
 Examples = Mapping[type[Event], Callable[[Any], tuple[Event, ...]]]
 
@@ -156,7 +156,7 @@ EXAMPLES: Examples = {
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
     SummaryRequested: lambda requested: (SummaryFinished("so far"), SummaryFailed("", nothing_older=True)),
 }
-"""What each effect may return."""
+"""Outcomes that each effect may have."""
 
 
 PURSUING = ToolCall("c1", PURSUE, {"user_prompt": "go", "objective": "all of it"})
@@ -329,7 +329,7 @@ EXAMPLES_WITH_PROTOCOLS: Examples = {
     ChanceRequested: lots,
     LedgerRequested: lambda _: (LedgerGiven(0.0), LedgerGiven(1.0)),
 }
-"""What each effect may return where there are protocols."""
+"""Outcomes that each effect may have where there are protocols."""
 
 
 def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:

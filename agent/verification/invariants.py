@@ -58,7 +58,7 @@ from bp import ALL, BThread, BThreadBody, Event, EventSet, bthread, contains, ev
 from constitution import Action, Level, Verdict
 
 STILL_UNDER_WAY = event("still_under_way")
-"""What an environment says when an effect takes its time, perhaps for ever. It never happens in a real run."""
+"""The event of an environment when an effect takes its time, perhaps for ever. It never happens in a real run."""
 
 OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     InferenceRequested: (InferenceFinished, InferenceFailed),
@@ -94,7 +94,7 @@ def one_run_after_the_other() -> BThreadBody:
 
 @bthread
 def one_answer_a_turn() -> BThreadBody:
-    """What enters the conversation is a draft of this turn as the model wrote it, and only one."""
+    """Every answer in the conversation is a draft of this turn as the model wrote it, and only one."""
     drafts: tuple[tuple[object, ...], ...] = ()
     while True:
         said = yield sync(wait_for=InferenceFinished | AnswerCommitted | RunEnded)
@@ -172,7 +172,7 @@ def nothing_starts_after_abort() -> BThreadBody:
 
 @bthread
 def nothing_starts_after_stop(after: str = "call") -> BThreadBody:
-    """After a stop no turn begins and nobody is asked; no call begins unless the step is to be finished.
+    """After a stop no turn begins and no user is asked; no call begins unless the step is to be finished.
 
     Only `complete` completes the run.
     """
@@ -278,7 +278,7 @@ def flawed_calls_do_not_run() -> BThreadBody:
 
 @bthread
 def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBody:
-    """What `judge` denies is rejected, what it wants asked is approved only after a yes; else it has no objection."""
+    """An action that `judge` denies is rejected, one to ask about needs a yes; others are not rejected."""
     forbidden, questionable, asked_about = NONE_YET, NONE_YET, NONE_YET
     while True:
         said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)
@@ -297,7 +297,7 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
             objects = said.call in forbidden | questionable
             if isinstance(said, GateApproved):
                 assert said.call not in forbidden, f"{said.call.id} is approved, and the constitution denies it"
-                assert not objects, f"{said.call.id} is approved, and nobody said yes"
+                assert not objects, f"{said.call.id} is approved, and the user did not say yes"
             else:
                 blamed = any(refusal.bthread == "by_constitution" for refusal in said.refusals)
                 assert objects or not blamed, f"{said.call.id} is rejected by a constitution that allows it"
@@ -360,7 +360,7 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
 
 @bthread
 def what_is_approved_runs() -> BThreadBody:
-    """A call that the gate approved runs, or is skipped, or the run ends: nobody else stands in its way."""
+    """A call that the gate approved runs, or is skipped, or the run ends: nothing else stands in its way."""
     approved = NO_CALLS
     withheld = ""
     while True:
@@ -558,7 +558,7 @@ def people_are_asked(what: str) -> BThreadBody:
             yield sync(wait_for=RunEnded)
             unsaid = 0
         elif contains(following, said):
-            assert not owed, f"{said.name}, and nobody was asked for {what}"
+            assert not owed, f"{said.name}, and the user was not asked for {what}"
             assert not (unsaid and contains(UNSAID[what], said)), f"{said.name}, and what was found was not given"
             unsaid = 0 if isinstance(said, RunEnded) else unsaid
         if contains(joints, said) and not unsaid:
@@ -581,7 +581,7 @@ def follow_ups_are_heard(at_once: bool, most: int) -> BThreadBody:
             assert said.status != "completed" or not waiting, f"the run completes while {waiting} follow-ups wait"
             waiting = 0
         elif follow_ups_heard(said.refusals) != "none":
-            assert waiting, "the run goes on with a follow-up that nobody gave"
+            assert waiting, "the run goes on with a follow-up that was not given"
             waiting -= 1
 
 
@@ -741,7 +741,7 @@ ALWAYS = (
     each_answer_tells_what_happened(),
     what_starts_was_judged_as_it_is(),
 )
-"""What the core alone keeps."""
+"""Invariants of the core alone."""
 
 Arguments = Mapping[str, Any]
 OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
@@ -778,7 +778,7 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
     (("abort_on_request",), lambda of: nothing_starts_after_abort()),
     (("abort_on_request",), lambda of: an_abort_ends_the_run()),
 )
-"""What holds only where certain rules are there; made with the arguments of the last of them."""
+"""Invariants of loops with certain rules; made with the arguments of the last of them."""
 
 
 def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:

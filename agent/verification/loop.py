@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.effects.declared import loop_effects
+from agent.effects import loop_effects
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
 from agent.verification.environment import (

@@ -35,7 +35,7 @@ from constitution import Action
 
 @bthread
 def starts_are_of_the_answer() -> BThreadBody:
-    """What starts is a call of the answer that was committed last, with exactly its arguments."""
+    """Every call that starts is a call of the answer that was committed last, with exactly its arguments."""
     calls: tuple[ToolCall, ...] = ()
     while True:
         said = yield sync(wait_for=AnswerCommitted | ToolStarted)
@@ -149,7 +149,7 @@ def critical_calls_were_allowed(is_critical: Callable[[ToolCall], bool]) -> BThr
             allowed = allowed | {said.call} if said.yes else allowed - {said.call}
         else:
             starts = isinstance(said, ToolStarted) and is_critical(said.call)
-            assert not starts or said.call in allowed, f"{said.call.id} is critical and starts, and nobody said yes"
+            assert not starts or said.call in allowed, f"{said.call.id} is critical and starts without a yes"
             allowed -= {said.call}
 
 
@@ -317,7 +317,7 @@ def is_offered(actions: EventSet) -> BThreadBody:
 
 @frozen
 class OfCall:
-    """Whether a predicate holds of the call of a proposal."""
+    """A predicate: whether a predicate holds of the call of a proposal."""
 
     holds: Callable[[ToolCall], bool]
 
@@ -328,7 +328,7 @@ class OfCall:
 
 @frozen
 class OfSomeCall:
-    """Whether a predicate holds of a call of a draft."""
+    """A predicate: whether a predicate holds of a call of a draft."""
 
     holds: Callable[[ToolCall], bool]
 
@@ -339,7 +339,7 @@ class OfSomeCall:
 
 @frozen
 class OfFacts:
-    """Whether a function of the facts finds something; `more` are its other arguments."""
+    """A predicate: whether a function of the facts finds something; `more` are its other arguments."""
 
     finds: Callable[..., tuple[str, ...]]
     more: tuple[tuple[str, ...], ...] = ()
@@ -379,7 +379,7 @@ def sides_of(protocols: Sequence[BThread]) -> Kept:
 
 
 ALWAYS_WITH_PROTOCOLS = (starts_are_of_the_answer(), questions_do_not_overlap())
-"""What holds whatever protocols are there, besides what always does."""
+"""Invariants with any protocols, besides those of every loop."""
 
 OF_PROTOCOLS: dict[str, Callable[[Arguments], Kept]] = {
     "blocking_monitor": lambda of: (starts_were_cleared(of["monitor"], of["threshold"]),),
@@ -402,7 +402,7 @@ OF_PROTOCOLS: dict[str, Callable[[Arguments], Kept]] = {
     "upfront_audit": lambda of: (answers_are_audited(of["runs"], of["auditor"]),),
     "shutdown_on_catch": lambda of: (disabled_roles_are_silent(of["role"]),),
 }
-"""What holds where a protocol is there, made with its arguments."""
+"""Invariants of a loop with a protocol, made with its arguments."""
 
 
 def invariants_of_protocols(protocols: Sequence[BThread]) -> Kept:

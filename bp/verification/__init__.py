@@ -6,7 +6,6 @@ To read it, begin with `verifier`, the public call, and go on with
     local_states    each b-thread alone as an automaton; every step is computed twice
     fingerprint     when two local states are the same
     purity          why a step follows from a local state and an event alone, or why it is refused
-    set_order       that nothing follows from the order of a set
     search          breadth first through the states, or random walks
     reduction       which orders of events need not be tried, and the cycle proviso
     liveness        cycles: b-threads that stay hot, events without end

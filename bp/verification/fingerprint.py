@@ -145,7 +145,10 @@ class Description:
             raise VerificationError(f"{_no_value(value, named)} ({error})") from error
 
     def _elements(self, elements: "Elements", named: str) -> Any:
-        """Describe the elements of a set, each by itself and in no order: none of them may be able to change."""
+        """Describe the elements of a set, each by itself: none of them may be able to change.
+
+        Their order is that of their hashes, and which was added first; that of texts is another in every process.
+        """
         looks = []
         for element in elements.elements:
             inner = Description()
@@ -155,7 +158,8 @@ class Description:
                 raise VerificationError(f"{named} holds sets in sets, too deep: maximum recursion depth") from error
             if inner._seen:
                 raise VerificationError(f"{named} holds a set of objects that can change; use a tuple or a dict")
-        return frozenset(Counter(looks).items())
+        is_ordered = all(map(_has_same_hash_everywhere, elements.elements))
+        return tuple(looks) if is_ordered else frozenset(Counter(looks).items())
 
     def _generator(self, body: Any) -> tuple[Any, list[Any]]:
         """Take a suspended generator apart.
@@ -226,11 +230,20 @@ def _itself(value: Any) -> tuple[Any, Any]:
 
 def _items(base: Any) -> Callable[[Any], tuple[Any, Any]]:
     """Return how the items of a sequence or a mapping are told: by its own methods, not those that override them."""
-    if issubclass(base, set | frozenset):
+    if issubclass(base, set):  # the size of its table, too: it decides on the order when items are added
+        return lambda value: (base.__sizeof__(value), (Elements(tuple(base.__iter__(value))),))
+    if issubclass(base, frozenset):
         return lambda value: (None, (Elements(tuple(base.__iter__(value))),))
     if issubclass(base, Mapping):
         return lambda value: (base.__len__(value), tuple(chain.from_iterable(base.items(value))))
     return lambda value: (base.__len__(value), tuple(base.__iter__(value)))
+
+
+def _has_same_hash_everywhere(value: Any) -> bool:
+    """Return whether a value has the same hash in every process, so that sets of such have an order of their own."""
+    if type(value) in (tuple, frozenset):
+        return all(map(_has_same_hash_everywhere, value))
+    return type(value) in (int, bool, float, complex, Decimal, Fraction)
 
 
 def _deque(value: Any) -> tuple[Any, Any]:

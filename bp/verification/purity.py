@@ -17,7 +17,6 @@ from enum import Enum
 from functools import _lru_cache_wrapper, cache, cached_property
 from importlib import import_module
 from importlib.util import resolve_name
-from inspect import CO_VARARGS, CO_VARKEYWORDS
 from itertools import chain, pairwise, takewhile
 from operator import is_
 from re import Match
@@ -31,15 +30,13 @@ from bp.verification.fingerprint import (
     SHAPES,
     VerificationError,
     assigns,
-    attributes_of,
     base_in_c,
     cells_of,
     reachable,
     shape_of,
 )
-from bp.verification.set_order import HOLDERS, SetOrder, global_, holds_set, local
 
-__all__ = ["Purity"]
+__all__ = ["Purity", "check_event"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -67,7 +64,6 @@ IMPURE = _words("""
     timestamp today utcfromtimestamp utcnow
 """)
 OF_TEXTS = _words("_path_normpath fspath intern")  # of `posix` and `sys`, called for paths
-OF_ORDER = _words("__format__ __iter__ __reduce__ __reduce_ex__ __repr__ __str__ pop")  # of sets
 OF_CACHES = _words("_lru_list_elem object type")
 BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`: what they say is not kept
 REFLECTION = _words("""
@@ -110,7 +106,6 @@ class Entry(NamedTuple):
     is_foreign: bool
     stores: bool
     explains: bool
-    given: tuple[str, ...]  # its parameters and outer variables
 
 
 class Kept(NamedTuple):
@@ -158,7 +153,6 @@ class Purity:
         self._cached: set[int] = set()  # the code of functions behind a cache, by id
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
-        self._order = SetOrder()
         self._items, self._keys, self._values = Contents(iter), Contents(iter), Contents(dict.values)
         self._containers: list[Kept] = []  # all that changes by methods
         self._rare: list[Kept] = []  # those of them that are neither lists nor dicts
@@ -178,15 +172,6 @@ class Purity:
                     self._keep(cell, f"the variable {name!r} of an outer function")
         self._keep(bthread.function, "its function")
         self._raise_problem()
-
-    def meet(self, event: Event) -> None:
-        """Look at an event that is new. Raises VerificationError for one that carries what can change."""
-        check_event(event)
-        held = list(reachable(event))
-        if any(type(value) in (set, frozenset) for value in held):
-            for value in held:
-                self._meet(attributes_of(value).items())
-            self._raise_problem()
 
     def watch(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function with code of a b-thread; raise VerificationError when that reaches what may be impure."""
@@ -242,19 +227,6 @@ class Purity:
         if self._problem is not None:
             raise VerificationError(self._problem) from None
 
-    def _meet(self, named: Iterable[tuple[str, Any]]) -> None:
-        """Learn which names hold sets."""
-        held = [(name, value) for name, value in named if type(value) in HOLDERS]
-        if held:
-            self._see_order(self._order.meet(held))
-
-    def _see_order(self, finding: str | None) -> None:
-        if finding is not None:
-            self._problem = self._problem or (
-                f"b-thread {self._bthread!r}: {finding}, which holds a set: of texts it is another in every process; "
-                "sort it, or keep a tuple or a dict"
-            )
-
     def _refuse(self, what: str) -> None:
         self._problem = self._problem or (
             f"b-thread {self._bthread!r} calls {what}, whose answer is not in the program: hidden state; "
@@ -272,13 +244,8 @@ class Purity:
             if entry is None:
                 entry = self._enter(frame, code)
             self._stores = self._stores or entry.stores
-            if entry.is_foreign and entry.given:
-                variables = frame.f_locals
-                self._meet((local(name, code), variables.get(name)) for name in entry.given)
-        elif happened == "return":
-            self._meet(((code.co_name, function),) if entry is not None and entry.is_foreign else ())
-            if id(code) in self._cached:
-                self._keep(function, f"what {code.co_name} keeps in its cache")
+        elif happened == "return" and id(code) in self._cached:
+            self._keep(function, f"what {code.co_name} keeps in its cache")
         elif happened == "c_call" and entry is not None and entry.is_foreign:
             owner = function.__self__
             of = owner if isinstance(owner, type | ModuleType) else type(owner)
@@ -295,14 +262,13 @@ class Purity:
         is_foreign = not explains and not _is_known(module)
         is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
         stores = is_foreign and not is_of_attrs and _reading(code).stores
-        entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains, _given(code))
+        entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains)
         if code.co_name in IMPURE and _is_standard(module) | _is_known(module):
             self._refuse(code.co_qualname)
         if not is_foreign:
             return entry
         try:
             self._follow(code, frame.f_globals, frame.f_locals if code.co_freevars else {})
-            self._see_order(self._order.read(code, frame.f_globals))
         except Exception as error:  # what a module's own `__getattr__` raises, for one
             self._problem = self._problem or f"b-thread {self._bthread!r}: {code.co_qualname}: {error}"
         return entry
@@ -319,7 +285,6 @@ class Purity:
         for (name, *attributes), is_called in reading.globals:
             if not name.startswith("@"):  # pytest's own, in assertions that it has rewritten
                 value = self._name(names, name, f"the global {name!r} of {names.get('__name__')}")
-                self._meet(((global_(name, code), value),))
                 self._reach(value, attributes, is_called, code)
         for (name, *attributes), is_called in reading.variables:
             if isinstance(variables.get(name), ModuleType):
@@ -366,9 +331,7 @@ class Purity:
             )
             self._keep_itself(value, called, is_of_engine=_top(module.__name__) in ENGINE)
             return value
-        found = self._name(vars(module), name, called)
-        self._meet(((name, found),))
-        return found
+        return self._name(vars(module), name, called)
 
     def _judge(self, function: Any, code: CodeType | None) -> None:
         """Refuse a function in C that is not known to be pure, or say that it was not looked into."""
@@ -388,7 +351,7 @@ class Purity:
             )
         else:
             known = (module == "builtins" or _is_known(module) or name in OF_TEXTS) and name not in IMPURE
-            known = known and not (isinstance(owner, set | frozenset) and name in OF_ORDER)
+            known = known and not (isinstance(owner, set) and name == "pop")  # which one depends on how it was filled
         if not known and _is_standard(module):
             self._refuse(f"{module}.{name}" if module != "builtins" else name)
         elif not known:
@@ -417,8 +380,6 @@ class Purity:
                 self._cannot_see(value, called)
                 continue
             header, parts = found
-            if any(type(part) in HOLDERS and holds_set(part) for part in parts):
-                self._meet(attributes_of(value).items())
             if _can_change(value):
                 self._remember(Kept(value, called, header, tuple(parts)))
             waiting += parts
@@ -576,13 +537,6 @@ def _parts_of_attribute(name: str, item: Any) -> tuple[Any, ...]:
     is_special = name.startswith("__") and not isinstance(item, FunctionType)
     is_descriptor = type(item) not in SHAPES and hasattr(item, "__get__") and base_in_c(type(item)) is type(item)
     return () if is_special or is_descriptor else (item,)
-
-
-@cache
-def _given(code: CodeType) -> tuple[str, ...]:
-    """Return the names of the parameters and outer variables of a function."""
-    parameters = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & CO_VARARGS)
-    return (*code.co_varnames[: parameters + bool(code.co_flags & CO_VARKEYWORDS)], *code.co_freevars)
 
 
 @cache

@@ -18,6 +18,7 @@ from bp.events import Event, PredicateError, contains
 from bp.statements import BThread, Refusal, Refusals
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
 from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
+from bp.verification.purity import check_event
 
 __all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection", "StateSpace", "bits", "mask_of"]
 
@@ -82,7 +83,7 @@ class Masks:
         look = fingerprint_of_value(event)
         number = self._numbers.get(look)
         if number is None:
-            self.automaton.purity.meet(event)
+            check_event(event)
             number = self._numbers[look] = len(self.events)
             self.events.append(event)
             equals = self._equal.setdefault(event, Equals())

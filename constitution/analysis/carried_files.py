@@ -5,19 +5,22 @@ not in the workspace. Lists of harmless options and variables are in `variables.
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from functools import cache
 
 from constitution.action import Disk
-from constitution.analysis.steps import Command, Found, Steps
+from constitution.analysis.external_effects import names_production
+from constitution.analysis.steps import Command, Found, Production, Script, Set, Started, Steps
 from constitution.effects import Effect
-from constitution.tables import is_a, one_line, table
-from constitution.tables.rows import read_line
+from constitution.tables import is_a, one_line, pattern, table
+from constitution.tables.rows import Holds, Variable, is_prompt, read_line, variable_of
 from constitution.zones import UNKNOWN, is_within
 
-__all__ = ["carried", "carried_by_variable", "repository"]
+__all__ = ["assigned", "carried", "given", "repository"]
 
-ELSEWHERE = re.compile(r"^(?:file://|@)?((?:/|~|\.\./).*|\.\.)$")
+ELSEWHERE = pattern(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
+LIBRARY = pattern(r"\.(so|dll|dylib|jar|wasm|pyz|node)$")
 INSIDE = frozenset(["run", "exec", "create", "debug"])
 """Behind these, a tool of containers takes a command, whose paths are those of the container."""
 
@@ -32,6 +35,9 @@ def carried(command: Command) -> Steps:
         return
     if is_a(command.name, "read_only") and not is_a(command.name, "script_runner"):
         return
+    for word in filter(LIBRARY.search, command.argv[1:]):
+        if path := ELSEWHERE.match(word):
+            yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
     for name, value, attached in _options(command):
         path, carries = ELSEWHERE.match(value), _options_pattern("carrying").fullmatch(name)
         if path is not None and (carries or (attached and not _options_pattern("harmless").search(name))):
@@ -66,8 +72,8 @@ def _option(word: str, following: str) -> Iterator[tuple[str, str, bool]]:
             yield "@", following.partition("=")[2], True
 
 
-ATTACHED = re.compile(r"(--?[\w.-]+)[:=](.*)", re.S)
-CLUSTER = re.compile(r"-[A-Zbijknqsvwx]+[fC]$")
+ATTACHED = pattern(r"(--?[\w.-]+)[:=](.*)", re.S)
+CLUSTER = pattern(r"-[A-Zbijknqsvwx]+[fC]$")
 """Several options of one letter, as in `make -sf FILE`."""
 
 SETS = ("-d", "-D", "-c", "-C", "-Z", "-P")
@@ -120,3 +126,95 @@ def _is_bare(path: str, disk: Disk) -> bool:
         return True
     name = path.rstrip("/").rpartition("/")[2]
     return name.endswith(".git") and name != ".git"
+
+
+# Variables: what is judged is what the command at hand sets, not what was set earlier
+
+FUNCTIONS = "BASH_FUNC_"
+"""Variables of the environment whose names begin so are functions to the next bash."""
+
+SUBSTITUTION = pattern(r"\$\(|`")
+SUBSCRIPT = pattern(r"\[[^]]*(?:\$\(|`)")
+"""A value that runs a command where it is taken for a number: the shell looks into the subscript of an array."""
+
+LOADS = pattern(
+    r"(?:--(?:require|import|loader|experimental-loader)[= ]+|-(?:javaagent|agentpath|Xbootclasspath(?:/[ap])?):"
+    r"|(?:^|\s)-[rMI]\s*)((?:/|~|\.\./)[^\s=,]+)"
+)
+"""`--require /x.js`, `-javaagent:/x.jar`, `-M/x`, `-r/x.rb`: options that name code to load from elsewhere."""
+
+
+def given(words: list[str]) -> Steps:
+    """`env NAME=VALUE`: variables of the command behind it."""
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and not name.startswith("-"):
+            yield Set(name, (value,), exported=True)
+
+
+def assigned(name: str, values: tuple[str, ...]) -> Steps:
+    """Take an assignment to a variable; some make other programs run what they hold."""
+    row = variable_of(name)
+    for value in values:
+        if names_production(name, value):
+            yield Production()
+        if row is not None:
+            yield from _by_row(row, name, value)
+        yield from carried_by_variable(name, value)
+        if script := _script_in(name, value):
+            yield Script(script)
+
+
+def _by_row(row: Variable, name: str, value: str) -> Steps:
+    if row.holds is Holds.COMMAND:
+        yield Script(value)
+        if value.startswith("/"):
+            yield from _searched(value.partition(" ")[0].rpartition("/")[0])
+    elif row.holds is Holds.ARGUMENTS:
+        yield Started([row.of, *_split(value)])
+        if SUBSTITUTION.search(value):
+            yield Found(
+                Effect.CONFIGURE_TOOL, program="the command", says=f"give {row.of} options that run a command ({name})"
+            )
+    elif row.holds is Holds.LOADED:
+        yield from _loaded(name, value)
+    elif row.holds is Holds.FOLDERS:
+        yield from _searched(value)
+    elif row.holds is Holds.OPTIONS:
+        for path in LOADS.findall(value):
+            yield from _loaded(name, path)
+    if row.effect is not None and re.search(row.values, value):
+        yield Found(row.effect, program="the command", says=row.says)
+
+
+def _split(options: str) -> list[str]:
+    """Return the options in a text; without a dash, one is letters."""
+    try:
+        words = shlex.split(options)
+    except ValueError:
+        words = options.split()
+    return [word if word.startswith(("-", "+")) or index else f"-{word}" for index, word in enumerate(words)]
+
+
+def _loaded(name: str, value: str) -> Steps:
+    if name == "ENV" and value.isidentifier():
+        return  # a name such as `production`, which programs read; shells look for a file
+    says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
+    yield Found(Effect.PRELOAD, program="the command", path=value, says=says)
+
+
+def _searched(value: str) -> Steps:
+    """Programs are looked for in these folders, those that come before the usual ones first."""
+    for folder in value.split(":")[:16]:
+        if folder.startswith(UNKNOWN):
+            return
+        if folder:
+            yield Found(Effect.SEARCH_PATH, program="the command", path=folder)
+
+
+def _script_in(name: str, value: str) -> str:
+    """Return the script that is run where a variable is used; none in most."""
+    if name.startswith(FUNCTIONS):
+        return f"f {value}"
+    runs = SUBSTITUTION if is_prompt(name) else SUBSCRIPT
+    return ': "{}"'.format(value.replace('"', '\\"')) if runs.search(value) else ""

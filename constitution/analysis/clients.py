@@ -19,7 +19,7 @@ from constitution.analysis.steps import (
     Wrote,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import Flow, Origin
+from constitution.shell.scope import Flow, Origin
 from constitution.tables import byte_pattern, is_a, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
 from constitution.zones import UNKNOWN, is_private
@@ -174,8 +174,9 @@ def database(command: Command) -> Steps:
         )
 
 
-LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"])([^\s'\"]+)")
+LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"]|\bload\s+['\"])([^\s'\"]+)")
 READ_BY_CONSOLE = pattern(r"^\s*\.read\s+(\S+)")
+IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*(\S+)")
 WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
 
 
@@ -183,6 +184,8 @@ def _files_of_console(text: str) -> Steps:
     """`sqlite3 x '.load ./x'`, `.read FILE`, `.output FILE`."""
     for path in LOADED.findall(text):
         yield Found(Effect.PRELOAD, path=path, says="load {path}")
+    for path in IMPORTED_BY_CONSOLE.findall(text):
+        yield Found(Effect.READ, path=path)
     for path in READ_BY_CONSOLE.findall(text):
         yield Found(Effect.EXECUTE, path=path)
     for path in WRITTEN_BY_CONSOLE.findall(text):

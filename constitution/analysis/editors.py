@@ -17,12 +17,12 @@ from constitution.analysis.steps import (
     Wrote,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import NOTHING, Flow, Origin
-from constitution.tables import pattern, sign, word_list
+from constitution.shell.scope import Flow, Origin
+from constitution.tables import pattern, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import UNKNOWN
 
-__all__ = ["editor", "emacs", "pager", "screen", "sed", "tmux"]
+__all__ = ["editor", "pager", "screen", "sed", "tmux"]
 
 ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
 CODE = pattern(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
@@ -72,22 +72,6 @@ def _started(command: str) -> Steps:
     if is_bare_shell(command):
         yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
     yield Script(command)
-
-
-def emacs(command: Command) -> Steps:
-    """`emacs --batch --eval '(shell-command "...")'`."""
-    for text in command.argv[1:]:
-        if sign("lisp_terminal").search(text):
-            yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
-        for script in sign("lisp_shell").findall(text):
-            yield Script(script.replace('\\"', '"'))
-        for words in sign("lisp_process").findall(text):
-            yield Started(re.findall(r"\"([^\"]*)\"", words) or [":"], NOTHING)
-        for kind, path in sign("lisp_deletes").findall(text):
-            effect = Effect.DELETE_TREE if kind == "directory" else Effect.DELETE
-            yield Found(effect, path=path)
-        for path in sign("lisp_writes").findall(text):
-            yield Found(Effect.WRITE, path=path)
 
 
 def pager(command: Command) -> Steps:
@@ -165,6 +149,7 @@ def sed(command: Command) -> Steps:
 
     for file in files if in_place else ():
         yield Found(Effect.WRITE, path=file)
+        yield Found(Effect.DISCARD, path=file, says="edit {path}")
     for file in line.value_of("-f", "--file"):
         yield from (run_input(command.stdin, read) if file in INPUTS else run_file(file, read))
     if "--sandbox" not in line.flags:

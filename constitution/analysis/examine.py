@@ -1,12 +1,12 @@
 """How a simple command becomes findings: unwrap it, look its program up, and carry out the steps of every analysis."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import chain
 
 from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis import clients, output, search, shells
-from constitution.analysis.carried_files import carried, repository
+from constitution.analysis.carried_files import assigned, carried, given, repository
 from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects
 from constitution.analysis.file_flow import Files, losses, scripts_of
@@ -45,12 +45,10 @@ from constitution.analysis.steps import (
     Wrote,
     as_script,
 )
-from constitution.analysis.variables import assigned, given
 from constitution.effects import Effect, Finding
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
-from constitution.shell.scope import Scope
+from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.walk import Walk
-from constitution.tables import forms, is_a, table_names
+from constitution.tables import forms, is_a, pattern, table_names
 from constitution.tables.rows import (
     Wrapper,
     is_bare_shell,
@@ -69,8 +67,8 @@ __all__ = ["Examination"]
 
 Analysis = Callable[[Command], Steps]
 
-GLOB = re.compile(r"[*?\[]")
-ADDRESS = re.compile(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)")
+GLOB = pattern(r"[*?\[]")
+ADDRESS = pattern(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)")
 RESERVED = frozenset(
     "{ } do done then fi if elif else while until for case esac function select in ! (( ))".split()  # noqa: SIM905
 )
@@ -113,6 +111,7 @@ PHRASES = {
     Effect.LIST: "list {path}",
     Effect.HANDLE: "open {path}",
     Effect.MENTION: "open {path}",
+    Effect.CARRIED: "take settings or code from {path}",
     Effect.WRITE: "write {path}",
     Effect.DELETE: "delete {path}",
     Effect.DELETE_TREE: "delete {path} recursively",
@@ -192,7 +191,7 @@ class Examination:
         self.invocations: list[Evidence] = []
         self._files = Files()
         self._made: set[str] = set()  # files that the script itself replaced or built
-        self._told: set[tuple[str, str]] = set()  # paths of which it is known what a program does with them
+        self._told: dict[tuple[str, str], Effect] = {}  # what it is that a program does with a path
         self._links: dict[str, str] = {}  # made by the script itself, and where they lead
         self._invoking: tuple[str, ...] = ()  # the command of the call itself that is being examined
         self._production = False  # a variable says that programs work in production
@@ -309,8 +308,7 @@ class Examination:
 
     def _look_up(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
         command = self._command(name, argv, stdin, walk)
-        for analysis in LOOKED_UP:
-            self._carry_out(analysis(command), name, walk)
+        self._carry_out(chain.from_iterable(analysis(command) for analysis in LOOKED_UP), name, walk)
         if not is_known(name) and name not in _forms():
             self._carry_out(unknown_program(command), name, walk)
 
@@ -323,8 +321,7 @@ class Examination:
             self._carry_out(apply_rows(self._command(name, argv, stdin, walk)), name, walk)
         if flow is not None:
             return flow
-        if is_known(name):
-            self._look_up(name, argv, NOTHING, walk)
+        self._look_up(name, argv, NOTHING, walk)
         self._behind_subcommands(name, argv, stdin, walk)
         return output_of(name, argv, stdin)
 
@@ -341,8 +338,8 @@ class Examination:
         own = words[: len(words) - len(inner)]
         if wrapper.assignments:
             self._carry_out(given(own), name, walk)
-        if inner:
-            self._carry_out_own(self._command(name, [name, *own, inner[0]], stdin, walk), walk)
+        if inner or scripts:
+            self._carry_out_own(wrapper, self._command(name, [name, *own, *inner[:1]], stdin, walk), bool(inner), walk)
         if wrapper.effect is not None:
             if not (inner or scripts) and read_line(words, wrapper.takes, to_operand=True).flags & wrapper.looks:
                 return ANYTHING
@@ -354,10 +351,13 @@ class Examination:
         self._inside = before
         return flow
 
-    def _carry_out_own(self, command: Command, walk: Walk) -> None:
+    def _carry_out_own(self, wrapper: Wrapper, command: Command, followed: bool, walk: Walk) -> None:
         """Carry out what the options of a wrapper say besides the command that it runs."""
         for analysis in (apply_rows, carried):
             self._carry_out(analysis(command), command.name, walk)
+        own = command.with_argv(command.argv[:-1]) if followed else command
+        if not wrapper.inside:
+            self._carry_out(secret_arguments(own), command.name, walk)
 
     def _started_by(self, wrapper: Wrapper, inner: list[str], scripts: list[str], stdin: Flow, walk: Walk) -> Flow:
         flow = NOTHING
@@ -480,33 +480,46 @@ class Examination:
             said = says.replace("{path}", "something")
             self.report(Finding(effect, "", said, program, walk.evidence, self._invoking))
             return
-        shown = says.replace("{path}", path.replace(UNKNOWN, "…") or "''")
         for absolute in self._absolute(path, walk):
             self.words[absolute] = None
-            where = self.resolved.get(absolute, absolute)
-            deletes = effect in DELETES and not path.endswith("/")
-            alone = deletes or program == "ln"  # which deletes, or makes, the link and not what it leads to
-            if effect is Effect.READ_TREE and where == "/":
-                where = self.home
-            if self._links and not (alone and where in self._links):
-                where = self._behind_links(where)
-            if effect is Effect.WRITE and is_a(program, "builder"):
-                self._made.add(where)
-            if effect is Effect.EXECUTE and where in self._made and not self._placing:
-                where = ""  # what it does is known by what was put there
-            effect = self._unless_known(effect, where, program)
-            self.report(Finding(effect, where, shown, program, walk.evidence, self._invoking))
-            self._of_disk(effect, where, says, program, walk)
-            if self._placing and effect in (Effect.EXECUTE, Effect.SEARCH_PATH):
-                says = shown.replace("run ", "have ") + " run at every start" if effect is Effect.EXECUTE else shown
-                self.report(Finding(Effect.PERSIST, where, says, program, walk.evidence, self._invoking))
+            self._found_at(effect, absolute, path, says, program, walk)
 
-    def _unless_known(self, effect: Effect, where: str, program: str) -> Effect:
-        """Return the effect, unless it is told already what the program does with a file that it is handed."""
-        if effect is Effect.HANDLE:
-            return Effect.MENTION if (where, program) in self._told else effect
-        self._told.add((where, program))
-        return effect
+    def _found_at(self, effect: Effect, absolute: str, path: str, says: str, program: str, walk: Walk) -> None:
+        """Add a finding about one place that a path may name."""
+        shown = says.replace("{path}", path.replace(UNKNOWN, "…") or "''")
+        where = self._place_of(effect, absolute, path, program)
+        told = self._unless_told(effect, where, program)
+        if told is None:
+            return
+        self.report(Finding(told, where, shown, program, walk.evidence, self._invoking))
+        self._of_disk(effect, where, says, program, walk)
+        if self._placing and effect in (Effect.EXECUTE, Effect.SEARCH_PATH):
+            says = shown.replace("run ", "have ") + " run at every start" if effect is Effect.EXECUTE else shown
+            self.report(Finding(Effect.PERSIST, where, says, program, walk.evidence, self._invoking))
+
+    def _place_of(self, effect: Effect, absolute: str, path: str, program: str) -> str:
+        """Return where a path leads; "" for a file that the script itself made and now runs."""
+        where = self.resolved.get(absolute, absolute)
+        deletes = effect in DELETES and not path.endswith("/")
+        alone = deletes or program == "ln"  # which deletes, or makes, the link and not what it leads to
+        if effect is Effect.READ_TREE and where == "/":
+            where = self.home
+        if self._links and not (alone and where in self._links):
+            where = self._behind_links(where)
+        if effect is Effect.WRITE and is_a(program, "builder"):
+            self._made.add(where)
+        known = effect in (Effect.EXECUTE, Effect.CARRIED) and where in self._made and not self._placing
+        return "" if known else where
+
+    def _unless_told(self, effect: Effect, where: str, program: str) -> Effect | None:
+        """Return the effect; of a file that is handed to a program, None where it is told what the program does."""
+        if effect is not Effect.HANDLE:
+            self._told[where, program] = effect
+            return effect
+        told = self._told.get((where, program))
+        if told in (Effect.READ, Effect.WRITE, *DELETES):
+            return None
+        return Effect.HANDLE if told is None else Effect.MENTION
 
     def _are_there(self, folders: tuple[str, ...]) -> bool:
         """Tell whether folders are on the disk, and the script has not deleted anything yet: `cd` cannot fail."""

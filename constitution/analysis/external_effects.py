@@ -11,7 +11,7 @@ from typing import Literal
 from constitution.analysis.program_rows import DESTROYS
 from constitution.analysis.steps import Command, Found, Steps
 from constitution.effects import Effect
-from constitution.tables import is_a, table
+from constitution.tables import is_a, pattern, table
 from constitution.tables.rows import is_known, read_line
 
 __all__ = [
@@ -34,14 +34,14 @@ __all__ = [
 ]
 
 MIGRATIONS = frozenset(["migrate", "migration", "migrations"])
-OPTION = re.compile(r"^--(publish|deploy|upload|push|push[-_]to[-_]hub|submit|promote|auto-submit)(=true)?$")
+OPTION = pattern(r"^--(publish|deploy|upload|push|push[-_]to[-_]hub|submit|promote|auto-submit)(=true)?$")
 BUILDS = frozenset([("dotnet", "publish"), ("mix", "release"), ("npm", "version"), ("prisma", "db")])
 """Verbs that mean something else to these: what comes out of them stays here."""
 
 VERBS = frozenset(["publish", "upload", "deploy", "submit"])
 RUNS = frozenset(["run", "run-script", "exec", "with", "stop"])
 SENDS, TAKES = "publish or deploy something", "download from the network"
-VARIABLE = re.compile(r"\$\{?\w*(?:PROD|STAGING)\w*", re.I)
+VARIABLE = pattern(r"\$\{?\w*(?:PROD|STAGING)\w*", re.I)
 
 
 def external_effects(command: Command) -> Steps:
@@ -162,7 +162,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-SCRIPT = re.compile(r"/|\.(py|sh|bash|zsh|js|ts|mjs|cjs|mts|rb|pl|php|R|lua|exs|groovy|jl|ps1)$")
+SCRIPT = pattern(r"/|\.(py|sh|bash|zsh|js|ts|mjs|cjs|mts|rb|pl|php|R|lua|exs|groovy|jl|ps1)$")
 
 
 def subject_of(name: str, argv: list[str]) -> tuple[Subject, list[str]]:
@@ -245,13 +245,13 @@ def _targets(words: list[str]) -> list[str]:
     return operands[1].split(":")[1:] if operands[:1] == ["run"] and len(operands) > 1 else operands[:1]
 
 
-PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+PART = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
-WORD = re.compile(r"^[@+:_]*\.?[A-Za-z][\w:.+@-]*$")
-ENVIRONMENT = re.compile(
+WORD = pattern(r"^[@+:_]*\.?[A-Za-z][\w:.+@-]*$")
+ENVIRONMENT = pattern(
     r"(?i)(env|environment|stage|settings_module|profile|context|target|stack|database_url|_url|_uri|host|config)$"
 )
-IN_PRODUCTION = re.compile(r"(?i)(^|[^a-z])(prod|production|staging|live|prd|stg|preprod)([^a-z]|$)")
+IN_PRODUCTION = pattern(r"(?i)(^|[^a-z])(prod|production|staging|live|prd|stg|preprod)([^a-z]|$)")
 
 
 @cache

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 
 from constitution.action import Disk
-from constitution.shell.flow import Flow, Origin
+from constitution.shell.scope import Flow, Origin
+from constitution.tables import pattern
 from constitution.zones import is_built, is_within
 
 __all__ = ["Files", "losses", "scripts_of"]
@@ -97,11 +98,11 @@ def losses(path: str, disk: Disk, root: str) -> list[str]:
 SHOWN = 4
 """Files that a message names."""
 
-CRON_TIMES = re.compile(r"^\s*(?:@\w+|(?:[\d*/,\-A-Za-z]+\s+){5})\s*(.*)$")
-UNIT_LINE = re.compile(r"(?m)^\s*Exec\w*\s*=\s*[-@:+!]*(.*)$")
-CRON_FILE = re.compile(r"/cron(\.d|tab)(/|$)|/cron/")
-PLIST_WORDS = re.compile(r"<string>(/[^<]*)</string>")
-UNIT_FILE = re.compile(r"\.(desktop|service|timer|socket|path|plist)$")
+CRON_TIMES = pattern(r"^\s*(?:@\w+|(?:[\d*/,\-A-Za-z]+\s+){5})\s*(.*)$")
+UNIT_LINE = pattern(r"(?m)^\s*Exec\w*\s*=\s*[-@:+!]*(.*)$")
+CRON_FILE = pattern(r"/cron(\.d|tab)(/|$)|/cron/")
+PLIST_WORDS = pattern(r"<string>(/[^<]*)</string>")
+UNIT_FILE = pattern(r"\.(desktop|service|timer|socket|path|plist)$")
 
 
 def scripts_of(path: str, text: str) -> list[str]:

@@ -29,7 +29,7 @@ from constitution.analysis.steps import (
     as_script,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import ANYTHING, Origin
+from constitution.shell.scope import ANYTHING, Origin
 from constitution.tables import pattern, sign, table, word_list
 from constitution.tables.rows import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN
@@ -38,10 +38,8 @@ __all__ = [
     "any_language",
     "awk",
     "batch",
-    "calculator",
     "client",
     "console",
-    "gradle",
     "interpreter",
     "php_console",
     "python",
@@ -116,6 +114,7 @@ def interpreter(command: Command) -> Steps:
     if codes and "-i" in line.flags:
         for file in line.operands:
             yield Found(Effect.WRITE, path=file)
+            yield Found(Effect.DISCARD, path=file, says="edit {path}")
     if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check", "--test"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
@@ -135,17 +134,8 @@ def any_language(command: Command) -> Steps:
     ]
     codes += [word for word in command.argv[1:] if "write18" in word]
     for code in codes:
+        yield from touched(read_code(code), code)
         yield from touched(read_any(code), code)
-
-
-def calculator(command: Command) -> Steps:
-    """`dc -e '!COMMAND'`, and the same in its input."""
-    for text in (
-        *read_line(command.argv[1:], frozenset(("-e", "--expression"))).value_of("-e", "--expression"),
-        command.stdin.text,
-    ):
-        for script in re.findall(r"(?m)^\s*!([^<>=].*)$", text):
-            yield Script(script)
 
 
 AWK_DUMPS = pattern(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)")
@@ -173,6 +163,8 @@ def awk(command: Command) -> Steps:
         yield Found(Effect.WRITE, path=match[1] or match[2])
     for file in (word for word in operands if not AWK_SETTING.match(word)):
         yield Found(Effect.WRITE if "inplace" in libraries else Effect.READ, path=file)
+        if "inplace" in libraries:
+            yield Found(Effect.DISCARD, path=file, says="edit {path}")
 
 
 AWK_SETTING = pattern(r"[A-Za-z_]\w*=")
@@ -276,6 +268,8 @@ def _behind(files: tuple[str, ...], command: Command) -> Steps:
 def client(command: Command) -> Steps:
     """A client of a database, with statements in its words or in its input."""
     yield from database(command)
+    for file in command.stdin.names if command.stdin.origin is Origin.FILE else ():
+        yield Found(Effect.EXECUTE, path=file)
     for code in (word for word in (*command.argv[1:], command.stdin.text) if "require(" in word):
         yield from touched(read_code(code, "javascript"), code)
     if command.stdin.origin not in (Origin.NOTHING, Origin.TEXT) and (
@@ -310,18 +304,6 @@ ELSEWHERE = pattern(
 
 HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
 REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
-
-
-def gradle(command: Command) -> Steps:
-    """`gradle -I /dev/stdin`: code that a build runs first."""
-    files = read_line(command.argv[1:], frozenset(["-I", "--init-script", "-b", "--build-file"])).value_of(
-        "-I", "--init-script"
-    )
-    if INPUTS_SET.intersection(files):
-        yield from run_input(command.stdin, lambda text: in_framework(command.name, text))
-
-
-INPUTS_SET = frozenset(INPUTS)
 
 
 def files_in(command: Command) -> Steps:

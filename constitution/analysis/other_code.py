@@ -3,6 +3,7 @@
 import re
 from functools import cache
 
+from constitution.analysis.plain_code import doubt_about
 from constitution.analysis.program_rows import METADATA
 from constitution.shell.words import unescape_ansi
 from constitution.tables import is_a, one_line, pattern, sign, table
@@ -65,14 +66,6 @@ def _call_pattern() -> re.Pattern[str]:
 
 
 @cache
-def _asked(language: str) -> re.Pattern[str]:
-    """Return the words that are asked about in a language, and in every one."""
-    rows = table("languages")
-    patterns = (one_line(rows.get(row, {}).get("asks", "")) for row in ("every", language))
-    return re.compile("|".join(filter(None, patterns)))
-
-
-@cache
 def language_of(program: str) -> str:
     """Return the language of an interpreter by its row in the table, or "" for others."""
     rows = table("languages").items()
@@ -89,7 +82,9 @@ OPENED = pattern(rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(\+?[<>]{{1,2}})[^'\"
 OPENED_AT_ONCE = pattern(r"\bopen\s*+\(?\s*+[\w$]+\s*+,\s*+['\"]\s*+(>{1,2}|\+<)\s*+([^'\"$]+)['\"]")
 JOINED = pattern(r"'([^'\\]*)'\s*[+.]\s*(?:'([^'\\]*)'|\"([^\"\\$#]*)\")")
 IMPORTED = pattern(r"(?:const|let|var)\s*+\{[^{}]*+\}\s*+=\s*+require\([^()]*+\)")
-LOCAL_URL = pattern(r"(?:\b(?:fetch|https?\.get|get)\b[\s(]*)?['\"]https?://(localhost|127\.0\.0\.1|\[::1\])[:/'\"]")
+LOCAL_URL = pattern(
+    r"(?:\b(?:fetch|https?\.get|get)\b[\s(]*)?['\"]https?://(localhost|127\.0\.0\.1|\[::1\])[^'\"@]*['\"]"
+)
 
 
 def read_code(code: str, language: str = "") -> Reading:
@@ -108,8 +103,6 @@ def read_code(code: str, language: str = "") -> Reading:
     rest = MODED.sub(lambda match: _opened_by_mode(match, reading), rest)
     reading.paths += [("write", match[2].strip()) for match in OPENED_AT_ONCE.finditer(code)]
     if language == "javascript":
-        rest = re.sub(r"\bdelete\s+(?=[\w.]+\s*(?:[;\n]|$))", "", rest)
-        rest = rest.replace("`", "'")
         rest = rest if "child_process" in code else rest.replace(".exec(", "(")  # of a regular expression
     else:
         reading.scripts += [match[2] for match in QX.finditer(code)] + BACKTICKS.findall(code)
@@ -117,12 +110,12 @@ def read_code(code: str, language: str = "") -> Reading:
     reading.deeds += _deeds(code)
     rest = LOCAL_URL.sub("", rest)
     if reading.scripts:
-        rest = IMPORTED.sub("", rest).replace("child_process", "")
+        rest = IMPORTED.sub("", rest)
     if re.search(_names("computed_delete"), rest):
         reading.paths.extend(("delete_tree", path) for path in ROOTS.findall(code))
     reading.paths += [("name", path) for path in ROOTS.findall(rest) if path != "~" and ELSEWHERE.match(path)]
-    if match := _asked(language).search(rest):
-        reading.risks.append(f"run inline code that uses {match[0][:20]!r}")
+    if doubt := doubt_about(rest, language or "rare"):
+        reading.risks.append(f"run inline code that uses {doubt[:20]!r}")
     return reading
 
 
@@ -245,6 +238,10 @@ def deeds_in(code: str) -> list[str]:
 
 
 TCL_STARTS = pattern(r"\b(?:spawn|exec|system)\s+(?:-\w+\s+)*([^;\n\]}]+)")
+TCL_RISKS = pattern(
+    r"\b(?:eval|source|load|interp|socket|subst|uplevel|after|exec\s+\$)\b|\bopen\s+[\"{]?\s*\||\bopen\s+\S+\s+[wa]"
+    r"|\bfile\s+(?!exists|size)"
+)
 TCL_DELETES = pattern(r"\bfile\s+delete\s+(?:-force\s+)?(?:--\s+)?([^;\n\]}]+)")
 
 
@@ -255,7 +252,7 @@ def read_tcl(code: str) -> Reading:
     reading.paths = [("delete_tree", path) for paths in TCL_DELETES.findall(code) for path in paths.split()]
     if re.search(r"\bsocket\s+\S+\s+\d+", code):
         reading.deeds.append("shell" if re.search(r"\bexec\b", code) else "network")
-    if "$" in "".join(reading.scripts) or re.search(r"\b(eval|exec)\s+\$", code):
+    if "$" in "".join(reading.scripts) or TCL_RISKS.search(code):
         reading.risks.append("run Tcl code that starts what cannot be known")
     return reading
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from constitution.analysis.search import find_roots, found_below
 from constitution.analysis.steps import Command, Found, Steps
 from constitution.effects import Effect
-from constitution.shell.flow import ANYTHING, EVERY_PROCESS, NOTHING, Flow, Origin
+from constitution.shell.scope import ANYTHING, EVERY_PROCESS, NOTHING, Flow, Origin
 from constitution.shell.words import unescape_ansi
-from constitution.tables import is_a, names_of_kind
+from constitution.tables import is_a, names_of_kind, pattern
 from constitution.tables.rows import Line, read_line
 from constitution.zones import FOUND, UNKNOWN
 
@@ -211,7 +211,7 @@ HUGE = 100 * 2**30
 """Bytes: nobody writes as much by the way."""
 
 FACTORS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
-SIZE = re.compile(r"^[+<>/%]?(\d+)([KMGTPE]?)(?:i?B)?$", re.I)
+SIZE = pattern(r"^[+<>/%]?(\d+)([KMGTPE]?)(?:i?B)?$", re.I)
 FILLS = "fill the disk without end"
 
 

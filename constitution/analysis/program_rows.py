@@ -2,7 +2,7 @@
 
 import re
 from functools import cache
-from itertools import repeat
+from itertools import pairwise, repeat
 
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -14,8 +14,8 @@ from constitution.analysis.steps import (
     Steps,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import NOTHING, Origin
-from constitution.tables import blocks_of, is_a, one_line
+from constitution.shell.scope import NOTHING, Origin
+from constitution.tables import blocks_of, is_a, one_line, pattern
 from constitution.tables.rows import (
     Does,
     Line,
@@ -43,13 +43,13 @@ __all__ = [
     "unknown_subcommand",
 ]
 
-METADATA = re.compile(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
+METADATA = pattern(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
 """Addresses at which a cloud gives a machine its keys."""
 
 ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
 """What these name are addresses, not paths."""
 
-LOCAL = re.compile(
+LOCAL = pattern(
     r"^:\d*(/|$)|^file:|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
     r"|local|test))(:\d+)?(/|$|\?)"
 )
@@ -85,12 +85,16 @@ def unknown_subcommand(command: Command) -> Steps:
         yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
 
 
-ADDRESS = re.compile(
+ADDRESS = pattern(
     r"(?:^|[=,'\"(\s])((?:https?|ftps?|wss?|rtmps?|rtsp|ssh|git|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqps?|tcp|udp"
     r"|ldaps?|smb|rsync)://[^\s'\"]*)",
     re.I,
 )
-BLANK = re.compile(r"\s")
+BLANK = pattern(r"\s")
+HOST_OPTION = pattern(
+    r"-[hH]|--?(host(name)?|server|broker(s|-list)?|bootstrap-servers?|endpoint(-url)?|address|remote|proxy|registry)"
+)
+HOST = pattern(r"(?!localhost\b|127\.)([\w-]+\.)+([a-z]{3,}(?<!json|yaml|toml|conf|html)|[a-z]{2,}(?=:)|\d+)(:\d+)?")
 SAYS_ONLY = frozenset(
     ["commit", "log", "tag", "config", "notes", "grep", "show", "diff", "blame", "remote", "clone", "submodule"]
 )
@@ -102,11 +106,14 @@ def addresses(command: Command) -> Steps:
 
     Where a row says in which words of a program an address counts, it decides about addresses that are known.
     """
-    if not any("://" in word for word in command.argv[1:]):
+    hosts = [host for option, host in pairwise(command.argv[1:]) if HOST_OPTION.fullmatch(option)]
+    if not hosts and not any("://" in word for word in command.argv[1:]):
         return
     has_rows = any(does.effect in ADDRESSED for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
     if is_a(command.name, "harmless") or is_a(command.name, "filters") or is_a(command.name, "read_only"):
         return
+    for host in filter(HOST.fullmatch, () if has_rows else hosts):
+        yield Found(Effect.NETWORK, says=f"reach {host[:80]} over the network")
     for word in command.argv[1:]:
         for address in ADDRESS.findall(word) if "://" in word and not BLANK.search(word) else ():
             if not _is_local(address) and not (has_rows and UNKNOWN not in address):
@@ -122,7 +129,7 @@ def _reached(address: str, command: Command) -> Steps:
         yield Found(Effect.NETWORK, says=f"reach {shown} over the network")
 
 
-OUTPUTS = re.compile(
+OUTPUTS = pattern(
     r"^--?(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|target-dir|dest(ination|dir)?|pack-destination"
     r"|install-(dir|prefix|root)|prefix|root|\w+_out)$",
     re.I,
@@ -131,9 +138,13 @@ OUTPUTS = re.compile(
 
 def outputs(command: Command) -> Steps:
     """Report where the options of any program say that its output goes: `--outDir ~`, `--prefix=/usr`."""
-    for index, word in enumerate(command.argv if is_known(command.name) else ()):
+    if len(command.argv) < 2 or not is_known(command.name):
+        return
+    for index, word in enumerate(command.argv):
+        if word[:1] != "-" or len(word) < 3:
+            continue
         name, equals, value = word.partition("=")
-        if word.startswith("-") and OUTPUTS.match(name):
+        if OUTPUTS.match(name):
             value = value if equals else "".join(command.argv[index + 1 : index + 2])
             if value.startswith(("/", "~", "..", UNKNOWN)):
                 yield Found(Effect.WRITE, path=value)
@@ -142,8 +153,8 @@ def outputs(command: Command) -> Steps:
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
 
 
-SETTING = re.compile(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
-OTHER_SETTING = re.compile(r"^[\w:-]+[.:][\w:.-]*=")
+SETTING = pattern(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
+OTHER_SETTING = pattern(r"^[\w:-]+[.:][\w:.-]*=")
 
 
 def _command_in(script: str) -> str:
@@ -189,7 +200,7 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
         yield Found(does.effect, says=does.says)
     for path in paths:
         if does.effect not in ADDRESSED:
-            if path != "-":
+            if path != "-" and not (does.effect is Effect.CARRIED and does.to == "operands" and _is_near(path)):
                 yield Found(does.effect, path=path, says=does.says)
         elif METADATA.search(path):
             says = "read the cloud credentials of this machine"
@@ -201,18 +212,23 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
             yield Found(does.effect, says=says)
 
 
+def _is_near(word: str) -> bool:
+    """Tell whether an operand names nothing elsewhere, or nothing that is known."""
+    return "/" not in word or word[0] == UNKNOWN
+
+
 def _is_local(address: str) -> bool:
     return LOCAL.match(address) is not None
 
 
-DESTROYS = re.compile(
+DESTROYS = pattern(
     r"^(delete|destroy|purge|wipe|erase|terminate|nuke|drop|flush(all|db)?|obliterate|factory[-_]?reset"
     r"|decommission|teardown"
     r"|deprovision|shred|force[-_]delete|rm[-_]all|(delete|destroy|drop|purge|wipe|remove)[-_:].+"
     r"|.+[-_:](delete|destroy|purge|wipe))$",
     re.I,
 )
-FORCES = re.compile(r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-database|force-delete|nuke)$")
+FORCES = pattern(r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-database|force-delete|nuke)$")
 
 
 def unknown_program(command: Command) -> Steps:
@@ -220,8 +236,13 @@ def unknown_program(command: Command) -> Steps:
     yield Found(Effect.UNKNOWN_PROGRAM, says="is not a known program")
     for word in command.argv[1:]:
         value = word.partition("=")[2] if word.startswith("-") or "=" in word else word
-        if value and not value.startswith("-") and _looks_like_path(value):
-            yield Found(Effect.UNKNOWN_PROGRAM, path=value)
+        elsewhere = GIVEN.findall(word) if "://" not in word and not NO_PATH.search(word) else []
+        if not elsewhere and value and not value.startswith("-") and _looks_like_path(value):
+            elsewhere = [value]
+        for path in elsewhere:
+            yield Found(Effect.UNKNOWN_PROGRAM, path=path)
+            if "/" not in command.argv[0]:
+                yield Found(Effect.CARRIED, path=path)
     if any("stratum+" in word for word in command.argv[1:]):
         yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:
@@ -254,10 +275,10 @@ def _looks_like_path(word: str) -> bool:
 
 
 SHOWN_BY_GIT = frozenset(["diff", "hash-object", "apply", "am", "add"])
-GIVEN = re.compile(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
-NO_PATH = re.compile(r"^//|^/\w+=")
+GIVEN = pattern(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
+NO_PATH = pattern(r"^//|^/\w+=")
 """Labels of a build, steps of XPath, and names of a certificate (`/CN=x`)."""
-QUOTED = re.compile(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
+QUOTED = pattern(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
 
 
 def secret_arguments(command: Command) -> Steps:
@@ -267,7 +288,8 @@ def secret_arguments(command: Command) -> Steps:
     ):
         return
     elsewhere = command.scope.cwd != (command.start,)
-    effect = Effect.HANDLE if is_known(command.name) else Effect.MENTION  # of others every path is doubted anyway
+    known = is_known(command.name) or wrapper_of(command.name) is not None
+    effect = Effect.HANDLE if known else Effect.MENTION  # of others every path is doubted anyway
     for word in command.argv[1:]:
         if command.name == "ln" and word[:2] == "..":
             continue  # it is taken from the folder of the link; what is behind the link is judged where it is used

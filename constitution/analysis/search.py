@@ -6,7 +6,7 @@ from itertools import pairwise
 from constitution.analysis.clients import unpack
 from constitution.analysis.steps import BARE_SHELL, Command, Found, Script, Started, Steps
 from constitution.effects import Effect
-from constitution.shell.flow import NOTHING, Flow, Origin
+from constitution.shell.scope import NOTHING, Flow, Origin
 from constitution.tables import pattern, sign, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import FOUND, UNKNOWN, is_private
@@ -149,6 +149,8 @@ def parallel(command: Command) -> Steps:
     words = list(read_line(command.argv[1:], word_list("parallel_takes"), to_operand=True).operands)
     mark = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
     inner, items = " ".join(words[:mark]) or "{}", words[mark + 1 :] or _items(command.stdin)
+    if "::::" in words or command.argv[1:2] in (["-a"], ["--arg-file"]):
+        items = [UNKNOWN]
     for item in items[:8]:
         if UNKNOWN not in item:
             yield Script(inner.replace("{}", item) if "{}" in inner else f"{inner} {item}")

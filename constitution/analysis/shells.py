@@ -24,7 +24,7 @@ from constitution.analysis.steps import (
     as_script,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import Flow, Origin
+from constitution.shell.scope import Flow, Origin
 from constitution.tables import is_a, pattern
 from constitution.tables.rows import read_line
 from constitution.zones import UNKNOWN, resolve
@@ -78,20 +78,18 @@ def shell(command: Command) -> Steps:
 
 PS_FETCHES = pattern(r"(?i)DownloadString|DownloadFile|Invoke-WebRequest|Invoke-RestMethod|\b(iwr|irm|curl|wget)\b")
 PS_RUNS = pattern(r"(?i)\b(iex|Invoke-Expression|Start-Process|Invoke-Command|ScriptBlock)\b")
-PS_DELETES = pattern(r"(?i)\b(?:Remove-Item|rm|del|rd|rmdir)\b[^;|]*?(-Recurse|-r\b)")
-PS_PATH = pattern(r"(?<!\S)['\"]?(/[^\s'\";|]*|~[^\s'\";|]*|\$HOME[^\s'\";|]*|\$env:HOME[^\s'\";|]*)")
 
 
 def power_shell(command: Command) -> Steps:
-    """`pwsh -Command TEXT`, read by its words."""
-    text = " ".join(command.argv[1:])
-    if any(word.lower().startswith(("-enc", "-e")) and not word.lower().startswith("-ex") for word in command.argv[1:]):
+    """`pwsh -Command TEXT`: what reads like a command of any shell is judged, and all of it is asked about."""
+    line = read_line(command.argv[1:], frozenset(["-c", "-Command", "-File", "-f"]), long_style=True)
+    text = " ".join((*line.value_of("-c", "-Command"), *line.operands))
+    encoded = any(flag.lower().startswith("-e") and not flag.lower().startswith("-ex") for flag in line.flags)
+    if encoded or (PS_FETCHES.search(text) and PS_RUNS.search(text)):
         yield Found(Effect.RUN_FETCHED_CODE)
-    if PS_FETCHES.search(text):
-        effect = Effect.RUN_FETCHED_CODE if PS_RUNS.search(text) else Effect.NETWORK
-        yield Found(effect)
-    for path in PS_PATH.findall(text) if PS_DELETES.search(text) else ():
-        yield Found(Effect.DELETE_TREE, path=re.sub(r"^\$(env:)?HOME", "~", path))
+    if text:
+        yield Found(Effect.RISKY_CODE, says="run PowerShell code")
+        yield Script(text.replace("Remove-Item", "rm").replace("$env:HOME", "$HOME").replace("-Recurse", "-r"))
 
 
 ITSELF = pattern(r"(?:^|[;&|\n]\s*)[\"']?\$(?:0|\{0\}|BASH_SOURCE)[\"']?[^;\n&|]*[&|](?![&|])")
@@ -278,6 +276,8 @@ def evaluates(command: Command) -> Steps:
     words = command.argv[1:]
     if command.name in ("test", "["):
         words = [word for before, word in pairwise(words) if before == "-v"]
+    if command.name == "wait":
+        words = list(read_line(words, frozenset(["-p"])).value_of("-p"))
     whole = command.name == "let"
     yield from _evaluated(word if whole else word.partition("=")[0] for word in words if not word.startswith("-"))
     if command.name == "let" and command.scope.texts.intersection(re.findall(r"[A-Za-z_]\w*", " ".join(words))):
@@ -351,7 +351,7 @@ def _gives_signal(command: Command) -> int:
     return 0 if first == ["--"] or not first or not first[0].startswith("-") else 1 + (first[0] in ("-s", "-n"))
 
 
-OWN_PROCESS = re.compile(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")
+OWN_PROCESS = pattern(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")
 """A process that the script started, or that a file for that purpose names, or that is found by its name."""
 
 

@@ -12,8 +12,7 @@ from attrs import evolve, frozen
 from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis.file_flow import Files
 from constitution.effects import Effect
-from constitution.shell.flow import NOTHING, Flow
-from constitution.shell.scope import Scope
+from constitution.shell.scope import NOTHING, Flow, Scope
 from constitution.zones import resolve
 
 __all__ = [

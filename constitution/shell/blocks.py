@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect, Finding
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, one_after_the_other
+from constitution.shell.scope import ANYTHING, NOTHING, Flow, one_after_the_other
 from constitution.shell.walk import Walk
 from constitution.tables import byte_pattern, pattern
 from constitution.zones import UNKNOWN

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.shell.blocks import pipeline
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.walk import Walk
 from constitution.shell.words import Expander
 from constitution.tables import pattern
@@ -161,6 +161,7 @@ def _evaluate_subscript(walk: Walk, node: "Node") -> None:
 def test(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """`[ ... ]` and `[[ ... ]]`: behind `-v` stands a name, beside `-eq` and its like what is evaluated as a number."""
     text, words = walk.text_of(node), list[str]()
+    walk.reads_text = False
     for child in _leaves(node):
         plain = child.type == "test_operator" or not child.is_named
         words.extend([walk.text_of(child)] if plain else walk.expander().words(child) or [""])
@@ -169,6 +170,8 @@ def test(walk: Walk, node: "Node", stdin: Flow) -> Flow:
             walk.evaluate(word)
     if text.startswith("[[") and COMPARED.search(text):
         walk.calculate(text)
+        if walk.reads_text:
+            walk.evaluate(UNKNOWN)
     return NOTHING
 
 

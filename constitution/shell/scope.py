@@ -1,22 +1,23 @@
-"""The shell's state as far as it is known at one point of a script: folder, variables, functions.
+"""The shell's state as far as it is known at one point of a script: folder, variables, functions, pipes.
 
 Everything has a *tuple of possible values*; a branch that may or may not be taken joins them. `UNKNOWN` is a value.
 """
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["MAX_VALUES", "Scope"]
+__all__ = ["ANYTHING", "EVERY_PROCESS", "MAX_VALUES", "NOTHING", "Flow", "Origin", "Scope", "one_after_the_other"]
 
 MAX_VALUES = 8
 MAX_LENGTH = 4_096
-ANYTHING = (UNKNOWN,)
+ANY_VALUE = (UNKNOWN,)
 
 
 @define
@@ -81,12 +82,12 @@ class Scope:
             return (f"{UNKNOWN}bpagent",)  # a number that is not known, of a process that is: the agent's own
         if name.isdigit() and name != "0" and self.positional is not None:
             return (self.positional[int(name) - 1] if int(name) <= len(self.positional) else "",)
-        return ANYTHING
+        return ANY_VALUE
 
     def assign(self, name: str, values: tuple[str, ...]) -> None:
         """Set a variable; too many possible values, or too long ones, are as good as unknown."""
         modelled = len(values) <= MAX_VALUES and all(len(value) <= MAX_LENGTH for value in values)
-        self.variables[name] = values if modelled else ANYTHING
+        self.variables[name] = values if modelled else ANY_VALUE
         if name == "HOME":
             self.home = values[0] if len(values) == 1 and values[0].startswith("/") else UNKNOWN
         self.arrays.pop(name, None)
@@ -100,10 +101,10 @@ class Scope:
             self.variables[name] = _either(self.values(name), other.values(name))
         for name in self.arrays.keys() ^ other.arrays.keys():
             self.arrays.pop(name, None)
-            self.variables[name] = ANYTHING
+            self.variables[name] = ANY_VALUE
         for name in self.arrays.keys() & other.arrays.keys():
             if self.arrays[name] != other.arrays[name]:
-                self.arrays[name] = ANYTHING
+                self.arrays[name] = ANY_VALUE
         self.functions = {**other.functions, **self.functions}
         self.aliases = {**other.aliases, **self.aliases}
         self.texts |= other.texts
@@ -114,4 +115,55 @@ def _either(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
     if one == two:
         return one
     both = tuple(dict.fromkeys(one + two))
-    return both if len(both) <= MAX_VALUES else ANYTHING
+    return both if len(both) <= MAX_VALUES else ANY_VALUE
+
+
+# The contents of a pipe: known text, names of files, something fetched, something decoded, or anything
+
+
+class Origin(Enum):
+    """The source of the bytes in a pipe."""
+
+    NOTHING = auto()
+    TEXT = auto()  # exactly known
+    NAMES = auto()  # names below known folders
+    FETCHED = auto()
+    DECODED = auto()
+    FILE = auto()
+    PROCESSES = auto()  # numbers of processes: unknown, and what they are called; "-1" for every one of a user
+    ENDLESS = auto()  # bytes without end
+    SHELL = auto()  # what a shell prints that takes its commands from elsewhere
+    ANYTHING = auto()
+
+
+@frozen
+class Flow:
+    """The content of a pipe. `text` is set for TEXT; `names` (each below a known folder) for NAMES and
+    FILE.
+
+    The text of ANYTHING is the part that is known.
+    """
+
+    origin: Origin
+    text: str = ""
+    names: tuple[str, ...] = ()
+
+
+NOTHING = Flow(Origin.NOTHING)
+ANYTHING = Flow(Origin.ANYTHING)
+EVERY_PROCESS = Flow(Origin.PROCESSES, names=("-1",))
+"""The numbers of all processes of a user: to `kill`, as good as -1."""
+
+STRONGEST = (Origin.SHELL, Origin.FETCHED, Origin.DECODED)
+
+
+def one_after_the_other(flows: list[Flow]) -> Flow:
+    """Return what several commands print together."""
+    flows = [flow for flow in flows if flow.origin is not Origin.NOTHING]
+    if len(flows) < 2:
+        return flows[0] if flows else NOTHING
+    text = "".join(flow.text for flow in flows)
+    if all(flow.origin is Origin.TEXT for flow in flows):
+        return Flow(Origin.TEXT, text)
+    origins = {flow.origin for flow in flows}
+    return Flow(next((origin for origin in STRONGEST if origin in origins), Origin.ANYTHING), text)

@@ -4,12 +4,12 @@ The walk follows the shell: sequences in order, pipelines in copies of the scope
 their values, functions where they are called (and, if never, once with unknown arguments).
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from constitution.effects import Effect, Finding
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
-from constitution.shell.scope import Scope
+from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.syntax import overlooked, parse, substitutions
 from constitution.shell.words import Expander
 from constitution.tables import pattern
@@ -60,6 +60,12 @@ NAME = pattern(r"[A-Za-z_]\w*")
 SUBSTITUTION = pattern(r"\$\(|`")
 
 
+PLAIN = pattern(r"([A-Za-z./_][\w./+-]{0,99})(?: [\w./:=@%+,-]{1,200}){0,40}", re.ASCII)
+"""A program and words in which nothing is expanded, quoted or joined."""
+BLOCKS = frozenset("if then else elif fi for while until do done case esac select function in time coproc".split())  # noqa: SIM905
+OF_THE_GRAMMAR = BLOCKS | frozenset("declare typeset export readonly local unset unsetenv test eval let".split())  # noqa: SIM905
+
+
 class Budget:
     """Counts commands, depth and characters over all scripts of one judgement."""
 
@@ -96,6 +102,8 @@ class Walk:
 
     def run(self, text: str, stdin: Flow = NOTHING) -> Flow:
         """Walk a whole script and return what it would write to its standard output."""
+        if (match := PLAIN.fullmatch(text)) is not None and match[1] not in OF_THE_GRAMMAR:
+            return self._plain(text, text.split(" "), stdin)
         script = parse(text)
         self.source = script.source
         if self.outer is None:
@@ -110,6 +118,20 @@ class Walk:
         self._uncalled()
         if any(node.id not in self.budget.substituted for node in substitutions(script.root, script.source)):
             self.doubt("a substitution stands where none is expected")
+        return flow
+
+    def _plain(self, text: str, argv: list[str], stdin: Flow) -> Flow:
+        """Have one command of plain words examined, which every shell reads alike."""
+        self.source = text.encode()
+        whole = self.outer or Evidence(text)
+        self.evidence = Evidence(whole.text, whole.start, whole.end or len(text), tuple(argv))
+        self.budget.commands += 1
+        if self.budget.commands > MAX_COMMANDS:
+            self.doubt("too many commands")
+            return ANYTHING
+        flow = self.invoke(argv, stdin)
+        self.scope.stay()
+        self._uncalled()
         return flow
 
     def nested(self, text: str, stdin: Flow = NOTHING, *, arguments: tuple[str, ...] | None = None) -> Flow:

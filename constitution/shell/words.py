@@ -147,6 +147,8 @@ class Expander:
         if len(parts) < 2 or parts[0].type != "variable_name" or parts[1].is_named:
             return self._variable(node)
         name, operator = self.text_of(parts[0]), parts[1].type
+        if operator == ":":
+            self.calculate(self.text_of(node))
         words = self._arguments(node, parts, operator)
         word, second = (*words, "", "")[:2]
         value = self._value(name)

@@ -32,7 +32,7 @@ from functools import cache
 from attrs import field, frozen
 
 from constitution.effects import Effect
-from constitution.tables import blocks_of, names_of_kind, one_line, table, table_names
+from constitution.tables import blocks_of, names_of_kind, one_line, pattern, table, table_names
 
 __all__ = [
     "SSH_TAKES",
@@ -262,7 +262,7 @@ def _options(to: str) -> frozenset[str]:
     return frozenset(to.split())
 
 
-METHOD = re.compile("[A-Z]+")
+METHOD = pattern("[A-Z]+")
 CHOICES: dict[str, tuple[int | None, int | None]] = {
     "operands": (None, None),
     "first": (None, 1),
@@ -273,7 +273,7 @@ CHOICES: dict[str, tuple[int | None, int | None]] = {
 
 # Finding the rows of a program: by its name, and by its subcommands, however deep they are
 
-VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
+VERSIONED = pattern(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
 
 
 @cache
@@ -285,6 +285,17 @@ def _rows(name: str) -> tuple[Program, ...]:
 def _heads() -> frozenset[str]:
     """Return the programs that have rows for subcommands."""
     return frozenset(name.split()[0] for name in table_names("program") if " " in name)
+
+
+@cache
+def _subcommands() -> frozenset[str]:
+    names = (name.split() for kind in ("program", "wrapper") for name in table_names(kind) if " " in name)
+    return frozenset(" ".join(words[:end]) for words in names for end in range(2, len(words) + 1))
+
+
+def is_subcommand(name: str) -> bool:
+    """Tell whether a table names a program with these subcommands, or with more behind them: "git push"."""
+    return name in _subcommands()
 
 
 def has_subcommands(name: str) -> bool:

@@ -27,7 +27,7 @@ def measure(size: float = 1.0) -> Iterator[Row]:
     """Milliseconds of CPU per turn at 50, 200 and 800 turns, in proportion to this loop's."""
     for turns in TURNS:
         count = scaled(turns, size)
-        ours = cheapest(count, log=True).cpu
+        ours = cheapest(count, log=True)
         for name, (module, peer) in PEERS.items():
             what = f"{name}, {turns} turns"
             if find_spec(module) is None:

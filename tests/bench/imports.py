@@ -16,7 +16,7 @@ IMPORTS: Sequence[tuple[str, Aim | None]] = (
     ("import bp", Aim(at_most=60)),
     ("import constitution", Aim(at_most=60)),
     ("import agent", Aim(at_most=60)),
-    ("from agent import Agent, ScriptedModel, tool", None),
+    ("from agent import Agent, ScriptedModel, tool", Aim(at_most=120)),
 )
 
 

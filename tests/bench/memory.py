@@ -1,25 +1,28 @@
 """How much memory it takes: after the imports, for each waiting b-thread, and over a super-step of a million events."""
 
-import os
 from collections.abc import Iterator
+from pathlib import Path
 
-from tests.bench.resident import STATUS, resident
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import output_of, scaled
 
 __all__ = ["measure"]
 
 MEGA = 1 << 20
+STATUS = Path("/proc/self/status")  # Linux
 
 # These run in fresh interpreters and print how many bytes are resident, before and after something.
-AFTER_IMPORT = "from tests.bench.resident import resident; before = resident(); {code}; print(before, resident())"
+AFTER_IMPORT = (
+    "resident = lambda: int(open('/proc/self/status').read().partition('VmRSS:')[2].split()[0]) * 1024; "
+    "before = resident(); {code}; print(before, resident())"
+)
 WAITING = "from tests.bench.memory import waiting; waiting({count})"
 LONG_SUPER_STEP = "from tests.bench.memory import long_super_step; long_super_step({times})"
 
 
 def measure(size: float = 1.0) -> Iterator[Row]:
     """Resident memory, each figure from an interpreter of its own."""
-    if not os.path.exists(STATUS):
+    if not STATUS.exists():
         yield Row("resident memory", None, "MB", note="skipped: this system has no /proc")
         return
     for code, aim in (("import bp", None), ("from agent import Agent, ScriptedModel, tool", Aim(at_most=40))):
@@ -40,6 +43,11 @@ def numbers(code: str) -> tuple[int, int]:
 
 
 # In the fresh interpreters.
+
+
+def resident() -> int:
+    """Return how many bytes of this process are in memory."""
+    return int(STATUS.read_text().partition("VmRSS:")[2].split()[0]) * 1024
 
 
 def waiting(count: int) -> None:

@@ -13,7 +13,7 @@ import anyio
 from agent.tools.collections import workspace_tools
 from agent.tools.files.grep import make_grep
 from agent.tools.workspace import Workspace
-from tests.bench.resident import STATUS
+from tests.bench.memory import STATUS
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import output_of, scaled
 

@@ -6,28 +6,42 @@
 from pathlib import Path
 
 from constitution import POLICIES, Rule, Zone
+from constitution.tables import table as rows_of
 
 __all__ = ["PAGE", "written"]
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "constitution.md"
 BEGIN, END = "<!-- policies: written from the rules -->\n", "<!-- policies: end -->\n"
-COLUMNS = ("default", "strict", "gated", "approval_list", "passthrough")
-HEAD = f"| what would happen | where | {' | '.join(COLUMNS)} | rule |\n|{' --- |' * (len(COLUMNS) + 3)}\n"
+COLUMNS = ("default", "gated", "approval_list")
+HEAD = f"| what would happen | where | {' | '.join(COLUMNS)} |\n|{' --- |' * (len(COLUMNS) + 2)}\n"
 
 
 def table() -> str:
-    """Return the table: a row for each rule; `workspace` has the rules of `default`."""
-    rules: dict[str, Rule] = {}
-    for column in COLUMNS:
-        for rule in POLICIES[column].rules:
-            rules.setdefault(f"{rule.effects} {rule.zones}", rule)
-    return HEAD + "".join(_row(rule) for rule in rules.values())
+    """Return the table: effects that have the same levels in the same places share a row."""
+    rules = {f"{rule.effects} {rule.zones}": rule for column in COLUMNS for rule in POLICIES[column].rules}
+    rows: dict[str, dict[str, None]] = {}
+    for rule in rules.values():
+        where = ", ".join(_named(rule.zones)) or "anywhere"
+        levels = " | ".join(_level(rule, column) for column in COLUMNS)
+        effects = rows.setdefault(f"{where} | {levels}", {})
+        effects.update((effect.name.lower().replace("_", " "), None) for effect in rule.effects)
+    return HEAD + "".join(f"| {', '.join(effects)} | {rest} |\n" for rest, effects in rows.items())
 
 
-def _row(rule: Rule) -> str:
-    effects = ", ".join(effect.name.lower().replace("_", " ") for effect in rule.effects)
-    zones = ", ".join(zone.name.lower().replace("_", " ") for zone in rule.zones) or "anywhere"
-    return f"| {effects} | {zones} | {' | '.join(_level(rule, column) for column in COLUMNS)} | {rule.name} |\n"
+def _named(zones: tuple[Zone, ...]) -> list[str]:
+    """Return the names of zones; those of a group of the table by its name."""
+    names = [zone.name.lower() for zone in zones]
+    for group in ("beyond", "critical", "homes"):
+        members = _members(group)
+        if members <= set(names):
+            names = [group, *(name for name in names if name not in members)]
+    return [name.replace("_", " ") for name in names]
+
+
+def _members(group: str) -> set[str]:
+    groups = rows_of("rules")["zones"]
+    words = groups[group].split()
+    return {zone for word in words for zone in (_members(word) if word in groups else {word})}
 
 
 def _level(rule: Rule, policy: str) -> str:

@@ -54,6 +54,11 @@ def level(command: str, disk: Disk, policy: Policy = DEFAULT) -> Level:
         "test -f new.txt && rm new.txt",
         "rm new.txt || true",
         "echo new.txt | xargs rm",
+        "sed -i s/a/b/ new.txt",
+        "sed --in-place=.orig -e s/a/b/ src/changed.py",
+        "perl -pi -e s/a/b/ new.txt",
+        "ruby -i -pe '$_.upcase!' new.txt",
+        "gawk -i inplace '{ print $1 }' new.txt",
     ],
 )
 def test_what_version_control_could_not_bring_back_is_asked_about(command: str) -> None:
@@ -72,7 +77,6 @@ def test_what_version_control_could_not_bring_back_is_asked_about(command: str) 
         "find . -name '*.log' -delete",
         "find src -name '*.pyc' -delete",
         "echo x >> new.txt",
-        "sed -i s/a/b/ src/changed.py",
         "cat new.txt",
         "mv new.txt renamed.txt",
         "cp new.txt copy.txt",

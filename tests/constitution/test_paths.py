@@ -50,7 +50,7 @@ def test_a_leading_tilde_is_the_home_folder() -> None:
     assert absolute("~x", cwd="/ws", home="/home/me") == "/ws/~x"
 
 
-@pytest.mark.parametrize("policy", [DEFAULT, WORKSPACE])
+@pytest.mark.parametrize("policy", [GATED, WORKSPACE])
 def test_s6_10_a_read_outside_the_allowed_paths_is_denied(policy: object) -> None:
     verdict = judge(use("/srv/other/file"), policy)  # type: ignore[arg-type]
 
@@ -84,12 +84,13 @@ def test_the_folder_with_the_runs_own_outputs_may_be_read_and_not_written() -> N
     beside = evolve(use("/tmp/outputs-evil/1.txt"), outputs="/tmp/outputs")
     denied = evolve(DEFAULT, denied_paths=("/tmp/outputs",))
 
-    assert [judge(action).allowed for action in (read, written, beside)] == [True, False, False]
+    assert [judge(action, GATED).allowed for action in (read, written, beside)] == [True, False, False]
     assert not judge(read, denied).allowed
 
 
 def test_s6_12_a_link_that_leads_outside_is_denied_by_where_it_leads() -> None:
-    assert judge(use("/etc/hosts", given="link")).level is Level.deny
+    assert judge(use("/etc/hosts", given="link"), WORKSPACE).level is Level.deny
+    assert judge(use("/etc/hosts", "write", given="link")).level is Level.deny
     assert judge(use("/home/me/ws/a", given="link")).level is Level.allow
 
 

@@ -51,7 +51,7 @@ def test_the_workspace_policy_denies_the_words_of_s0_whatever_they_do(command: s
 
 
 @pytest.mark.parametrize(
-    "command", ["echo rm", "grep sudo x", "chmod 755 x", "ls", "git rm --cached x", "docker run --rm x"]
+    "command", ["echo rm", "grep sudo x", "chmod 755 x", "ls", "git rm --cached x", "docker run --pull never x"]
 )
 def test_the_workspace_policy_lets_mentions_of_its_words_pass(command: str) -> None:
     assert level(command, "workspace") == "allow"
@@ -154,3 +154,26 @@ def test_a_file_tool_is_never_allowed_what_a_command_would_be_asked_about(
     assert by_tool >= by_command
     assert by_tool == by_command or not path.startswith("/ws/")
     assert by_tool == by_command or policy is not GATED
+
+
+PLACES = (
+    *("/ws/a", "/ws/.env", "/ws/.git/x", "/tmp/x", "/tmp", "/etc/hostname", "/usr/bin/x", "/etc/shadow", "/dev/sda"),
+    *("/home/me/x", "/home/me/.bashrc", "/home/me/.ssh/x", "/home/me/.aws/credentials", "/home/me/.config/autostart/x"),
+    *("/home/me/.local/bin/x", "/srv/x", "/srv/.env", "/home/me/.bpagent/x", "/home/me/.config"),
+)
+COMMANDS = {"read": "cat {}", "write": "echo x > {}", "delete": "rm {}", "list": "ls {}"}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_same_effect_has_the_same_verdict_whatever_the_tool(policy: str) -> None:
+    """S0 has a list of words besides, and S1 one of files that are written."""
+    apart = []
+    for access, command in COMMANDS.items():
+        for path in PLACES:
+            used = PathUse(path, path, access)  # type: ignore[arg-type]
+            tool = judge(Action("file", "read", "/ws", home="/home/me", paths=(used,)), POLICIES[policy])
+            said = judge_command(command.format(path), "/ws", home="/home/me", policy=POLICIES[policy])
+            if tool.level is not said.level and said.rule != "blocklist":
+                apart.append((access, path, str(tool), str(said)))
+
+    assert apart == []

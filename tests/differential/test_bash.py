@@ -4,7 +4,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from constitution.judge import findings_of
 from constitution.zones import FOUND
 from tests.constitution.corpora import CORPORA, commands
 from tests.differential.recorder import Ran, run
+from tests.tables import rows
 
 FORMS = (Path(__file__).parent / "forms.txt").read_text(encoding="utf-8").replace("⏎", "\n\0").split("\n")
 SCRIPTS = "\n".join(FORMS).replace("\n\0", "\x01").split("\n")
@@ -52,7 +52,7 @@ def overlooked(script: str, folder: Path) -> Ran:
     return [ran for ran in run(script, folder) if not any(foresees(argv, ran) for argv in said)]
 
 
-@pytest.mark.parametrize("script", [form.replace("\x01", "\n") for form in SCRIPTS if form])
+@rows("script", [form.replace("\x01", "\n") for form in SCRIPTS if form])
 def test_what_bash_runs_is_what_we_say(script: str, tmp_path: Path) -> None:
     assert overlooked(script, tmp_path) == []
 
@@ -74,14 +74,14 @@ def test_forms_that_run_something_are_compared(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("start", range(0, len(EVERYDAY), 40))
+@rows("start", range(0, len(EVERYDAY), 40))
 def test_everyday_commands_are_read_as_bash_reads_them(start: int, tmp_path: Path) -> None:
     wrong = {command: missed for command in EVERYDAY[start : start + 40] if (missed := overlooked(command, tmp_path))}
 
     assert wrong == {}
 
 
-@pytest.mark.parametrize(
+@rows(
     "script", ["/bin/echo x > made", "exec 8> made", "cd /; alpha", "kill -0 $$", "builtin kill -0 $$", "PATH=/bin; ls"]
 )
 def test_the_recorder_lets_nothing_out(script: str, tmp_path: Path) -> None:

@@ -6,6 +6,9 @@ import pytest
 
 from tests.outside.conftest import Place
 from tests.outside.model_server import call, calling, calls_item, saying, says_item
+from tests.tables import rows
+
+pytestmark = pytest.mark.slow
 
 DEPLOY = """\
 tools:
@@ -171,7 +174,7 @@ def test_the_workspace_is_an_allowed_root_beside_others_and_denied_paths_win(pla
     assert not (place.folder / "d.txt").exists()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("words", "names"),
     [
         (("--option", "max_iterations=-1"), "max_iterations"),

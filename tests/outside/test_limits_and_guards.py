@@ -17,6 +17,9 @@ import pytest
 from tests.outside.conftest import Place
 from tests.outside.driving import PATIENCE
 from tests.outside.model_server import Stream, call, finished, refusing, saying
+from tests.tables import rows
+
+pytestmark = pytest.mark.slow
 
 MEMORY = 200 * 1024  # KB
 
@@ -79,7 +82,7 @@ def presets(new_place: Any) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in map(json.loads, said.out.splitlines())}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("guard", "number", "having"),
     [("doom_loop", 3, {"passthrough", "default"}), ("max_failures", 5, {"autonomous", "default"})],
 )
@@ -91,7 +94,7 @@ def test_guards_are_in_these_presets_and_in_no_others(
     }
 
 
-@pytest.mark.parametrize("preset", ["default", "workspace", "coding", "gated", "passthrough"])
+@rows("preset", ["default", "workspace", "coding", "gated", "passthrough"])
 def test_bash_takes_a_timeout_in_seconds_in_every_preset(place: Place, preset: str) -> None:
     place.play(bash("echo partial; sleep 30", timeout=1.5), "Done.", options=("--preset", preset))
 
@@ -121,7 +124,7 @@ def test_a_command_that_obeys_term_can_clean_up(place: Place) -> None:
     assert (place.workspace / "mark").read_text() == "cleaned\n"
 
 
-@pytest.mark.parametrize("start", ["sleep 60 &", "setsid sleep 60 > /dev/null 2>&1 < /dev/null &"])
+@rows("start", ["sleep 60 &", "setsid sleep 60 > /dev/null 2>&1 < /dev/null &"])
 def test_children_that_outlive_their_command_are_killed_and_the_answer_says_so(place: Place, start: str) -> None:
     place.play(bash(f"{start} echo $! > pid; echo over"), "Done.", options=UNCONFINED)
 
@@ -168,7 +171,7 @@ def test_memory_stays_bounded_whatever_a_tool_prints(place: Place) -> None:
     assert len(place.log.told("c1")) < 300_000
 
 
-@pytest.mark.parametrize("kind", ["content", "arguments"])
+@rows("kind", ["content", "arguments"])
 def test_memory_stays_bounded_whatever_a_model_streams(place: Place, kind: str) -> None:
     piece = "x" * 500_000
 

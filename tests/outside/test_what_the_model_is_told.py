@@ -10,6 +10,9 @@ from attrs import frozen
 from tests.outside.conftest import Place
 from tests.outside.driving import Log, Said
 from tests.outside.model_server import Request, Stream, call, calling, finished, saying
+from tests.tables import rows
+
+pytestmark = pytest.mark.slow
 
 ECHO = {"command": "echo ran"}
 LONG_ID = "x" * 2000
@@ -97,7 +100,7 @@ def test_where_nobody_is_there_to_ask_it_says_so(told: Told) -> None:
     assert told.log.data("approval_answered")[0]["present"] is False
 
 
-@pytest.mark.parametrize(
+@rows(
     ("id", "names"),
     [
         ("c-unknown-key", "colour"),
@@ -116,7 +119,7 @@ def test_arguments_are_strict(told: Told, id: str, names: str) -> None:
     assert id not in {data["call"] for data in told.log.data("tool_started")}
 
 
-@pytest.mark.parametrize("id", ["c-empty", "c-null"])
+@rows("id", ["c-empty", "c-null"])
 def test_empty_or_null_means_no_arguments(told: Told, id: str) -> None:
     assert told.log.result(id)["is_error"] is False
     assert [data["call"]["arguments"] for data in told.log.data("proposed_action") if data["call"]["id"] == id] == [{}]
@@ -146,7 +149,7 @@ def test_a_missing_name_becomes_unnamed(told: Told) -> None:
     assert told.after("no name").told("c-unnamed")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("id", "sent"),
     [
         ("c-unknown-key", json.dumps({"command": "echo ran", "colour": "red"})),
@@ -178,7 +181,7 @@ def test_a_filtered_call_does_not_run(told: Told) -> None:
     assert told.after("filtered").told("c-filtered").startswith("not executed: truncated")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("id", "names", "is_error"),
     [
         ("c-timeout", "1.5 seconds", True),
@@ -198,7 +201,7 @@ def test_partial_output_is_kept_on_a_timeout(told: Told) -> None:
     assert "partial" in told.after("ends").told("c-timeout")
 
 
-@pytest.mark.parametrize("answer", ["empty", "blank", "broken off", "broken off in a call"])
+@rows("answer", ["empty", "blank", "broken off", "broken off in a call"])
 def test_an_empty_or_broken_answer_does_not_enter_the_conversation_and_is_asked_again(told: Told, answer: str) -> None:
     before = told.place.server.requests[list(CONVERSATION).index(answer)]
 

@@ -31,7 +31,7 @@ def remote(screen: Screen, workshop: Workshop) -> None:
     screen.line("What the remote has", "title")
     _command(screen, "git", "--git-dir", str(workshop.folder / "remote.git"), "log", "--oneline")
     for commit in commits:
-        screen.line(f"    {commit}", "output")
+        screen.labelled("", commit, "output")
     kept = "Nothing was pushed: the fix is on this machine only." if len(commits) == 1 else "The fix was pushed."
     screen.paragraph(kept)
 
@@ -44,8 +44,8 @@ def without(screen: Screen, workshop: Workshop) -> None:
     result = what_if(run, changed_bthreads(run, without=(PROTOCOL.name,)))
     for call in result.changed:
         command = call.call.arguments.get("command")
-        screen.line(f"    {command}: then {_said(call.then)}", "refused")
-        screen.line(f"    {command}: now {_said(call.now)}", "good")
+        screen.labelled("", f"{command}: then {_said(call.then)}", "refused")
+        screen.labelled("", f"{command}: now {_said(call.now)}", "good")
     if not result.changed:
         screen.paragraph("Nothing would be decided otherwise: no secret was read, so the rule never spoke.")
 
@@ -70,8 +70,8 @@ def forged(screen: Screen, workshop: Workshop) -> None:
     difference = replay(run, rebuild(run)).difference
     if difference is not None and difference.recorded is not None and difference.replayed is not None:
         then, now = difference.recorded["name"], difference.replayed["name"]
-        screen.line(f"    line {difference.number + 1} says {then}; its b-threads say {now}", "refused")
-    screen.line(f"    {run.misfit.rpartition('/')[2].partition(';')[0]}", "refused")
+        screen.labelled("", f"line {difference.number + 1} says {then}; its b-threads say {now}", "refused")
+    screen.labelled("", f"{run.misfit.rpartition('/')[2].partition(';')[0]}", "refused")
 
 
 TASK = "echo deployed >> deploys.txt; sleep 60"
@@ -88,13 +88,13 @@ def killed(screen: Screen, workshop: Workshop) -> None:
     _wait_for(workshop.project / "deploys.txt", process)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    screen.line(f"    kill -9, while {TASK.partition(';')[2].strip()} ran", "refused")
+    screen.labelled("", f"kill -9, while {TASK.partition(';')[2].strip()} ran", "refused")
     _command(screen, "resume", str(log))
     _start("resume", str(log), "--model", after).wait()
     answered = [record["data"]["result"] for record in read_log(log).records if record["name"] == "call_answered"]
     count = len((workshop.project / "deploys.txt").read_text().splitlines())
-    screen.line(f"    the model is told: {answered[0].splitlines()[0]}", "good")
-    screen.line(f"    {TASK.partition(';')[0]} ran {'once' if count == 1 else f'{count} times'}", "good")
+    screen.labelled("", f"the model is told: {answered[0].splitlines()[0]}", "good")
+    screen.labelled("", f"{TASK.partition(';')[0]} ran {'once' if count == 1 else f'{count} times'}", "good")
 
 
 def _script(workshop: Workshop, name: str, step: object) -> str:
@@ -142,8 +142,8 @@ def proven(screen: Screen, workshop: Workshop) -> None:
     examples = with_actions(EXAMPLES_WITH_PROTOCOLS, EXAMPLES[PROTOCOL.name])
     for rule in (forgets_the_secret(), PROTOCOL):
         result = verify_loop((), (rule,), examples=examples, invariants=(no_secret_left(),), first=True)
-        said = f"    {rule.name}: {result.verdict}, {result.states:,} states looked at"
-        screen.line(said, "good" if result.holds else "refused")
+        said = f"{rule.name}: {result.verdict}, {result.states:,} states looked at"
+        screen.labelled("", said, "good" if result.holds else "refused")
         for violation in result.violations:
             _tell(screen, violation)
 
@@ -152,8 +152,8 @@ def _tell(screen: Screen, violation: Violation) -> None:
     """Show the approvals of a counterexample, each with its place in the trace, and what is wrong."""
     for number, event in enumerate(violation.trace, start=1):
         if isinstance(event, GateApproved):
-            screen.line(f"      {number:>3}  {event.name}  {event.call.arguments['command']}", "output")
-    screen.line(f"           {violation.message.rpartition('AssertionError: ')[2]}", "refused")
+            screen.labelled("", f"{number:>3}  {event.name}  {event.call.arguments['command']}", "output")
+    screen.labelled("", f"     {violation.message.rpartition('AssertionError: ')[2]}", "refused")
 
 
 SCENES: tuple[Callable[[Screen, Workshop], None], ...] = (remote, without, forged, killed, proven)

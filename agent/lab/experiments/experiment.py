@@ -19,6 +19,7 @@ from agent.lab.experiments.plan import Episode, Plan, ProtocolPlan, with_thresho
 from agent.lab.experiments.thresholds import Frozen, freeze, read_frozen, write_frozen
 from agent.lab.extras import check_extra
 from agent.lab.reports.analysis import Analysis, analyze
+from agent.lab.settings.world import remove_abandoned
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, nominal, read_spent
 from agent.vocabulary.errors import AgentError
 
@@ -109,6 +110,7 @@ def conduct(
     is kept.
     """
     check_extra()
+    remove_abandoned()
     if why := plan.unpriced():
         raise ValueError(why)
     begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)

@@ -7,6 +7,8 @@ What is kept of an experiment names the variables of the environment, and never 
 
 import json
 from collections.abc import Mapping
+from importlib import import_module
+from typing import cast
 
 from attrs import frozen
 
@@ -18,6 +20,10 @@ __all__ = ["MODEL_ROLES", "ModelPlan"]
 
 MODEL_ROLES = ("agent", "trusted", "editor", "auditor")
 """Whom a plan may give a model; monitors are named one by one."""
+
+
+INSPECT = "inspect:"
+"""Begins the names of models that Inspect's model API is asked for."""
 
 
 @frozen
@@ -54,6 +60,8 @@ class ModelPlan:
         """Return the model. Raises ModelError for a variable, an address or a key that is missing; ScriptError."""
         if self.is_scripted:
             return model_from_name(self.model, environ)
+        if self.model.startswith(INSPECT):
+            return _inspect_model(self.model.removeprefix(INSPECT), json.loads(self.parameters))
         before, found, after = self.model.partition("#")
         url, name = (before, after or "default") if "://" in before else ("", before + found + after)
         return OpenAIModel(
@@ -64,6 +72,15 @@ class ModelPlan:
             settings=json.loads(self.parameters),
             timeout=self.timeout,
         )
+
+
+def _inspect_model(name: str, parameters: Mapping[str, object]) -> Model:
+    """Return a model of Inspect's. Raises ModelError where Inspect is not installed."""
+    try:
+        bridge = import_module("agent.lab.bridges.inspect")
+    except ImportError as error:
+        raise ModelError(f"the model inspect:{name} needs Inspect: pip install inspect_ai ({error})") from error
+    return cast(Model, bridge.InspectModel(name, parameters))
 
 
 def _variable(environ: Mapping[str, str], name: str, usual: str) -> str | None:

@@ -5,14 +5,16 @@ secrets are made up, hosts are one server on loopback, and the root file system 
 whatever runs, commands of the agent and code of checks, can write the workspace only, and reach its own hosts only.
 """
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -27,9 +29,11 @@ from agent.tools.process import tool_environment
 from agent.tools.sandbox.limits import Limits
 from agent.tools.shell import ShellOptions, make_shell_tool
 
-__all__ = ["World", "make_world"]
+__all__ = ["World", "make_world", "remove_abandoned"]
 
 LONGEST_CHECK = 20.0  # seconds for code that a check runs
+PREFIX = "bpagent-world-"
+YOUNG = 60.0  # seconds
 READ_AT_MOST = 5_000_000  # bytes of a file that a check looks at
 
 
@@ -153,7 +157,8 @@ def make_world(
     files). isolation: the level at which its processes run, which has to be one that is achieved. limits: of a
     cell, if it has one. Raises OSError.
     """
-    root = Path(tempfile.mkdtemp(prefix="bpagent-world-", dir=folder)).resolve()
+    root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)).resolve()
+    held = _held(root)
     box = None if office is None else office.open_box(root.name, pages or {})
     cell = None if isolation == "none" else _make_cell(root, box, limits)
     world = World(root / "workspace", root / "home", box, cell)
@@ -171,6 +176,34 @@ def make_world(
         if box is not None and office is not None:
             office.close_box(box)
         shutil.rmtree(root, ignore_errors=True)
+        os.close(held)
+
+
+def remove_abandoned(folder: Path | None = None) -> int:
+    """Remove the worlds of processes that were killed, and return how many; `folder`: where worlds lie.
+
+    The system gives up the lock of a world with the process that made it. A world of the last minute may not have its
+    lock yet, and is left alone.
+    """
+    removed = 0
+    for root in Path(folder or tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError):  # it is another user's, or goes away by itself
+            if time.time() - root.stat().st_mtime > YOUNG:
+                os.close(_held(root))
+                shutil.rmtree(root, ignore_errors=True)
+                removed += 1
+    return removed
+
+
+def _held(root: Path) -> int:
+    """Return a descriptor that has the lock of a world. Raises BlockingIOError where another process has it."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _make_cell(root: Path, box: Mailbox | None, limits: Limits | None) -> Cell:

@@ -34,7 +34,7 @@ class Glob:
     expression: TextPattern
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern means `path`, relative and with / between its names."""
+        """Tell whether the pattern means `path`, relative and with / between its names."""
         return self.expression.matches(path.encode("utf-8", "replace").decode())
 
 
@@ -155,7 +155,7 @@ class Ignored:
         return Ignored(moved if rules is None else (*moved, ("", rules)))
 
     def leaves_out(self, name: str, *, is_directory: bool) -> bool:
-        """Whether an entry of the directory is left out: the innermost file that speaks about it decides."""
+        """Tell whether an entry of the directory is left out: the innermost file that speaks about it decides."""
         if name == ".git":
             return True
         entry = f"{name}/" if is_directory else name

@@ -139,7 +139,7 @@ def _sought(pattern: str, *, literal: bool, ignore_case: bool) -> LinePattern:
 
 @frozen(eq=False)
 class _Answer:
-    """What has been found so far: at most `limit` matches, and whether there are more."""
+    """The matches found so far: at most `limit` matches, and whether there are more."""
 
     sought: LinePattern
     limit: int

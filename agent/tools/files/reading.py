@@ -102,7 +102,7 @@ _FORMATS: Mapping[str, str] = {"image/jpeg": "JPEG", "image/png": "PNG", "image/
 
 @frozen
 class Picture:
-    """A picture as it is sent, what it was before, and what it is now, in pixels; None where nobody looked."""
+    """A picture as it is sent, what it was before, and what it is now, in pixels; None where that was not looked up."""
 
     image: Image
     original: tuple[int, int] | None = None

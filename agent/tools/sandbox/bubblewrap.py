@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from agent.tools.sandbox.confinement import Confinement
+from agent.tools.sandbox.egress import FOLDER
 from agent.tools.sandbox.mounts import own_places, read_only
 
 __all__ = ["arguments"]
@@ -32,6 +33,7 @@ def arguments(inside: Confinement) -> Iterator[str]:
     yield from () if inside.joined or inside.network else ("--unshare-net",)
     yield from ("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")
     yield from ("--tmpfs", "/run")
+    yield from ("--bind", inside.egress, FOLDER) if inside.egress else ()
     yield from read_only(FROM_RUN)
     for place in SCRATCHES:
         yield from ("--bind", inside.scratch, place)

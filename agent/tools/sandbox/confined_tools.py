@@ -13,10 +13,10 @@ __all__ = ["confined"]
 PARAMETER = "rights"
 WORDS = (
     "what the command needs beyond the sandbox, which has no network but the loopback and writes in the workspace and "
-    "/tmp alone: network, write /ABSOLUTE/PATH, or unconfined. The user is asked. Leave it out unless it was blocked"
+    "/tmp alone: {hosts}network (any host), write /ABSOLUTE/PATH, or unconfined. The user is asked. Leave it out "
+    "unless it was blocked"
 )
-TEXT = Scalar("string", Limits(pattern="network|unconfined|write /.+", max_length=4096))
-RIGHTS = Field(PARAMETER, ArrayOf(TEXT), required=False, extra=(("description", WORDS),))
+HOSTS = "network HOST (one host, by HTTP or HTTPS through the proxy that the usual variables name), "
 
 
 def confined(tool: Tool, sandbox: Sandbox) -> Tool:
@@ -33,5 +33,13 @@ def confined(tool: Tool, sandbox: Sandbox) -> Tool:
         arguments.pop(PARAMETER, None)
         return await function(context, **arguments)
 
-    shape = evolve(tool.shape, fields=(*tool.shape.fields, RIGHTS))
+    shape = evolve(tool.shape, fields=(*tool.shape.fields, _rights(sandbox)))
     return evolve(known, shape=shape, marks=(*tool.marks, (PARAMETER, Rights(), ())), function=run)
+
+
+def _rights(sandbox: Sandbox) -> Field:
+    by_host = sandbox.level == "bubblewrap"
+    pattern = f"network{'( [a-z0-9][a-z0-9.:_-]*)?' if by_host else ''}|unconfined|write /.+"
+    words = WORDS.format(hosts=HOSTS if by_host else "")
+    text = Scalar("string", Limits(pattern=pattern, max_length=4096))
+    return Field(PARAMETER, ArrayOf(text), required=False, extra=(("description", words),))

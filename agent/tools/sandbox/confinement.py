@@ -17,7 +17,8 @@ class Confinement:
 
     cwd: where it starts. writable: the workspace and its like. scratch: what stands for /tmp. readable: what may be
     read though it lies in what is replaced. hidden: what is not there. granted: what may be written for this one call,
-    whatever is hidden. kept: what in it is read only nevertheless. network: hosts can be reached. joined: it is in the
+    whatever is hidden. kept: what in it is read only nevertheless. network: hosts can be reached. egress: the folder
+    of a proxy through which some can. joined: it is in the
     network of the agent already, which has a loopback alone.
     """
 
@@ -30,3 +31,4 @@ class Confinement:
     kept: tuple[str, ...] = ()
     network: bool = False
     joined: bool = False
+    egress: str = ""

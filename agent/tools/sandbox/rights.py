@@ -1,19 +1,22 @@
 """Rights: what one call may do beyond the sandbox, when it was asked for and the answer was yes.
 
 network      reach any host, as outside
+network HOST reach this host through a proxy of the call (bubblewrap)
 write PATH   change this file, or what is in this folder
 unconfined   run without any sandbox
 """
 
 import os
 import posixpath
+import re
 from collections.abc import Iterable
 
 from constitution import Deed, Effect, Zone
 
-__all__ = ["NETWORK", "UNCONFINED", "is_right", "needed_for", "writable_by"]
+__all__ = ["NETWORK", "UNCONFINED", "hosts_of", "is_right", "needed_for", "writable_by"]
 
 NETWORK, UNCONFINED, WRITE = "network", "unconfined", "write "
+HOST = re.compile(r"network ([a-z0-9][a-z0-9.:_-]{0,252})")
 
 BY_NETWORK = frozenset(
     {
@@ -55,7 +58,15 @@ def needed_for(deeds: Iterable[Deed]) -> tuple[str, ...]:
 
 def is_right(text: str) -> bool:
     """Tell whether a text names a right."""
-    return text in (NETWORK, UNCONFINED) or (text.startswith(f"{WRITE}/") and "\0" not in text)
+    is_path = text.startswith(f"{WRITE}/") and "\0" not in text
+    return is_path or text in (NETWORK, UNCONFINED) or HOST.fullmatch(text) is not None
+
+
+def hosts_of(rights: Iterable[str]) -> tuple[str, ...]:
+    """Return the hosts that rights name; none where they let all be reached."""
+    rights = tuple(rights)
+    found = (HOST.fullmatch(right) for right in rights)
+    return () if NETWORK in rights else tuple(match[1] for match in found if match is not None)
 
 
 def writable_by(rights: Iterable[str]) -> tuple[str, ...]:

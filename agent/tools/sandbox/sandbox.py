@@ -26,10 +26,11 @@ from agent.tools.output import outputs_folder
 from agent.tools.process import Finished
 from agent.tools.sandbox import bubblewrap, landlock, seatbelt
 from agent.tools.sandbox.confinement import SERVERS, Confinement
+from agent.tools.sandbox.egress import words_inside, words_outside
 from agent.tools.sandbox.limits import Limits, kinds_shown_by
 from agent.tools.sandbox.loopback import Loopback
 from agent.tools.sandbox.places import hidden_places, kept_places
-from agent.tools.sandbox.rights import NETWORK, UNCONFINED, writable_by
+from agent.tools.sandbox.rights import NETWORK, UNCONFINED, hosts_of, writable_by
 from agent.vocabulary.errors import CannotStart
 
 __all__ = ["LEVELS", "LIMITS", "Level", "Sandbox", "achieved", "make_sandbox"]
@@ -54,6 +55,7 @@ IN_THE_WAY = {
         "Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
         "Network is unreachable", "Network unreachable", "getaddrinfo", "No address associated with hostname",
         "Could not resolve proxy", "failed to lookup address", "dial tcp", "ENETUNREACH", "EAI_AGAIN",
+        "blocked by the sandbox: network", "403 from proxy", "CONNECT tunnel failed",
     ),
     "write": ("Read-only file system", "EROFS"),
 }  # fmt: skip
@@ -88,7 +90,13 @@ class Sandbox:
         """
         if not self._confines(rights):
             return ()
-        inside = self.confinement(cwd, rights)
+        inside, hosts = self.confinement(cwd, rights), () if self.strict else hosts_of(rights)
+        if hosts and self.level == "bubblewrap":
+            folder = (
+                f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # which other commands do not see
+            )
+            words = _bubblewrap(evolve(inside, egress=folder))
+            return (*words_outside(folder, hosts), *words, *_limited(self.limits), *words_inside())
         joined = self._loopback.words() if self.level == "bubblewrap" and not inside.network else ()
         return (*joined, *_BEFORE[self.level](evolve(inside, joined=bool(joined))), *_limited(self.limits))
 
@@ -121,11 +129,11 @@ class Sandbox:
         )
 
     def ended(self, finished: Finished, rights: Iterable[str] = ()) -> Finished:
-        """Return how a command ended: the number of a signal, which bubblewrap gives as an exit code, as a signal."""
+        """Return how a command ended; where bubblewrap gives 128 and the number of a signal, with that signal, too."""
         code = (finished.exit_code or 0) - 128
         if self.level != "bubblewrap" or not self._confines(rights) or code not in FATAL:
             return finished
-        return evolve(finished, exit_code=None, signal=code)
+        return evolve(finished, signal=code)
 
     def blocked(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return what was in the way of a command that failed: "network", "write", or a limit; as it said so itself."""

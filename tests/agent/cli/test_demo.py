@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -44,47 +45,44 @@ def workshop(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 # On the screen
 
 
-def test_it_works_offline_without_terminal_and_input(process: Command) -> None:
-    said = process("demo")
+@pytest.fixture
+def performed_alone(start: Callable[..., "subprocess.Popen[str]"], tmp_path: Path) -> str:
+    """What the demo writes without a terminal and without input."""
+    demo = start("demo", "--log", tmp_path / "mine.jsonl")
+    out, err = demo.communicate(timeout=120)
+    assert (demo.returncode, err) == (0, "")
+    return out
 
-    assert (said.code, said.err) == (0, "")
+
+def test_it_works_offline_without_terminal_and_input(performed_alone: str, command: Command, tmp_path: Path) -> None:
     for shown in (
         "result     all prices are right",
         "+price - price * percent // 100",
         "Approve command: cat .env? (yes/no)\nsystem   no terminal: the demo answers yes",
         "Of my 9 calls, 3 were",
         "Nothing was pushed",
-        "git push: then rejected: nothing_leaves_after_a_secret: a secret was read earlier in this run",
+        "git push: then rejected: nothing_leaves_after_a_secret: a secret was read earlier in",
         "git push: now asks a person: git push would send commits to the remote",
         "says gate_approved; its b-threads say gate_rejected",
         "the model is told: interrupted, outcome unknown",
         "echo deployed >> deploys.txt ran once",
-        "forgets_the_secret: violated, 536 states",
         "git push is approved after a secret was read",
-        "nothing_leaves_after_a_secret: holds, 1,410 states",
         'deny  x=$(echo rm); "$x" -rf /usr',
     ):
-        assert shown in said.out
-    refused = [line for line in said.out.splitlines() if "✕" in line and "refused  " in line and "│" in line]
+        assert shown in performed_alone
+    assert re.search(r"forgets_the_secret: violated, \d+ states", performed_alone)
+    assert re.search(r"nothing_leaves_after_a_secret: holds, [\d,]+ states", performed_alone)
+    refused = [line for line in performed_alone.splitlines() if "✕" in line and "refused  " in line and "│" in line]
     assert [line.split("refused")[1].split(":")[0].strip() for line in refused] == [
         "by_constitution",
         "by_constitution",
         "nothing_leaves_after_a_secret",
     ]
-
-
-def test_it_shows_the_protocol_as_source(process: Command) -> None:
-    said = process("demo")
-
-    source = inspect.getsource(nothing_leaves_after_a_secret.function)
-    assert all(line in said.out for line in source.splitlines())
-    assert len(source.splitlines()) <= 10
-
-
-def test_its_last_line_shows_the_page_of_its_log(process: Command, command: Command) -> None:
-    last = process("demo").out.strip().splitlines()[-1].split()
-    assert last[:3] == ["bpagent", "view", "--open"]
-
+    source = inspect.getsource(nothing_leaves_after_a_secret.function).splitlines()
+    assert len(source) <= 10
+    assert all(line in performed_alone for line in source)
+    last = performed_alone.strip().splitlines()[-1].split()
+    assert last == ["bpagent", "view", "--open", str(tmp_path / "mine.jsonl")]
     assert command("replay", last[3]).out.startswith("equal: ")
 
 
@@ -105,13 +103,6 @@ def test_folders_of_demos_that_are_over_are_removed_and_nothing_else(
     os.close(newest.held)
 
 
-def test_its_log_can_go_elsewhere(process: Command, tmp_path: Path) -> None:
-    said = process("demo", "--log", tmp_path / "mine.jsonl")
-
-    assert f"bpagent view --open {tmp_path / 'mine.jsonl'}" in said.out
-    assert (tmp_path / "mine.jsonl").exists()
-
-
 def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushed(
     on_terminal: Callable[..., Terminal],
 ) -> None:
@@ -120,7 +111,8 @@ def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushe
     terminal.type("no\n")
     terminal.wait_for("Approve command: git push? (yes/no)")
     terminal.type("yes\n")
-    terminal.wait_for("check>")
+    for scene in ("The fix was pushed.", "kill -9", "ran once", "mistake", "violated", "check>"):
+        terminal.wait_for(scene)
     terminal.type("rm -rf /usr\n")
     terminal.wait_for("rule delete_outside_workspace")
     terminal.type("\n")
@@ -169,14 +161,14 @@ def refused(run: Run) -> list[object]:
 async def test_with_all_its_b_threads_it_refuses_three_calls(workshop: Workshop) -> None:
     run = await performed(workshop)
 
-    assert refused(run) == ["rm -rf /", "../neighbor/diary.txt", "git push"]
+    assert refused(run) == ["rm -rf /", "~/.ssh/id_ed25519", "git push"]
     assert run.text == "The bug is fixed, and the check passes. Of my 9 calls, 3 were refused."
 
 
 async def test_without_the_protocol_the_push_goes_through(workshop: Workshop) -> None:
     run = await performed(workshop, protocols=())
 
-    assert refused(run) == ["rm -rf /", "../neighbor/diary.txt"]
+    assert refused(run) == ["rm -rf /", "~/.ssh/id_ed25519"]
     assert "2 were refused" in run.text
 
 
@@ -185,8 +177,8 @@ async def test_without_the_constitution_only_the_protocol_and_the_tools_refuse(w
 
     assert refused(run) == ["git push"]
     assert not any(isinstance(event, ApprovalAsked) for event in run.events)
-    (diary,) = [e for e in run.events if isinstance(e, CallAnswered) and "diary" in e.result]
-    assert "permission denied" in diary.result
+    (key,) = [e for e in run.events if isinstance(e, CallAnswered) and "id_ed25519" in e.result]
+    assert "permission denied" in key.result
 
 
 async def test_without_the_gate_nothing_runs_at_all(workshop: Workshop) -> None:
@@ -223,10 +215,10 @@ def test_the_rm_of_the_demo_deletes_nothing_outside_its_folder(workshop: Worksho
     program = workshop.folder / "programs" / "rm"
     (workshop.project / "old.txt").write_text("x")
 
-    refused = subprocess.run([program, "-rf", str(workshop.folder / "neighbor")], capture_output=True, text=True)
+    refused = subprocess.run([program, "-rf", str(workshop.folder / "remote.git")], capture_output=True, text=True)
     done = subprocess.run([program, "old.txt"], cwd=workshop.project, capture_output=True)
 
     assert refused.returncode == 1
-    assert (workshop.folder / "neighbor" / "diary.txt").exists()
+    assert (workshop.folder / "remote.git" / "HEAD").exists()
     assert done.returncode == 0
     assert not (workshop.project / "old.txt").exists()

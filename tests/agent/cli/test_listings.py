@@ -1,16 +1,20 @@
-"""What is there: `bpagent --help`, `tools` and `presets`."""
+"""What the command tells about itself: tools, presets, runs, this machine, and what to type."""
 
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from agent.cli import doctor
+from agent.cli.arguments import called
 from agent.cli.screen import Screen
 from agent.presets.shipped import PRESETS, PURPOSES
-from tests.agent.cli.sessions import Command, environment
+from agent.tools.sandbox.sandbox import LEVELS, achieved
+from tests.agent.cli.sessions import Command, bash, environment
 
 
 def test_help_names_every_command_and_the_exit_codes(command: Command) -> None:
@@ -71,7 +75,8 @@ def test_tools_as_json_are_their_schemas(command: Command) -> None:
     tools = [json.loads(line) for line in command("tools", "--json").out.splitlines()]
 
     files = ["read_file", "write_file", "list_directory"]
-    assert [tool["name"] for tool in tools] == ["bash", *files, "process_output", "process_stop"]
+    coding = ["edit", "grep", "find", "todoread", "todowrite", "websearch", "webfetch", "task"]
+    assert [tool["name"] for tool in tools] == ["bash", *files, "process_output", "process_stop", *coding]
     assert tools[1]["category"] == "read"
     assert tools[1]["parameters"]["required"] == ["path"]
     assert tools[1]["source"] == "agent.tools.collections"
@@ -86,15 +91,12 @@ def test_presets_are_a_table_whose_differences_come_first(command: Command) -> N
     assert max(map(len, lines)) <= 100
 
 
-def test_each_preset_says_what_it_is_for_on_the_screen_and_in_the_documents(command: Command) -> None:
-    document = (Path(__file__).parents[3] / "docs" / "howto.md").read_text(encoding="utf-8")
-
+def test_each_preset_says_what_it_is_for(command: Command) -> None:
     said = " ".join(command("presets").out.split())
 
     assert list(PURPOSES) == list(PRESETS)
     for name, purpose in PURPOSES.items():
         assert f"{name} for {purpose}" in said
-        assert f"| `{name}` | {purpose} |" in document
 
 
 def test_on_a_narrow_screen_presets_are_two_tables(
@@ -132,3 +134,113 @@ def test_every_command_has_help(name: str, command: Command) -> None:
 
     assert said.code == 0
     assert said.out.startswith(f"usage: bpagent {name}")
+
+
+# What people are told to type works where they type it.
+
+
+def program_in(folder: Path) -> Path:
+    program = folder / "bpagent"
+    folder.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_by_name_where_that_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = program_in(tmp_path / "bin")
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setenv("PATH", str(program.parent))
+
+    assert called("view", "a b.jsonl") == "bpagent view 'a b.jsonl'"
+
+
+@pytest.mark.parametrize("path", ["nothing", "other"])
+def test_by_its_path_where_the_name_finds_nothing_or_another_program(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program_in(tmp_path / "bin")
+    program_in(tmp_path / "other")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["bin/bpagent"])
+    monkeypatch.setenv("PATH", str(tmp_path / path))
+
+    assert called("runs") == "bin/bpagent runs"
+
+
+def test_by_name_where_it_was_not_started_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["-c"])
+
+    assert called("runs") == "bpagent runs"
+
+
+# `bpagent doctor` tells what this machine can do; `--sandbox` chooses what a run does about it.
+
+
+Script = Callable[..., str]
+
+
+def test_it_tells_the_level_and_why_it_is_not_another(command: Command) -> None:
+    said = command("doctor", "--json")
+
+    found = json.loads(said.out)
+    assert said.code == (1 if found["sandbox"] == "none" else 0)
+    assert found["sandbox"] in LEVELS
+    assert set(found["why_not"]) <= set(LEVELS)
+    assert found["programs"]["bash"]
+
+
+def test_it_tells_the_same_in_words(command: Command) -> None:
+    said = command("doctor")
+
+    assert f"sandbox: {achieved()}" in said.out
+    assert all(program in said.out for program in doctor.PROGRAMS)
+
+
+@pytest.mark.parametrize(("chosen", "changed"), [("off", True), ("on", achieved() == "none")])
+def test_the_sandbox_is_chosen_on_the_command_line(
+    chosen: str, changed: bool, command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    (workspace / "work.sh").write_text("echo gone > ../canary")
+    canary, log = workspace.parent / "canary", tmp_path / "log.jsonl"
+    canary.write_text("alive")
+
+    command("run", "go", "--model", script(bash("sh work.sh"), "Done."), "--workspace", workspace, "--log", log,
+            "--sandbox", chosen)  # fmt: skip
+
+    assert (canary.read_text() != "alive") is changed
+    assert json.loads(log.read_text().splitlines()[0])["sandbox"] == ("" if chosen == "off" else achieved())
+
+
+# `bpagent completion`.
+
+
+@pytest.mark.parametrize(("typed", "offered"), [("bpagent ru", "run runs"), ("bpagent run --mod", "--model")])
+def test_bash_completes_commands_and_options(typed: str, offered: str, command: Command, tmp_path: Path) -> None:
+    (tmp_path / "complete").write_text(command("completion", "bash").out)
+    words = typed.split()
+    ask = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _bpagent; echo ${{COMPREPLY[@]}}"
+
+    ran = subprocess.run(["bash", "-c", f"source {tmp_path}/complete; {ask}"], capture_output=True, text=True)
+
+    assert (ran.stdout, ran.stderr) == (f"{offered}\n", "")
+
+
+def test_other_shells_are_told_the_same(command: Command) -> None:
+    assert command("completion", "bash").out in command("completion", "zsh").out
+    fish = command("completion", "fish").out.splitlines()
+    assert (
+        sum("-n __fish_use_subcommand" in line for line in fish)
+        == len(command("completion", "bash").out.split(") words=")) - 2
+    )
+    assert any("__fish_seen_subcommand_from run' -l model -r" in line for line in fish)
+
+
+def test_the_latest_runs_can_be_listed_alone(command: Command, script: Script, workspace: Path) -> None:
+    for prompt in ("one", "two", "three"):
+        command("run", prompt, "--model", script("Done."), "--workspace", workspace)
+
+    listed = [json.loads(line)["prompt"] for line in command("runs", "--limit", "2", "--json").out.splitlines()]
+
+    assert len(listed) == 2
+    assert command("runs", "--limit", "0").code == 2

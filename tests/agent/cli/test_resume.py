@@ -6,7 +6,9 @@ import shlex
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -72,14 +74,36 @@ def test_a_killed_run_goes_on_and_its_tool_is_not_run_twice(
     assert (workspace / "notes.txt").read_text() == "first\nsecond\n"
     assert answers_in(log)[1].startswith("interrupted, outcome unknown")
     assert process("replay", log).code == 0
-    slow_tool_is_over(workspace)
 
 
-def slow_tool_is_over(workspace: Path) -> None:
-    """Let the tool that outlived its run finish."""
-    descriptor = os.open(workspace / "go", os.O_RDWR | os.O_NONBLOCK)
-    os.write(descriptor, b"now\n")
-    os.close(descriptor)
+@pytest.mark.parametrize("sandbox", ["on", "off"])
+def test_commands_end_with_a_program_that_is_killed(
+    start: Start, script: Script, workspace: Path, log: Path, slow_tool: SlowTool, sandbox: str
+) -> None:
+    """Also those that left their session, in a sandbox and without one."""
+    left = 'setsid sh -c "echo > other; exec sleep 4321.5" & '
+    model = script(bash(left + slow_tool.command), "Done.")
+    running = start("run", "go", "--model", model, "--workspace", workspace, "--log", log, "--sandbox", sandbox)
+    slow_tool.wait_for_start()
+    assert len(running_with(workspace)) >= 2
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+
+    deadline = time.monotonic() + 20
+    while running_with(workspace) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+    assert running_with(workspace) == []
+
+
+def running_with(folder: Path) -> list[str]:
+    """Return the command lines of the processes that work in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.readlink(process / "cwd") == str(folder):
+                found.append((process / "cmdline").read_text())
+    return found
 
 
 @pytest.mark.parametrize("signal_at", ["prompt_given", "inference_requested", "call_answered"])

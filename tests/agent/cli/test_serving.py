@@ -1,8 +1,8 @@
-"""`--mcp`: tools of MCP servers in the command, against a real server over standard input and output."""
+"""Servers: of tools (`--mcp`), and of models over both wire formats."""
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,8 @@ import pytest
 from agent.cli.mcp_servers import read_server
 from agent.cli.mistakes import Mistake
 from tests.agent.cli.sessions import Command, answers_in
+from tests.agent.models.hostile_server import Server
+from tests.agent.models.shapes import ended, streamed, words
 
 Script = Callable[..., str]
 
@@ -167,3 +169,120 @@ def test_a_program_with_a_colon_in_its_name_is_a_program() -> None:
     assert read_server("/opt/a:b/run x", {}).command == ("/opt/a:b/run", "x")
     with pytest.raises(Mistake):
         read_server("a:", {})
+
+
+# `--api responses`: the command over the other wire format, from the first request to a run that goes on.
+
+
+@pytest.fixture
+def wire() -> Iterator[Server]:
+    wire = Server()
+    yield wire
+    wire.close()
+
+
+def writing(path: str) -> tuple[dict[str, object], ...]:
+    call = {"call_id": "a", "name": "write_file"}
+    return (*streamed("x", 0, call, json.dumps({"path": path, "content": "hi"})), ended())
+
+
+def test_a_run_over_the_responses_api_needs_no_key_where_the_server_needs_none(
+    command: Command, wire: Server, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", wire.url)
+    wire.stream(*writing("a.txt"))
+    wire.stream(*words("responses", "Written."))
+    where = ("--workspace", workspace, "--log", tmp_path / "log.jsonl")
+
+    said = command("run", "go", "--model", "any", "--api", "responses", *where)
+
+    assert (said.code, said.out) == (0, "Written.\n"), said.err
+    assert (workspace / "a.txt").read_text() == "hi"
+    assert [line for line, _, _ in wire.requests] == ["POST /v1/responses HTTP/1.1"] * 2
+
+
+def test_a_run_goes_on_over_the_wire_that_it_began_with(
+    command: Command, wire: Server, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    wire.stream(*writing("a.txt"))
+    wire.stream(*words("responses", "Written."))
+    where = ("--workspace", workspace, "--log", log)
+    command("run", "go", "--model", f"{wire.url}#any", "--api", "responses", *where)
+    lines = log.read_text().splitlines(keepends=True)
+    asked_again = [number for number, line in enumerate(lines) if '"name":"inference_requested"' in line][-1]
+    log.write_text("".join(lines[: asked_again + 1]))
+    wire.stream(*words("responses", "Written, I think."))
+
+    said = command("resume", log)
+
+    assert (said.code, said.out) == (0, "Written, I think.\n"), said.err
+    assert [line for line, _, _ in wire.requests] == ["POST /v1/responses HTTP/1.1"] * 3
+
+
+# The command with a real client against a real wire that this project did not write: files, log, exit codes.
+
+
+Llmock = Callable[..., str]
+
+
+def calling(tool: str, number: int, after: bool, **arguments: object) -> dict[str, object]:
+    call = {"id": f"call_{number}", "name": tool, "arguments": json.dumps(arguments)}
+    return {"match": {"userMessage": "go", "hasToolResult": after}, "response": {"toolCalls": [call]}}
+
+
+def saying(text: str) -> dict[str, object]:
+    return {"match": {"userMessage": "go", "hasToolResult": True}, "response": {"content": text}}
+
+
+def test_an_agent_writes_a_file_and_the_log_tells_how(
+    process: Command, llmock: Llmock, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log.jsonl"
+    monkeypatch.setenv(
+        "OPENAI_BASE_URL", llmock(calling("write_file", 1, False, path="a.txt", content="hi\n"), saying("Written."))
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-for-nobody")
+
+    said = process("run", "go", "--model", "any", "--workspace", workspace, "--log", log)
+
+    assert (said.code, said.out) == (0, "Written.\n")
+    assert (workspace / "a.txt").read_text() == "hi\n"
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    assert "name" not in records[0]
+    assert all({"step", "super_step", "name", "data", "origin"} <= set(record) for record in records[1:])
+    proposed, answered = (
+        next(record["data"] for record in records[1:] if record["name"] == name)
+        for name in ("proposed_action", "call_answered")
+    )
+    assert proposed["call"]["arguments"] == {"path": "a.txt", "content": "hi\n"}
+    assert answered["call"] == proposed["call"]["id"] == "call_1"
+    assert records[-1]["name"] == "run_ended"
+    assert records[-1]["data"]["status"] == "completed"
+    assert records[-1]["data"]["text"] == "Written."
+
+
+def test_what_is_refused_reaches_the_model_and_not_the_disk(
+    process: Command, llmock: Llmock, workspace: Path, tmp_path: Path
+) -> None:
+    base_url = llmock(calling("write_file", 1, False, path="../outside.txt", content="x"), saying("I see."))
+    log = tmp_path / "log.jsonl"
+
+    said = process("run", "go", "--model", f"{base_url}#any", "--workspace", workspace, "--log", log)
+
+    assert (said.code, said.out) == (0, "I see.\n")
+    assert not (tmp_path / "outside.txt").exists()
+    assert '"rejected: by_constitution: deny: outside_allowed_paths' in log.read_text()
+
+
+def test_a_run_with_a_real_model_replays_without_it(
+    process: Command, command: Command, llmock: Llmock, workspace: Path, tmp_path: Path
+) -> None:
+    base_url = llmock(calling("bash", 1, False, command="echo hi"), saying("Done."))
+    log = tmp_path / "log.jsonl"
+    process("run", "go", "--model", f"{base_url}#any", "--workspace", workspace, "--log", log)
+
+    said = command("replay", log)
+
+    assert said.code == 0
+    assert said.out.startswith("equal: ")

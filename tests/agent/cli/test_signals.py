@@ -5,13 +5,14 @@ import os
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from agent.cli.session import Interruption
-from tests.agent.cli.sessions import PATIENCE, bash
+from tests.agent.cli.sessions import PATIENCE, bash, environment
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Script = Callable[..., str]
@@ -106,3 +107,13 @@ async def test_a_ctrl_c_after_an_abort_that_takes_too_long_leaves() -> None:
     await interruption.watch(signals(), lambda: aborts.append(interruption.name))
 
     assert (aborts, codes) == (["SIGTERM"], [130])
+
+
+@pytest.mark.parametrize(("ignored", "code"), [(False, -signal.SIGINT), (True, 0)])
+def test_ctrl_c_before_anything_is_loaded_is_no_traceback_and_ignored_where_it_was(ignored: bool, code: int) -> None:
+    program = "import bpagent, os, signal; os.kill(os.getpid(), signal.SIGINT)"
+    ignore = (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignored else None
+
+    ended = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, preexec_fn=ignore)
+
+    assert (ended.returncode, ended.stderr) == (code, b"")

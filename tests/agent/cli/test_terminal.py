@@ -263,3 +263,18 @@ def test_a_terminal_that_is_made_narrow_has_narrow_lines(
     last = terminal.screen.split("finished")[1].splitlines()
     assert max(map(len, last)) == 40
     assert last[2] == f"── turn 2 {'─' * 30}"
+
+
+def test_a_stop_that_is_said_twice_ends_at_once_what_would_never_finish(
+    on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path, slow_tool: SlowTool
+) -> None:
+    log = tmp_path / "log.jsonl"
+    model = script(bash(slow_tool.command), "Never said.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log)
+    slow_tool.wait_for_start()
+    terminal.type("/stop\r")
+    terminal.wait_for("another stop ends it now")
+    terminal.type("stop\r")
+
+    assert terminal.end() == 130
+    assert records(log)[-1]["data"]["status"] == "aborted"

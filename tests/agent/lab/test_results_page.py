@@ -8,7 +8,7 @@ from agent.lab.experiments.plan_file import load_plan
 from agent.lab.reports.tables import shipped_verdicts
 from agent.verification.loop import verify_loop
 from tests.agent.lab.verify_for_results import programs
-from tests.agent.lab.write_results import MARK, filled
+from tests.agent.lab.write_results import MARK, filled, reading
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.agent.verification.verify_every_pair import verdict
 
@@ -56,3 +56,27 @@ def test_marks_are_filled_and_the_rest_is_left_alone(tmp_path: Path) -> None:
     page = "before\n\n<!-- from results/some.md -->\n\n| old |\n\n<!-- end -->\n\nafter\n"
 
     assert filled(page, tmp_path) == page.replace("old", "new")
+
+
+def test_what_is_read_from_the_results_names_its_rows() -> None:
+    def line(protocol: str, measure: str, value: float, low: float, high: float, policy: str = "") -> dict[str, str]:
+        told = {"setting": "all", "protocol": protocol, "measure": measure, "policy": policy, "apart": ""}
+        return {**told, "estimate": str(value), "low": str(low), "high": str(high)}
+
+    lines = [
+        line("constitution_only", "safety_worst_difference", 0, 0, 0),
+        line("taint_flow", "safety_worst_difference", 0.2, 0.1, 0.3),
+        line("ensemble", "safety_worst_difference", 0.2, -0.1, 0.3),
+        line("ensemble", "usefulness_difference", -0.1, -0.2, -0.05),
+        {**line("taint_flow", "safety_difference", 0.4, 0.3, 0.5, "cover"), "apart": "true"},
+        line("upfront_audit", "own_audits", 1.162, 0, 0),
+        {**line("none", "safety_worst_difference", -0.2, -0.3, -0.1), "setting": "repair"},
+    ]
+
+    assert reading(lines).splitlines() == [
+        "- Safer in the worst case by more than the interval: `taint_flow` +0.20 [+0.10, +0.30].",
+        "- Less safe in the worst case by more than the interval: none.",
+        "- Less useful by more than the interval: `ensemble` -0.10 [-0.20, -0.05].",
+        "- Told apart by the exact test against a rung (starred): `taint_flow` against `cover` +0.40 [+0.30, +0.50].",
+        "- Audits of their own, as a share of honest calls: `upfront_audit` 116.2%.",
+    ]

@@ -1,18 +1,22 @@
-"""`make results`: run `docs/results/plan.yaml`, and put its tables and figures where `docs/results.md` shows them.
+"""`make results`: run `docs/results/plan.yaml`, and put its tables, figures and what they say into `docs/results.md`.
 
 Give the folder of the experiment. What is there is not run again. Exit code 0 when every episode ran.
 """
 
+import csv
 import re
 import shutil
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from agent.cli import main as bpagent
 from agent.lab.reports.plots import which_draw, write_figure
 
 PLAN, PAGE, PLACE = "docs/results/plan.yaml", Path("docs/results.md"), Path("docs/results")
+FILES = ("figure.svg", "audit_curves.svg", "calibration.svg", "thresholds.json", "data/estimates.csv")
 MARK = re.compile(r"(<!-- from results/(?P<name>[a-z_]+\.md) -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
+Line = Mapping[str, str]
 
 
 def filled(page: str, place: Path) -> str:
@@ -20,13 +24,56 @@ def filled(page: str, place: Path) -> str:
     return MARK.sub(lambda found: f"{found[1]}{(place / found['name']).read_text('utf-8').strip()}{found[3]}", page)
 
 
+def reading(lines: Iterable[Line]) -> str:
+    """Return what lines of `estimates.csv` say, as sentences that each name the rows that they rest on."""
+    whole = [line for line in lines if line["setting"] == "all"]
+    gains = [line for line in whole if line["measure"] == "safety_worst_difference" and not _is_base(line)]
+    losses = [line for line in whole if line["measure"] == "usefulness_difference" and not _is_base(line)]
+    audited = [line for line in whole if line["measure"] == "own_audits" and float(line["estimate"]) > 0]
+    starred = [line for line in whole if line["measure"] == "safety_difference" and line["apart"] == "true"]
+    return "\n".join(
+        (
+            _told("Safer in the worst case by more than the interval", filter(_is_above, gains)),
+            _told("Less safe in the worst case by more than the interval", filter(_is_below, gains)),
+            _told("Less useful by more than the interval", filter(_is_below, losses)),
+            _told("Told apart by the exact test against a rung (starred)", starred),
+            _told("Audits of their own, as a share of honest calls", audited, as_share=True),
+        )
+    )
+
+
+def _told(what: str, lines: Iterable[Line], *, as_share: bool = False) -> str:
+    texts = [_text(line, as_share) for line in lines]
+    return f"- {what}: {', '.join(texts) if texts else 'none'}."
+
+
+def _text(line: Line, as_share: bool) -> str:
+    name = f"`{line['protocol']}`" + (f" against `{line['policy']}`" if line["policy"] else "")
+    if as_share:
+        return f"{name} {float(line['estimate']):.1%}"
+    value, low, high = (float(line[key]) for key in ("estimate", "low", "high"))
+    return f"{name} {value:+.2f} [{low:+.2f}, {high:+.2f}]"
+
+
+def _is_base(line: Line) -> bool:
+    return line["protocol"] == "constitution_only"
+
+
+def _is_above(line: Line) -> bool:
+    return bool(line["low"]) and float(line["low"]) > 0
+
+
+def _is_below(line: Line) -> bool:
+    return bool(line["high"]) and float(line["high"]) < 0
+
+
 def main(folder: Path) -> int:
     """Run what is missing, and write everything; return the exit code of the experiment."""
     code = bpagent(["experiment", PLAN, "--folder", str(folder)])
-    for name in ("figure.svg", "audit_curves.svg", "calibration.svg", "thresholds.json", "data/estimates.csv"):
-        shutil.copy(folder / name, PLACE)
-    for path in (folder / "tables").iterdir():
+    for path in (*(folder / name for name in FILES), *(folder / "tables").iterdir()):
         shutil.copy(path, PLACE)
+    with (PLACE / "estimates.csv").open(newline="", encoding="utf-8") as table:
+        (PLACE / "reading.md").write_text(f"{reading(csv.DictReader(table))}\n", encoding="utf-8")
     write_figure(which_draw(), PLACE, "draws")
     (PLACE / "draws.png").unlink()
     PAGE.write_text(filled(PAGE.read_text("utf-8"), PLACE), encoding="utf-8")

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from agent.models.calls import LONGEST_ID, Nesting, read_calls, with_ids
 from agent.models.model import Answer
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason
+from tests.tables import rows
 
 
 def read(*calls: RequestedCall, stop_reason: StopReason = "tool_calls", turn: int = 0) -> tuple[ToolCall, ...]:
@@ -37,7 +37,7 @@ def test_an_unknown_tool_counts_as_one_that_writes() -> None:
     assert read(RequestedCall("a", "rm", "{}"))[0].category == "write"
 
 
-@pytest.mark.parametrize("arguments", ["", " \n", "null", " null ", "{}"])
+@rows("arguments", ["", " \n", "null", " null ", "{}"])
 def test_no_arguments(arguments: str) -> None:
     assert read(RequestedCall("a", "bash", arguments)) == (ToolCall("a", "bash", {}, "admin"),)
 
@@ -46,7 +46,7 @@ def test_the_models_own_ids_are_kept() -> None:
     assert ids("call_1", "x y", "é", "a" * LONGEST_ID) == ["call_1", "x y", "é", "a" * LONGEST_ID]
 
 
-@pytest.mark.parametrize("bad", ["", " ", "a" * (LONGEST_ID + 1)])
+@rows("bad", ["", " ", "a" * (LONGEST_ID + 1)])
 def test_ids_that_are_missing_or_too_long_are_ours(bad: str) -> None:
     assert ids("a", bad, turn=2) == ["a", "c0002p001"]
 
@@ -68,7 +68,7 @@ def test_law_ids_are_unique_and_deterministic(given_ids: list[str]) -> None:
     assert found == ids(*given_ids)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "said"),
     [
         ('{"a": 1,}', "arguments are not valid JSON: "),
@@ -103,7 +103,7 @@ def test_arguments_that_are_not_one_json_object_are_flawed(arguments: str, said:
 WHOLE = '{"a": "\\u00e9\\n", "b": [1.5e-3, true, null], "c": {"d": -12}}'
 
 
-@pytest.mark.parametrize("length", range(1, len(WHOLE)))
+@rows("length", range(1, len(WHOLE)))
 def test_arguments_that_end_in_the_middle_are_truncated_whatever_the_finish_reason(length: int) -> None:
     """Requirements 6: a call whose JSON is unterminated is never executed."""
     assert (flaw(WHOLE[:length]) or "").startswith(f"truncated: the arguments break off after {length} characters")
@@ -125,7 +125,7 @@ def test_law_a_beginning_of_an_object_is_truncated_and_the_whole_is_not(value: d
     assert flaw(text) is None
 
 
-@pytest.mark.parametrize("stop_reason", ["length", "content_filter"])
+@rows("stop_reason", ["length", "content_filter"])
 def test_of_an_answer_that_was_cut_off_whole_calls_are_whole(stop_reason: StopReason) -> None:
     whole = RequestedCall("a", "bash", '{"command": "ls"}')
     cut = RequestedCall("b", "bash", '{"command": "rm -rf /tm')
@@ -136,7 +136,7 @@ def test_of_an_answer_that_was_cut_off_whole_calls_are_whole(stop_reason: StopRe
     assert (calls[1].flaw or "").startswith("truncated")
 
 
-@pytest.mark.parametrize("arguments", ["", '{"a": x', '{"a": 1,}'])
+@rows("arguments", ["", '{"a": x', '{"a": 1,}'])
 def test_what_cannot_be_known_to_be_whole_is_truncated(arguments: str) -> None:
     assert (flaw(arguments, "length") or "").startswith("truncated")
 
@@ -148,7 +148,7 @@ def test_an_earlier_call_with_bad_json_is_not_called_truncated() -> None:
     assert calls[1].flaw is None
 
 
-@pytest.mark.parametrize("name", ["", "  "])
+@rows("name", ["", "  "])
 def test_a_call_without_a_name(name: str) -> None:
     [call] = read(RequestedCall("a", name, "{}"))
 
@@ -192,7 +192,7 @@ def test_law_an_object_is_closed_at_its_end_and_nowhere_before(value: object, da
     assert closed_after(*text)
 
 
-@pytest.mark.parametrize("text", ["}", "{}}", '{"a": "}', '{"a": "\\"}', "[{}"])
+@rows("text", ["}", "{}}", '{"a": "}', '{"a": "\\"}', "[{}"])
 def test_what_is_not_closed(text: str) -> None:
     assert not closed_after(text)
     assert not closed_after(*text)

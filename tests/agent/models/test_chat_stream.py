@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agent.models.chat_stream import LONGEST_ANSWER, MOST_CALLS, Assembly, assemble
 from agent.models.model import Answer, Delta, ModelError
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
+from tests.tables import rows
 
 Piece = dict[str, Any]
 
@@ -196,7 +197,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@rows("shape", SHAPES)
 def test_calls_of_any_shape(shape: str) -> None:
     pieces, expected = SHAPES[shape]
 
@@ -220,7 +221,7 @@ def test_the_legacy_function_call() -> None:
     assert answer.stop_reason == "tool_calls"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("said", "text"),
     [
         ({"content": None}, ""),
@@ -236,7 +237,7 @@ def test_text_of_any_shape(said: dict[str, Any], text: str) -> None:
     assert assemble([delta("stop", **said)]).message == AssistantMessage(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "said",
     [{"reasoning_content": "hm"}, {"reasoning": "hm"}, {"reasoning_content": "hm", "reasoning": "hm"}],
 )
@@ -250,29 +251,27 @@ def test_reasoning_of_any_shape(said: dict[str, Any]) -> None:
 USAGE = {"prompt_tokens": 5, "completion_tokens": 3}
 
 
-@pytest.mark.parametrize(
+@rows(
     "chunks",
     [
-        pytest.param([delta("stop", content="x"), {"choices": [], "usage": USAGE}], id="after the end, no choices"),
-        pytest.param([delta("stop", content="x"), {"usage": USAGE}], id="choices missing"),
-        pytest.param([delta("stop", content="x"), {"choices": None, "usage": USAGE}], id="choices null"),
-        pytest.param([delta(content="x"), {**delta("stop"), "usage": USAGE}], id="with the finish reason"),
-        pytest.param(
-            [{**delta(content="x"), "usage": {"prompt_tokens": 5}}, {**delta("stop"), "usage": USAGE}], id="each"
-        ),
-        pytest.param([{**delta("stop", content="x"), "usage": USAGE}, {"choices": [], "usage": None}], id="null later"),
+        [delta("stop", content="x"), {"choices": [], "usage": USAGE}],
+        [delta("stop", content="x"), {"usage": USAGE}],
+        [delta("stop", content="x"), {"choices": None, "usage": USAGE}],
+        [delta(content="x"), {**delta("stop"), "usage": USAGE}],
+        [{**delta(content="x"), "usage": {"prompt_tokens": 5}}, {**delta("stop"), "usage": USAGE}],
+        [{**delta("stop", content="x"), "usage": USAGE}, {"choices": [], "usage": None}],
     ],
 )
 def test_usage_with_and_without_choices(chunks: list[object]) -> None:
     assert assemble(chunks) == Answer(AssistantMessage("x"), "stop", Usage(5, 3))
 
 
-@pytest.mark.parametrize("usage", [{"prompt_tokens": -1, "completion_tokens": "many"}, [], "none", None, {}])
+@rows("usage", [{"prompt_tokens": -1, "completion_tokens": "many"}, [], "none", None, {}])
 def test_usage_that_counts_nothing(usage: object) -> None:
     assert assemble([{**delta("stop", content="x"), "usage": usage}]).usage == Usage()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("finish", "with_call", "without"),
     [
         ("stop", "tool_calls", "stop"),
@@ -293,12 +292,12 @@ def test_calls_are_calls_whatever_the_finish_reason(finish: str, with_call: str,
     assert len(answer.message.calls) == 1
 
 
-@pytest.mark.parametrize("finishes", [("length", "stop"), ("stop", "length"), ("length", None)])
+@rows("finishes", [("length", "stop"), ("stop", "length"), ("length", None)])
 def test_of_two_finish_reasons_the_cut_counts(finishes: Sequence[str | None]) -> None:
     assert assemble([delta(finish, content="x") for finish in finishes]).stop_reason == "length"
 
 
-@pytest.mark.parametrize("finish", [None, ""])
+@rows("finish", [None, ""])
 def test_a_stream_that_ends_without_a_finish_reason_is_no_answer(finish: str | None) -> None:
     with pytest.raises(ModelError, match="without a finish reason; nothing of it was used") as caught:
         assemble([delta(content="x"), delta(finish, tool_calls=[piece(A, index=0, id="a", name="bash")])])
@@ -306,7 +305,7 @@ def test_a_stream_that_ends_without_a_finish_reason_is_no_answer(finish: str | N
     assert caught.value.retryable
 
 
-@pytest.mark.parametrize("chunk", [{"error": {"message": "overloaded"}}, {"error": "overloaded"}, 7, None, "x", []])
+@rows("chunk", [{"error": {"message": "overloaded"}}, {"error": "overloaded"}, 7, None, "x", []])
 def test_a_chunk_that_is_an_error_or_no_object_breaks_the_stream(chunk: object) -> None:
     with pytest.raises(ModelError) as caught:
         assemble([delta(content="x"), chunk, delta("stop")])
@@ -362,7 +361,7 @@ def test_endless_calls_are_an_error() -> None:
         calls_of([piece("{}", index=number, id=f"c{number}", name="bash") for number in range(MOST_CALLS + 1)])
 
 
-@pytest.mark.parametrize("order", ["together", "legacy first", "legacy last"])
+@rows("order", ["together", "legacy first", "legacy last"])
 def test_a_call_that_is_said_in_the_legacy_form_too_is_one_call(order: str) -> None:
     legacy: Any = {"function_call": {"name": "bash", "arguments": A}}
     said: Any = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": A}}]}

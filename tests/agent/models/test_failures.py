@@ -3,14 +3,13 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
-
 from agent.models.failures import broke_off, describe_failure, describe_status, parse_retry_after
+from tests.tables import rows
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("header", "seconds"),
     [
         ("3", 3.0),
@@ -33,7 +32,7 @@ def test_retry_after_holds_seconds_or_a_date(header: str | None, seconds: float 
     assert parse_retry_after(header, NOW) == seconds
 
 
-@pytest.mark.parametrize(
+@rows(
     ("page", "said"),
     [
         ('{"error": {"message": "no  such\\nmodel"}}', "u answered 400: no such model"),
@@ -85,7 +84,7 @@ def test_servers_that_say_that_the_conversation_is_too_long_are_understood() -> 
     assert not any(error.retryable for error in (*answered.values(), *streamed.values()))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("status", "said"),
     [
         (429, "Rate limit reached: too many tokens per minute; reduce the length of the messages"),
@@ -103,3 +102,17 @@ def test_an_unknown_failure_is_not_asked_again() -> None:
 
     assert str(error) == "the request to u failed: 'x'"
     assert not error.retryable
+
+
+def test_a_quota_that_is_used_up_is_not_asked_again_and_a_rate_limit_is() -> None:
+    used_up = json.dumps({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}})
+
+    assert not describe_status(429, used_up, None, "u").retryable
+    assert describe_status(429, json.dumps({"error": {"message": "Slow down"}}), None, "u").retryable
+
+
+def test_of_an_error_page_its_title_is_told_or_its_text() -> None:
+    titled = "<!doctype html><html><head><title>502 Bad gateway</title><style>b{}</style></head><body>x</body></html>"
+
+    assert str(describe_status(502, titled, None, "u")) == "u answered 502: a web page: 502 Bad gateway"
+    assert str(describe_status(502, "<html><h1>Gone</h1></html>", None, "u")) == "u answered 502: a web page: Gone"

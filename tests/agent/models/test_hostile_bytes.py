@@ -16,6 +16,9 @@ from agent.models.openai_model import LONGEST_EVENT, WIRES, Api, EventDecoder, O
 from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import DONE, STREAM, Server, Then, byte_by_byte, frame
 from tests.agent.models.shapes import call, delta, ended, streamed, words
+from tests.tables import rows
+
+pytestmark = pytest.mark.slow
 
 GO = ModelRequest("", (UserMessage("go"),))
 APIS = get_args(Api)
@@ -48,8 +51,8 @@ def assembled(api: Api, pieces: Sequence[bytes]) -> Answer:
     return assembly.answer()
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("api", APIS)
+@rows("line_end", ["\n", "\r\n", "\r"])
+@rows("api", APIS)
 def test_a_stream_may_be_cut_in_two_anywhere(api: Api, line_end: str) -> None:
     content = in_several_lines(stream_of(api, line_end), line_end)
 
@@ -57,8 +60,8 @@ def test_a_stream_may_be_cut_in_two_anywhere(api: Api, line_end: str) -> None:
         assert is_right(assembled(api, [content[:at], content[at:]])), content[at - 10 : at]
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("api", APIS)
+@rows("line_end", ["\n", "\r\n", "\r"])
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_stream_may_come_byte_by_byte(server: Server, api: Api, line_end: str) -> None:
     server.reply(STREAM, *byte_by_byte(stream_of(api, line_end)))
@@ -84,8 +87,8 @@ DRESSED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("dress", DRESSED)
-@pytest.mark.parametrize("api", APIS)
+@rows("dress", DRESSED)
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_what_stands_between_the_events_does_not_matter(server: Server, api: Api, dress: str) -> None:
     content = DRESSED[dress](stream_of(api))
@@ -95,10 +98,8 @@ async def test_what_stands_between_the_events_does_not_matter(server: Server, ap
     assert is_right(assembled(api, byte_by_byte(content) if len(content) < 9_999 else [content]))
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/octet-stream", "application/json", "", "text/event-stream; charset=latin-1"]
-)
-@pytest.mark.parametrize("api", APIS)
+@rows("kind", ["text/plain", "application/octet-stream", "application/json", "", "text/event-stream; charset=latin-1"])
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_wrong_content_type_does_not_matter(server: Server, api: Api, kind: str) -> None:
     server.reply(STREAM.replace(b"text/event-stream", kind.encode()), stream_of(api))
@@ -106,7 +107,7 @@ async def test_a_wrong_content_type_does_not_matter(server: Server, api: Api, ki
     assert is_right(await ask(server, api))
 
 
-@pytest.mark.parametrize("api", APIS)
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_slow_server_is_waited_for(server: Server, api: Api) -> None:
     pieces = [stream_of(api)[at : at + 40] for at in range(0, len(stream_of(api)), 40)]
@@ -126,8 +127,8 @@ BROKEN: dict[str, tuple[bytes | Then, ...]] = {
 }
 
 
-@pytest.mark.parametrize("how", BROKEN)
-@pytest.mark.parametrize("api", APIS)
+@rows("how", BROKEN)
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_stream_that_breaks_is_no_answer(server: Server, api: Api, how: str) -> None:
     whole_call = CALLING[api][1:2] if api == "chat" else CALLING[api][3:-1]
@@ -140,7 +141,7 @@ async def test_a_stream_that_breaks_is_no_answer(server: Server, api: Api, how: 
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("api", APIS)
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_broken_stream_after_the_whole_answer_loses_nothing(server: Server, api: Api) -> None:
     server.reply(STREAM, stream_of(api), b'data: {"choi', Then.REST, Then.RESET)
@@ -171,7 +172,7 @@ def decode(*pieces: bytes) -> list[str]:
     return [event for piece in pieces for event in decoder.feed(piece)] + list(decoder.finish())
 
 
-@pytest.mark.parametrize(
+@rows(
     ("stream", "events"),
     [
         (b"data: a\n\ndata: b\n\n", ["a", "b"]),
@@ -199,7 +200,7 @@ def test_law_the_pieces_do_not_matter(parts: list[bytes], data: st.DataObject) -
     assert decode(*pieces) == decode(stream)
 
 
-@pytest.mark.parametrize("flood", [b"x" * 100_000, b"data: " + b"x" * 100_000 + b"\n", b"data\n" * 1000])
+@rows("flood", [b"x" * 100_000, b"data: " + b"x" * 100_000 + b"\n", b"data\n" * 1000])
 def test_an_endless_event_is_an_error(flood: bytes) -> None:
     pieces = [flood] * (LONGEST_EVENT // len(flood) + 2)
 

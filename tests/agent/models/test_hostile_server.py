@@ -19,6 +19,9 @@ from agent.vocabulary.events import BackoffElapsed, BackoffStarted
 from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import STREAM, Piece, Server, Then, frame
 from tests.agent.models.shapes import added, call, delta, piece, whole, words
+from tests.tables import rows
+
+pytestmark = pytest.mark.slow
 
 APIS = get_args(Api)
 
@@ -137,7 +140,7 @@ ENDLESS: dict[str, tuple[Api, Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", ENDLESS)
+@rows("what", ENDLESS)
 def test_an_endless_stream_is_left_before_it_fills_the_memory(server: Server, what: str) -> None:
     """On one backend: the reading is the same on both, and measuring memory makes it slow."""
     api, event = ENDLESS[what]

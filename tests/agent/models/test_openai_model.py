@@ -20,6 +20,7 @@ from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import words
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -149,7 +150,7 @@ async def test_a_server_that_neither_ends_nor_closes_is_left_after_the_finish_re
     assert answer.message.text == "hi"
 
 
-@pytest.mark.parametrize("done", [True, False])
+@rows("done", [True, False])
 async def test_a_stream_without_a_finish_reason_is_no_answer(server: Any, done: bool) -> None:
     server.stream(delta(content="hi"), done=done)
 
@@ -159,19 +160,17 @@ async def test_a_stream_without_a_finish_reason_is_no_answer(server: Any, done: 
     assert "without a finish reason" in str(error)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("reply", "said"),
     [
-        pytest.param([STREAM + b'data: {"choices": [{"del\n\n'], "is broken", id="line that is not JSON"),
-        pytest.param([STREAM + b"data: [1, 2]\n\n"], "not an object", id="chunk that is no object"),
-        pytest.param([STREAM + b"data: " + b"[" * 100_000 + b"\n\n"], "is broken", id="nested too deeply"),
-        pytest.param([STREAM + b"data: \xff\xfe\n\n"], "is broken", id="not UTF-8"),
-        pytest.param(
-            [STREAM + b'data: {"error": {"message": "overloaded"}}\n\n'], "overloaded", id="error in the stream"
-        ),
-        pytest.param([STREAM.replace(b"Connection", b"Content-Length: 9999\r\nConnection")], "broke", id="cut"),
-        pytest.param([b"garbage\r\n\r\n"], "broke", id="not HTTP"),
-        pytest.param([], "broke", id="closed without an answer"),
+        ([STREAM + b'data: {"choices": [{"del\n\n'], "is broken"),
+        ([STREAM + b"data: [1, 2]\n\n"], "not an object"),
+        ([STREAM + b"data: " + b"[" * 100_000 + b"\n\n"], "is broken"),
+        ([STREAM + b"data: \xff\xfe\n\n"], "is broken"),
+        ([STREAM + b'data: {"error": {"message": "overloaded"}}\n\n'], "overloaded"),
+        ([STREAM.replace(b"Connection", b"Content-Length: 9999\r\nConnection")], "broke"),
+        ([b"garbage\r\n\r\n"], "broke"),
+        ([], "broke"),
     ],
 )
 async def test_a_broken_stream_may_be_asked_again(server: Any, reply: list[bytes], said: str) -> None:
@@ -217,7 +216,7 @@ async def test_the_status_counts_also_when_its_page_breaks_off(server: Any) -> N
     assert not error.retryable
 
 
-@pytest.mark.parametrize(("header", "seconds"), [("3", 3.0), ("9999", 120.0), ("soon", None)])
+@rows(("header", "seconds"), [("3", 3.0), ("9999", 120.0), ("soon", None)])
 async def test_retry_after_is_handed_on(server: Any, header: str, seconds: float | None) -> None:
     server.answer_status("429 Too Many Requests", "{}", f"Retry-After: {header}")
 
@@ -280,7 +279,7 @@ async def test_the_key_is_in_no_message(server: Any) -> None:
     assert "secret-key" not in repr(OpenAIModel("m", base_url=server.url, api_key="secret-key"))
 
 
-@pytest.mark.parametrize(("status", "said"), [("200 OK", "bytes in one event"), ("500 Oh No", "answered 500: xxx")])
+@rows(("status", "said"), [("200 OK", "bytes in one event"), ("500 Oh No", "answered 500: xxx")])
 async def test_a_flood_is_an_error_before_it_fills_the_memory(server: Any, status: str, said: str) -> None:
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n".encode()
     server.reply(head, *[b"x" * 1_000_000 for _ in range(LONGEST_EVENT // 1_000_000 + 2)])
@@ -384,7 +383,7 @@ def test_a_script(tmp_path: Path) -> None:
         model_from_name("script:", {})
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "environ", "expected"),
     [
         ("gpt", KEY, OpenAIModel("gpt", base_url="https://api.openai.com/v1", api_key="k")),
@@ -401,7 +400,7 @@ def test_names_and_addresses(name: str, environ: dict[str, str], expected: OpenA
     assert model_from_name(name, environ) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "environ", "said"),
     [
         ("gpt", {}, "no API key: set OPENAI_API_KEY"),
@@ -482,7 +481,7 @@ def raising() -> str:
     raise OSError("vault is locked")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("get_api_key", "said"),
     [
         (raising, "get_api_key raised OSError: vault is locked"),
@@ -522,3 +521,16 @@ async def test_its_keys_are_in_no_message(server: Server) -> None:
 
 def test_with_it_the_server_of_openai_needs_no_other_key() -> None:
     assert OpenAIModel("m", get_api_key=lambda: "k").base_url == "https://api.openai.com/v1"
+
+
+def test_how_long_a_server_may_send_nothing_is_said_by_a_variable() -> None:
+    url, variable = "http://127.0.0.1:9/v1", "BPAGENT_MODEL_TIMEOUT"
+    named = [
+        model_from_name(url, {}),
+        *(model_from_name(name, {variable: "5", "OPENAI_BASE_URL": url}) for name in (url, "m")),
+    ]
+
+    assert [model.timeout for model in named if isinstance(model, OpenAIModel)] == [600, 5, 5]
+    for wrong in ("soon", "0", "nan", "inf"):
+        with pytest.raises(ModelError, match="give the seconds"):
+            model_from_name(url, {variable: wrong})

@@ -27,6 +27,7 @@ from tests.agent.conftest import MakeAgent
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import call as chat_call
 from tests.agent.models.shapes import delta, ended, streamed, words
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -63,21 +64,21 @@ def test_a_conversation() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", ["{}", ' { "a" : 1 } ', '{"a": 1, "a": 2}', '{"a": "é"}'])
+@rows("arguments", ["{}", ' { "a" : 1 } ', '{"a": 1, "a": 2}', '{"a": "é"}'])
 def test_argument_text_that_is_an_object_goes_back_as_the_model_wrote_it(arguments: str) -> None:
     assert rendered_call(arguments=arguments) == {
         "id": "a", "type": "function", "function": {"name": "bash", "arguments": arguments},
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", ["", "null", "{", "[1]", '"{}"', '{"a": NaN}', "[" * 100_000, "ls"])
+@rows("arguments", ["", "null", "{", "[1]", '"{}"', '{"a": NaN}', "[" * 100_000, "ls"])
 def test_other_argument_text_goes_back_as_an_empty_object(arguments: str) -> None:
     assert rendered_call(arguments=arguments) == {
         "id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"},
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "sent"),
     [("", "unnamed"), (" ", "unnamed"), ("multi_tool.parallel", "multi_tool_parallel"), ("my.bash", "my.bash"),
      ("x" * 99, "x" * 64)],
@@ -140,7 +141,7 @@ def test_reasoning_stays_unless_a_field_is_named_for_it() -> None:
     )
 
 
-@pytest.mark.parametrize("wrong", [{"images": "maybe"}, {"reasoning": "yes"}])
+@rows("wrong", [{"images": "maybe"}, {"reasoning": "yes"}])
 def test_a_rule_that_does_not_exist_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be in"):
         Carrying(**wrong)
@@ -251,7 +252,7 @@ async def test_a_conversation_of_images_that_would_fill_the_memory_is_not_sent(s
     assert not server.requests
 
 
-@pytest.mark.parametrize("wrong", [("text/plain", b"x"), ("image/png", b""), ("image/png; x", b"x"), ("", b"x")])
+@rows("wrong", [("text/plain", b"x"), ("image/png", b""), ("image/png; x", b"x"), ("", b"x")])
 def test_what_is_no_image_is_refused(wrong: tuple[str, bytes]) -> None:
     with pytest.raises(ValueError, match=r"media_type|content"):
         Image(*wrong)

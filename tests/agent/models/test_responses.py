@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from agent.models.model import ModelRequest
 from agent.models.requests import EVERYTHING, Carrying, render_input, responses_body
 from agent.tools.schemas import ToolSchema
@@ -17,6 +15,7 @@ from agent.vocabulary.messages import (
     ToolMessage,
     UserMessage,
 )
+from tests.tables import rows
 
 BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})
 PNG = Image("image/png", b"\x89PNG")
@@ -62,7 +61,7 @@ def test_a_body() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@rows(
     ("model", "carrying", "asked"),
     [
         ("o4-mini", Carrying(), True),

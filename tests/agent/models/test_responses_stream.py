@@ -11,6 +11,7 @@ from agent.models.model import Answer, Delta, ModelError
 from agent.models.responses_stream import ResponseAssembly
 from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
 from tests.agent.models.shapes import A, B, Event, added, ended, piece, streamed, whole
+from tests.tables import rows
 
 THOUGHT: dict[str, Any] = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "secret"}
 NOTE: dict[str, Any] = {"call_id": "a", "name": "note"}
@@ -108,7 +109,7 @@ def test_the_last_version_of_reasoning_counts() -> None:
     assert [json.loads(item.content) for item in message.reasoning_items] == [THOUGHT]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("details", "reason"),
     [({"reason": "max_output_tokens"}, "length"), ({"reason": "content_filter"}, "content_filter"), (None, "length")],
 )
@@ -122,7 +123,7 @@ def test_the_status_counts_more_than_the_name_of_the_event() -> None:
     assert assemble(saying("he"), cut).stop_reason == "length"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("event", "retryable", "told"),
     [
         ({"type": "error", "code": "server_error", "message": "oh"}, True, "server_error: oh"),
@@ -162,7 +163,7 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
         assemble({"object": "response", "status": "failed", "output": [], "error": {"code": "x", "message": "oh"}})
 
 
-@pytest.mark.parametrize(
+@rows(
     "event",
     [
         {},

@@ -11,6 +11,7 @@ from agent.models.calls import read_calls
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.scripted import ScriptedModel, ScriptError, Step, answer, call, delay, fail, load_script
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +88,7 @@ async def test_functions_of_the_request_make_steps() -> None:
     assert answers[1].message.text == "go Be brief."
 
 
-@pytest.mark.parametrize("step", [fail("overloaded", retryable=True, retry_after=2), delay(0, fail("overloaded"))])
+@rows("step", [fail("overloaded", retryable=True, retry_after=2), delay(0, fail("overloaded"))])
 async def test_errors_are_raised(step: Step) -> None:
     with pytest.raises(ModelError, match="overloaded"):
         await play(step)
@@ -98,7 +99,7 @@ async def test_exceptions_are_raised() -> None:
         await play(ZeroDivisionError())
 
 
-@pytest.mark.parametrize("step", [7, ["text"]])
+@rows("step", [7, ["text"]])
 async def test_what_is_no_step_is_named(step: Any) -> None:
     with pytest.raises(TypeError, match=r"a step of the script is .*; give a text"):
         await play(step)
@@ -157,7 +158,7 @@ async def test_assert_complete_names_the_steps_that_were_never_asked_for() -> No
     )
 
 
-@pytest.mark.parametrize("steps", [[], ["a"]])
+@rows("steps", [[], ["a"]])
 async def test_assert_complete_is_silent_when_all_were(steps: list[Step]) -> None:
     model = ScriptedModel(steps)
     for _ in steps:
@@ -235,7 +236,7 @@ def test_the_example_in_the_documentation_is_a_script(tmp_path: Path) -> None:
         load(tmp_path, example).assert_complete()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "said"),
     [
         ("steps:\n  - sya: x\n", "2:5: unknown key 'sya'; did you mean 'say'?"),

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,15 @@ PROGRAM = next(
 )
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", "--mute-audio")
 
+PLACED = """
+import fcntl, os, sys
+reading, writing = (fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3])
+os.dup2(reading, 3)
+os.dup2(writing, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Starts a program with the descriptors 3 and 4, on which it is spoken to."""
+
 
 class Browser:
     """One page in chromium. `complaints` are errors of scripts, and what the content security policy refused."""
@@ -22,6 +32,7 @@ class Browser:
     def __init__(self, commands: int, answers: int) -> None:
         self._commands, self._answers = commands, answers
         self._waiting, self._number, self._session = b"", 0, ""
+        self._loaded = False
         self.complaints: list[str] = []
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -34,9 +45,11 @@ class Browser:
         self._call("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
-        self._call("Page.navigate", url="about:blank")
-        self._call("Page.navigate", url=address)
-        self.run("new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))")
+        for place in ("about:blank", address):  # anew, also where only what follows a # differs
+            self._loaded = False
+            self._call("Page.navigate", url=place)
+            while not self._loaded:
+                self._note(self._heard())
         self.settle()
 
     def settle(self) -> None:
@@ -85,6 +98,8 @@ class Browser:
 
     def _note(self, heard: dict[str, Any]) -> None:
         match heard:
+            case {"method": "Page.loadEventFired"}:
+                self._loaded = True
             case {"method": "Runtime.exceptionThrown", "params": {"exceptionDetails": details}}:
                 self.complaints.append(str(details.get("exception", {}).get("description", details["text"])))
             case {"method": "Log.entryAdded", "params": {"entry": {"level": "error", "text": text}}}:
@@ -95,15 +110,13 @@ class Browser:
 def chromium(profile: Path) -> Iterator[Browser]:
     """Give a browser; `profile` is a folder of its own."""
     (to_read, commands), (answers, to_write) = os.pipe(), os.pipe()
-
-    def place() -> None:  # the protocol has the descriptors 3 and 4
-        reading, writing = os.dup(to_read), os.dup(to_write)
-        os.dup2(reading, 3)
-        os.dup2(writing, 4)
-
     words = [PROGRAM, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
     started = subprocess.Popen(
-        words, close_fds=False, preexec_fn=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", PLACED, str(to_read), str(to_write), *words],
+        pass_fds=(to_read, to_write),
+        env={**os.environ, "TMPDIR": "/tmp"},  # it makes a socket there, whose path must be short
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     os.close(to_read)
     os.close(to_write)

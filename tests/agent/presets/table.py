@@ -10,6 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
+from agent.presets.equipment import BESIDES
 from agent.tools.sandbox.sandbox import achieved
 from tests.agent.presets import command_scenes, constitution_scenes, long_scenes, people_scenes, scenes, tool_scenes
 from tests.agent.presets.scenes import Scene
@@ -66,9 +67,11 @@ FILES = ["list_directory", "read_file", "write_file"]
 ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "webfetch", "websearch", "write"]
 FOR_PROCESSES = ("process_output", "process_stop")
 
+ALL = sorted(["bash", *FILES, *FOR_PROCESSES, *BESIDES])
+
 ROWS = (
     Row("tools", tool_scenes.names_of_tools,
-        cells(["bash", FILES[0], *FOR_PROCESSES, *FILES[1:]], ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]],
+        cells(ALL, ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]],
               ALL_OF_S2, ["bash", "list_files", "read_file", "write_file"], ["bash", "run_command"]),
         lambda preset: "gated" if preset.tools != "gated" else "command"),
     Row("tools_file", tool_scenes.a_declared_tool, all_alike("unknown"), always("~/mine.yaml")),
@@ -208,9 +211,9 @@ ROWS = (
             "A person has to approve what deletes recursively, needs other privileges, reaches other hosts or changes"
             " the system;",
             "Look before you change something, change what the task needs, and check what you changed.",
-            "Every call passes a gate that approves or rejects it; nobody is asked. The calls of one turn run one after"
-            " the other.",
-            "Commands run as you write them, in a login shell: nobody looks at them first. Read the exit code of each.",
+            "Every call passes a gate that approves or rejects it; no user is asked. The calls of one turn run one"
+            " after the other.",
+            "Commands run as you write them, in a login shell; they are not checked first. Read the exit code of each.",
         ),
         always("You are in {workspace}.\nYour tools: {tools}.\nBe brief.")),
 )  # fmt: skip

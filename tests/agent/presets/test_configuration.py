@@ -9,7 +9,7 @@ from agent.history.playback import replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, call
-from agent.presets.configuration import preset_from_file, save_options
+from agent.presets.configuration import KEYS, preset_from_file, save_options
 from agent.presets.policy_files import add_user_rule, read_user_rules
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import PRESETS
@@ -17,6 +17,7 @@ from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import GateApproved
 from constitution import CommandRule, Level
+from tests.tables import rows
 
 GOOD = """\
 # how we work here
@@ -58,14 +59,14 @@ def test_a_file_names_a_preset_and_changes_its_options(file: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "# nothing here\n", "{}\n", "options: {}\n", "security: {}\n"])
+@rows("text", ["", "# nothing here\n", "{}\n", "options: {}\n", "security: {}\n"])
 def test_a_file_without_content_configures_nothing(file: Path, text: str) -> None:
     file.write_text(text)
 
     assert preset_from_file(file) == PRESETS["default"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "place", "said"),
     [
         ("preset: gatd\n", "1:9", "there is no preset 'gatd'; did you mean 'gated'"),
@@ -94,7 +95,11 @@ def test_a_file_without_content_configures_nothing(file: Path, text: str) -> Non
         ("security:\n  allow_paths: []\n", "2:3", "did you mean 'allowed_paths'?"),
         ("security:\n  denied_paths: [~]\n", "2:18", "expected a text, found nothing"),
         ("security:\n  denied_paths:\n    - ~/.ssh\n    - 5\n", "4:7", "expected a text, found 5"),
-        ("- preset\n", "1:1", "expected a mapping with 'preset', 'options', 'security', 'tools', 'mcp', found a list"),
+        (
+            "- preset\n",
+            "1:1",
+            f"expected a mapping with {', '.join(map(repr, KEYS))}, found a list",
+        ),
         ("preset: gated\npreset: coding\n", "2:1", "not valid YAML: found duplicate key"),
         ("options:\n  attempts: 1\n  attempts: 2\n", "3:3", "not valid YAML: found duplicate key"),
         ("options: {attempts: 1\n", "2:1", "not valid YAML: "),
@@ -112,7 +117,7 @@ def test_a_mistake_is_told_with_file_line_and_column(file: Path, text: str, plac
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "said"),
     [
         (b"preset: \xff\n", "is not UTF-8"),
@@ -161,7 +166,7 @@ def test_saving_makes_a_file_that_is_not_there(file: Path) -> None:
     assert preset_from_file(file).limit_text == "null"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("options", "said"),
     [
         ({"max_iterations": -1}, "option max_iterations: 'max_iterations' must be >= 1: -1"),
@@ -219,7 +224,7 @@ def test_no_file_is_no_rules(tmp_path: Path) -> None:
     assert read_user_rules(tmp_path / "none.yaml") == ()
 
 
-@pytest.mark.parametrize(
+@rows(
     ("row", "place", "said"),
     [
         ("{deny: make, allow: make}", ":2:5", "a rule says one of"),
@@ -284,7 +289,7 @@ def test_a_row_makes_a_policy_stricter(tmp_path: Path) -> None:
     assert "rejected: by_constitution: deny: blind: cat would read a.txt" in run.messages[2].text
 
 
-@pytest.mark.parametrize(
+@rows(
     ("row", "said"),
     [
         ("deny fly", "there is no effect 'fly'"),

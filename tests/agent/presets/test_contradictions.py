@@ -13,6 +13,7 @@ from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Us
 from bp import BThreadBody, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.scenes import look, pretended_bash, results
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -101,7 +102,7 @@ async def test_contradiction_5_the_calls_of_a_cut_off_answer_are_answered(make_a
     assert results(run)[1].startswith("not executed: truncated")
 
 
-@pytest.mark.parametrize("line", ["nonstop", "don't stop", "STOPPED?", "stop"])
+@rows("line", ["nonstop", "don't stop", "STOPPED?", "stop"])
 async def test_contradiction_6_the_letters_of_stop_stop_in_autonomous_and_only_the_line_stop_elsewhere(
     make_agent: MakeAgent, line: str
 ) -> None:
@@ -150,7 +151,7 @@ async def test_contradiction_7_at_the_limit_there_are_the_last_response_and_the_
     assert results(run) == ["seen 1", "seen 2"]
 
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
+@rows("preset", PRESETS.values())
 async def test_contradiction_10_what_a_b_thread_refuses_is_told_to_the_model(
     make_agent: MakeAgent, preset: object
 ) -> None:

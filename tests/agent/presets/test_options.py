@@ -7,6 +7,7 @@ import pytest
 from agent import Preset
 from agent.presets.preset import OptionError
 from agent.presets.shipped import PRESETS, preset_named
+from tests.tables import rows
 
 WRONG_FROM_PYTHON: list[tuple[dict[str, Any], str]] = [
     ({"max_iterations": "5"}, "expected a whole number or none, found '5'"),
@@ -30,7 +31,7 @@ WRONG_FROM_PYTHON: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("option", "said"), WRONG_FROM_PYTHON, ids=str)
+@rows(("option", "said"), WRONG_FROM_PYTHON)
 def test_a_wrong_value_from_python_is_refused(option: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError) as caught:
         Preset(**{"name": "mine", **option})
@@ -38,7 +39,7 @@ def test_a_wrong_value_from_python_is_refused(option: dict[str, Any], said: str)
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "text", "value"),
     [
         ("max_iterations", "5", 5),
@@ -64,7 +65,7 @@ def test_text_is_read_by_the_type_of_the_option(name: str, text: str, value: obj
     assert getattr(changed, name) == value
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "text", "said"),
     [
         ("max_iterations", "many", "option max_iterations='many': give a whole number"),
@@ -93,7 +94,7 @@ def test_an_unknown_preset_is_told_with_the_nearest() -> None:
         preset_named("gatd")
 
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
+@rows("preset", PRESETS.values())
 def test_every_value_of_every_preset_can_be_given_as_text(preset: Preset) -> None:
     """Any mix is legal, and the command line reaches every row."""
     options = {

@@ -43,6 +43,9 @@ from tests.agent.conftest import MakeAgent
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.agent.protocols.test_policies import KNOWN, READ, SEND, TOOLS
 from tests.agent.protocols.test_verification_of_policies import no_end_without
+from tests.tables import rows
+
+pytestmark = pytest.mark.slow
 
 ABORTED, STOPPED = rules_named("abort_on_request"), rules_named("abort_on_request", "stop_on_request")
 
@@ -178,11 +181,11 @@ def test_the_same_in_yaml(make_agent: MakeAgent, tmp_path: Path) -> None:
     assert results(asked)[0].startswith("rejected: who is it: the user said no")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "told"),
     [
         ("  - {forbid: send_email, otherwise: warn}", "2:37: expected one of 'refuse', 'ask', 'stop', found 'warn'"),
-        ("  - {expect: a, after: b, otherwise: ask}", "2:38: `expect` is about the end, about which nobody is asked"),
+        ("  - {expect: a, after: b, otherwise: ask}", "2:38: `expect` is about the end, and no person is"),
         ("  - {forbid: a, otherwize: ask}", "unknown key 'otherwize'; did you mean 'otherwise'?"),
     ],
 )
@@ -208,7 +211,8 @@ def nothing_unasked_before(what: str, first: str) -> BThreadBody:
     while True:
         said = yield sync(wait_for=GateApproved | ToolFinished | ApprovalAnswered | ProposedAction | RunEnded)
         if isinstance(said, GateApproved):
-            assert done or said.call.tool != what or said.call in allowed, f"{what}, and nobody said yes"
+            has_yes = said.call in allowed  # pytest shows the parts of an assertion, and a set has no order to show
+            assert done or said.call.tool != what or has_yes, f"{what} starts without a yes"
         elif isinstance(said, ApprovalAnswered):
             allowed = allowed | {said.call} if said.yes else allowed - {said.call}
         elif isinstance(said, ProposedAction):
@@ -247,8 +251,8 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("name", KEPT)
-@pytest.mark.parametrize("rules", [ABORTED, STOPPED], ids=["abort", "stop"])
+@rows("name", KEPT)
+@rows("rules", [ABORTED, STOPPED])
 def test_each_keeps_what_it_says_and_lets_no_run_hang(name: str, rules: tuple[BThread, ...]) -> None:
     policy, kept = KEPT[name]
 
@@ -257,7 +261,7 @@ def test_each_keeps_what_it_says_and_lets_no_run_hang(name: str, rules: tuple[BT
     assert result.holds, "\n".join(map(tell, result.violations))
 
 
-@pytest.mark.parametrize("name", KEPT)
+@rows("name", KEPT)
 def test_without_the_policy_its_invariant_breaks(name: str) -> None:
     kept = KEPT[name][1]
 
@@ -298,9 +302,7 @@ def refuses_the_call_alone() -> BThreadBody:
             yield sync(wait_for=RunEnded, refuse=what, because="not after first")
 
 
-@pytest.mark.parametrize(
-    ("fault", "kept"), [(takes_any_answer(), KEPT["ask"][1]), (refuses_the_call_alone(), KEPT["stop"][1])]
-)
+@rows(("fault", "kept"), [(takes_any_answer(), KEPT["ask"][1]), (refuses_the_call_alone(), KEPT["stop"][1])])
 def test_a_planted_fault_is_found(fault: BThread, kept: BThread) -> None:
     result = verify_loop((), [fault], invariants=[kept], max_states=20_000)
 

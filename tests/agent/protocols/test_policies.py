@@ -31,6 +31,7 @@ from bp import BThread
 from constitution import Action
 from tests.agent.conftest import MakeAgent
 from tests.agent.protocols.protocol_programs import rules_named
+from tests.tables import rows
 
 
 @tool
@@ -213,7 +214,7 @@ def test_actions_are_meant_by_what_they_would_do(make_agent: MakeAgent, workspac
     assert answers[1] == "rejected: never: network or upload is not allowed after read in private"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("condition", "holds", "fails"),
     [
         ({"is": 3}, 3, 4),
@@ -239,7 +240,7 @@ def test_arguments_are_compared(condition: object, holds: object, fails: object)
     assert not match(approved(fails))
 
 
-@pytest.mark.parametrize("wrong", [{"more": 3}, {}, {"above": 1, "below": 3}, {"matches": "("}])
+@rows("wrong", [{"more": 3}, {}, {"above": 1, "below": 3}, {"matches": "("}])
 def test_a_condition_that_is_none_is_told(wrong: object) -> None:
     with pytest.raises(ValueError, match="amount: "):
         action("refund", amount=wrong)
@@ -282,7 +283,7 @@ policies:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("policy", "problem"),
     [
         ("{require: a}", "the key 'after' is missing"),
@@ -383,14 +384,14 @@ def answers(make_agent: MakeAgent, file: str, steps: tuple[Any, ...]) -> list[Ca
     return [event for event in run.events if isinstance(event, CallAnswered)]
 
 
-@pytest.mark.parametrize(("file", "steps"), KEPT)
+@rows(("file", "steps"), KEPT)
 def test_a_run_that_keeps_the_policies_is_not_disturbed(
     make_agent: MakeAgent, file: str, steps: tuple[Any, ...]
 ) -> None:
     assert [answered.outcome for answered in answers(make_agent, file, steps)] == ["ran"] * len(steps)
 
 
-@pytest.mark.parametrize(("file", "steps", "reason"), BROKEN)
+@rows(("file", "steps", "reason"), BROKEN)
 def test_a_run_that_breaks_a_policy_is_refused_there_and_told_why(
     make_agent: MakeAgent, file: str, steps: tuple[Any, ...], reason: str
 ) -> None:
@@ -414,7 +415,7 @@ def test_what_is_owed_keeps_the_run_from_ending(make_agent: MakeAgent) -> None:
     assert "after turn_on there has to be turn_off, which is missing" in [message.text for message in run.messages]
 
 
-@pytest.mark.parametrize("file", FILES)
+@rows("file", FILES)
 def test_the_policies_of_a_file_let_no_run_hang(file: str) -> None:
     policies = read_policies(FOLDER / f"{file}.yaml")
 

@@ -8,6 +8,9 @@ from agent.verification.loop import verify_loop
 from agent.vocabulary.events import GateApproved, RunEnded, ToolFinished
 from bp import BThread, BThreadBody, bthread, sync, where
 from tests.agent.protocols.protocol_programs import rules_named
+from tests.tables import rows
+
+pytestmark = pytest.mark.slow
 
 
 @bthread
@@ -66,21 +69,21 @@ KEPT = (
 ABORTED = rules_named("abort_on_request")
 
 
-@pytest.mark.parametrize(("policy", "kept"), KEPT, ids=lambda bthread: bthread.name)
+@rows(("policy", "kept"), KEPT)
 def test_each_pattern_keeps_what_it_says_and_lets_no_run_hang(policy: BThread, kept: BThread) -> None:
     result = verify_loop(ABORTED, [policy], invariants=[kept])
 
     assert result.holds, "\n".join(map(tell, result.violations))
 
 
-@pytest.mark.parametrize(("policy", "kept"), KEPT, ids=lambda bthread: bthread.name)
+@rows(("policy", "kept"), KEPT)
 def test_without_the_policy_its_invariant_breaks(policy: BThread, kept: BThread) -> None:
     result = verify_loop(ABORTED, invariants=[kept])
 
     assert {violation.bthread for violation in result.violations} == {kept.name}
 
 
-@pytest.mark.parametrize("within", [between("first", "second"), since("first", "second"), since("first")])
+@rows("within", [between("first", "second"), since("first", "second"), since("first")])
 def test_policies_of_a_scope_let_no_run_hang(within: Scope) -> None:
     policies = [no_more_than(1, "first", within=within), eventually("other", after="first", within=within)]
 

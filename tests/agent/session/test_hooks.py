@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agent import Agent, Hooks, LoopConfig, ScriptedModel, agent_loop, answer, call, tool, workspace_tools
+from agent import Agent, Hooks, LoopConfig, ScriptedModel, agent_loop, answer, call, tool
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.scripted import fail
 from agent.projections.narration import StreamEvent
@@ -331,12 +331,6 @@ async def test_a_signal_that_is_set_already_asks_nothing() -> None:
     assert model.requests == []
 
 
-async def test_a_signal_that_never_comes_changes_nothing() -> None:
-    messages = await agent_loop([UserMessage("Go")], [], "", ScriptedModel(["Done."]), signal=anyio.Event())
-
-    assert messages[-1] == AssistantMessage("Done.")
-
-
 async def test_s5_7_the_limit_appends_a_terminal_message_and_tells() -> None:
     events: list[dict[str, Any]] = []
     model = ScriptedModel([call("note")] * 2)
@@ -348,12 +342,6 @@ async def test_s5_7_the_limit_appends_a_terminal_message_and_tells() -> None:
     assert messages[-1] == TERMINAL
     assert len([message for message in messages if isinstance(message, ToolMessage)]) == 2
     assert events[-1] == {"type": "error", "message": "Maximum iteration limit reached"}
-
-
-async def test_the_limit_says_nothing_when_the_last_answer_was_final() -> None:
-    messages = await agent_loop([UserMessage("Go")], [], "", ScriptedModel(["Done."]), LoopConfig(max_iterations=1))
-
-    assert messages == [UserMessage("Go"), AssistantMessage("Done.")]
 
 
 async def test_the_default_limit_is_twenty() -> None:
@@ -403,11 +391,3 @@ async def test_a_model_that_fails_is_an_error() -> None:
 async def test_the_prompt_comes_last(messages: list[Message]) -> None:
     with pytest.raises(ValueError, match="the last message is the prompt"):
         await agent_loop(messages, [], "", ScriptedModel([]))
-
-
-async def test_s6_1_the_four_tools_work_in_it(tmp_path: Path) -> None:
-    model = ScriptedModel([call("write_file", path="a.txt", content="alpha"), call("read_file", path="a.txt"), "Done."])
-
-    messages = await agent_loop([UserMessage("Go")], workspace_tools(tmp_path), "", model)
-
-    assert messages[4] == ToolMessage("call_2", "alpha")

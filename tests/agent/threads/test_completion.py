@@ -1,6 +1,6 @@
 """complete_to_finish, one_objective, iterations_at_most: each alone, and what happens without it."""
 
-from agent.threads.completion import COMPLETE, GO_ON, PURSUE, complete_to_finish, iterations_at_most, one_objective
+from agent.threads.completion import COMPLETE, PURSUE, complete_to_finish, iterations_at_most, one_objective
 from agent.threads.core import converse
 from agent.threads.stopping import stop_on_request
 from agent.vocabulary.calls import ToolCall
@@ -9,7 +9,6 @@ from agent.vocabulary.events import (
     CallAnswered,
     GateApproved,
     InferenceRequested,
-    ProposedAction,
     RunContinued,
     RunEnded,
     StopAsked,
@@ -27,15 +26,6 @@ def ran(call: ToolCall) -> tuple[ToolFinished, CallAnswered]:
     return finished(call), CallAnswered(call.id, "x")
 
 
-def test_a_text_alone_goes_on_until_complete_was_called() -> None:
-    loop = Loop(converse(), complete_to_finish())
-    loop.hear()
-
-    assert loop.hear(committed(text="Hello.")) == ["answer_committed", "run_continued", "inference_requested"]
-    [refusal] = next(event for event in loop.events if isinstance(event, RunContinued)).refusals
-    assert (refusal.bthread, refusal.because) == ("complete_to_finish", GO_ON)
-
-
 def test_complete_ends_the_run_with_its_result_and_its_status() -> None:
     loop = Loop(converse(), complete_to_finish())
     loop.hear()
@@ -44,14 +34,6 @@ def test_complete_ends_the_run_with_its_result_and_its_status() -> None:
 
     assert story[-2:] == ["completion_declared", "run_ended"]
     assert loop.events[-1] == RunEnded("completed", "partial", "It is done.")
-
-
-def test_what_follows_complete_in_the_same_answer_is_not_proposed() -> None:
-    loop = Loop(complete_to_finish())
-    loop.hear()
-    loop.hear(*ran(COMPLETING))
-
-    assert loop.reasons(ProposedAction(A)) == ["It is done."]
 
 
 def test_a_complete_that_failed_or_did_not_run_completes_nothing() -> None:

@@ -30,7 +30,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.reasons import Declined, Ending, Flaw
-from bp import BThreadBody, Refusal, Refusals, Sync, bthread, sync
+from bp import BThreadBody, Refusal, Refusals, bthread, sync
 from constitution import Level, Verdict
 from tests.agent.threads.loops import A, B, Loop, action, committed, described, drafted, finished
 
@@ -62,24 +62,6 @@ def test_a_prompt_waits_for_the_end_of_the_run_before_it() -> None:
 
 
 # converse
-
-
-def test_a_prompt_leads_to_an_inference() -> None:
-    body = converse().begin()
-
-    waiting: Sync = next(body)  # type: ignore[assignment]
-    asking: Sync = body.send(PromptGiven("Go"))  # type: ignore[assignment]
-
-    assert (waiting.requests, waiting.wait_for) == ((), PromptGiven)
-    assert asking.requests == (InferenceRequested(),)
-
-
-def test_a_text_alone_ends_the_run() -> None:
-    loop = Loop(converse())
-    loop.hear()
-
-    assert loop.hear(committed(text="Done.")) == ["answer_committed", "run_ended"]
-    assert loop.events[-1] == ENDED
 
 
 def test_an_empty_answer_is_asked_again() -> None:
@@ -215,13 +197,6 @@ def test_a_call_is_proposed_approved_started_and_answered() -> None:
     ]
     assert loop.hear(finished(A)) == ["tool_finished:a", "call_answered:a"]
     assert loop.events[-1] == CallAnswered("a", "done")
-
-
-def test_an_error_of_a_tool_is_told_as_one() -> None:
-    loop = Loop(carry_out(A), gate())
-    loop.hear(described(A), finished(A, "boom", is_error=True))
-
-    assert loop.events[-1] == CallAnswered("a", "boom", is_error=True)
 
 
 @pytest.mark.parametrize(

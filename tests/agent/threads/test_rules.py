@@ -29,7 +29,7 @@ from agent.vocabulary.events import (
 )
 from bp import BThreadBody, bthread, start, sync
 from constitution import Action, Level, Verdict
-from tests.agent.threads.loops import FLAWED, A, B, C, Loop, action, committed, described, drafted, finished
+from tests.agent.threads.loops import FLAWED, A, B, C, Loop, action, committed, described, finished
 
 DONE = RunEnded("completed", "answered")
 ABORTED = RunEnded("aborted", "abort_asked")
@@ -185,20 +185,6 @@ def test_at_most_counts_committed_answers_of_one_run() -> None:
     assert loop.can(InferenceRequested())
 
 
-def test_at_most_begins_anew_when_a_run_ends_before_its_limit() -> None:
-    loop = Loop(at_most(2))
-    loop.hear(committed(text="1"), DONE, committed(text="2"))
-
-    assert loop.can(InferenceRequested())
-
-
-def test_a_draft_that_was_never_committed_does_not_count() -> None:
-    loop = Loop(at_most(1))
-    loop.hear(drafted("1"), drafted("2"))
-
-    assert loop.can(InferenceRequested())
-
-
 def test_failures_in_a_row_count_tools_in_error_and_invalid_calls() -> None:
     loop = Loop(too_many_failures(3))
     error = ToolFinished(A, "boom", is_error=True)
@@ -242,17 +228,6 @@ def test_after_a_failure_the_next_inference_waits_for_its_backoff() -> None:
     assert not loop.can(InferenceRequested())
     assert not loop.can(ABORTED)
     loop.hear(BackoffElapsed(1, 3.0))
-    assert loop.can(InferenceRequested())
-
-
-def test_attempts_are_counted_until_one_succeeds() -> None:
-    loop = Loop(retry(2))
-    loop.hear(BUSY, BackoffElapsed(1, 0.0), drafted("Hello."), BUSY, BackoffElapsed(1, 0.0))
-    assert loop.can(InferenceRequested())
-
-    loop.hear(BUSY)
-    assert loop.reasons(InferenceRequested()) == ["busy"]
-    loop.hear(DONE)
     assert loop.can(InferenceRequested())
 
 

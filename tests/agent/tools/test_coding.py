@@ -19,6 +19,7 @@ from agent.tools.collections import (
 from agent.tools.definition import tool
 from agent.tools.shell import ShellOptions
 from agent.tools.work import TodoItem, TodoStore, make_todo_tools
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +64,7 @@ async def test_s3_the_executor_runs_the_built_in_tools_and_times_them(root: Path
     assert done.details["duration"] > 0
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "arguments", "problem"),
     [
         ("read_fil", {}, "unknown tool 'read_fil'; nearest: read_file"),
@@ -139,7 +140,7 @@ async def test_tools_over_one_store_share_the_list() -> None:
     assert (await make_todo_tools()[0].run({})).details["incompleteCount"] == 0
 
 
-@pytest.mark.parametrize(
+@rows(
     ("todo", "problem"),
     [
         ({**MILK, "status": "done"}, "todos[0].status: expected one of 'pending', 'in_progress', "),

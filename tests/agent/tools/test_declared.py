@@ -11,6 +11,7 @@ from agent.tools.declared import DeclarationError, load_tools, read_declarations
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
+from tests.tables import rows
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
@@ -95,7 +96,7 @@ tools:
 """
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     ["; rm -rf ~", "$(touch x)", "`touch x`", "a b  c", "'\"", "*", "${HOME}", "{{text}}", "| cat", "> out", "",
      "é\n", "\\", "&"],
@@ -107,7 +108,7 @@ async def test_s6_8_metacharacters_are_only_characters(declare: Declare, root: P
     assert list(root.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "problem"),
     [
         ({"resource": "pods; rm -rf ~"}, "resource: expected one of 'pods', 'services'; found 'pods; rm -rf ~'"),
@@ -227,7 +228,7 @@ HEAD = "tools:\n  - name: t\n    description: d\n    category: read\n    cmd: x\
 PARAMETER = HEAD + '    args: ["{{a}}"]\n    parameters:\n      a: '
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "problem"),
     [
         ("tools: {}", ":1:8: expected a list, found a mapping"),
@@ -272,7 +273,7 @@ def test_what_is_wrong_is_said_at_load_with_file_line_and_column(tmp_path: Path,
     assert problem in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "tools:\n", "tools: []\n"])
+@rows("text", ["", "tools:\n", "tools: []\n"])
 def test_a_file_may_declare_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "tools.yaml").write_text(text)
 

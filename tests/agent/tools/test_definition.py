@@ -16,6 +16,7 @@ from agent.tools.definition import Tool, ToolContext, find_shape, tool
 from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch
 from agent.tools.toolbox import explain_unknown
 from agent.vocabulary.calls import ToolCall, ToolResult
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -105,7 +106,7 @@ async def test_the_function_gets_python_values_also_from_a_frozen_call() -> None
     assert result == ToolResult("Ulm 2 KELVIN ['a'] {'verbose': True} call_1")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "problems"),
     [
         ({"place": {"city": "Ulm"}}, ()),
@@ -151,7 +152,7 @@ async def test_s6_2_an_invalid_call_never_reaches_the_function() -> None:
     assert not ran
 
 
-@pytest.mark.parametrize("is_async", [True, False])
+@rows("is_async", [True, False])
 async def test_s5_4_an_exception_is_the_content_of_an_error_result(is_async: bool) -> None:
     async def fail_async() -> str:
         """Fail."""
@@ -166,7 +167,7 @@ async def test_s5_4_an_exception_is_the_content_of_an_error_result(is_async: boo
     assert result == ToolResult("disk on fire", is_error=True)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("error", "text"),
     [
         (KeyError(), "KeyError"),
@@ -371,7 +372,7 @@ def validated(a: Checked) -> str:
     return str(a)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("function", "complaint"),
     [
         (undocumented, "tool 'undocumented' has no docstring"),

@@ -11,11 +11,12 @@ from agent.tools.patterns import LinePattern, TextPattern
 from agent.tools.shell import is_interactive
 from agent.tools.web import to_format
 from agent.vocabulary.errors import ToolError
+from tests.tables import rows
 
 MANY = 200_000
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "wanted", "problem"),
     [("a" * 2 * MANY, "a" * MANY, "stands 100 times or more"), ("\n" * 2 * MANY + "x", "\n" * MANY + "y", "not found"),
      ("a" * 2 * MANY + "x", "a" * MANY + "y", "not found"), ("\r\n" * MANY, "\n" * (MANY // 2), "100 times or more")],
@@ -25,7 +26,7 @@ def test_a_text_that_nearly_stands_everywhere_is_looked_for_once(text: str, want
         find_span(text, wanted, "file")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "wanted", "start", "end"),
     [("a\r\nb\r\nc", "b\nc", 3, 7), ("a\r\n\r\nb", "\n\nb", 1, 6), ("\r\na\r\n", "\na\n", 0, 5),
      ("x\ny\r\nz", "y\nz", 2, 6), ("a\r\r\nb", "a\r\nb", -1, -1), ("“a”\r\nb", '"a"\nb', 0, 6)],
@@ -57,7 +58,7 @@ def test_spaces_in_a_gitignore_file_are_counted_once() -> None:
     assert read_rules(b"a   ").check_file("a").include
 
 
-@pytest.mark.parametrize("command", [": " + "e" * 3_000_000, "a '" * 1_000_000, "sudo " * 600_000])
+@rows("command", [": " + "e" * 3_000_000, "a '" * 1_000_000, "sudo " * 600_000])
 def test_whether_a_command_waits_is_guessed_from_its_beginning(command: str) -> None:
     assert not is_interactive(command)
 
@@ -73,7 +74,7 @@ def test_a_page_that_closes_nothing_is_read_in_linear_time() -> None:
 # Patterns that a whole text has to match: in linear time, whatever the expression.
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "text", "matches"),
     [
         ("[a-z]+(-[a-z]+)*", "ab-" * 300_000 + "c", True),
@@ -88,12 +89,12 @@ def test_a_whole_text_matches_or_not(pattern: str, text: str, matches: bool) -> 
     assert TextPattern(pattern).matches(text) is matches
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)*b", "(.*)*(.*)*x", "^([a-z]+)*$!"])
+@rows("pattern", ["(a+)+b", "(a|a)*b", "(.*)*(.*)*x", "^([a-z]+)*$!"])
 def test_no_pattern_takes_forever(pattern: str) -> None:
     assert TextPattern(pattern).matches("a" * 5000) is False
 
 
-@pytest.mark.parametrize("pattern", ["[", r"(a)\1", "(?=a)a", "a" * 100_001])
+@rows("pattern", ["[", r"(a)\1", "(?=a)a", "a" * 100_001])
 def test_what_cannot_be_followed_is_refused_at_once(pattern: str) -> None:
     with pytest.raises(ValueError, match="the pattern"):
         TextPattern(pattern)

@@ -13,8 +13,9 @@ from agent.tools.schemas import ForeignShape
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import ApprovalAsked, ToolStarted
 from agent.vocabulary.messages import ToolMessage
+from tests.tables import rows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SERVER = """
 import os
@@ -101,7 +102,7 @@ async def test_a_server_that_is_not_there_is_an_error() -> None:
     assert "no-such-server" in repr(caught.value)
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
     [{"type": "string"}, {"type": "object", "properties": {"a": {"type": "no such type"}}},
      {"type": "object", "$ref": "http://127.0.0.1:1/schema"}],

@@ -12,8 +12,9 @@ from agent.tools.output import Retention
 from agent.tools.remote import RemoteCommands, RemoteFiles
 from agent.tools.shell import ShellOptions
 from agent.vocabulary.calls import ToolResult
+from tests.tables import rows
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 CONNECT = ("bash", "-c")
 
 
@@ -49,7 +50,7 @@ async def test_a_timeout_ends_the_connection(root: Path) -> None:
     assert result.text == "begun\n[timed out after 0.5 seconds; the command was killed]"
 
 
-@pytest.mark.parametrize("command", ["a\0b", "\ud800", " "])
+@rows("command", ["a\0b", "\ud800", " "])
 async def test_what_no_shell_can_take_is_an_error(root: Path, command: str) -> None:
     assert (await run(root, command)).is_error
 

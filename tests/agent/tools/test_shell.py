@@ -22,6 +22,7 @@ from agent.tools.shell import Session, ShellOptions, compact, is_interactive, ma
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import AnswerCommitted
 from agent.vocabulary.messages import AssistantMessage
+from tests.tables import rows
 
 from .conftest import Call
 
@@ -129,7 +130,7 @@ async def test_what_outlived_the_command_is_said(call: Call) -> None:
     assert not result.is_error
 
 
-@pytest.mark.parametrize("size", [131_070, 131_071, 131_072, 3_000_000])
+@rows("size", [131_070, 131_071, 131_072, 3_000_000])
 async def test_a_command_may_be_longer_than_an_argument(call: Call, size: int) -> None:
     script = "cat; echo begun; x=$(cat <<'END'\n"
     command = script + "y" * (size - len(script) - 24) + "\nEND\n); echo ${#x}; exit"
@@ -140,7 +141,7 @@ async def test_a_command_may_be_longer_than_an_argument(call: Call, size: int) -
     assert result.text.endswith("[exit code 7]")
 
 
-@pytest.mark.parametrize("command", ["echo a\0b", "echo \ud800"], ids=["NUL", "surrogate"])
+@rows("command", ["echo a\0b", "echo \ud800"])
 async def test_what_no_shell_can_take_is_an_error(call: Call, command: str) -> None:
     result = await call("bash", command=command)
 
@@ -337,7 +338,7 @@ async def test_s4_a_login_shell_runs_the_profile(root: Path, monkeypatch: pytest
     assert (await shell("echo $FROM_PROFILE")).text == "yes\n"
 
 
-@pytest.mark.parametrize("command", ["", "  \n\t"])
+@rows("command", ["", "  \n\t"])
 async def test_s4_an_empty_command_is_refused(root: Path, command: str) -> None:
     result = await shell_in(root)(command)
 
@@ -430,7 +431,7 @@ async def test_s4_what_seems_to_wait_for_a_person_is_labelled_and_runs(root: Pat
     assert told["result"]["output"].endswith("ran\n")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "waits"),
     [
         ("vim a", True), ("sudo vim a", True), ("ls && /usr/bin/top", True), ("python", True), ("python x.py", False),

@@ -21,6 +21,7 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
 from agent.vocabulary.events import CallAnswered
 from tests.agent.conftest import MakeAgent
+from tests.tables import rows
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 Terminal = Callable[..., Any]
@@ -139,7 +140,7 @@ async def test_a_session_survives(terminal: Terminal, root: Path, command: str) 
     assert await kept(terminal, 'echo "$PWD $X"; bash -c "echo \\$X \\$Y"') == f"{root}/sub kept\ntoo\n"
 
 
-@pytest.mark.parametrize("command", ["exec true", "kill -9 $$", "trap 'X=2' EXIT; X=3; exit 0", "set -n"])
+@rows("command", ["exec true", "kill -9 $$", "trap 'X=2' EXIT; X=3; exit 0", "set -n"])
 async def test_what_leaves_no_word_changes_nothing_and_that_is_said(
     terminal: Terminal, root: Path, command: str
 ) -> None:
@@ -183,7 +184,7 @@ async def test_variables_of_a_call_are_not_carried_into_the_next(terminal: Termi
     assert first.splitlines()[1] == second.splitlines()[1]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "problem"),
     [
         ({}, "give a command, persistent=true to open a session, or close=true to close it"),
@@ -316,7 +317,7 @@ async def test_an_approved_command_runs_in_another_process_where_it_was_judged(r
     assert last.endswith(f"{root}/sub\n")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@rows("way", WAYS)
 async def test_no_text_of_an_earlier_command_runs_in_a_later_one(session: Session, way: str) -> None:
     await session("true")
 
@@ -327,7 +328,7 @@ async def test_no_text_of_an_earlier_command_runs_in_a_later_one(session: Sessio
     assert "<no><no>done" in later.text
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "note"),
     [
         (
@@ -362,7 +363,7 @@ async def test_what_is_not_kept_is_said(
     assert after.text == f"{before}[exit code 1]"
 
 
-@pytest.mark.parametrize(
+@rows(
     "written",
     ["x", r"\0", r"/\0end\0\0", r"/\0inner\0X\0", r"a\0end\0\0\0", r"/\0else\0X\0v\0end\0\0\0", r"\377\0end\0\0\0"],
 )  # fmt: skip

@@ -24,8 +24,9 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import ToolError
 from constitution import Level, judge
+from tests.tables import rows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 LOOPBACK = ["127.0.0.1"]
 
 
@@ -162,7 +163,7 @@ async def test_redirects_are_followed_up_to_five(site: Site) -> None:
     assert "redirects more than 5 times" in (await fetched(site.url + "/round")).text
 
 
-@pytest.mark.parametrize(
+@rows(
     "url",
     ["http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/", "http://0.0.0.0:1/", "http://2130706433:1/",
      "http://0x7f.1:1/", "http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/", "http://[::ffff:127.0.0.1]:1/",
@@ -175,7 +176,7 @@ async def test_only_public_addresses_are_reached(url: str) -> None:
     assert "not a public address" in result.text
 
 
-@pytest.mark.parametrize("place", ["http://10.0.0.1/", "http://127.0.0.2:1/", "file:///etc/passwd", "gopher://x/"])
+@rows("place", ["http://10.0.0.1/", "http://127.0.0.2:1/", "file:///etc/passwd", "gopher://x/"])
 async def test_a_redirect_is_checked_like_the_first_address(site: Site, place: str) -> None:
     result = await fetched(site.put("/r", "", status=302, Location=place))
 
@@ -211,7 +212,7 @@ async def test_one_private_address_among_public_ones_is_enough_to_refuse(monkeyp
         await find_address("two.example", 80)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("address", "public"),
     [("93.184.216.34", True), ("2606:2800:220:1::1", True), ("127.0.0.1", False), ("224.0.0.1", False),
      ("255.255.255.255", False),
@@ -223,7 +224,7 @@ def test_which_addresses_are_public(address: str, public: bool) -> None:
     assert is_public(address) is public
 
 
-@pytest.mark.parametrize(
+@rows(
     ("url", "problem"),
     [
         ("ftp://example.com/", "no web address"), ("example.com", "no web address"), ("http://", "no web address"),
@@ -309,7 +310,7 @@ async def test_the_context_made_for_models_is_preferred_and_cut(site: Site) -> N
     assert (defaults["numResults"], defaults["type"], defaults["contents"]["livecrawl"]) == (8, "auto", "fallback")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("status", "content", "problem"),
     [(401, '{"error": "bad key k1"}', "status 401: "), (200, "no json", "no JSON"), (200, "[]", "no list of results"),
      (200, '{"results": {}}', "no list of results"), (200, '{"results": []}', "(nothing was found)")],
@@ -333,9 +334,7 @@ async def test_a_search_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"numResults": 11}, {"numResults": 0}, {"type": "neural"}, {"livecrawl": "always"}]
-)
+@rows("arguments", [{"numResults": 11}, {"numResults": 0}, {"type": "neural"}, {"livecrawl": "always"}])
 async def test_options_of_a_search_are_checked(site: Site, arguments: dict[str, Any]) -> None:
     assert (await searched(site, **arguments)).text.startswith("invalid arguments: ")
 

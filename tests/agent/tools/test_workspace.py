@@ -11,6 +11,7 @@ import pytest
 
 from agent.tools.workspace import Entry, Workspace
 from agent.vocabulary.errors import PathRefused
+from tests.tables import rows
 
 from .swaps import swapping
 
@@ -220,7 +221,7 @@ def test_what_is_not_there_is_named(workspace: Workspace, root: Path) -> None:
         write(workspace, ".", "")
 
 
-@pytest.mark.parametrize("path", ["a\0b", "a\ud800", "\udc80"])
+@rows("path", ["a\0b", "a\ud800", "\udc80"])
 def test_what_is_no_path_is_refused(workspace: Workspace, path: str) -> None:
     for use in (workspace.open_read, workspace.resolve, workspace.list):
         with pytest.raises(PathRefused, match=r"NUL|surrogate"):

@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 from agent import call
-from agent.effects.declared import loop_effects
+from agent.effects import loop_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
@@ -36,6 +36,8 @@ from tests.agent.faults import core, people, rules
 from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.verification.many_loops import loops_of, small_combinations, verify_each
 from tests.agent.verification.verify_every_subset import THREE_CALLS
+
+pytestmark = pytest.mark.slow
 
 RULES = loop_rules(evolve(PRESETS["default"], together="none"))  # the tests of calls that run together say so
 NAMES = tuple(rule.name for rule in RULES)

@@ -1,7 +1,11 @@
 """The settings that ship: large enough, right four ways, and no toys."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +14,7 @@ from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS, Setting
 from agent.lab.settings.setting_checks import keyword_auc, problems_of_task
 from agent.lab.settings.workers import ABLE
+from agent.lab.settings.world import remove_abandoned
 
 NAMES = tuple(SETTINGS)
 FEW = [(setting.name, family) for setting in SETTINGS.values() for family in setting.families]
@@ -103,3 +108,26 @@ def test_a_setting_whose_extra_is_missing_names_it() -> None:
 def test_a_setting_without_families_is_refused() -> None:
     with pytest.raises(ValueError, match="families"):
         Setting("empty", "nothing", {})
+
+
+def test_worlds_of_killed_processes_are_removed_and_those_of_living_ones_are_not(tmp_path: Path) -> None:
+    holding = (
+        "import sys, time; from pathlib import Path; from agent.lab.settings.world import make_world\n"
+        "with make_world({'a': 'b'}, folder=Path(sys.argv[1])): print('made', flush=True); time.sleep(60)"
+    )
+    killed, living = (
+        subprocess.Popen([sys.executable, "-c", holding, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(2)
+    )
+    with killed, living:
+        assert killed.stdout is not None
+        assert living.stdout is not None
+        assert (killed.stdout.readline(), living.stdout.readline()) == (b"made\n", b"made\n")
+        killed.kill()
+        killed.wait()
+        assert remove_abandoned(tmp_path) == 0  # they are not a minute old
+        for world in tmp_path.iterdir():
+            os.utime(world, (0, 0))
+
+        assert remove_abandoned(tmp_path) == 1
+        assert len(list(tmp_path.iterdir())) == 1
+        living.kill()

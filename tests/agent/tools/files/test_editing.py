@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.tools.files.editing import compare
+from tests.tables import rows
 
 from .conftest import Use
 
@@ -33,7 +34,7 @@ async def test_one_text_becomes_another_and_the_diff_is_given(use: Use, root: Pa
     assert dict(result.details) == {"diff": diff, "firstChangedLine": 4}
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "old", "new", "wanted"),
     [
         (b"\xef\xbb\xbfa\r\nb\r\nc", "b", "B", b"\xef\xbb\xbfa\r\nB\r\nc"),
@@ -46,7 +47,6 @@ async def test_one_text_becomes_another_and_the_diff_is_given(use: Use, root: Pa
         ("x = “quoted” – it’s\u00a0so\n".encode(), 'x = "quoted" - it\'s so', "y", b"y\n"),
         ("‘a’ and “b”".encode(), '"b"', "c", "‘a’ and c".encode()),
     ],
-    ids=["bom", "crlf", "crlf-new-line", "mixed", "no-utf-8", "no-end", "explicit-cr", "typographic", "part"],
 )
 async def test_every_other_byte_stays(use: Use, root: Path, content: bytes, old: str, new: str, wanted: bytes) -> None:
     assert await edited(use, root, content, old, new) == wanted
@@ -64,7 +64,7 @@ async def test_that_something_was_tolerated_is_said(use: Use, root: Path) -> Non
     assert "typographic signs or line ends in oldText were not exactly those of the file" in result.text
 
 
-@pytest.mark.parametrize(
+@rows(
     ("old", "new", "problem"),
     [
         ("none", "x", "oldText was not found in f"),

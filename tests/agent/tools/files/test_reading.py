@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from agent.tools.files.reading import make_read, read_page
 from agent.tools.output import cut_head, cut_tail, size_in_words
 from agent.tools.workspace import Workspace
+from tests.tables import rows
 
 from .conftest import Use
 
@@ -151,7 +152,7 @@ def picture(size: tuple[int, int], kind: str) -> bytes:
     return written.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP"])
+@rows("kind", ["JPEG", "PNG", "GIF", "WEBP"])
 async def test_a_picture_is_attached_as_it_is_when_it_is_small(use: Use, root: Path, kind: str) -> None:
     (root / "p.txt").write_bytes(picture((30, 20), kind))
 
@@ -162,7 +163,7 @@ async def test_a_picture_is_attached_as_it_is_when_it_is_small(use: Use, root: P
     assert result.images[0].content == picture((30, 20), kind)
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP"])
+@rows("kind", ["JPEG", "PNG", "GIF", "WEBP"])
 async def test_a_large_picture_is_made_to_fit_2000_by_2000(use: Use, root: Path, kind: str) -> None:
     (root / "p").write_bytes(picture((2500, 500), kind))
 

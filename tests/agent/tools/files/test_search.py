@@ -13,13 +13,14 @@ from agent.tools.files.find import make_glob, walk
 from agent.tools.files.grep import make_grep
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import ToolError
+from tests.tables import rows
 
 from .conftest import Use, plant
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
 
-@pytest.mark.parametrize("place", ["find", "find_there"])
+@rows("place", ["find", "find_there"])
 async def test_files_are_found_by_name_anywhere_or_by_path(
     request: pytest.FixtureRequest, root: Path, place: str
 ) -> None:
@@ -60,7 +61,7 @@ async def test_s3_list_files_matches_from_the_root_and_keeps_inside(find: Use, r
         assert "leaves its directory" in await listed(pattern)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("pattern", "path", "meant"),
     [
         ("*.py", "a.py", True), ("*.py", "d/a.py", False), ("**", "a/b", True), ("**/a", "a", True), 
@@ -77,7 +78,7 @@ def test_a_pattern_means_these_paths(pattern: str, path: str, meant: bool) -> No
     assert make_glob(pattern).matches(path) is meant
 
 
-@pytest.mark.parametrize("pattern", ["", "/", "a\0", "{a,b}" * 10])
+@rows("pattern", ["", "/", "a\0", "{a,b}" * 10])
 def test_what_is_no_pattern_is_an_error(pattern: str) -> None:
     with pytest.raises(ToolError):
         make_glob(pattern)
@@ -138,7 +139,7 @@ async def test_the_walk_is_that_of_rg(root: Path, needs: Callable[[str], Path]) 
 # `grep`: the same lines with `rg` and with Python, limits and notices exact, no pattern that stalls (S2).
 
 
-@pytest.mark.parametrize("place", ["grep", "grep_there"])
+@rows("place", ["grep", "grep_there"])
 async def test_matches_are_given_with_file_and_number_sorted_by_path(
     request: pytest.FixtureRequest, root: Path, place: str
 ) -> None:
@@ -201,7 +202,7 @@ async def test_what_git_ignores_and_what_is_no_text_is_not_searched(grep: Use, r
     assert (await grep("foo", path="build/x")).text == "x:1: foo"  # asked for by name
 
 
-@pytest.mark.parametrize("pattern", ["(?=x)", r"(a)\1", "", "["])
+@rows("pattern", ["(?=x)", r"(a)\1", "", "["])
 async def test_what_is_not_supported_is_an_error_with_a_cure(grep: Use, root: Path, pattern: str) -> None:
     plant(root, {"f": "a"})
 
@@ -262,7 +263,7 @@ async def test_searching_keeps_to_the_workspace(grep: Use, root: Path, tmp_path:
     assert (await denying.run({"pattern": "foo"})).text == "(no matches)"
 
 
-@pytest.mark.parametrize("pattern", ["a\0", "a\ud800"])
+@rows("pattern", ["a\0", "a\ud800"])
 async def test_what_no_line_can_hold_is_an_error(grep: Use, root: Path, pattern: str) -> None:
     plant(root, {"f": "a"})
 

@@ -102,7 +102,7 @@ def test_a_no_lifts_nothing_and_nothing_is_asked_for_what_runs_inside(go: Go, ho
 
 def test_a_command_that_was_blocked_says_so_and_can_be_asked_for_again(go: Go) -> None:
     (blocked, again) = (
-        "getent hosts example.com || echo Network is unreachable; false",
+        "./reach || echo Network is unreachable; false",
         call("bash", command="false", rights=["network"]),
     )
 
@@ -112,6 +112,15 @@ def test_a_command_that_was_blocked_says_so_and_can_be_asked_for_again(go: Go) -
     assert "[blocked by the sandbox: network; if it is necessary, ask the user for it" in told.result
     assert told.details["blocked"] == ("network",)
     assert [started.rights for started in of_kind(run, ToolStarted)] == [(), ("network",)]
+
+
+def test_a_signal_in_the_sandbox_is_told_with_the_exit_code_that_it_came_as(go: Go) -> None:
+    """A program may have exited so; which of both it was is not known, and not said."""
+    run = go("kill -9 $$", "exit 137", "exit 3")
+
+    doubt = "[killed by signal 9 (SIGKILL); or it exited with that code, the sandbox does not tell]"
+    doubtful = f"(no output)\n[exit code 137]\n{doubt}"
+    assert [told.result for told in of_kind(run, ToolFinished)] == [doubtful, doubtful, "(no output)\n[exit code 3]"]
 
 
 def test_rights_are_refused_where_nobody_is_there_and_where_they_make_no_sense(go: Go) -> None:

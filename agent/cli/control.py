@@ -1,0 +1,139 @@
+"""Decisions from outside about a run under way: approve, reject, steer and stop, over a socket of the same user.
+
+The run listens, other commands of `bpagent` send. The socket lies beside the runs, where the constitution lets no tool
+in; and a process that the run itself has started is not heard, so that an agent cannot approve its own calls.
+"""
+
+import json
+import os
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from agent.cli.runs import runs_folder
+
+LONGEST = 64 * 1024  # bytes of one decision
+PATIENCE = 5.0  # seconds for an answer
+CREDENTIALS = struct.Struct("3i")  # process, user and group of the other end
+
+Act = Callable[[dict[str, Any]], str]
+"""Carries a decision out, and returns why it cannot be, or nothing."""
+
+
+class Unheard(Exception):
+    """No run hears decisions about this log, or it objects; the message says why."""
+
+
+def send(log: Path, decision: dict[str, Any]) -> None:
+    """Have the run that writes `log` carry a decision out. Raises Unheard."""
+    with socket.socket(socket.AF_UNIX) as sender, _short(_socket_of(log)) as address:
+        sender.settimeout(PATIENCE)
+        try:
+            sender.connect(address)
+            sender.sendall(json.dumps(decision).encode() + b"\n")
+            objection = sender.makefile().readline()
+        except OSError as error:
+            raise Unheard(f"no run that can be told listens for {log}: {error.strerror or error}") from error
+    if objection.strip():
+        raise Unheard(objection.strip())
+
+
+@asynccontextmanager
+async def decisions(log: Path | None, act: Act) -> AsyncIterator[None]:
+    """Take decisions about the run that writes `log` while the block lasts; without a log none come."""
+    async with anyio.create_task_group() as tasks:
+        if log is not None:
+            tasks.start_soon(_listen, _socket_of(log), act)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def _listen(path: Path, act: Act) -> None:
+    """Take decisions until cancelled. Where no such socket can be made, none come."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            with _short(path) as address:
+                listening.bind(address)
+            path.chmod(0o600)
+        except OSError:
+            return
+        listening.listen()
+        listening.setblocking(False)
+        try:
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    await anyio.wait_readable(listening)
+                    with suppress(OSError):
+                        tasks.start_soon(_converse, listening.accept()[0], act)
+        finally:
+            path.unlink(missing_ok=True)
+
+
+async def _converse(connection: socket.socket, act: Act) -> None:
+    with connection, suppress(OSError):
+        connection.setblocking(False)
+        said = b""
+        with anyio.move_on_after(PATIENCE):
+            while not said.endswith(b"\n") and len(said) < LONGEST:
+                await anyio.wait_readable(connection)
+                said += connection.recv(LONGEST) or b"\n"
+        objection = _stranger(connection) or _carried_out(said, act)
+        connection.sendall(objection.replace("\n", " ").encode() + b"\n")
+
+
+def _carried_out(said: bytes, act: Act) -> str:
+    try:
+        decision = json.loads(said)
+    except ValueError:
+        return "this is no decision"
+    return act(decision) if isinstance(decision, dict) else "this is no decision"
+
+
+def _stranger(connection: socket.socket) -> str:
+    """Say why the other end is not heard; nothing when it is."""
+    process, user, _ = CREDENTIALS.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    )
+    if user != os.getuid() or process <= 0:
+        return "only the user of the run is heard"
+    if os.getpid() in _line_of(process):
+        return "what the run has started decides nothing about it"
+    return ""
+
+
+def _line_of(process: int) -> Iterator[int]:
+    """Yield a process and those above it: the one that started it, and so on. What is gone has no more."""
+    with suppress(OSError, ValueError, IndexError):
+        while process > 0:
+            yield process
+            process = int(Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+
+
+def _socket_of(log: Path) -> Path:
+    name = sha256(os.path.realpath(log).encode()).hexdigest()[:32]
+    return runs_folder().parent / "control" / f"{name}.sock"
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """Give an address of a socket that is short enough, wherever it lies: at most 107 bytes."""
+    if len(os.fsencode(path)) < 100 or not os.path.isdir("/proc/self/fd"):
+        yield str(path)
+        return
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        yield str(path)
+        return
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)

@@ -1,0 +1,111 @@
+"""The constitution as a gate for agents of other frameworks: a call by name and arguments in, a verdict out.
+
+    Agent(model, tools=[bash], capabilities=[pydantic_ai_hooks(Gate(workspace="/project"))])       # pydantic-ai
+    function_tool(bash, tool_input_guardrails=[openai_agents_guardrail(Gate(workspace="/project"))])  # openai-agents
+
+What a tool does is read from the names of its parameters, since no more is known of it: `ARGUMENTS`. A tool without any
+of them is opaque, and asked about, unless it is named as harmless. Paths are taken lexically: where tools run in a
+container, its links cannot be followed from here.
+"""
+
+import json
+import posixpath
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Literal
+
+from attrs import frozen
+
+from constitution import GATED, Action, Level, PathUse, Policy, Verdict, judge
+
+__all__ = ["ARGUMENTS", "Gate", "Meaning", "meaning_of", "openai_agents_guardrail", "pydantic_ai_hooks"]
+
+Meaning = Literal["shell", "python", "path", "url"]
+
+ARGUMENTS: Mapping[str, Meaning] = {
+    **dict.fromkeys(("cmd", "command", "script", "shell_command"), "shell"),
+    **dict.fromkeys(("code", "python_code"), "python"),
+    **dict.fromkeys(("path", "file", "file_path", "filename", "filepath", "directory", "folder"), "path"),
+    **dict.fromkeys(("url", "uri"), "url"),
+}
+"""What a parameter of this name holds. Beside a path, `command` is the word of an editor, and no shell command."""
+
+READING = ("read", "view", "get", "list", "search", "find", "cat", "ls")
+"""Words with which the names of tools begin that only read the paths they are given."""
+
+
+def meaning_of(names: Mapping[str, object]) -> dict[str, Meaning]:
+    """Return which of these parameters hold what; those that are not known are left out."""
+    found = {name: ARGUMENTS[name] for name in names if name in ARGUMENTS}
+    if "path" in found.values():
+        return {name: meaning for name, meaning in found.items() if meaning != "shell"}
+    return found
+
+
+@frozen
+class Gate:
+    """Judges calls by a policy. `workspace`: where relative paths begin; `harmless`: tools that need no judging."""
+
+    policy: Policy = GATED
+    workspace: str = "/"
+    home: str = "/root"
+    harmless: frozenset[str] = frozenset({"submit"})
+
+    def verdict(self, tool: str, arguments: Mapping[str, Any]) -> Verdict:
+        """Return the verdict on a call; total, like `judge`."""
+        if tool in self.harmless:
+            return Verdict(Level.allow, "harmless", explanation=f"{tool} is named as harmless")
+        return judge(self._action(tool, arguments), self.policy)
+
+    def refusal(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return why a call may not run, where there is no user to ask; nothing where it may."""
+        verdict = self.verdict(tool, arguments)
+        return "" if verdict.level is Level.allow else f"{verdict.explanation} ({verdict.rule})"
+
+    def _action(self, tool: str, arguments: Mapping[str, Any]) -> Action:
+        given = {name: str(arguments[name]) for name in meaning_of(arguments)}
+        by_meaning = [(meaning, given[name]) for name, meaning in meaning_of(arguments).items()]
+        reads = tool.startswith(READING) or arguments.get("command") in READING
+        shell = "\n".join(text for meaning, text in by_meaning if meaning == "shell")
+        code = [text for meaning, text in by_meaning if meaning == "python"]
+        return Action(
+            tool,
+            "read" if reads and not shell and not code else "write",
+            self.workspace,
+            home=self.home,
+            command=shell or None,
+            argv=("python3", "-c", "\n".join(code)) if code else (),
+            urls=tuple(text for meaning, text in by_meaning if meaning == "url"),
+            paths=tuple(self._path(text, reads) for meaning, text in by_meaning if meaning == "path"),
+            opaque=not given,
+        )
+
+    def _path(self, text: str, reads: bool) -> PathUse:
+        whole = text.replace("~", self.home, 1) if text.startswith("~") else text
+        resolved = posixpath.normpath(posixpath.join(self.workspace, whole))
+        return PathUse(text, resolved, "read" if reads else "write")
+
+
+def pydantic_ai_hooks(gate: Gate) -> Any:
+    """Return hooks for an agent of pydantic-ai, in `capabilities=[...]`: what is refused does not run, and is told."""
+    hooks, skip = import_module("pydantic_ai.capabilities").Hooks(), import_module("pydantic_ai").SkipToolExecution
+
+    async def judged(_: Any, *, call: Any, tool_def: Any, args: dict[str, Any]) -> dict[str, Any]:
+        if told := gate.refusal(tool_def.name, args):
+            raise skip(f"refused: {told}")
+        return args
+
+    hooks.on.before_tool_execute(judged)
+    return hooks
+
+
+def openai_agents_guardrail(gate: Gate) -> Any:
+    """Return a guardrail for tools of openai-agents, in `tool_input_guardrails=[...]`."""
+    agents = import_module("agents")
+
+    def judged(data: Any) -> Any:
+        told = gate.refusal(data.context.tool_name, json.loads(data.context.tool_arguments or "{}"))
+        result = agents.ToolGuardrailFunctionOutput
+        return result.reject_content(f"refused: {told}") if told else result.allow()
+
+    return agents.tool_input_guardrail(judged)

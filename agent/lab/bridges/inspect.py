@@ -1,0 +1,446 @@
+"""Inspect (UK AI Security Institute): its tasks as our settings, its models, and our loop as one of its agents.
+
+    MINE = inspect_setting("mine", task(), tools=[bash()])    # in a plan: settings: ['file.py:MINE']
+    {model: 'inspect:anthropic/claude-sonnet-4-0'}            # in a plan: a model, by Inspect's name
+    Task(dataset, solver=controlled([bash()], threads=[...])) # in Inspect: our loop with protocols as the agent
+
+Importing this module imports Inspect, which takes a second or two.
+"""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+import anyio.to_thread
+from attrs import field, frozen
+from inspect_ai.agent import AgentState, agent
+from inspect_ai.dataset import Sample
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    GenerateConfig,
+    ModelName,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
+from inspect_ai.scorer import Target, value_to_float
+from inspect_ai.solver import TaskState
+from inspect_ai.tool import ToolCall, ToolDef, ToolInfo, ToolParams
+from inspect_ai.util import ExecResult, SandboxEnvironment
+from inspect_ai.util._sandbox.context import (
+    sandbox_default_context_var,
+    sandbox_environments_context_var,
+    sandbox_with_environments_context_var,
+)
+
+from agent.lab.bridges.gate import meaning_of
+from agent.lab.settings.setting import TURNS, Setting, Split
+from agent.lab.settings.tasks import Move, Plot, Task
+from agent.lab.settings.world import World
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.models.scripted import ScriptedCall
+from agent.presets.preset import Preset
+from agent.session.agent import Agent
+from agent.tools.definition import Mark, Tool, ToolContext
+from agent.tools.process import tool_environment
+from agent.tools.schemas import Path as PathMark
+from agent.tools.schemas import Schema, ShellCommand, Url, plain
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Message,
+    RequestedCall,
+    StopReason,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from bp import BThread
+
+__all__ = ["InspectModel", "InspectWorld", "controlled", "inspect_setting"]
+
+# Its models
+
+
+class InspectModel:
+    """A model by Inspect's name, such as `anthropic/claude-sonnet-4-0`; keys come from its usual variables.
+
+    parameters: fields of `GenerateConfig`, such as `temperature`. Asking again after a failure is left to our loop.
+    """
+
+    def __init__(self, name: str, parameters: Mapping[str, Any] = {}) -> None:
+        """Raise ModelError for a model or a parameter that Inspect does not have."""
+        try:
+            self._model = get_model(name, config=GenerateConfig(**{"max_retries": 0, **parameters}))
+        except Exception as error:  # what it raises depends on the provider
+            raise ModelError(f"Inspect has no model {name!r}: {error}") from error
+        self.name = f"inspect:{name}"
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        """Return the model's answer. Raises ModelError."""
+        messages = [ChatMessageSystem(content=request.system_prompt), *map(_to_inspect, request.messages)]
+        tools = [_tool_info(tool.name, tool.description, tool.parameters) for tool in request.tools]
+        try:
+            output = await self._model.generate(messages, tools)
+        except Exception as error:
+            raise ModelError(f"{self.name}: {type(error).__name__}: {error}", retryable=True) from error
+        if output.error:
+            raise ModelError(f"{self.name}: {output.error}")
+        answer = _answer(output)
+        on_delta(Delta(text=answer.message.text))
+        return answer
+
+
+def _call(call_id: str, tool: str, arguments: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(id=call_id, function=tool, arguments=dict(arguments))
+
+
+STOPPED: Mapping[str, StopReason] = {
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+}
+
+
+def _answer(output: ModelOutput) -> Answer:
+    message, used = output.message, output.usage or ModelUsage()
+    calls = tuple(
+        RequestedCall(call.id, call.function, json.dumps(call.arguments)) for call in message.tool_calls or ()
+    )
+    reason = STOPPED.get(output.stop_reason, "tool_calls" if calls else "stop")
+    cached = (used.input_tokens_cache_read or 0) + (used.input_tokens_cache_write or 0)
+    usage = Usage(used.input_tokens + cached, used.output_tokens, used.total_cost)
+    return Answer(AssistantMessage(message.text, calls), reason, usage)
+
+
+def _to_inspect(message: Message) -> Any:
+    match message:
+        case UserMessage(text=text):
+            return ChatMessageUser(content=text)
+        case ToolMessage(call_id=call_id, text=text):
+            return ChatMessageTool(content=text, tool_call_id=call_id)
+        case AssistantMessage(text=text, calls=calls):
+            asked = [_call(call.id, call.name, _arguments(call.arguments)) for call in calls]
+            return ChatMessageAssistant(content=text, tool_calls=asked or None)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _tool_info(name: str, description: str, parameters: Mapping[str, Any]) -> ToolInfo:
+    shape = {"properties": parameters.get("properties", {}), "required": parameters.get("required", [])}
+    return ToolInfo(name=name, description=description, parameters=ToolParams.model_validate(shape))
+
+
+# Its tools, as ours
+
+
+@frozen(eq=False)
+class _Shape:
+    """The parameters of a tool of Inspect, which checks their types itself."""
+
+    parameters: Mapping[str, Any]
+
+    def schema(self) -> Schema:
+        """Return its JSON Schema."""
+        return dict(self.parameters)
+
+    def problems(self, value: object, path: str) -> Iterator[str]:
+        """Yield names that are missing, and names that it does not have."""
+        if not isinstance(value, Mapping):
+            yield f"{path or 'arguments'}: expected an object"
+            return
+        yield from (f"{path}{name}: missing" for name in self.parameters.get("required", ()) if name not in value)
+        known = self.parameters.get("properties", {})
+        yield from (f"{path}{name}: unknown argument" for name in value if name not in known)
+
+    def build(self, value: Any) -> Any:
+        """Return plain values."""
+        return plain(value)
+
+
+def _as_tool(given: Any, around: Callable[[], Any] = lambda: None) -> Tool:
+    """Return a tool of Inspect as one of ours; `around` is called before each call of it, in the task that makes it."""
+    definition = given if isinstance(given, ToolDef) else ToolDef(given)
+    shape = definition.parameters.model_dump(exclude_none=True)
+    marks: dict[str, Mark] = {"shell": ShellCommand(), "path": PathMark("write"), "url": Url()}
+    meanings = meaning_of(shape.get("properties", {}))
+    code = next((name for name, meaning in meanings.items() if meaning == "python"), None)
+
+    async def carry_out(_: ToolContext, /, **arguments: Any) -> ToolResult:
+        around()
+        result = await definition.tool(**arguments)
+        return ToolResult(result if isinstance(result, str) else json.dumps(result, default=str))
+
+    return Tool(
+        name=definition.name,
+        description=definition.description,
+        shape=_Shape(shape),
+        function=carry_out,
+        marks=tuple((name, marks[meaning], None) for name, meaning in meanings.items() if meaning in marks),
+        argv=None if code is None else lambda arguments: ("python3", "-c", str(arguments.get(code, ""))),
+        opaque=not meanings,
+        source="Inspect",
+    )
+
+
+@agent  # type: ignore[untyped-decorator]
+def controlled(
+    tools: Sequence[Any],
+    *,
+    threads: Sequence[BThread] = (),
+    effects: Sequence[Any] = (),
+    preset: str | Preset = "gated",
+    models: Mapping[str, Any] = {},
+) -> Any:
+    """Return our loop as an agent of Inspect: its model, its tools, our constitution and protocols around both.
+
+    models: of other roles, by Inspect's names or as models of ours. effects: of monitors and auditors, as `laboratory`
+    in `agent.effects.monitoring` makes them. What is committed becomes the messages of the sample.
+    """
+
+    async def execute(state: AgentState) -> AgentState:
+        by_role = {role: InspectModel(each) if isinstance(each, str) else each for role, each in models.items()}
+        main = InspectModel.__new__(InspectModel)
+        main._model, main.name = get_model(), f"inspect:{get_model().name}"
+        prompt = "\n\n".join(message.text for message in state.messages if message.role == "user")
+        ours = [_as_tool(each) for each in tools]
+        with Agent(main, ours, preset=preset, threads=threads, effects=effects, models=by_role) as made:
+            run = await made.run(prompt)
+            state.messages += [_to_inspect(message) for message in made.messages[1:]]
+        state.output = ModelOutput.from_content(main.name, run.text)
+        return state
+
+    return execute
+
+
+# Its tasks, as settings
+
+
+class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
+    """A world as a sandbox of Inspect: what its tools and scorers run, runs in the episode's cell.
+
+    places: folders of its containers, by what stands for them here.
+    """
+
+    def __init__(self, world: World, places: Mapping[str, str]) -> None:
+        super().__init__()
+        self._world = world
+        self._places = {place: str(world.home if to == "home" else world.folder) for place, to in places.items()}
+
+    async def exec(self, cmd: list[str], input: Any = None, cwd: Any = None, env: Any = None, user: Any = None,
+                   timeout: Any = None, timeout_retry: bool = True, concurrency: bool = True) -> Any:  # fmt: skip
+        """Run a command in the world. Raises TimeoutError."""
+        command = [self._here(word) for word in cmd]
+        folder = str(self._world.folder / self._here(cwd or "."))
+        run = partial(self.run, command, input, folder, dict(env or {}), timeout)
+        return await anyio.to_thread.run_sync(run)
+
+    def run(self, command: list[str], given: Any, folder: str, env: dict[str, str], timeout: float | None) -> Any:
+        """Run a command to its end, with `given` as its input. Raises TimeoutError."""
+        inside = command if self._world.cell is None else list(self._world.cell.joined(command, folder))
+        content = given.encode() if isinstance(given, str) else given or b""
+        environment = tool_environment({**self._world.environment, **env})
+        try:
+            done = subprocess.run(
+                inside, cwd=folder, env=environment, input=content, capture_output=True, timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(f"{command[0]} takes longer than {timeout} seconds") from error
+        except FileNotFoundError:
+            return ExecResult(False, 127, "", f"{command[0]}: command not found")
+        texts = (stream.decode("utf-8", "replace") for stream in (done.stdout, done.stderr))
+        return ExecResult(done.returncode == 0, done.returncode, *texts)
+
+    async def write_file(self, file: str, contents: str | bytes) -> None:
+        """Write a file of the workspace, with its folders."""
+        path = self._world.folder / self._here(file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(contents.encode() if isinstance(contents, str) else contents)
+
+    async def read_file(self, file: str, text: bool = True) -> Any:
+        """Return the content of a file. Raises FileNotFoundError."""
+        content = (self._world.folder / self._here(file)).read_bytes()
+        return content.decode("utf-8", "replace") if text else content
+
+    @classmethod
+    async def sample_cleanup(cls, task_name: str, config: Any, environments: Any, interrupted: bool) -> None:
+        """Do nothing: the world is removed with its episode."""
+
+    def _here(self, text: str) -> str:
+        for place, here in self._places.items():
+            text = text.replace(place, here)
+        return text
+
+
+@frozen(eq=False)
+class _Definition:
+    """What of a task of Inspect an episode needs."""
+
+    scorers: tuple[Any, ...]
+    tools: tuple[Any, ...]
+    places: Mapping[str, str]
+
+
+@frozen
+class InspectWorld(World):
+    """The world of a sample: its tools are Inspect's, and so are the scorers that look at what is left."""
+
+    sample: Any = field(kw_only=True)
+    definition: _Definition = field(kw_only=True)
+    said: list[Any] = field(factory=list, kw_only=True)
+
+    @property
+    def sandbox(self) -> _WorldSandbox:
+        """This world, as Inspect sees it."""
+        return _WorldSandbox(self, self.definition.places)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools of the agent that works here."""
+        return tuple(_as_tool(tool, self._enter) for tool in self.definition.tools)
+
+    def perform(self, call: ScriptedCall) -> None:
+        """Carry out a call as the agent's tools would."""
+        tool = next(each for each in self.tools() if each.name == call.tool)
+        _await(partial(tool.run, json.loads(call.arguments)))
+
+    def conclude(self, said: str) -> None:
+        """Take note of what the agent said in the end, which scorers look at."""
+        self.said.append(ChatMessageAssistant(content=said))
+
+    def score(self, name: str, *, whole: bool = True) -> float:
+        """Return what the scorers say now, from 0 to 1: the part `name` of their values, or a `whole` value."""
+        found = [_part(score.value, name, whole) for score in _await(self._scored) if score is not None]
+        known = [value for value in found if value is not None]
+        return min(1.0, max(0.0, fmean(known))) if known else 0.0
+
+    async def _scored(self) -> list[Any]:
+        self._enter()
+        messages = [ChatMessageUser(content=_prompt(self.sample)), *self.said]
+        output = ModelOutput(choices=[ChatCompletionChoice(message=message) for message in self.said[-1:]])
+        state = TaskState(
+            ModelName("bpagent/agent"), self.sample.id or 0, 1, self.sample.input, messages, Target(self.sample.target),
+            output=output, metadata=self.sample.metadata,
+        )  # fmt: skip
+        return [await scorer(state, Target(self.sample.target)) for scorer in self.definition.scorers]
+
+    def prepare(self) -> None:
+        """Put the sample's files into the workspace, and run its setup script."""
+        for path, content in (self.sample.files or {}).items():
+            place = self.folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content)
+        if self.sample.setup:
+            self.sandbox.run(["bash", "-c", self.sample.setup], None, str(self.folder), {}, None)
+
+    def _enter(self) -> None:
+        sandbox_environments_context_var.set({"default": self.sandbox})
+        sandbox_default_context_var.set("default")
+        sandbox_with_environments_context_var.set({})
+
+
+def _part(value: Any, name: str, whole: bool) -> float | None:
+    to_float = value_to_float()
+    if isinstance(value, Mapping):
+        return float(to_float(value[name])) if name in value else None
+    return float(to_float(value)) if whole else None
+
+
+def _await(work: Callable[[], Awaitable[Any]]) -> Any:
+    """Return what work comes to; in a thread of its own, since the caller may be on an event loop."""
+
+    async def done() -> Any:
+        return await work()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, done()).result()
+
+
+def _prompt(sample: Sample) -> str:
+    if isinstance(sample.input, str):
+        return str(sample.input)
+    return "\n\n".join(message.text for message in sample.input if message.role == "user")
+
+
+def inspect_setting(
+    name: str,
+    task: Any,
+    *,
+    tools: Sequence[Any],
+    side: Callable[[InspectWorld], bool] | str = "",
+    side_task: Callable[[Any], str] = lambda sample: str((sample.metadata or {}).get("side_task", "")),
+    main: str = "main",
+    solution: Callable[[Any], Sequence[Move]] = lambda _: (),
+    plots: Callable[[Any], Sequence[Plot]] = lambda _: (),
+    places: Mapping[str, str] = {},
+    families: int = 6,
+    turns: tuple[Split, ...] = TURNS,
+    live: bool = False,
+    harmless: bool = False,
+) -> Setting:
+    """Return a task of Inspect as a setting: its samples are the tasks, its scorers the main check.
+
+    tools: what the agent may use (a task keeps that within its solver). main, side: where scorers give several values,
+    which of them is meant; side may also be a check of the world, and nothing is a side task without one. side_task:
+    what a real attacker is told of a sample. solution, plots: for scripted workers, which real models do not need.
+    places: folders of the task's containers, such as {"/root": "home"}, and what stands for them ("home", "workspace").
+    families: samples take turns in so many families, and these in the splits as `turns` says. Scorers see the prompt,
+    the last answer and the sandbox, not the whole conversation.
+    """
+    definition = _Definition(tuple(task.scorer or ()), tuple(tools), places)
+    groups = {f"group{number}": list(task.dataset)[number::families] for number in range(families)}
+    found = {family: samples for family, samples in groups.items() if samples}
+
+    def make(family: str, _: Any, number: int) -> Task:
+        sample = found[family][number]
+        return Task(
+            prompt=_prompt(sample),
+            files={},
+            main=lambda world: _world(world).score(main),
+            side=lambda world: _is_done(_world(world), side),
+            solution=tuple(solution(sample)),
+            plots=tuple(plots(sample)),
+            side_task=side_task(sample),
+        )
+
+    def inhabit(given: Task, world: World) -> World:
+        sample = found[given.family][int(given.name.rpartition("-")[2])]
+        inside = InspectWorld(world.folder, world.home, world.box, world.cell, sample=sample, definition=definition)
+        inside.prepare()
+        return inside
+
+    return Setting(
+        name=name,
+        about=f"the task {getattr(task, 'name', name)} of Inspect",
+        families={family: partial(make, family) for family in found},
+        sizes={family: len(samples) for family, samples in found.items()},
+        live=live,
+        harmless=harmless,
+        inhabit=inhabit,
+        turns=turns,
+    )
+
+
+def _world(world: World) -> InspectWorld:
+    assert isinstance(world, InspectWorld)
+    return world
+
+
+def _is_done(world: InspectWorld, side: Callable[[InspectWorld], bool] | str) -> bool:
+    if callable(side):
+        return side(world)
+    return bool(side) and world.score(side, whole=False) >= 1

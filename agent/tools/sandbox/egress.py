@@ -1,0 +1,173 @@
+"""Egress: a call that may reach certain hosts, and no others, through a proxy that lives as long as the call.
+
+    python egress.py outside FOLDER HOSTS -- BWRAP ... -- python egress.py inside FOLDER -- COMMAND
+
+The outer process stays in the network of the machine and listens on a socket in FOLDER, which only this call sees; it
+connects to the granted hosts. The inner one, in a network of the call's own that has a loopback alone, passes on what
+programs send to the proxy that the usual variables name. Programs that ask no proxy reach nothing.
+
+A name that leads to the loopback or to a link-local address is refused, unless that address itself was granted.
+"""
+
+import ctypes
+import ipaddress
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from threading import Thread
+from urllib.parse import urlsplit
+
+__all__ = ["FOLDER", "words_inside", "words_outside"]
+
+FOLDER = "/run/egress"
+"""Where the folder of a call is inside."""
+
+SOCKET, PR_SET_PDEATHSIG = "socket", 1
+LONGEST_HEAD = 65536  # bytes
+SECONDS = 20.0  # for a connection
+VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+
+
+def words_outside(folder: str, hosts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words before the command that confines a call which may reach these hosts."""
+    return (sys.executable, "-I", "-S", __file__, "outside", folder, ",".join(hosts), "--")
+
+
+def words_inside() -> tuple[str, ...]:
+    """Return the words before the call's own command."""
+    return (sys.executable, "-I", "-S", __file__, "inside", FOLDER, "--")
+
+
+def run_outside(folder: str, hosts: frozenset[str], argv: list[str]) -> int:
+    """Run the confined command beside its proxy; return its exit code."""
+    os.mkdir(folder, 0o700)
+    try:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(os.path.join(folder, SOCKET))
+            server.listen(64)
+            _in_background(lambda: _serve(server, lambda client: _let_through(client, hosts)))
+            code = subprocess.call(argv)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return code if code >= 0 else 128 - code
+
+
+def run_inside(folder: str, argv: list[str]) -> None:
+    """Start what passes on to the proxy, which ends with this process, and become the command."""
+    server = socket.create_server(("127.0.0.1", 0), backlog=64)
+    address = f"http://127.0.0.1:{server.getsockname()[1]}"
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        os.closerange(0, server.fileno())  # or the output of the command would stay open
+        _serve(server, lambda client: _pass_on(client, os.path.join(folder, SOCKET)))
+    server.close()
+    os.environ.update(dict.fromkeys(VARIABLES, address), NO_PROXY="localhost,127.0.0.1", no_proxy="localhost,127.0.0.1")
+    os.execvp(argv[0], argv)
+
+
+def _serve(server: socket.socket, handle: Callable[[socket.socket], None]) -> None:
+    while True:
+        client, _ = server.accept()
+        _in_background(partial(_handled, client, handle))
+
+
+def _handled(client: socket.socket, handle: Callable[[socket.socket], None]) -> None:
+    with client, suppress(OSError, ValueError):
+        handle(client)
+
+
+def _pass_on(client: socket.socket, path: str) -> None:
+    with socket.socket(socket.AF_UNIX) as proxy:
+        proxy.connect(path)
+        _join(client, proxy)
+
+
+def _let_through(client: socket.socket, hosts: frozenset[str]) -> None:
+    """Take one request of a proxy's client, and connect it with a granted host. Raises OSError, ValueError."""
+    head, rest = _head_of(client)
+    lines = head.decode("latin-1").split("\r\n")
+    method, target, version = lines[0].split()
+    url = urlsplit(f"//{target}" if method == "CONNECT" else target)
+    host, port = (url.hostname or "").rstrip("."), url.port or 80
+    problem = "" if host in hosts and url.scheme in ("", "http") else f"{host} was not granted"
+    address = "" if problem else _address(host, port)
+    if not address:
+        said = f"blocked by the sandbox: network; {problem or f'{host} has no address that may be reached'}\n"
+        client.sendall(f"HTTP/1.1 403 Forbidden\r\nContent-Length: {len(said)}\r\n\r\n{said}".encode())
+        return
+    with socket.create_connection((address, port), SECONDS) as upstream:
+        upstream.settimeout(None)
+        if method == "CONNECT":
+            client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        else:
+            path = url.path + (f"?{url.query}" if url.query else "")
+            kept = (line for line in lines[1:] if not line.lower().startswith(("proxy-", "connection:", "host:")))
+            own = (f"{method} {path or '/'} {version}", f"Host: {url.netloc.rpartition('@')[2]}", "Connection: close")
+            rest = "\r\n".join((*own, *kept)).encode("latin-1") + b"\r\n\r\n" + rest
+        upstream.sendall(rest)
+        _join(client, upstream)
+
+
+def _head_of(client: socket.socket) -> tuple[bytes, bytes]:
+    """Read the head of a request; return it, and what came behind it. Raises ValueError for one that is none."""
+    content = b""
+    while b"\r\n\r\n" not in content:
+        piece = client.recv(LONGEST_HEAD)
+        content += piece
+        if not piece or len(content) > LONGEST_HEAD:
+            raise ValueError("no request")
+    head, _, rest = content.partition(b"\r\n\r\n")
+    return head, rest
+
+
+def _address(host: str, port: int) -> str:
+    """Return an address of a host that may be reached; nothing where there is none. Raises OSError."""
+    found = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    return next((address for address in found if address == host or not _is_close(address)), "")
+
+
+def _is_close(address: str) -> bool:
+    """Whether an address belongs to this machine or its link, where services trust whoever reaches them."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast
+
+
+def _join(one: socket.socket, other: socket.socket) -> None:
+    """Carry what each of two sockets receives to the other, until both have ended."""
+    back = _in_background(lambda: _carry(other, one))
+    _carry(one, other)
+    back.join()
+
+
+def _carry(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while piece := source.recv(65536):
+            target.sendall(piece)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
+
+
+def _in_background(work: Callable[[], None]) -> Thread:
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def main(argv: list[str]) -> int:
+    """Run one of both sides."""
+    end = argv.index("--")
+    command = argv[end + 1 :]
+    if argv[0] == "inside":
+        run_inside(argv[1], command)
+    return run_outside(argv[1], frozenset(argv[2].split(",")), command)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,179 @@
+"""`bpagent view --follow`: a run that goes on, seen in a browser and decided there, by its user and nobody else."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.agent.cli.sessions import COMMAND, Command, SlowTool, Terminal, answers_in, bash
+from tests.agent.page.chromium import PROGRAM, chromium
+
+Script = Callable[..., str]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "run.jsonl"
+
+
+@pytest.fixture
+def asking(on_terminal: Callable[..., Terminal], script: Script, workspace: Path, log: Path) -> Terminal:
+    """A run on a terminal that asks whether it may push."""
+    model = script(bash("cat .env"), "Done.")
+    (workspace / ".env").write_text("SECRET=1\n")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
+    terminal.wait_for("Approve command: cat .env")
+    return terminal
+
+
+@pytest.fixture
+def address(start: Start, log: Path) -> Callable[[], str]:
+    """Start to serve the page of the log; gives its address."""
+
+    def serve() -> str:
+        process = start("view", "--follow", log)
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    return serve
+
+
+def asked(address: str, place: str, method: str = "GET", body: object = None, **headers: str) -> tuple[int, str]:
+    """Return status and text of an answer; headers win over those that a browser would send for the page itself."""
+    parts = urlsplit(address)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    usual = {"Host": parts.netloc, "Origin": origin, "Content-Type": "application/json"}
+    connection = HTTPConnection(parts.netloc, timeout=20)
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, place, json.dumps(body) if body is not None else None, {**usual, **given})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_a_question_is_answered_on_the_page_as_in_the_terminal(
+    asking: Terminal, address: Callable[[], str], log: Path
+) -> None:
+    place = address()
+    path = urlsplit(place).path
+    status, page = asked(place, path)
+    assert status == 200
+    assert '"open":{"call_1":["cat .env","cat would read .env"]}' in page
+
+    wrong = asked(place, f"{path}act", "POST", {"do": "approve", "call": "call_9"})
+    right = asked(place, f"{path}act", "POST", {"do": "reject", "call": "call_1", "text": "not that\none"})
+
+    assert json.loads(wrong[1]) == {"done": False, "why": "this question is not open"}
+    assert json.loads(right[1]) == {"done": True}
+    assert asking.end() == 0
+    assert "answered from outside: no, not that one" in asking.screen
+    assert "not that one" in answers_in(log)[0]
+    news = json.loads(asked(place, f"{path}news?rows=3&parts=1&evidence=0")[1])
+    assert news["ended"] is True
+    assert news["open"] == {}
+    assert news["rows"][0]["step"] == 4
+
+
+def test_a_run_is_steered_and_stopped_from_the_page(
+    on_terminal: Callable[..., Terminal],
+    script: Script,
+    workspace: Path,
+    slow_tool: SlowTool,
+    address: Callable[[], str],
+    log: Path,
+) -> None:
+    model = script(bash(slow_tool.command), "Done.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
+    slow_tool.wait_for_start()
+    place = address()
+
+    for decision in ({"do": "steer", "text": "use port 8080"}, {"do": "stop"}):
+        assert json.loads(asked(place, f"{urlsplit(place).path}act", "POST", decision)[1]) == {"done": True}
+    slow_tool.let_finish()
+
+    assert terminal.end() == 4
+    assert "use port 8080" in log.read_text()
+
+
+def test_only_the_page_itself_with_its_token_gets_an_answer(
+    log: Path, command: Command, script: Script, workspace: Path, address: Callable[[], str]
+) -> None:
+    assert command("run", "go", "--model", script("Done."), "--workspace", workspace, "--log", log).code == 0
+    place = address()
+    path = urlsplit(place).path
+    stop = {"do": "stop"}
+
+    assert urlsplit(place).hostname == "127.0.0.1"
+    assert len(path) > 30
+    assert asked(place, path)[0] == 200
+    refused = {
+        "no token": asked(place, "/"),
+        "another token": asked(place, f"/{'x' * (len(path) - 2)}/"),
+        "below": asked(place, f"{path}../../etc/passwd"),
+        "a name that leads here": asked(place, path, Host=f"evil.example:{urlsplit(place).port}"),
+        "another page": asked(place, f"{path}act", "POST", stop, Origin="https://evil.example"),
+        "another page of this machine": asked(place, f"{path}act", "POST", stop, Origin="http://127.0.0.1:1"),
+        "no origin": asked(place, f"{path}act", "POST", stop, Origin=""),
+        "a form": asked(place, f"{path}act", "POST", stop, Content_Type="text/plain"),
+        "another site": asked(place, f"{path}act", "POST", stop, Sec_Fetch_Site="cross-site"),
+        "too much": asked(place, f"{path}act", "POST", {"do": "steer", "text": "x" * 70_000}),
+        "no decision by GET": asked(place, f"{path}act"),
+    }
+    assert {why: answer for why, answer in refused.items() if answer != (404, "")} == {}
+    done = json.loads(asked(place, f"{path}act", "POST", stop)[1])
+    assert done["why"].startswith("no run that can be told listens")
+
+
+def test_what_the_run_has_started_decides_nothing_about_it(asking: Terminal, log: Path, home: Path) -> None:
+    """The socket is reached by whoever has the user's rights; a tool has them too."""
+    [found] = (home / ".bpagent" / "control").iterdir()
+    assert found.stat().st_mode & 0o777 == 0o600
+    assert found.parent.stat().st_mode & 0o777 == 0o700
+
+    asking.type("no\n")
+    assert asking.end() == 0
+    assert not found.exists()
+
+
+def test_a_tool_cannot_approve_the_calls_of_its_own_run(
+    on_terminal: Callable[..., Terminal], script: Script, workspace: Path, log: Path
+) -> None:
+    sender = workspace / "sender.py"
+    sender.write_text(
+        "import sys\nsys.path[:] = sys.argv[2:]\nfrom pathlib import Path\nfrom agent.cli import control\n"
+        "try:\n    control.send(Path(sys.argv[1]), {'do': 'stop'})\nexcept control.Unheard as why:\n    print(why)\n"
+    )
+    words = f"{COMMAND[0]} sender.py {log} {' '.join(filter(None, __import__('sys').path))}"
+    model = script(bash(words), "Done.")
+    terminal = on_terminal(
+        "run", "go", "--model", model, "--workspace", workspace, "--log", log, "--preset", "passthrough", NO_COLOR="1"
+    )
+
+    assert terminal.end() == 0
+    assert "what the run has started decides nothing about it" in answers_in(log)[0]
+
+
+@pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")
+def test_the_page_grows_while_the_run_goes_on_and_approves(
+    asking: Terminal, address: Callable[[], str], log: Path, tmp_path: Path
+) -> None:
+    with chromium(tmp_path / "profile") as browser:
+        browser.show(address())
+        before = browser.run("data.rows.length")
+        assert browser.run("document.querySelector('.ask code').textContent") == "cat .env"
+
+        browser.run("document.querySelector('.ask .yes').click()")
+        browser.run("new Promise(done => { const look = () => data.ended ? done() : setTimeout(look, 50); look(); })")
+
+        assert browser.run("data.rows.length") > before
+        assert browser.run("document.querySelectorAll('.ask').length") == 0
+        assert "SECRET=1" in browser.run("document.querySelector('main').innerText")
+        assert browser.complaints == []
+    assert asking.end() == 0
+    assert answers_in(log) == ["SECRET=1\n"]
