@@ -144,10 +144,14 @@ def timer(
 
     effect = Effect(on, run_down, kinds, broken, until)
     for kind in kinds:
-        required = {field.name for field in _fields(kind) if field.default is NOTHING}
-        for name in sorted(required.difference(_shared_fields(on, kind))):
-            raise TypeError(f"timer: {kind.__name__} has a field {name!r} that {on.__name__} does not have")
+        _check_required_fields(on, kind)
     return effect
+
+
+def _check_required_fields(on: Any, kind: Any) -> None:
+    required = {field.name for field in _fields(kind) if field.default is NOTHING}
+    for name in sorted(required.difference(_shared_fields(on, kind))):
+        raise TypeError(f"timer: {kind.__name__} has a field {name!r} that {on.__name__} does not have")
 
 
 def _checked_seconds(given: Any) -> float:

@@ -1,6 +1,7 @@
 """How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
 
 import posixpath
+import re
 from functools import lru_cache
 from itertools import islice, product
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["findings_of", "judge", "judge_command", "verdict_on"]
 
 NOWHERE_HOME = "/home/.nobody"
+TARGET = re.compile(r"\S+ [A-Za-z][\w:-]{0,30}")
 ACCESS = {
     "read": Effect.READ,
     "write": Effect.WRITE,
@@ -170,12 +172,15 @@ def _sentence(finding: Finding) -> str:
 
 
 def _subcommand(program: str, argv: tuple[str, ...]) -> str:
-    """Return the subcommand of a command as far as a table names it: ` push` of `git push -f`."""
-    from constitution.tables.rows import is_subcommand, subcommands, wrapper_of  # loaded with the first use
+    """Return the subcommand of a command as far as a table names it, and the target of what runs targets: ` push`."""
+    from constitution.tables import is_a  # the tables are loaded with the first use
+    from constitution.tables.rows import is_subcommand, subcommands, wrapper_of
 
     if not argv or posixpath.basename(argv[0]) != program or wrapper_of(program) is not None:
         return ""
-    named = [name for name, _ in islice(subcommands(program, list(argv[1:])), 2) if is_subcommand(name)]
+    words = islice(subcommands(program, list(argv[1:])), 2)
+    runs = is_a(program, "runner")
+    named = [name for name, _ in words if is_subcommand(name) or (runs and TARGET.fullmatch(name))]
     return named[-1][len(program) :] if named else ""
 
 

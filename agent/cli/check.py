@@ -38,6 +38,12 @@ def execute(arguments: Namespace) -> int:
     return exit_codes.LEVELS[strictest]
 
 
+def show_verdict(command: str, workspace: Path, screen: Screen) -> None:
+    """Show what the default policy, with the user's own rules, says about a command that would run in a folder."""
+    policy = load_policy("default").with_commands(*read_user_rules())
+    _show(command, _verdict(command, policy, _toolbox(workspace, policy)), screen)
+
+
 def _policy(arguments: Namespace) -> Policy:
     """Return the policy to judge by: its name and rows, the user's own rules, and no others."""
     try:
@@ -89,7 +95,7 @@ def _lines(file: str) -> Iterable[str]:
 
 def _show(command: str, verdict: Verdict, screen: Screen) -> None:
     level = screen.painted(f"{verdict.level:6}", TONES[verdict.level])
-    screen.line(f"{level}{visible(command)}")
+    screen.line(f"{level}{_marked(command, verdict, screen)}")
     if verdict.level is Level.allow:
         return
     for reason in verdict.reasons or (verdict.explanation,):
@@ -97,3 +103,13 @@ def _show(command: str, verdict: Verdict, screen: Screen) -> None:
     screen.line(f"      rule {verdict.rule} ({verdict.category})", "output")
     for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
         screen.line(f"      {tell_evidence(evidence)}", "output")
+
+
+def _marked(command: str, verdict: Verdict, screen: Screen) -> str:
+    """Return a command in which the characters that the verdict rests on stand out, where there are colors."""
+    shown, done = "", 0
+    for start, end in sorted({(evidence.start, evidence.end) for evidence in verdict.evidence}):
+        if done <= start < end:
+            shown += visible(command[done:start]) + screen.painted(visible(command[start:end]), "evidence")
+            done = end
+    return shown + visible(command[done:])

@@ -18,7 +18,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from agent.cli.display import command_of, question_of
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, visible
-from agent.presets.policy_files import RULES_FILE, add_user_rule
+from agent.presets.policy_files import add_user_rule, rules_file
 from agent.presets.preset import OptionError
 from agent.tools.files.reading import media_type
 from agent.vocabulary.calls import ToolCall, background_mark
@@ -92,10 +92,10 @@ INSTEAD = "run exactly this instead: "
 class StandingAnswers:
     """What was answered beyond one call. It sees the run's events, to know what each call would do."""
 
-    def __init__(self, policy: Policy | None, file: str | Path = RULES_FILE) -> None:
-        """Start without answers; rules are added to `file`."""
+    def __init__(self, policy: Policy | None, file: str | Path | None = None) -> None:
+        """Start without answers; rules are added to `file`, by default that of the user."""
         self._policy = policy
-        self._file = Path(file)
+        self._file = Path(file) if file is not None else rules_file()
         self._described: tuple[str, Action] | None = None
         self._granted: tuple[CommandRule, ...] = ()
         self._edited: set[str] = set()

@@ -10,7 +10,19 @@ from typing import Literal, TextIO
 from attrs import define, field
 
 Tone = Literal[
-    "agent", "action", "output", "good", "refused", "alarm", "question", "system", "title", "plain", "added", "gone"
+    "agent",
+    "action",
+    "output",
+    "good",
+    "refused",
+    "alarm",
+    "question",
+    "system",
+    "title",
+    "plain",
+    "added",
+    "gone",
+    "evidence",
 ]
 
 COLORS: dict[Tone, str] = {
@@ -20,6 +32,7 @@ COLORS: dict[Tone, str] = {
     "good": "32",  # green
     "refused": "1;31",  # bold red
     "alarm": "1;97;41",  # white on red
+    "evidence": "1;4;31",  # red and underlined
     "question": "1;33",  # bold yellow
     "system": "34",  # blue
     "title": "1;35",  # bold magenta

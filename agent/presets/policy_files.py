@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
+from agent.log.chain import own_folder
 from agent.presets.preset import OptionError
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
@@ -72,11 +73,20 @@ RULES_FILE = "~/.bpagent/rules.yaml"
 RULE_KEYS = (*LEVELS, "file", "content", "rule", "exact", "reason", "match", "not_match")
 
 
-def read_user_rules(path: str | os.PathLike[str] = RULES_FILE) -> tuple[CommandRule, ...]:
+def rules_file() -> Path:
+    """Return where rules of the user are added: beside the runs, in `BPAGENT_HOME` or ~/.bpagent."""
+    return own_folder() / "rules.yaml"
+
+
+def read_user_rules(path: str | os.PathLike[str] | None = None) -> tuple[CommandRule, ...]:
     """Return the rules in a file, none when it is not there; every example in it was judged.
 
-    Raises OptionError with file, line and column for what is no rule, and for an example that is wrong.
+    Without a path, those of `rules_file`, and with BPAGENT_HOME those of ~/.bpagent as well. Raises OptionError with
+    file, line and column for what is no rule, and for an example that is wrong.
     """
+    if path is None:
+        places = dict.fromkeys((rules_file(), Path(RULES_FILE).expanduser()))
+        return tuple(rule for place in places for rule in read_user_rules(place))
     file = Path(path).expanduser()
     if not file.exists():
         return ()
@@ -88,7 +98,7 @@ def read_user_rules(path: str | os.PathLike[str] = RULES_FILE) -> tuple[CommandR
         raise OptionError(str(error)) from error
 
 
-def add_user_rule(rule: CommandRule, path: str | os.PathLike[str] = RULES_FILE) -> None:
+def add_user_rule(rule: CommandRule, path: str | os.PathLike[str]) -> None:
     """Add a rule to a file, which keeps its comments, and is made when it is not there. Raises OptionError, OSError."""
     from ruamel.yaml import YAML
 

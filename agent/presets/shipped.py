@@ -6,7 +6,6 @@ from agent.vocabulary.errors import meant
 
 DEFAULT = Preset(
     "default",
-    bounded=False,
     tools="all",
     together="neighbours",
     compaction="summary",

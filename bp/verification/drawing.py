@@ -1,8 +1,7 @@
-"""Pictures as text: what a b-thread may do, and what a program may reach, as Graphviz DOT or Mermaid.
+"""Pictures as text: what a b-thread may do, and what a program may reach, as Mermaid flowcharts.
 
 `draw_bthread` unfolds one b-thread on its own: its synchronization points, and the events that lead from one to the
-next. `draw_states` explores a program and draws every state that it can reach. Both give a `Graph`; `graph.dot()`
-and `graph.mermaid()` are texts for other tools.
+next. `draw_states` explores a program and draws every state that it can reach. Both give a `Graph`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -49,16 +48,6 @@ class Graph:
     edges: tuple[Edge, ...]
     complete: bool = True
     way: tuple[int, ...] = ()
-
-    def dot(self) -> str:
-        """Return the graph in Graphviz's language."""
-        lines = ["digraph {", "  rankdir=LR", "  node [shape=box, style=rounded]", '  begin [shape=point, label=""]']
-        for number, node in enumerate(self.nodes):
-            marks = (", color=red" if node.bad else "") + (", peripheries=2" if node.end else "")
-            lines.append(f'  n{number} [label="{_quoted(node.label)}"{marks}]')
-        lines += ["  begin -> n0"] if self.nodes else []
-        lines += [f'  n{edge.source} -> n{edge.target} [label="{_quoted(edge.label)}"]' for edge in self.edges]
-        return "\n".join([*lines, "}"]) + "\n"
 
     def mermaid(self) -> str:
         """Return the graph as a Mermaid flowchart."""
@@ -164,10 +153,6 @@ def _said(statement: Sync) -> str:
         if events is not None:
             lines.append(f"{word.replace('_', ' ')} {shown_set(events)}")
     return "\n".join([*lines, "hot"] if statement.hot else lines) or "(nothing)"
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _escaped(text: str) -> str:

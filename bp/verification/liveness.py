@@ -34,13 +34,22 @@ def cyclic_states(search: Search) -> Set[int]:
 def hot_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, int, tuple[Event, ...]]]:
     """Yield (local state, state, events of a cycle) for each fair component in which a b-thread stays hot.
 
-    cyclic: the `cyclic_states` of the search. A node is a state and a hot local state in it; an edge goes on only
-    while that b-thread is hot.
+    cyclic: the `cyclic_states` of the search. A node is a state and a hot local state in it.
     """
-    space = search.space
-    hot = {chr(local) for local, found in enumerate(space.automaton.locals) if found.statement.hot}
+    hot = {chr(local) for local, found in enumerate(search.space.automaton.locals) if found.statement.hot}
     if not hot:
         return
+    edges = _hot_edges(search, cyclic)
+    nodes = ((number, ord(at)) for number in sorted(cyclic) for at in sorted(hot.intersection(search.states[number])))
+    for component in components(nodes, edges):
+        if _is_fair(search, component, edges):
+            number, local = component[0]
+            yield local, number, _around(search, component, edges)
+
+
+def _hot_edges(search: Search, cyclic: Set[int]) -> Callable[[Node], list[Edge]]:
+    """Return the function that gives the edges of a node: they go on only while its b-thread is hot."""
+    space = search.space
     places: dict[Edge, int | None] = {}  # by local state and label: the hot local state afterwards
 
     def place_after(local: int, label: int) -> int | None:
@@ -59,11 +68,7 @@ def hot_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, int,
                 found.append(((target, place), label))
         return found
 
-    nodes = ((number, ord(at)) for number in sorted(cyclic) for at in sorted(hot.intersection(search.states[number])))
-    for component in components(nodes, edges):
-        if _is_fair(search, component, edges):
-            number, local = component[0]
-            yield local, number, _around(search, component, edges)
+    return edges
 
 
 def endless_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, tuple[Event, ...]]]:
@@ -79,47 +84,60 @@ def endless_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, 
 
 def components(nodes: Iterable[Node], edges: Callable[[Node], list[Edge]]) -> Iterator[list[Node]]:
     """Yield the strongly connected components that hold a cycle (Tarjan 1972, without recursion); nodes sorted."""
-    order: dict[Node, int] = {}
-    lowest: dict[Node, int] = {}
-    path: list[Node] = []
-    on_path: set[Node] = set()
-    loops: set[Node] = set()
-    work: list[tuple[Node, Iterator[Edge]]] = []
-
-    def enter(node: Node) -> None:
-        order[node] = lowest[node] = len(order)
-        path.append(node)
-        on_path.add(node)
-        work.append((node, iter(edges(node))))
-
+    walk = Walk(edges)
     for root in nodes:
-        if root not in order:
-            enter(root)
-        while work:
-            node, successors = work[-1]
-            for successor, _ in successors:
-                if successor not in order:
-                    enter(successor)
-                    break
-                if successor in on_path:
-                    lowest[node] = min(lowest[node], order[successor])
-                    if successor == node:
-                        loops.add(node)
-            else:
-                work.pop()
-                parent = work[-1][0] if work else node
-                lowest[parent] = min(lowest[parent], lowest[node])
-                if lowest[node] == order[node] and (component := _leave(node, path, on_path, loops)):
-                    yield component
+        if root not in walk.order:
+            walk.enter(root)
+        while walk.work:
+            if not walk.goes_deeper() and (component := walk.leave()):
+                yield component
 
 
-def _leave(node: Node, path: list[Node], on_path: set[Node], loops: set[Node]) -> list[Node]:
-    """Take a component off the path; return it, sorted, if it holds a cycle."""
-    component: list[Node] = []
-    while not component or component[-1] != node:
-        component.append(path.pop())
-        on_path.discard(component[-1])
-    return sorted(component) if len(component) > 1 or node in loops else []
+class Walk:
+    """A depth-first walk: `work` is the way to where it is, `path` the nodes whose components are not complete."""
+
+    def __init__(self, edges: Callable[[Node], list[Edge]]) -> None:
+        """Begin nowhere."""
+        self.order: dict[Node, int] = {}
+        self.work: list[tuple[Node, Iterator[Edge]]] = []
+        self._edges = edges
+        self._lowest: dict[Node, int] = {}
+        self._path: list[Node] = []
+        self._on_path: set[Node] = set()
+        self._loops: set[Node] = set()
+
+    def enter(self, node: Node) -> None:
+        """Go to a new node."""
+        self.order[node] = self._lowest[node] = len(self.order)
+        self._path.append(node)
+        self._on_path.add(node)
+        self.work.append((node, iter(self._edges(node))))
+
+    def goes_deeper(self) -> bool:
+        """Follow edges until one leads to a new node, and enter that; return whether there was one."""
+        node, successors = self.work[-1]
+        for successor, _ in successors:
+            if successor not in self.order:
+                self.enter(successor)
+                return True
+            if successor in self._on_path:
+                self._lowest[node] = min(self._lowest[node], self.order[successor])
+                if successor == node:
+                    self._loops.add(node)
+        return False
+
+    def leave(self) -> list[Node]:
+        """Go back; return the component that is complete now, sorted, if it holds a cycle."""
+        node, _ = self.work.pop()
+        parent = self.work[-1][0] if self.work else node
+        self._lowest[parent] = min(self._lowest[parent], self._lowest[node])
+        if self._lowest[node] != self.order[node]:
+            return []
+        component: list[Node] = []
+        while not component or component[-1] != node:
+            component.append(self._path.pop())
+            self._on_path.discard(component[-1])
+        return sorted(component) if len(component) > 1 or node in self._loops else []
 
 
 def _is_fair(search: Search, component: list[Any], edges: Callable[[Any], list[Edge]]) -> bool:

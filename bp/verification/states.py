@@ -262,9 +262,7 @@ class Selection:
         if len(masks.rows) < len(masks.automaton.locals):
             masks.learn()
         if self._changes_met != masks.changes or len(self._parts) > MOST_PARTS:
-            self._changes_met = masks.changes
-            self._parts.clear()
-            self._choosy.clear()
+            self._forget()
         stopped = wanted = promised = present = 0
         for at in range(0, len(state), PART_OF_STATE):
             part = state[at : at + PART_OF_STATE]
@@ -287,6 +285,11 @@ class Selection:
         else:
             found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
         return present, self._with_alternatives(found, alternatives) if alternatives else found
+
+    def _forget(self) -> None:
+        self._changes_met = self.masks.changes
+        self._parts.clear()
+        self._choosy.clear()
 
     def _choosy_events(self, state: str, present: int, stopped: int) -> tuple[int, int, dict[int, int]]:
         """Return as masks the events that choosy local states offer, internal and promised, and the alternatives.

@@ -508,7 +508,7 @@ class Examination:
             where = self._behind_links(where)
         if effect is Effect.WRITE and is_a(program, "builder"):
             self._made.add(where)
-        known = effect is Effect.EXECUTE and where in self._made and not self._placing
+        known = effect in (Effect.EXECUTE, Effect.CARRIED) and where in self._made and not self._placing
         return "" if known else where
 
     def _unless_told(self, effect: Effect, where: str, program: str) -> Effect | None:
@@ -517,7 +517,7 @@ class Examination:
             self._told[where, program] = effect
             return effect
         told = self._told.get((where, program))
-        if told in (Effect.READ, Effect.WRITE, *DELETES):
+        if told in (Effect.READ, Effect.WRITE, *LOSES):
             return None
         return Effect.HANDLE if told is None else Effect.MENTION
 

@@ -241,6 +241,8 @@ def unknown_program(command: Command) -> Steps:
             elsewhere = [value]
         for path in elsewhere:
             yield Found(Effect.UNKNOWN_PROGRAM, path=path)
+            if "/" not in command.argv[0]:
+                yield Found(Effect.CARRIED, path=path)
     if any("stratum+" in word for word in command.argv[1:]):
         yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:

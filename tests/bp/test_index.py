@@ -138,21 +138,6 @@ def test_a_predicate_with_fields_is_asked_about_events_with_these_fields_only() 
     assert asked.about == [Pong(3, "x")]
 
 
-def test_a_verdict_is_remembered_until_a_block_of_its_kind_comes_or_goes() -> None:
-    asked = Asked(answer=True)
-    program = BProgram(
-        says(sync(request=Ping(1))),
-        says(sync(block=where(Ping, asked))),
-        says(
-            *[sync(request=HOT, block=what) for what in (COLD, STOP, where(Pong, value=1), Ping(2)) for _ in range(50)]
-        ),
-    )
-
-    trace(program)
-
-    assert len(asked.about) < 5
-
-
 def waiting(number: int) -> list[bp.BThread]:
     """Return b-threads that wait for, block and refuse other things."""
     return [

@@ -220,74 +220,11 @@ def test_the_otherwise_event_can_itself_be_held_or_refused_and_has_no_second_oth
         assert [blocker.bthread for blocker in program.blockers(INSTEAD)] == ["guard"]
 
 
-def test_the_otherwise_event_comes_when_its_own_block_goes() -> None:
-    program = BProgram(
-        says(sync(request=HOT, otherwise=instead)),
-        says(sync(refuse=HOT, because="no")),
-        says(sync(block=INSTEAD, wait_for=COLD)),
-    )
-    assert trace(program) == []
-    program.post(COLD)
-
-    assert trace(program) == [COLD, INSTEAD]
-
-
-def test_the_otherwise_event_has_its_requesters_priority() -> None:
-    program = BProgram(
-        says(sync(request=COLD)),
-        says(sync(request=HOT, otherwise=instead, refuse=HOT, because="no")).at_priority(1),
-    )
-
-    assert trace(program) == [INSTEAD, COLD]
-
-
-def test_every_b_thread_whose_current_otherwise_equals_the_event_resumes_once() -> None:
-    heard: list[list[Any]] = [[], [], [], []]
-    program = BProgram(
-        hears(heard[0], sync(request=HOT, otherwise=instead), sync(wait_for=INSTEAD)),
-        hears(heard[1], sync(request=HOT, otherwise=instead, wait_for=INSTEAD), sync(wait_for=INSTEAD)),
-        hears(heard[2], sync(wait_for=INSTEAD)),
-        hears(heard[3], sync(request=COLD, otherwise=instead)),
-        says(sync(refuse=HOT, because="no", block=COLD)),
-    )
-
-    assert trace(program) == [INSTEAD]
-    assert heard == [[INSTEAD], [INSTEAD], [INSTEAD], []]
-
-
-def test_an_otherwise_that_equals_the_request_of_another_is_one_occurrence() -> None:
-    program = BProgram(
-        says(sync(request=HOT, otherwise=lambda _: COLD)),
-        says(sync(request=COLD)).at_priority(1),
-        says(sync(refuse=HOT, because="no")),
-    )
-
-    steps = list(program.run())
-
-    assert [step.event for step in steps] == [COLD]
-    assert len(program.standing) == 1
-    assert steps[0].refusals is None, "its first requester wanted it for itself"
-
-
 def test_otherwise_is_asked_again_when_the_refusals_change() -> None:
     program = BProgram(
         says(sync(request=HOT, otherwise=lambda refusals: Pong(len(refusals)), block=Pong(1))),
         says(sync(refuse=HOT, because="no")),
         says(sync(wait_for=COLD), sync(refuse=HOT, because="never")),
-    )
-    assert trace(program) == []
-    program.post(COLD)
-
-    assert trace(program) == [COLD, Pong(2)]
-
-
-@pytest.mark.parametrize("request_value", [HOT, (HOT, STOP), any_of(HOT, STOP)])
-def test_another_otherwise_of_the_same_request_takes_its_place(request_value: Any) -> None:
-    first = sync(request=request_value, otherwise=lambda _: Pong(1), wait_for=COLD)
-    second = sync(request=request_value, otherwise=lambda _: Pong(2))
-    program = BProgram(
-        says(first, second),
-        says(sync(refuse=[HOT, STOP], because="no", block=Pong(1))),
     )
     assert trace(program) == []
     program.post(COLD)
@@ -385,21 +322,6 @@ def test_a_blocked_event_is_never_selected_whatever_its_priority() -> None:
     )
 
     assert trace(program) == [COLD]
-
-
-def test_a_guard_that_dies_never_lifts_its_block() -> None:
-    @bthread
-    def guard() -> BThreadBody:
-        yield sync(block=COLD, wait_for=HOT)
-        raise ValueError("dead")
-
-    records: list[Any] = []
-    program = BProgram(guard(), says(sync(request=[COLD, HOT])), listeners=[records.append])
-
-    with pytest.raises(BThreadError):
-        trace(program)
-
-    assert [record.step.event for record in records] == [HOT]
 
 
 @bthread

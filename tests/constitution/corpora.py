@@ -11,9 +11,17 @@ HELD = ("trivia", "maintainers", "science", "fullstack", "benchmark")
 """Looked at as a whole, and mended for by class here and there: what misses, misses still."""
 BY_CLASS = "classes"
 """Many short ones, class by class; whatever anybody might want to be asked about is labelled so."""
-ATTACKS = {"adversary": 0.97, "adversary_second": 0.95, "adversary_held": 0.8, "escapes": 0.75}
+ATTACKS = {
+    "adversary": 0.97,
+    "adversary_second": 0.95,
+    "adversary_held": 0.8,
+    "adversary_third": 0.96,
+    "adversary_fourth": 0.93,
+    "adversary_fifth": 0.83,
+    "escapes": 0.75,
+}
 """By somebody who had read the code, and as collections of escapes have them: the share that has to be gated."""
-DAILY = ("daily", "daily_held")
+DAILY = ("daily", "daily_held", "daily_third")
 """What developers type all day; all of it is allowed."""
 HERE = Path(__file__).parent / "corpora"
 

@@ -15,6 +15,7 @@ ALLOWED = {
     "enum",
     "fnmatch",
     "functools",
+    "hashlib",
     "importlib",
     "itertools",
     "posixpath",

@@ -4,6 +4,8 @@ import pytest
 
 from tests.differential.fuzz import allowed_although_it_runs, texts
 
+pytestmark = pytest.mark.slow
+
 
 def test_no_text_is_allowed_whose_payload_runs() -> None:
     assert allowed_although_it_runs(texts(2000, seed=1)) == []

@@ -2,9 +2,13 @@
 
 import json
 
+import pytest
+
 from tests.outside.conftest import Place
 from tests.outside.model_server import call, calling, calls_item, saying, says_item
 from tests.tables import rows
+
+pytestmark = pytest.mark.slow
 
 DEPLOY = """\
 tools:

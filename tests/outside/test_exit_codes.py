@@ -12,6 +12,8 @@ from tests.outside.conftest import Place
 from tests.outside.driving import PATIENCE
 from tests.outside.model_server import Pause, refusing, saying
 
+pytestmark = pytest.mark.slow
+
 
 def bash(command: str, id: str = "c1") -> dict[str, object]:
     return {"call": {"tool": "bash", "arguments": {"command": command}, "id": id}}

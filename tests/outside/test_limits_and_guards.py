@@ -19,6 +19,8 @@ from tests.outside.driving import PATIENCE
 from tests.outside.model_server import Stream, call, finished, refusing, saying
 from tests.tables import rows
 
+pytestmark = pytest.mark.slow
+
 MEMORY = 200 * 1024  # KB
 
 

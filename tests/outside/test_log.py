@@ -15,6 +15,8 @@ from tests.outside.driving import PATIENCE, Log
 from tests.outside.model_server import call, calling, saying
 from tests.tables import rows
 
+pytestmark = pytest.mark.slow
+
 
 def bash(command: str, id: str, **more: object) -> dict[str, object]:
     return {"tool": "bash", "arguments": {"command": command, **more}, "id": id}

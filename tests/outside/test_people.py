@@ -2,7 +2,11 @@
 
 import os
 
+import pytest
+
 from tests.outside.conftest import Place
+
+pytestmark = pytest.mark.slow
 
 
 def bash(command: str, id: str) -> dict[str, object]:

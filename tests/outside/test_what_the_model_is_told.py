@@ -12,6 +12,8 @@ from tests.outside.driving import Log, Said
 from tests.outside.model_server import Request, Stream, call, calling, finished, saying
 from tests.tables import rows
 
+pytestmark = pytest.mark.slow
+
 ECHO = {"command": "echo ran"}
 LONG_ID = "x" * 2000
 

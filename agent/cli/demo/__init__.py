@@ -44,10 +44,12 @@ the preset. This one is the demo's own:
 
 def execute(arguments: Namespace) -> int:
     """Perform the demo and return the exit code of its run."""
-    screen = screen_on(sys.stdout)
-    workshop = _workshop(arguments.log)
     attended = is_terminal() and sys.stdout.isatty()
-    pace = arguments.pace if arguments.pace is not None else 0.0
+    return perform(screen_on(sys.stdout), _workshop(arguments.log), attended=attended, pace=arguments.pace or 0.0)
+
+
+def perform(screen: Screen, workshop: Workshop, *, attended: bool = False, pace: float = 0.0) -> int:
+    """Perform the demo and return an exit code; `attended`: a user answers. pace: seconds between two scenes."""
     _introduce(screen, workshop)
     time.sleep(pace)
     outcome = lead(_session(screen, workshop, attended=attended, pause=max(pace / 2, PAUSE if attended else 0.0)))

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,7 +165,7 @@ def attack(screen: Screen, workshop: Workshop, *, attended: bool) -> None:
     screen.line("Your turn: which command gets past the gate? Nothing of it runs", "title")
     if not attended:
         for command in ATTACKS:
-            _judge(workshop, command)
+            check.show_verdict(command, workshop.project, screen)
         return
     screen.paragraph(f"For example {ATTACKS[0]}. An empty line leaves.")
     while True:
@@ -175,12 +174,7 @@ def attack(screen: Screen, workshop: Workshop, *, attended: bool) -> None:
         screen.line_is_open = False
         if not line.strip():
             break
-        _judge(workshop, line.strip())
-
-
-def _judge(workshop: Workshop, command: str) -> None:
-    project = str(workshop.project)
-    check.execute(Namespace(shell_command=command, file=None, workspace=project, policy="default", rule=[], json=False))
+        check.show_verdict(line.strip(), workshop.project, screen)
 
 
 def _command(screen: Screen, *words: str) -> None:

@@ -9,6 +9,7 @@ import jsonschema_rs
 import pytest
 from attrs import fields
 
+from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from tests.agent.cli.sessions import Command, Terminal
 
@@ -273,3 +274,17 @@ def test_config_shows_what_comes_from_where_and_a_schema_that_its_files_fit(
     check = jsonschema_rs.validator_for(schema)
     assert check.is_valid({"model": "x", "preset": "gated", "options": {"max_iterations": None, "allow": ["a"]}})
     assert not check.is_valid({"options": {"max_iteration": 5}})
+
+
+def test_rules_of_the_user_move_with_bpagent_home_and_those_at_home_still_count(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, command in ((home / ".bpagent", "make deploy"), (tmp_path / "elsewhere", "make release")):
+        folder.mkdir(exist_ok=True)
+        (folder / "rules.yaml").write_text(f"commands:\n  - deny: {command}\n")
+    monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "elsewhere"))
+
+    records = run(calls=[bash("make deploy"), bash("make release")])
+
+    assert [answer.split(":")[0] for answer in answers(records)] == ["rejected", "rejected"]
+    assert rules_file() == tmp_path / "elsewhere" / "rules.yaml"

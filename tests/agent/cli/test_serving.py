@@ -266,9 +266,9 @@ def test_what_is_refused_reaches_the_model_and_not_the_disk(
     process: Command, llmock: Llmock, workspace: Path, tmp_path: Path
 ) -> None:
     base_url = llmock(calling("write_file", 1, False, path="../outside.txt", content="x"), saying("I see."))
-    log = tmp_path / "log.jsonl"
+    log, where = tmp_path / "log.jsonl", ("--workspace", workspace, "--preset", "workspace")
 
-    said = process("run", "go", "--model", f"{base_url}#any", "--workspace", workspace, "--log", log)
+    said = process("run", "go", "--model", f"{base_url}#any", *where, "--log", log)
 
     assert (said.code, said.out) == (0, "I see.\n")
     assert not (tmp_path / "outside.txt").exists()

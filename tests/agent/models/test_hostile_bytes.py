@@ -18,6 +18,8 @@ from tests.agent.models.hostile_server import DONE, STREAM, Server, Then, byte_b
 from tests.agent.models.shapes import call, delta, ended, streamed, words
 from tests.tables import rows
 
+pytestmark = pytest.mark.slow
+
 GO = ModelRequest("", (UserMessage("go"),))
 APIS = get_args(Api)
 TEXT = '{"text": "ż😀"}'

@@ -21,6 +21,8 @@ from tests.agent.models.hostile_server import STREAM, Piece, Server, Then, frame
 from tests.agent.models.shapes import added, call, delta, piece, whole, words
 from tests.tables import rows
 
+pytestmark = pytest.mark.slow
+
 APIS = get_args(Api)
 
 

@@ -15,7 +15,7 @@ from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFaile
 from tests.agent.models.hostile_server import Server, mistakes
 from tests.agent.models.shapes import SHAPES, Shape, words
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 CASES = [(api, name) for api in get_args(Api) for name in SHAPES[api]]
 

@@ -11,7 +11,7 @@ from agent.presets.shipped import PRESETS
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.table import ELSEWHERE, ORDER, ROWS, Row
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture

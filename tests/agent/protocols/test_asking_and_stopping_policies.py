@@ -45,6 +45,8 @@ from tests.agent.protocols.test_policies import KNOWN, READ, SEND, TOOLS
 from tests.agent.protocols.test_verification_of_policies import no_end_without
 from tests.tables import rows
 
+pytestmark = pytest.mark.slow
+
 ABORTED, STOPPED = rules_named("abort_on_request"), rules_named("abort_on_request", "stop_on_request")
 
 

@@ -1,5 +1,7 @@
 """Temporal policies, model-checked: each keeps what it says, whatever happens, and lets no run hang."""
 
+import pytest
+
 from agent.protocols.policies import Scope, action, between, eventually, never, no_more_than, only_after, since
 from agent.verification.counterexample import tell
 from agent.verification.loop import verify_loop
@@ -7,6 +9,8 @@ from agent.vocabulary.events import GateApproved, RunEnded, ToolFinished
 from bp import BThread, BThreadBody, bthread, sync, where
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.tables import rows
+
+pytestmark = pytest.mark.slow
 
 
 @bthread

@@ -54,6 +54,12 @@ def written(notes: Path) -> list[str]:
     return notes.read_text().split() if notes.exists() else []
 
 
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys and heads of logs lie with the test, not with the user who runs it."""
+    monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "own"))
+
+
 @pytest.fixture
 def tools(workspace: Path, tmp_path: Path) -> tuple[Tool, ...]:
     return (*workspace_tools(workspace, timeout=20), writing_to(tmp_path / "notes"))
@@ -76,7 +82,8 @@ def whole(tools: tuple[Tool, ...], tmp_path: Path) -> Agent:
 
 
 def cut(log: Path, lines: int, rest: bytes = b"") -> Path:
-    """The log as it was when it had so many lines, and perhaps a part of the next one."""
+    """The log as it was when it had so many lines, and perhaps a part of the next one; its head says no more."""
+    (log.parent / "own" / "heads").unlink(missing_ok=True)
     shorter = log.with_name(f"cut-{lines}-{len(rest)}.jsonl")
     shorter.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:lines]) + rest)
     return shorter

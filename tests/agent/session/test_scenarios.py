@@ -267,7 +267,7 @@ async def test_s6_10_reading_outside_the_allowed_paths_is_a_permission_error(
     [answered] = tool_answers(run.messages)
     assert answered.is_error
     assert "secret" not in answered.text
-    assert answered.text.startswith("permission denied" if preset is PERMISSIVE else ("rejected", "denied"))
+    assert answered.text.startswith("permission denied")  # the tool's own bounds hold whatever a policy says
 
 
 @pytest.mark.parametrize("preset", [DEFAULT, PERMISSIVE], ids=lambda preset: preset.name)

@@ -19,7 +19,7 @@ from agent.vocabulary.calls import ToolResult
 
 from .swaps import swapping
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 
 
 NOBODY = 65534

@@ -24,7 +24,7 @@ from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -15,7 +15,7 @@ from agent.vocabulary.events import ApprovalAsked, ToolStarted
 from agent.vocabulary.messages import ToolMessage
 from tests.tables import rows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SERVER = """
 import os

@@ -16,7 +16,7 @@ from agent.tools.process import MOST_SHOWN, Finished, run_process, tool_environm
 from agent.vocabulary.errors import CannotStart
 from tests.tables import rows
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 
 
 @pytest.fixture(params=["asyncio", "trio"])

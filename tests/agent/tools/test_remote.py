@@ -14,7 +14,7 @@ from agent.tools.shell import ShellOptions
 from agent.vocabulary.calls import ToolResult
 from tests.tables import rows
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 CONNECT = ("bash", "-c")
 
 

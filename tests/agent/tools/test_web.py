@@ -26,7 +26,7 @@ from agent.vocabulary.errors import ToolError
 from constitution import Level, judge
 from tests.tables import rows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 LOOPBACK = ["127.0.0.1"]
 
 

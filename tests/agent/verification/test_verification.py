@@ -37,6 +37,8 @@ from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.verification.many_loops import loops_of, small_combinations, verify_each
 from tests.agent.verification.verify_every_subset import THREE_CALLS
 
+pytestmark = pytest.mark.slow
+
 RULES = loop_rules(evolve(PRESETS["default"], together="none"))  # the tests of calls that run together say so
 NAMES = tuple(rule.name for rule in RULES)
 

@@ -35,6 +35,8 @@ from tests.agent.protocols.protocol_programs import (
 )
 from tests.agent.verification.many_loops import few_examples_for, verify_each
 
+pytestmark = pytest.mark.slow
+
 ABORTED = rules_named("abort_on_request")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
 """Protocols with many states: `make protocols` looks at all of them."""

@@ -15,6 +15,8 @@ from tests.agent.faults import spending as faults
 from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.verification.many_loops import loops_of, verify_each
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = evolve(
     PRESETS["autonomous"],
     doom_loop=3,

@@ -71,23 +71,6 @@ def test_a_large_program_is_drawn_in_part() -> None:
     assert not graph.complete
 
 
-def test_a_graph_is_told_to_graphviz() -> None:
-    graph = Graph((Node('say "hi"\nor'), Node("over", end=True), Node("x", bad=True)), (Edge(0, 1, "a"),))
-
-    assert graph.dot() == (
-        "digraph {\n"
-        "  rankdir=LR\n"
-        "  node [shape=box, style=rounded]\n"
-        '  begin [shape=point, label=""]\n'
-        '  n0 [label="say \\"hi\\"\\nor"]\n'
-        '  n1 [label="over", peripheries=2]\n'
-        '  n2 [label="x", color=red]\n'
-        "  begin -> n0\n"
-        '  n0 -> n1 [label="a"]\n'
-        "}\n"
-    )
-
-
 def test_a_graph_is_told_to_mermaid() -> None:
     graph = Graph((Node('say "hi"\nor <b>'), Node("over", end=True), Node("x", bad=True)), (Edge(0, 1, "a"),))
 

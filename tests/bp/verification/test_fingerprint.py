@@ -21,7 +21,7 @@ import pytest
 from attrs import define, frozen
 
 from bp import BThread, BThreadBody, VerificationError, any_of, bthread, event, start, sync, verify, where
-from bp.verification.fingerprint import Description, assigns_later, check_interpreter, fingerprint_of_value, live_locals
+from bp.verification.fingerprint import Description, check_interpreter, fingerprint_of_value, live_locals
 from tests.bp.programs import Ping, kinds, requests
 
 A, B = event("a"), event("b")
@@ -1015,33 +1015,6 @@ def test_states_that_differ_in_live_locals_are_two() -> None:
             assert said in (A, B)
 
     assert verify(remembers()).states == 3
-
-
-def test_a_cell_that_may_be_assigned_after_a_place_is_found() -> None:
-    def starter() -> Generator[Any, Any, Any]:
-        before = after = again = inside = 0
-
-        def reads() -> Any:
-            return before, after, again, inside
-
-        def assigns() -> None:
-            nonlocal inside
-            inside = 1
-
-        for _ in (0, 0):
-            again = 1
-            yield reads
-        after = 1
-        yield assigns
-
-    body: Any = starter()
-    next(body)
-    assigned = {
-        name: assigns_later(body.gi_code, body.gi_frame.f_lasti, name)
-        for name in ("before", "after", "again", "inside")
-    }
-
-    assert assigned == {"before": False, "after": True, "again": True, "inside": True}
 
 
 # Cells: locals that an inner function uses.
