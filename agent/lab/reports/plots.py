@@ -178,7 +178,7 @@ def _label(axes: Any, labels: Sequence[tuple[str, tuple[float, float], Any]]) ->
     """Write the names of points in a column beside the axes, in the order of their heights, with a line to each."""
     ordered = sorted(labels, key=lambda label: (label[1][1], label[1][0]))
     for (text, point, color), place in zip(ordered, label_places([point[1] for _, point, _ in ordered]), strict=True):
-        line = {"arrowstyle": "-", "color": color, "alpha": 0.4, "linewidth": 0.6, "shrinkB": 3}
+        line = {"arrowstyle": "-", "color": color, "alpha": 0.4, "linewidth": 0.6, "shrinkB": 3, "relpos": (0, 0.5)}
         axes.annotate(
             text, xy=point, xytext=(1.04, place), textcoords="axes fraction", va="center", fontsize=9, arrowprops=line
         )
