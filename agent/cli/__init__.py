@@ -12,7 +12,7 @@
 import sys
 from collections.abc import Sequence
 
-__all__ = ["main"]
+__all__ = ["let_interrupts_end_the_program", "main"]
 
 RUNNING = ("run", "chat", "resume", "demo")
 """Commands that run tools."""
@@ -20,9 +20,19 @@ RUNNING = ("run", "chat", "resume", "demo")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: that of the process) and return its exit code."""
+    if argv is None:
+        let_interrupts_end_the_program()
     from agent.cli.mistakes import guarded
 
     return guarded(lambda: _execute(argv))
+
+
+def let_interrupts_end_the_program() -> None:
+    """Have Ctrl-C end the program without a traceback until a command listens, unless it is ignored, as under nohup."""
+    import _signal  # type: ignore[import-not-found]  # `signal` imports for milliseconds
+
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
 def _execute(argv: Sequence[str] | None) -> int:

@@ -117,7 +117,8 @@ def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: 
 
 def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
     torn = f"\nthe last line ({len(recorded.records) + 2}) was torn, and is cut off" if recorded.torn else ""
-    log = f"log {Path(recorded.path)}, after {len(recorded.records)} records{torn}"
+    cut = f"\n{recorded.cut}" if recorded.cut else ""
+    log = f"log {Path(recorded.path)}, after {len(recorded.records)} records{torn}{cut}"
     gone = "".join(
         f"\n{process.id} ended with the program that had started it: {process.command}"
         for process in agent.lost_processes

@@ -1,33 +1,36 @@
 """How far each log goes, kept with the agent's own things: the chain alone does not show that its end is missing.
 
-One file has a slot of fixed size for each log, which is found by the seed of its chain: the number of its lines and the
-hash of the last one. It is written after the log was, so a process that is killed leaves a log that is as long as its
-slot says, or longer. It is kept where the folder of the agent's own things exists, which the command line makes.
+One file has a slot of fixed size for each log, which is found by its path and the seed of its chain: the number of its
+lines and the hash of the last one. A copy is another log, of which nothing is known. The slot is written after the log
+was, so a process that is killed leaves a log that is as long as its slot says, or longer. It is kept where the folder
+of the agent's own things exists, which the command line makes.
 """
 
 import fcntl
 import os
 from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
 
 from agent.log.chain import own_folder
 
 __all__ = ["Head", "head_of"]
 
 SLOT = 128  # bytes
-SEED, COUNT = 32, 12  # characters of a seed, and of a number of lines
+NAME, COUNT = 32, 12  # characters of what names a log, and of a number of lines
 
 
 class Head:
     """The slot of one log, open to be written."""
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, path: Path, seed: str) -> None:
         """Find the slot of a log, or take a new one. Raises OSError, also where there is no folder for it."""
-        self._seed = seed
+        self._name = _name(path, seed)
         self._descriptor = os.open(_path(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
             content = _content(self._descriptor)
-            place = _place(content, seed)
+            place = _place(content, self._name)
             self._place = len(content) // SLOT * SLOT if place is None else place
             if place is None:
                 self.note(0, "")
@@ -36,7 +39,7 @@ class Head:
 
     def note(self, lines: int, link: str) -> None:
         """Write down how many lines the log has, and the hash of the last one."""
-        slot = f"{self._seed} {lines:0{COUNT}d} {link}".ljust(SLOT - 1) + "\n"
+        slot = f"{self._name} {lines:0{COUNT}d} {link}".ljust(SLOT - 1) + "\n"
         with suppress(OSError):
             os.pwrite(self._descriptor, slot.encode(), self._place)
 
@@ -45,10 +48,10 @@ class Head:
         os.close(self._descriptor)
 
 
-def head_of(seed: str) -> tuple[int, str] | None:
+def head_of(path: Path, seed: str) -> tuple[int, str] | None:
     """Return the number of lines that a log had when it was written last, and the hash of its last line.
 
-    None where this is not known: the log was written elsewhere, or nothing is kept here.
+    None where this is not known: the log was written elsewhere, copied or moved, or nothing is kept here.
     """
     try:
         descriptor = os.open(_path(), os.O_RDONLY | os.O_CLOEXEC)
@@ -58,7 +61,7 @@ def head_of(seed: str) -> tuple[int, str] | None:
         content = _content(descriptor)
     finally:
         os.close(descriptor)
-    place = _place(content, seed)
+    place = _place(content, _name(path, seed))
     words = [] if place is None else content[place : place + SLOT].split()
     return (int(words[1]), words[2].decode()) if len(words) == 3 and words[1].isdigit() else None
 
@@ -71,8 +74,11 @@ def _content(descriptor: int) -> bytes:
     return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
-def _place(content: bytes, seed: str) -> int | None:
+def _name(path: Path, seed: str) -> str:
+    return sha256(f"{os.path.realpath(path)}\0{seed}".encode("utf-8", "surrogateescape")).hexdigest()[:NAME]
+
+
+def _place(content: bytes, name: str) -> int | None:
     """Return where the slot of a log begins."""
-    wanted = f"{seed} ".encode()
-    place = content.find(wanted) if len(seed) == SEED else -1
+    place = content.find(f"{name} ".encode())
     return place if place >= 0 and place % SLOT == 0 else None

@@ -26,8 +26,8 @@ class RecordedRun:
     """A log as it was read. `torn` is true when its last line was cut off and left out.
 
     `chain` has the hash of the last line, "" for a log that is not chained; `misfit` names the first record that does
-    not follow the line before it, or says that the end is missing or was changed, "" where all is well. `unsigned` are
-    the yeses that no key of this user signed: their places in `records`.
+    not follow the line before it, or is not as it was written, "" where all is well. `cut` says which lines are missing
+    at the end. `unsigned` are the yeses that no key of this user signed: their places in `records`.
     """
 
     path: Path
@@ -36,14 +36,14 @@ class RecordedRun:
     torn: bool
     chain: str = ""
     misfit: str = ""
+    cut: str = ""
     unsigned: tuple[int, ...] = ()
 
     @property
     def integrity(self) -> str:
-        """What there is to say about the chain, in words; nothing where all is well."""
-        return self.misfit or (
-            "" if self.chain else f"{self.path} is not chained: nothing tells whether it was changed"
-        )
+        """Return the finding about the chain, in words; an empty text where all is well."""
+        unchained = "" if self.chain else f"{self.path} is not chained: nothing tells whether it was changed"
+        return self.misfit or self.cut or unchained
 
 
 def read_log(path: str | os.PathLike[str]) -> RecordedRun:
@@ -52,7 +52,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
     try:
         with path.open("rb") as file:
             first = file.readline()
-            head = _head(first)  # before the rest, to which its writer may add
+            head = _head(path, first)  # before the rest, to which its writer may add
             lines = (first + file.read()).split(b"\n")
     except OSError as error:
         raise LogError(f"cannot read the log {path}: {error.strerror}") from error
@@ -73,17 +73,17 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
             if is_whole or number < len(lines):
                 raise
             torn = True
-    read.finish(len(records) + 1)
-    return RecordedRun(path, header, tuple(records), torn, read.chain, read.misfit, tuple(read.unsigned))
+    cut = read.missing_after(len(records) + 1 + torn)
+    return RecordedRun(path, header, tuple(records), torn, read.chain, read.misfit, cut, tuple(read.unsigned))
 
 
-def _head(line: bytes) -> tuple[int, str] | None:
+def _head(path: Path, line: bytes) -> tuple[int, str] | None:
     """Return how far the log with this header went when it was written last; None where that is not known."""
     try:
         seed = json.loads(line)[CHAIN]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return head_of(seed) if isinstance(seed, str) else None
+    return head_of(path, seed) if isinstance(seed, str) else None
 
 
 @define
@@ -110,11 +110,11 @@ class _Chain:
             self.unsigned.append(number - 2)
         return record
 
-    def finish(self, lines: int) -> None:
-        """Take into account that there are no more lines than these."""
-        if self.chain and self.head is not None and lines < self.head[0]:
-            told = f"line {lines + 1} and what followed are missing, {self.head[0] - lines} in all"
-            self.misfit = self.misfit or f"{self.path}: {told}; the log was cut there"
+    def missing_after(self, lines: int) -> str:
+        """Return which lines the log had after these, in words; a process that was killed leaves all that it wrote."""
+        if not self.chain or self.head is None or lines >= self.head[0]:
+            return ""
+        return f"{self.path}: line {lines + 1} and what followed are missing, {self.head[0] - lines} in all"
 
     def compare(self, number: int) -> None:
         """Compare a line that was the last one when the log was written last."""

@@ -105,7 +105,7 @@ class LogWriter:
             if self._ours.st_size:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
             seed = new_seed()
-            self._head = _head_of(seed)
+            self._head = _head_of(self.path, seed)
             self._write(dump({**header, CHAIN: seed}))
             self._chain = link(self.last.encode())
             self.flush()
@@ -124,7 +124,7 @@ class LogWriter:
         writer._redaction, writer._waiting = None, bytearray()
         writer.last, writer._lines = "", len(recorded.records) + 1
         writer._late, writer._chain, writer._size = False, recorded.chain, writer._ours.st_size
-        writer._head = _head_of(recorded.header[CHAIN]) if recorded.chain else None
+        writer._head = _head_of(recorded.path, recorded.header[CHAIN]) if recorded.chain else None
         return writer
 
     def redact_with(self, redaction: Redaction | None) -> None:
@@ -227,10 +227,10 @@ def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
     return LogWriter.going_on(recorded, descriptor), recorded
 
 
-def _head_of(seed: str) -> Head | None:
+def _head_of(path: Path, seed: str) -> Head | None:
     """Return what remembers how far a log goes, where that can be kept."""
     try:
-        return Head(seed)
+        return Head(path, seed)
     except (OSError, RuntimeError):
         return None
 

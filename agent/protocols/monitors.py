@@ -11,8 +11,7 @@ from typing import Protocol
 from attrs import field, frozen, validators
 
 from agent.models.model import Model, ModelRequest
-from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.encoding import plain
+from agent.vocabulary.calls import ToolCall, thaw
 from agent.vocabulary.messages import Message, Usage, UserMessage, transcript
 from agent.vocabulary.questions import Draft, Subject
 from constitution import DEFAULT, Action, Level, Policy, classify_risk, judge
@@ -72,12 +71,8 @@ def calls_of(subject: Subject) -> tuple[ToolCall, ...]:
 def text_of(subject: Subject) -> str:
     """Return a subject as text: what was said, and each call with its arguments as JSON."""
     said = subject.message.text if isinstance(subject, Draft) else ""
-    calls = (f"{call.tool} {json.dumps(_plain(call), ensure_ascii=False)}" for call in calls_of(subject))
+    calls = (f"{call.tool} {json.dumps(thaw(call.arguments), ensure_ascii=False)}" for call in calls_of(subject))
     return "\n".join([*([said] if said else []), *calls])
-
-
-def _plain(call: ToolCall) -> object:
-    return plain(call.arguments)
 
 
 PROMPT = """\

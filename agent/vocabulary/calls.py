@@ -1,7 +1,7 @@
 """A tool call as the loop carries it, and the one result that answers it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from attrs import field, frozen, validators
@@ -80,14 +80,19 @@ def signature(call: ToolCall) -> str:
     """
     if call.command_in:
         return f"$ {call.arguments.get(call.command_in)}"
-    return f"{call.tool} {json.dumps(_canonical(call.arguments), sort_keys=True, separators=(',', ':'))}"
+    return f"{call.tool} {json.dumps(thaw(call.arguments, _integral), sort_keys=True, separators=(',', ':'))}"
 
 
-def _canonical(value: Any) -> Any:
+def thaw(value: Any, of_item: Callable[[Any], Any] = lambda item: item) -> Any:
+    """Return frozen arguments as dicts and lists, with `of_item` applied to what is neither."""
     if isinstance(value, Mapping):
-        return {key: _canonical(item) for key, item in value.items()}
+        return {key: thaw(item, of_item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return [_canonical(item) for item in value]
+        return [thaw(item, of_item) for item in value]
+    return of_item(value)
+
+
+def _integral(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

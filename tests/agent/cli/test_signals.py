@@ -111,7 +111,8 @@ async def test_a_ctrl_c_after_an_abort_that_takes_too_long_leaves() -> None:
 
 @pytest.mark.parametrize(("ignored", "code"), [(False, -signal.SIGINT), (True, 0)])
 def test_ctrl_c_before_anything_is_loaded_is_no_traceback_and_ignored_where_it_was(ignored: bool, code: int) -> None:
-    program = "import bpagent, os, signal; os.kill(os.getpid(), signal.SIGINT)"
+    begin = "import os, signal; from agent.cli import let_interrupts_end_the_program as let; let()"
+    program = f"{begin}; os.kill(os.getpid(), signal.SIGINT)"
     ignore = (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignored else None
 
     ended = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, preexec_fn=ignore)
