@@ -1,6 +1,6 @@
 """Egress: a call that may reach certain hosts, and no others, through a proxy that lives as long as the call.
 
-    python egress.py outside FOLDER HOSTS -- BWRAP ... -- python egress.py inside FOLDER -- COMMAND
+    python egress.py outside FOLDER HOSTS -- BWRAP ... -- python FOLDER/egress.py inside FOLDER -- COMMAND
 
 The outer process stays in the network of the machine and listens on a socket in FOLDER, which only this call sees; it
 connects to the granted hosts. The inner one, in a network of the call's own that has a loopback alone, passes on what
@@ -28,7 +28,7 @@ __all__ = ["FOLDER", "words_inside", "words_outside"]
 FOLDER = "/run/egress"
 """Where the folder of a call is inside."""
 
-SOCKET, PR_SET_PDEATHSIG = "socket", 1
+SOCKET, SCRIPT, PR_SET_PDEATHSIG = "socket", "egress.py", 1
 LONGEST_HEAD = 65536  # bytes
 SECONDS = 20.0  # for a connection
 VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
@@ -41,13 +41,14 @@ def words_outside(folder: str, hosts: tuple[str, ...]) -> tuple[str, ...]:
 
 def words_inside() -> tuple[str, ...]:
     """Return the words before the call's own command."""
-    return (sys.executable, "-I", "-S", __file__, "inside", FOLDER, "--")
+    return (sys.executable, "-I", "-S", os.path.join(FOLDER, SCRIPT), "inside", FOLDER, "--")
 
 
 def run_outside(folder: str, hosts: frozenset[str], argv: list[str]) -> int:
     """Run the confined command beside its proxy; return its exit code."""
     os.mkdir(folder, 0o700)
     try:
+        shutil.copy(__file__, os.path.join(folder, SCRIPT))  # our own place may be hidden inside
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(os.path.join(folder, SOCKET))
             server.listen(64)

@@ -273,7 +273,7 @@ def test_a_disk_that_gets_full_ends_the_run_in_one_sentence_and_keeps_what_was_w
 
     assert (said.code, said.out) == (1, "")
     assert [line for line in said.err.splitlines() if line.startswith("bpagent: ")] == [
-        "bpagent: the run broke off: the log cannot be written: [Errno 27] File too large"
+        f"bpagent: the run broke off: cannot write the log {log}: File too large"
     ]
     assert command("replay", log).code == 0
     assert command("resume", log).out == "Never said.\n"  # when there is room again
