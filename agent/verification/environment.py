@@ -140,10 +140,11 @@ GRANTED_ACTION = Action("any", "write", "/", command=GRANTED.rule, sandbox="any"
 
 
 def any_verdict(action: Action) -> Verdict:
-    """Judge as the described action says: its environment chose. An action that says nothing is allowed."""
+    """Judge as the described action says: its environment chose. An action that names no level is allowed."""
     if action.command == GRANTED.rule:
         return GRANTED
-    return Verdict(Level(action.command or "allow"), "any_rule")
+    named = (level for level in Level if level.value == action.command)
+    return Verdict(next(named, Level.allow), "any_rule")
 
 
 EXAMPLES: Examples = {

@@ -54,7 +54,7 @@ def could_send(approved: GateApproved) -> bool:
 
 
 def _example(number: int, command: str, **facts: Any) -> GateApproved:
-    described = Action("bash", "write", "/", command="allow", **facts)  # what the constitution says, when verified
+    described = Action("bash", "write", "/", command=command, **facts)
     return GateApproved(ToolCall(f"c{number}", "bash", {"command": command}), described)
 
 

@@ -209,3 +209,30 @@ def test_a_page_shows_the_counterexample(command: Command, tmp_path: Path) -> No
     assert f"the page: {page}" in said.err
     assert "ValueError: wrong" in page.read_text()
     assert '"name":"gate_approved"' in page.read_text()
+
+
+def test_the_examples_of_a_protocol_may_name_real_commands(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "pushes.py").write_text(
+        """
+from agent.events import GateApproved
+from agent.vocabulary.calls import ToolCall
+from bp import bthread, sync, where
+from constitution import Action
+
+PUSH = GateApproved(ToolCall("c1", "bash", {}), Action("bash", "write", "/", command="git push"))
+EXAMPLES = {"no_push": (PUSH,)}
+
+def pushes(approved):
+    return approved.facts.command == "git push"
+
+@bthread
+def no_push():
+    yield sync(refuse=where(GateApproved, pushes), because="not on a Friday")
+"""
+    )
+
+    judged = [option for option in CONTINUING if "policy" not in option]
+
+    said = command("verify", "--protocol", f"{tmp_path / 'pushes.py'}:no_push", *judged)
+
+    assert said.code == 0, said.err
