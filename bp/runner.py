@@ -461,7 +461,7 @@ class Runner:
         if flight.cancelled_by is None:
             try:
                 given = flight.effect.run(flight.started)
-                if not isinstance(given, Event | Later):
+                if not isinstance(given, (Event, Later)):
                     flight.given, flight.scope = given, anyio.CancelScope()
                     return False
                 ending = given if given is LATER else flight.checked(given)
@@ -498,7 +498,7 @@ class Runner:
         if ending is LATER and flight.cancelled_by is None:
             flight.is_later = True
             self._wakeup.set_here()
-        elif isinstance(ending, Event | Broken):
+        elif isinstance(ending, (Event, Broken)):
             self._land(flight, ending)
         else:
             self._land(flight, Broken("cancelled", by=flight.cancelled_by))

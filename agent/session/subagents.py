@@ -95,7 +95,7 @@ class SubagentStore:
         """Stop what runs when the user asks to stop; know what the parent's run has taken."""
         if isinstance(event, PromptGiven):
             self._spent = Usage()
-        elif isinstance(event, InferenceFinished | SummaryFinished | ToolFinished):
+        elif isinstance(event, (InferenceFinished, SummaryFinished, ToolFinished)):
             self._spent += event.usage
         if isinstance(event, StopAsked):
             for run in self._running:
