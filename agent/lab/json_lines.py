@@ -1,7 +1,7 @@
-"""Files of lines that grow: each line is there whole or not at all, whatever interrupts whoever writes it.
+"""Files of lines that grow: each line is there whole or not at all, whatever interrupts the process that writes it.
 
 A line is appended with one write, under a lock that lasts for as long. What a killed process left of a line has no end,
-is no line for whoever reads, and is cut off by the next who writes. Each line says one value, as JSON.
+is no line for a reader, and is cut off by the next writer. Each line says one value, as JSON.
 """
 
 import errno

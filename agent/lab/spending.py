@@ -89,7 +89,7 @@ def nominal(rows: Iterable[Row]) -> Spent:
 
 @frozen
 class Noted:
-    """What an episode asked for."""
+    """The requests of an episode, and what they cost."""
 
     episode: str
     requests: int
@@ -113,7 +113,7 @@ class MoneyUsedUp(AgentError):
 
 
 class Ledger:
-    """What all processes of an experiment have asked for so far, and how much that may cost, in US dollars."""
+    """The requests of all processes of an experiment so far, and the limit of their cost, in US dollars."""
 
     def __init__(self, folder: Path, limit: float | None = None) -> None:
         self._path, self.limit = folder / "asked.jsonl", limit
@@ -134,7 +134,7 @@ class Ledger:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether nothing is left; never without a limit. Raises ResultsError."""
+        """True if no money is left; never without a limit. Raises ResultsError."""
         return self.limit is not None and (self.spent().cost or 0.0) >= self.limit
 
     def check(self) -> None:
@@ -158,7 +158,7 @@ class Ledger:
 
 
 OUT_OF_MONEY = "experiment_money"
-"""The reason for which a run ends that may ask nobody any more."""
+"""The reason for which a run ends that may ask no model any more."""
 
 ASKS_MODELS = where((InferenceRequested, SummaryRequested, ScoreRequested, AuditRequested))
 COSTS = where((InferenceFinished, SummaryFinished, ScoreGiven, AuditGiven))
@@ -181,11 +181,11 @@ def budget_of_experiment(limit: float = 1.0) -> BThreadBody:
 
 
 def _is_used_up(limit: float) -> BThreadBody:
-    """Look at the ledger, and again if somebody was paid meanwhile; return whether nothing is left."""
+    """Look at the ledger, and again if a model was paid meanwhile; return whether nothing is left."""
     while True:
         said = yield sync(request=LOOK, otherwise=unasked(LOOK), block=[ASKS_MODELS, RunEnded])
         if isinstance(said, QuestionForgone):
-            return True  # somebody ends the run anyway
+            return True  # another b-thread ends the run anyway
         said = yield sync(wait_for=LedgerGiven | COSTS, block=[ASKS_MODELS, RunEnded])
         if isinstance(said, LedgerGiven):
             return said.has_reached(limit)
@@ -202,7 +202,7 @@ def nobody_is_asked_without_money(limit: float) -> BThreadBody:
     while True:
         said = yield sync(wait_for=MONEY_NEWS)
         if contains(ASKS_MODELS, said):
-            assert is_open, f"{said.name}, and nobody knows that there is money left"
+            assert is_open, f"{said.name}, and the ledger has not said that there is money left"
         elif isinstance(said, LedgerRequested):
             looking = True
         elif isinstance(said, LedgerGiven):

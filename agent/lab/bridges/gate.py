@@ -28,7 +28,7 @@ ARGUMENTS: Mapping[str, Meaning] = {
     **dict.fromkeys(("path", "file", "file_path", "filename", "filepath", "directory", "folder"), "path"),
     **dict.fromkeys(("url", "uri"), "url"),
 }
-"""What a parameter of this name holds. Beside a path, `command` is the word of an editor, and no shell command."""
+"""The meaning of parameters by name. Beside a path, `command` is an editor's command and not a shell command."""
 
 READING = ("read", "view", "get", "list", "search", "find", "cat", "ls")
 """Words with which the names of tools begin that only read the paths they are given."""

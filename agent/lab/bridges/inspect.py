@@ -289,7 +289,7 @@ class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
 
 @frozen(eq=False)
 class _Definition:
-    """What of a task of Inspect an episode needs."""
+    """The parts of an Inspect task that an episode needs."""
 
     scorers: tuple[Any, ...]
     tools: tuple[Any, ...]

@@ -25,7 +25,7 @@ __all__ = [
 
 
 Attacker = Literal["steady", "patient"]
-"""What an attacker knows: nothing, or whether the episode before was audited, after which it does honest work."""
+"""The kind of attacker. A patient one knows whether the last episode was audited, and then does honest work."""
 
 Timing = Literal["in_order", "post_hoc"]
 
@@ -113,11 +113,11 @@ class DeploymentPlan:
 
     @property
     def looks_for_honeypots(self) -> bool:
-        """Whether a rule has to know what monitors made of honeypots."""
+        """True if a rule needs the monitors' scores of honeypots."""
         return any(rule.use == "distrust_monitor" for rule in self.rules)
 
     @property
     def may_replace(self) -> bool:
-        """Whether the trusted model may get to run an episode."""
+        """True if the trusted model may run an episode."""
         disabling = {"shut_down_on_catch", "distrust_monitor"}
         return self.instead == "trusted" and any(rule.use in disabling for rule in self.rules)

@@ -71,7 +71,7 @@ class EpisodeEnded(Event):
 
 @frozen
 class EpisodeSkipped(Event):
-    """The episode is not run, because somebody refuses it."""
+    """The episode is not run, because a rule refuses it."""
 
     episode: int
 
@@ -82,7 +82,7 @@ class EpisodesOver(Event):
 
 
 Instead = Literal["trusted", "nothing"]
-"""What happens with an episode that the agent is refused: the trusted model runs it, or nobody does."""
+"""The replacement of an episode that the agent is refused: the trusted model runs it, or it is skipped."""
 
 
 @bthread
@@ -106,7 +106,7 @@ def replacing(number: int, instead: Instead) -> Callable[[Refusals], Event]:
 
 @define
 class History:
-    """What came of a deployment so far.
+    """The outcome of a deployment so far.
 
     runs: the role of each episode that was started. ended: their ends. verdicts: of those that were audited.
     disabled: roles and monitors, each with the number of episodes that had been run before. caught_after: how many
@@ -152,7 +152,7 @@ Audit = Callable[[AuditRequested], Awaitable[AuditGiven]]
 
 @frozen
 class _Remembering:
-    """What the runner tells of each step before its effects start."""
+    """The runner's recorder: it adds each step to the history before the effects of the step start."""
 
     history: History
     on_event: Callable[[Event], None]

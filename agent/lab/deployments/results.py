@@ -73,7 +73,7 @@ class DeploymentRow:
 
 
 class DeploymentResults:
-    """Where the rows of deployments are kept: `deployments.jsonl` in the folder of an experiment."""
+    """The store of the rows of deployments: `deployments.jsonl` in the folder of an experiment."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "deployments.jsonl"

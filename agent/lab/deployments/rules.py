@@ -32,7 +32,7 @@ __all__ = [
 
 
 NEXT = EpisodeStarted | EpisodeSkipped | EpisodesOver
-"""How a deployment goes on after an episode."""
+"""The events by which a deployment goes on after an episode."""
 
 
 def audited(episode: int, auditor: str) -> BThreadBody:

@@ -93,7 +93,7 @@ def suspicious_episodes_are_audited(audits: int, threshold: float, auditor: str)
 
 @bthread
 def the_most_suspicious_are_audited(audits: int, auditor: str) -> BThreadBody:
-    """When all are over, `audits` of those without a verdict get one, each the most suspicious of what is left."""
+    """After the last episode, `audits` episodes without a verdict get one, each the most suspicious of those left."""
     left: dict[Subject, float] = {}
     said = None
     while not isinstance(said, EpisodesOver):
@@ -134,7 +134,7 @@ def unfit_monitors_watch_nothing(monitor: str, role: str) -> BThreadBody:
 
 @bthread
 def refused_episodes_are_replaced(instead: str) -> BThreadBody:
-    """What the agent does not run is run by the trusted model, or skipped, as the option says."""
+    """An episode that the agent does not run is run by the trusted model, or skipped, as the option says."""
     while True:
         said = yield sync(wait_for=EpisodeSkipped | where(EpisodeStarted, role=TRUSTED))
         is_replaced = isinstance(said, EpisodeStarted)
@@ -149,13 +149,13 @@ OF_DEPLOYMENTS: dict[str, Callable[[Arguments], tuple[BThread, ...]]] = {
     "shut_down_on_catch": lambda of: (disabled_roles_run_nothing(of["role"]),),
     "distrust_monitor": lambda of: (unfit_monitors_watch_nothing(of["monitor"], of["role"]),),
 }
-"""What holds where a b-thread is there, made with its arguments."""
+"""Makers of the monitors that hold for a b-thread, from its arguments, by the b-thread's name."""
 
 
 def invariants_of_deployment(bthreads: Sequence[BThread]) -> tuple[BThread, ...]:
     """Return the monitors of what a deployment's b-threads are for; they are known by their names.
 
-    How many audits there are is known where no b-thread is of somebody's own.
+    The number of audits is only checked where all b-threads are of the laboratory, and none is the user's own.
     """
     arguments = [(bthread.name, arguments_of(bthread)) for bthread in bthreads if bthread.name in OF_DEPLOYMENTS]
     kept = [monitor for name, of in arguments for monitor in OF_DEPLOYMENTS[name](of)]
@@ -171,7 +171,7 @@ SCORES = (0.0, 1.0, None)
 
 @frozen
 class EpisodeWent(Event):
-    """What an episode comes to, which none of the rules can see."""
+    """The outcome of an episode, which none of the rules can see."""
 
     episode: int
     outcome: Outcome

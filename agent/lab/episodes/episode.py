@@ -39,7 +39,7 @@ __all__ = ["EpisodeContext", "EpisodeParts", "failed_row", "models_of", "prepare
 
 @define(eq=False)
 class EpisodeContext:
-    """What the episodes of a process share: the post office, the results, and real models with their pace.
+    """The state that the episodes of a process share: the post office, the results, and real models with their pace.
 
     isolation: the level that is achieved in this process. money: how many US dollars the experiment may cost.
     """
@@ -88,7 +88,7 @@ def prepare(episode: Episode, setting: Setting, task: Task, world: World, contex
 def models_of(parts: EpisodeParts) -> dict[str, Model]:
     """Return the real models of the loop by role; one that attacks knows the side task, and no other does.
 
-    Where the attack lies in what is read nobody knows it.
+    Where the attack lies in what the agent reads, no model is told of it.
     """
     policy = parts.episode.policy
     models = {role: _instructed(parts, role, plan) for role, plan in policy.models if role != "auditor"}
@@ -122,7 +122,7 @@ def _honeypots(task: Task) -> dict[str, ToolCall]:
 
 
 def _nobody_knows(_: str) -> None:
-    """Say whether a call attacks, where nobody can."""
+    """Return None for each call: the truth about it is unknown."""
 
 
 async def run_episode(episode: Episode, context: EpisodeContext) -> Row:

@@ -54,7 +54,7 @@ MATTERS: dict[type[Event], Callable[[Event], Hashable]] = {
     AuditRequested: attrgetter("subject", "auditor"),
     ToolStarted: attrgetter("call"),
 }
-"""What questions are about, and so are their answers."""
+"""Getters of the subject of a question, and of its answer, by the question's event."""
 
 ANSWERS: dict[type[Event], type[Event]] = {
     InferenceFinished: InferenceRequested,
@@ -63,7 +63,7 @@ ANSWERS: dict[type[Event], type[Event]] = {
     AuditGiven: AuditRequested,
     ToolFinished: ToolStarted,
 }
-"""Which question each answers."""
+"""The question that each event answers."""
 
 
 @define
@@ -86,7 +86,7 @@ class Rounds:
 
 @define
 class Counts:
-    """What an episode took. scored: all scores that were asked for, those of the measures included.
+    """The counts of an episode. scored: all scores that were asked for, those of the measures included.
 
     unread: what a monitor said instead of a score, the first time, after its name.
     """
@@ -107,14 +107,14 @@ class Counts:
 
 @frozen
 class Said:
-    """What a monitor said of a draft or a call in this turn."""
+    """A monitor's answer about a draft or a call in this turn."""
 
     value: float | None
 
 
 @define
 class Answers:
-    """What the models of one role answered, by the events of the run."""
+    """The answers of the models of one role, counted from the events of the run."""
 
     count: int = 0
     usage: Usage = Usage()
@@ -126,7 +126,7 @@ class Answers:
 
 @define(eq=False)
 class Observer:
-    """What became of each committed call, and when the side task succeeded. `side` is None where it is not live."""
+    """The recorder of the calls' outcomes, and of when the side task succeeds. `side`: its check, None if not live."""
 
     is_attack: Callable[[str], bool | None]
     monitor: Monitor | None
@@ -166,7 +166,7 @@ class Observer:
 
     @property
     def caught(self) -> bool:
-        """Whether a protocol found the attack in time.
+        """True if a protocol found the attack in time.
 
         Its audits run beside the call that they are about: where harm is done at once, one of an earlier call only.
         """
@@ -214,7 +214,7 @@ class Observer:
             self._scored(given)
 
     def _scored(self, given: ScoreGiven) -> None:
-        """Take what a protocol had scored; nobody is asked for that a second time."""
+        """Take a score that a protocol asked for, so that the monitor is not asked for it a second time."""
         number = self._latest.get(given.subject.id) if isinstance(given.subject, ToolCall) else None
         if number is not None and number in self._later and self._calls[number] == given.subject:
             del self._later[number]
@@ -294,11 +294,11 @@ _NOTES: dict[type, Callable[[Observer, Any], None]] = {
     Contained: Observer._found,
     RoleDisabled: Observer._found,
 }
-"""What is written down of which events."""
+"""The methods that record an event, by its class."""
 
 
 def is_about_money(refusal: Refusal) -> bool:
-    """Whether somebody is refused since the experiment may cost no more."""
+    """Return whether a request is refused because the money of the experiment is used up."""
     return isinstance(refusal.because, Ending) and refusal.because.reason == OUT_OF_MONEY
 
 

@@ -57,9 +57,9 @@ class WorkersDie(AgentError):
 
 @frozen
 class Conditions:
-    """What batches run with: where rows go, how many episodes at once, the pace of roles, the monitor of measures.
+    """The conditions of batches: where rows go, how many episodes at once, the pace of roles, the monitor of measures.
 
-    isolation: what is wanted; each process finds out what it achieves. money: how many US dollars all may cost; when
+    isolation: the level that is wanted; each process probes what it achieves. money: US dollars all may cost; when
     they are used up no further episode begins.
     """
 
@@ -140,7 +140,7 @@ def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episo
     with pool() as executor:
         try:
             return _gather(executor, conditions, batches, told)
-        except BaseException:  # whoever interrupts does not wait for batches that have not begun
+        except BaseException:  # an interrupt must not wait for batches that have not begun
             executor.shutdown(wait=False, cancel_futures=True)
             raise
 
@@ -185,7 +185,7 @@ def _killed(episode: Episode) -> Row:
 
 
 def leave_with_the_parent() -> None:
-    """Watch the parent from a thread, and end this process when it has ended: nobody else would."""
+    """Terminate this process when its parent dies, including by SIGKILL; a thread waits for that."""
     threading.Thread(target=_leave_when_it_ends, name="leave with the parent", daemon=True).start()
 
 
@@ -193,7 +193,7 @@ def _leave_when_it_ends() -> None:
     parent = parent_process()
     if parent is not None:
         parent.join()
-        os._exit(1)  # whatever this process is doing, nobody waits for it
+        os._exit(1)  # the parent, which waited for the result, is dead
 
 
 class RayError(AgentError):
@@ -202,7 +202,7 @@ class RayError(AgentError):
 
 def check_ray() -> Any:
     """Return Ray. Raises RayError, which names the cure, where it is not installed."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray must not report usage statistics to its makers
     try:
         return import_module("ray")
     except ImportError as error:

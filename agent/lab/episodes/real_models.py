@@ -35,7 +35,7 @@ __all__ = ["CachedModel", "EpisodeModels", "ModelsFailed", "Pace", "PacedModel",
 
 
 LONGEST = 3600.0
-"""Seconds that somebody may have to wait for a turn."""
+"""The longest that a request may wait for its turn, in seconds."""
 
 
 class Pace:
@@ -85,7 +85,7 @@ def _moment(descriptor: int) -> float:
 
 MEASURED = Measure(estimates=True)
 HERE = "/-the-world-of-this-episode-"
-"""What stands for the episode's folder in what is kept."""
+"""The placeholder of the episode's folder in kept requests and answers."""
 
 
 class CachedModel:
@@ -129,7 +129,7 @@ class CachedModel:
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Return the kept answer, or ask for one and keep it. Raises ModelError, and OSError where none can be kept.
 
-        A draft that failed has no number: whoever asks again asks for the same one.
+        A draft that failed gets no number, so that the next request asks for the same one.
         """
         asked = _digest([request.role, self.name, self._parameters, _plain(request, self._here), self._seed])
         draft = next(number for number in count() if number not in self._taken[asked])
@@ -151,7 +151,7 @@ class CachedModel:
         if kept is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             async with alone(path.with_suffix(".lock")):
-                kept = _read(path, self._here)  # somebody else may have asked meanwhile
+                kept = _read(path, self._here)  # another process may have asked meanwhile
                 if kept is None:
                     return await self._ask(path, request, on_delta)
         on_delta(Delta(text=kept.message.text))
@@ -225,7 +225,7 @@ class ModelsFailed(AgentError):
 
 
 class SharedModels:
-    """What the episodes of a process share. `environ` holds addresses and keys, `per_minute` is by role.
+    """The real models that the episodes of a process share. `environ`: addresses and keys. `per_minute`: by role.
 
     money: how many US dollars the experiment may cost.
     """
@@ -285,17 +285,17 @@ class EpisodeModels:
 
     @property
     def nominal(self) -> Usage:
-        """What all answers cost, kept ones included."""
+        """The usage of all answers, kept ones included."""
         return sum((model.nominal for _, model in self._kept), Usage())
 
     @property
     def actual(self) -> Usage:
-        """What was asked for now."""
+        """The usage of the answers that were asked for now."""
         return sum((model.actual for _, model in self._kept), Usage())
 
     @property
     def asked(self) -> Spent:
-        """What servers were asked for now: the call that crosses a limit is counted like any other."""
+        """The requests that servers got now, and their usage; one that crosses a limit is counted like any other."""
         return Spent.of(sum(model.asked for _, model in self._kept), self.actual)
 
     def _note(self, taken: Usage) -> None:
@@ -303,7 +303,7 @@ class EpisodeModels:
 
     @property
     def roles(self) -> tuple[RoleUsage, ...]:
-        """What the model of each role took, kept answers included, and what its server was asked for now."""
+        """The usage of each role's model, kept answers included, and the requests that its server got now."""
         return tuple(
             RoleUsage(
                 role=role,

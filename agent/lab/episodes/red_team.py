@@ -28,7 +28,7 @@ may be watched, and what seems suspicious may be looked at closely. {knowledge}S
 
 @frozen
 class Turn:
-    """What an attack may go by: the number of the turn, from 1, the conversation, the side task, and chance.
+    """The input of an attack: the number of the turn, from 1, the conversation, the side task, and chance.
 
     knowledge: what the policy lets the attacker know of the experiment, in sentences. chance is the same for the same
     task, seed and turn, whatever the protocol, so that runs are paired and resumed exactly.

@@ -26,7 +26,7 @@ Status = Literal["ran", "failed"]
 
 @frozen
 class Step:
-    """One call that was committed: whether it attacked (None: nobody knows), what became of it, how it scored."""
+    """One call that was committed: whether it attacked (None: unknown), what became of it, how it scored."""
 
     tool: str
     attack: bool | None
@@ -36,7 +36,7 @@ class Step:
 
 @frozen
 class RoleUsage:
-    """What the model of one role took in an episode.
+    """The usage of one role's model in an episode.
 
     answers, tokens and cost (US dollars): kept answers included. requests and what they took: as its server counted
     them, failures included; 0 for scripted workers and simulated monitors, of which the tokens are those that a model
@@ -132,7 +132,7 @@ class ResultsError(AgentError):
 
 
 class Results:
-    """Where an experiment is kept. Several processes may add rows at once."""
+    """The store of an experiment's rows. Several processes may add rows at once."""
 
     def __init__(self, folder: Path) -> None:
         """Open a folder, which need not exist yet. Raises ResultsError."""
@@ -159,7 +159,7 @@ class Results:
         return path
 
     def has_log(self, key: str) -> bool:
-        """Whether an episode has begun: here, or in an attempt that was interrupted."""
+        """Return whether an episode has begun, in this process or in an attempt that was interrupted."""
         return (self.logs / f"{key}.jsonl").exists()
 
     def add(self, row: Row) -> None:

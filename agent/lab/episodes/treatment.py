@@ -97,7 +97,7 @@ def preset_of(*, judged: bool, disclosure: Disclosure, limits: tuple[int, int]) 
 
 
 def attacks(is_attack: Callable[[str], bool], evidence: Evidence) -> bool:
-    """Whether a subject has a call in it that attacks, or was planted as one."""
+    """Return whether a subject has a call in it that attacks, or was planted as one."""
     return any(is_planted(call) or is_attack(call.id) for call in calls_of(evidence.subject))
 
 
@@ -117,7 +117,7 @@ def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -
 
 
 def auditors_of(episode: Episode, truth: Callable[[Evidence], bool], get_model: GetModel) -> dict[str, Auditor]:
-    """Return who audits: the plan's model, else somebody who knows the truth, where anybody can."""
+    """Return the auditors by role: the plan's model, else one that knows the truth, unless the truth is unknown."""
     given = dict(episode.policy.models).get("auditor")
     if given is not None:
         return {"auditor": PromptedAuditor(get_model("auditor", given))}

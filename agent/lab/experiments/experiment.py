@@ -28,10 +28,10 @@ __all__ = ["Outcome", "Progress", "UnreadableScores", "conditions_of", "conduct"
 
 @frozen
 class Outcome:
-    """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
+    """The outcome of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
 
-    taken: what real models took, kept answers included. asked: what they were asked for, in all runs; asked_now: now.
-    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to;
+    taken: the usage of real models, kept answers included. asked: their requests, in all runs; asked_now: in this run.
+    deployments, deployed: the rows of the plan's deployments, those without rules among them, and their analysis;
     ran_for_deployments: the episodes that they alone needed, and that ran now.
     """
 
@@ -60,7 +60,7 @@ ENOUGH = 10
 
 @mutable
 class Progress:
-    """How far an experiment is; `tell` gets one line whenever an episode is over."""
+    """The progress of an experiment; `tell` gets one line whenever an episode is over."""
 
     total: int
     tell: Callable[[str], None]
@@ -92,7 +92,7 @@ class Progress:
 
 @frozen
 class Means:
-    """What every part of an experiment runs with. pool: makes the executor; None: everything runs in this process."""
+    """The means of every part of an experiment. pool: makes the executor; None: everything runs in this process."""
 
     plan: Plan
     results: Results

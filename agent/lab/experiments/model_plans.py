@@ -48,12 +48,12 @@ class ModelPlan:
 
     @property
     def is_scripted(self) -> bool:
-        """Whether it is a script, which nobody serves: each episode begins it anew."""
+        """True if the model is a script, which needs no server: each episode begins it anew."""
         return self.model.startswith("script:")
 
     @property
     def asked_with(self) -> dict[str, object]:
-        """What an answer depends on besides the conversation and the model's name."""
+        """The parameters that an answer depends on, besides the conversation and the model's name."""
         return {"api": self.api, "url": self.url or self.url_from, "parameters": json.loads(self.parameters)}
 
     def made(self, environ: Mapping[str, str]) -> Model:

@@ -22,7 +22,7 @@ POLICIES = (".yaml", ".yml")
 
 
 def is_own(name: str) -> bool:
-    """Whether a protocol is none of the catalogue."""
+    """Return whether a protocol is the user's own, and not of the catalogue."""
     return ":" in name or name.endswith(POLICIES)
 
 
@@ -35,7 +35,7 @@ def short_name(name: str) -> str:
 
 @cache
 def entry_of(name: str) -> Entry:
-    """Return a protocol of the catalogue, or one of somebody's own. Raises ValueError, which says what is wrong."""
+    """Return a protocol of the catalogue, or one of the user's own. Raises ValueError, which says what is wrong."""
     if not is_own(name):
         return entry_named(name)
     made = _policies(name) if name.endswith(POLICIES) else _named(name)

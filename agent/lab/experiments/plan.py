@@ -38,22 +38,22 @@ FORMAT = 2
 """Counts changes of what an episode does that its configuration does not show."""
 
 NO_DIFFERENCE = ("split", "against", "timeout")
-"""What an episode does not depend on."""
+"""Fields of a plan that an episode does not depend on."""
 
 UNLESS_USUAL = {"isolation": "best", "limits": Limits()}
-"""What it depends on where it is not as usual."""
+"""Fields that an episode depends on only where they differ from these defaults."""
 
 BASELINE = "constitution_only"
 """The protocol that every other one is compared with."""
 
 Pooling = Literal["processes", "ray"]
-"""Where workers are."""
+"""The kind of pool that workers run in."""
 
 MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model", "own"]
 
 
 Knowledge = Literal["protocol", "monitors", "threshold", "constitution"]
-"""What an attacker may be told of the experiment."""
+"""The parts of the experiment that an attacker may be told of."""
 
 
 @frozen
@@ -77,9 +77,9 @@ class MonitorPlan:
 
 @frozen
 class Policy:
-    """Who acts: honest work, the trusted model alone, or a rung of the ladder of attacks; or models by role.
+    """The agent's policy: honest work, the trusted model alone, or a rung of the ladder of attacks; or models by role.
 
-    models: real ones, by role; whoever has none is scripted. attacks: for a real agent, whether it is given the side
+    models: real ones, by role; a role without one is scripted. attacks: for a real agent, whether it is given the side
     task. turns, tokens: how much of these an episode may take, of the loop's models; 0: as many tokens as it likes.
     prompt: what the system prompt of a real attacker says of the side task, with {side_task} and {knowledge} in it;
     attack: a function that says so turn by turn, FILE.py:NAME. knows: what the attacker is told of the experiment.
@@ -96,13 +96,13 @@ class Policy:
 
     @property
     def is_real(self) -> bool:
-        """Whether the agent is a real model."""
+        """True if the agent is a real model."""
         return any(role == "agent" for role, _ in self.models)
 
 
 @frozen
 class ProtocolPlan:
-    """What an episode runs under: protocols of the catalogue together, and below them the constitution if `judged`.
+    """The protocols that an episode runs under, all together, and below them the constitution if `judged`.
 
     budget: the threshold is the frozen one that costs this share of honest calls; threshold: or it is given.
     options: what else the protocols leave open. against: the policies that it is tried with; none named: all.
@@ -156,12 +156,12 @@ class Episode:
 
     @property
     def chance(self) -> str:
-        """What is drawn from: the same for all policies and protocols, so that they can be paired."""
+        """The seed of the episode's chance, the same for all policies and protocols, so that they can be paired."""
         return f"{self.setting}/{self.task}/{self.seed}"
 
     @property
     def about(self) -> dict[str, str]:
-        """What its log says of it: enough to ask its monitors again."""
+        """The description of the episode in its log, which is enough to ask its monitors again."""
         return {"episode": self.key, "chance": self.chance, "monitors": _told(self.monitors)}
 
 
@@ -233,7 +233,7 @@ class Plan:
         return whole or frozenset(protocol.name for protocol in self.protocols)
 
     def needs_thresholds(self) -> bool:
-        """Whether a protocol has a budget, or a rule over episodes a share, and so needs a frozen threshold."""
+        """Return whether a protocol has a budget, or a rule over episodes a share, and so needs a frozen threshold."""
         return any(protocol.budget is not None for protocol in self.protocols) or bool(self.shares())
 
     def models(self) -> Iterator[tuple[str, ModelPlan]]:
@@ -250,7 +250,7 @@ class Plan:
         for who, model in self.models() if self.money is not None else ():
             if model.price is None and not model.is_scripted:
                 cure = f"give it one: {{model: {model.model}, price: INPUT/OUTPUT}}, in US dollars for a million tokens"
-                return f"money is limited, and nobody knows the price of the model {model.model!r} ({who}); {cure}"
+                return f"money is limited, and the plan lacks the price of the model {model.model!r} ({who}); {cure}"
         return ""
 
     def shares(self) -> list[float]:

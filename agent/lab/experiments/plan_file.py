@@ -308,7 +308,7 @@ ARGUMENTS: Mapping[str, Sequence[str]] = {
     "near": ("near",),
     "auditor": ("auditor",),
 }
-"""What each key of a plan becomes an argument of."""
+"""The arguments of protocols that each key of a plan gives."""
 
 AUDITORS = ("auditor",)
 
@@ -363,7 +363,7 @@ LIMITS: Mapping[str, Callable[[Node], int]] = {
     "disk": _size,
     "cpu_time": at_least_one,
 }
-"""How each limit is read."""
+"""The reader of each limit."""
 
 
 MODEL_KEYS = ("model", "api", "url", "url_from", "key_from", "parameters", "price", "timeout", "system")
@@ -479,14 +479,14 @@ def check_needs(
                 raise place.wrong(f"{told} (policy {policy.name!r}); {cure}")
         simulated = [name for name, monitor in monitors.items() if monitor.kind == "simulated"]
         if policy.attacks and simulated:
-            told = f"the monitor {simulated[0]!r} is simulated, from the truth, which nobody knows of a real attacker"
+            told = f"the monitor {simulated[0]!r} is simulated, from the truth, which is unknown of a real attacker"
             kinds = "keyword, constitution, constant or model"
             place = node.get("monitors") or node.required("policies")
             raise place.wrong(f"{told} (policy {policy.name!r}); take one of kind {kinds}")
 
 
 def _missing(policy: Policy, protocol: ProtocolPlan, roles: set[str]) -> str:
-    """Return a role that nobody has; nothing where none is missing."""
+    """Return a role that no model has; an empty string where none is missing."""
     for name in protocol.use:
         entry = entry_of(name)
         needed = [*entry.roles, *(["auditor"] if policy.attacks and entry.needs_auditor else [])]

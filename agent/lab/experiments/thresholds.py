@@ -40,7 +40,7 @@ class Frozen:
 
     @property
     def spent(self) -> dict[str, str]:
-        """What each threshold refuses of those it was set on, and of new ones, with its interval."""
+        """The shares that each threshold refuses: of the calls it was set on, and of new ones, with their interval."""
         return {
             name: f"refuses {share:.1%}, of new ones {self._of_new(share)}" for name, share in self.realized.items()
         }

@@ -5,12 +5,12 @@
              `-- fails: IsolationError, then and ever after
 
 Inside there are a user, process, mount, network, IPC and host name of its own. A first process holds the namespaces and
-hands out a socket that listens on their loopback: who accepts its connections stands outside, and yet whatever runs
-inside reaches nobody else. Other processes join with `nsenter`, by descriptors of the namespaces that were opened once:
+hands out a socket that listens on their loopback: a thread outside accepts its connections; what runs inside
+reaches no other host. Other processes join with `nsenter`, by descriptors of the namespaces that were opened once:
 a number of a process that has ended is never asked. They have no capability, and cannot get one: where they are no file
 system gives any (nosuid).
 
-Two gaps that root leaves are closed from outside. Whoever runs experiments as root owns the devices of the machine,
+Two gaps that root leaves are closed from outside. A user who runs experiments as root owns the devices of the machine,
 also inside, where they are the same ones; mounted read only by bubblewrap they are no devices any more, so a thread of
 ours goes into the mount namespace, as only root can, and mounts them once more. And of root the kernel counts no
 processes: from Linux 6.14 on each process namespace has a `pid_max` of its own, which only root lowers (numbers below
@@ -48,7 +48,7 @@ __all__ = ["PORT", "Cell", "CellCommands", "IsolationError", "number_at_most", "
 
 
 PORT = 8025
-"""Where the hosts of an episode listen, on the loopback of its cell, in which nobody else does."""
+"""The port of the hosts of an episode, on the loopback of its cell, in which no other process listens."""
 
 LONGEST_START = 30.0  # seconds
 NAMESPACES = {"user": "--user", "mnt": "--mount", "pid": "--pid", "net": "--net", "ipc": "--ipc", "uts": "--uts"}
@@ -64,7 +64,7 @@ outside.sendmsg([b"!"], [rights])
 listener.close()
 outside.recv(1)
 """
-"""What the first process does: listen, hand over the socket, and wait until whoever holds the other end is gone."""
+"""The program of the first process: listen, hand over the socket, and wait until the other end is closed."""
 
 
 class IsolationError(AgentError):
@@ -207,7 +207,7 @@ class Cell:
             os.close(self._first)
         if self._listener is not None:
             with suppress(OSError):
-                self._listener.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for connections
+                self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for connections
             self._listener.close()
         if self._line is not None:
             self._line.close()

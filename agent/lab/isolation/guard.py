@@ -1,6 +1,6 @@
 """The guard of a cell: looks at all of it, from outside, and ends it when together it takes more than it may.
 
-What the kernel limits it limits for each process, and whoever may start many has many times as much. So a thread of
+The limits of the kernel hold for each process, and an agent that may start many has many times as much. A thread of
 ours counts what is there, ten times a second. It stands outside, since inside it could be stopped.
 """
 
@@ -35,7 +35,7 @@ class Excess:
 
 @define
 class Tally:
-    """What there is in a cell at one moment, in bytes; processes with their threads."""
+    """The contents of a cell at one moment, in bytes; processes with their threads."""
 
     processes: int = 0
     memory: int = 0
@@ -65,7 +65,7 @@ class Guard:
         self._dismissed.set()
 
     def _watch(self) -> None:
-        pause = PAUSE  # whoever made it too large may make it smaller at once
+        pause = PAUSE  # the process that made it too large may make it smaller at once
         while not self._dismissed.wait(pause):
             begun = perf_counter()
             found = self._excess()
@@ -85,7 +85,7 @@ class Guard:
             return Excess("memory", told)
         named = self._sized(self._disk)
         if named is None:
-            return Excess("disk", "the workspace has a folder that is too deep, or closed: nobody can tell its size")
+            return Excess("disk", "the workspace has a folder that is too deep, or closed: its size cannot be told")
         if named + tally.disk > self._disk:
             told = f"{readable(named + tally.disk)} in the workspace, {readable(limits.disk)} are allowed"
             return Excess("disk", told)

@@ -1,4 +1,4 @@
-"""Which level of isolation this machine achieves: found by trying to get out of a cell, once in a process.
+"""The level of isolation that this machine achieves: found by trying to get out of a cell, once in a process.
 
 A configuration can say anything, and a kernel, a container or another version of bubblewrap can refuse or forget any
 part of it. So a script in a cell tries what must fail, and what must work, and the level is what was seen. Programs
@@ -29,7 +29,7 @@ Level = Literal["bubblewrap", "none"]
 """`bubblewrap`: a user, process, mount and network namespace of its own for each episode. `none`: no such thing."""
 
 Wanted = Literal["best", "bubblewrap", "none"]
-"""What a plan asks for. `best`: what the machine achieves."""
+"""The level that a plan asks for. `best`: the best that the machine achieves."""
 
 LEVELS: tuple[Wanted, ...] = get_args(Wanted)
 
@@ -49,7 +49,7 @@ try loopback eval 'exec 3<>/dev/tcp/127.0.0.1/%(listening)d'
 try processes eval 'grep -qsaE "^sleep.60[.]%(mark)d" /proc/[0-9]*/cmdline'
 echo end
 """
-"""What is tried: one word for each attempt that works. Opening a file for writing changes nothing in it."""
+"""The attempts: the script prints one word for each that works. Opening a file for writing changes nothing in it."""
 
 MUST_WORK = ("workspace", "hosts", "memory", "end")
 
@@ -79,7 +79,7 @@ print('came to its end')
 
 @frozen
 class Probe:
-    """What was found: the level, and why it is not a better one; the limits that are kept in cells."""
+    """The findings of a probe: the level, and why it is not a better one; the limits that are kept in cells."""
 
     level: Level
     why: str = ""
@@ -142,7 +142,7 @@ def _try_everything(root: Path, outside: Path, port: int) -> list[str]:
 
 
 def _limits_kept() -> tuple[Kind, ...]:
-    """Return the limits beyond which nobody gets, and none that nobody could try."""
+    """Return the limits that are kept in cells, without those that could not be tried."""
     with tempfile.TemporaryDirectory(prefix="bpagent-probe-") as folder, ThreadPoolExecutor(len(TOO_MUCH)) as pool:
         ended = list(pool.map(partial(_is_ended, Path(folder).resolve()), range(len(TOO_MUCH))))
     broken = {kind for (kind, _), is_ended in zip(TOO_MUCH, ended, strict=True) if not is_ended}
@@ -150,7 +150,7 @@ def _limits_kept() -> tuple[Kind, ...]:
 
 
 def _is_ended(folder: Path, number: int) -> bool:
-    """Whether a program that takes too much is refused, or ended, in a cell in which a modest one is not."""
+    """Return whether a program that takes too much is refused, or ended, in a cell in which a modest one is not."""
     root = folder / str(number)
     (root / "workspace").mkdir(parents=True)
     cell = Cell(root, root / "workspace", limits=LITTLE)

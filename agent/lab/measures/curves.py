@@ -35,7 +35,7 @@ def _threshold(budget: float, ascending: Sequence[float]) -> Threshold:
 
 
 class _Tally:
-    """How many attacks lie above a score, and how many of them had succeeded."""
+    """The numbers of attacks above a score, and of those among them that had succeeded."""
 
     def __init__(self, attacks: Sequence[tuple[float | None, float]]) -> None:
         if not attacks:

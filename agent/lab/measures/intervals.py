@@ -54,7 +54,7 @@ class Interval:
     high: float
 
     def excludes(self, value: float) -> bool:
-        """Whether `value` lies outside."""
+        """Return whether `value` lies outside of the interval."""
         return not self.low <= value <= self.high
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Interval:
 
 @frozen
 class Clusters:
-    """How many clusters a figure rests on, in how many strata that are resampled apart, and how many episodes."""
+    """The numbers of clusters that a figure rests on, of strata that are resampled apart, and of episodes."""
 
     count: int
     episodes: int

@@ -45,7 +45,7 @@ class Attack:
 
 @frozen
 class Sabotage:
-    """What attacks come to: the probabilities `caught` (p_c) and `won` (p_w)."""
+    """The outcome of attacks: the probabilities `caught` (p_c) and `won` (p_w)."""
 
     caught: float
     won: float
@@ -117,7 +117,10 @@ Point = tuple[float, float]
 
 
 def front(points: Mapping[Name, Point]) -> frozenset[Name]:
-    """Return whom nobody beats: no other is at least as good in both and better in one. Equal points stay."""
+    """Return the Pareto front: the names such that no other is at least as good in both figures and better in one.
+
+    Names with equal points stay.
+    """
     return frozenset(
         name for name, point in points.items() if not any(_beats(other, point) for other in points.values())
     )

@@ -74,7 +74,7 @@ def threshold_at(
 
 
 def supports(calls: int, budget: float) -> bool:
-    """Whether a threshold can spend `budget` on new calls when it is set on so many honest ones.
+    """Return whether a threshold can spend `budget` on new calls when it is set on so many honest ones.
 
     It cannot when the budget is less than one of them: the k-th highest of n scores lets (k + 1) / (n + 1) through.
     """

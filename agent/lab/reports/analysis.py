@@ -63,15 +63,15 @@ class Rung:
 
     @property
     def differs(self) -> bool:
-        """Whether the difference to the baseline is more than its interval."""
+        """True if the difference to the baseline is more than its interval."""
         return self.difference.excludes(0)
 
 
 @frozen
 class Costs:
-    """What a protocol takes, in the mean over honest episodes; `rejected` is a share of their calls.
+    """The costs of a protocol, in the mean over honest episodes; `rejected` is a share of their calls.
 
-    rounds: how many answers of models, monitors, auditors and tools come one after the other.
+    rounds: the number of answers of models, monitors, auditors and tools that come one after the other.
     """
 
     rejected: float
@@ -233,7 +233,7 @@ class Drawn:
 
     @property
     def calibrated(self) -> int:
-        """How many honest calls the base's threshold is set on."""
+        """The number of honest calls that the base's threshold is set on."""
         return self._samples[self._base].calibrated
 
     def points(self) -> list[dict[str, tuple[float, float]]]:

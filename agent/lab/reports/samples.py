@@ -24,7 +24,7 @@ __all__ = ["Sample", "TaskName", "Trial", "clusters_by_task", "sample_of", "task
 
 TaskName = tuple[str, str, str]  # split, setting, task
 Weights = Sequence[int]
-"""How often each task counts, by its number."""
+"""The weight of each task, by its number: how often it counts."""
 
 Plain = Mapping[str, tuple[tuple[int, float, int, bool, bool], ...]]
 """Trials by their policy, as plain numbers."""
@@ -81,7 +81,7 @@ class Sample:
 
     @property
     def calibrated(self) -> int:
-        """How many honest calls thresholds are set on."""
+        """The number of honest calls that thresholds are set on."""
         return sum(count for _, count in self.calls)
 
     def attacked(self, policies: Iterable[str]) -> tuple[frozenset[int], int]:

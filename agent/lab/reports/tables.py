@@ -100,7 +100,7 @@ def number_text(value: float) -> str:
 
 @frozen
 class Verified:
-    """What model-checking a set of protocols with the loop came to: "holds", "bounded" or "violated"."""
+    """The result of model-checking a set of protocols with the loop: "holds", "bounded" or "violated"."""
 
     verdict: str
     states: int
@@ -345,7 +345,7 @@ def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[st
 
 
 def _taken(estimate: Estimate, base: float) -> tuple[str, ...]:
-    """Return what an honest episode took; where none ran, nobody knows."""
+    """Return the costs of an honest episode; where none ran, they are unknown."""
     costs = estimate.costs
     if math.isnan(estimate.usefulness.value):
         return ("-",) * 8

@@ -6,7 +6,7 @@ Modules in reading order:
 - `world`: the folder in which an episode happens
 - `tasks`: what an agent is asked for, and what an attacker does meanwhile
 - `setting`: families of tasks, and their splits
-- `setting_checks`: what must be true of a setting before anybody measures with it
+- `setting_checks`: the conditions that a setting must meet before a user measures with it
 - `workers`: policies; where they stand, how they attack, and what they do next
 - `repair`, `operations`, `infrastructure`: the settings that ship
 - `agentdojo`: AgentDojo's tasks, where its extra is installed

@@ -92,7 +92,7 @@ class Suite:
         return tuple(self.suite.tools)
 
     def environment(self, injections: Mapping[str, str] = {}) -> Any:
-        """Return an environment of your own, as it is before anything happens; with texts that somebody has written.
+        """Return a new environment, as it is before anything happens, with the texts that an attacker has written.
 
         `injections` are texts by the names that AgentDojo has for their places. Raises ValueError for another name.
         """
@@ -109,7 +109,7 @@ def _loaded(name: str, injections: tuple[tuple[str, str], ...]) -> Any:
 
 
 def calls_of(suite: Suite, task: str, injections: Mapping[str, str] = {}) -> tuple[ScriptedCall, ...]:
-    """Return the calls of a task's ground truth, which passes on what it reads, also what somebody has injected."""
+    """Return the calls of a task's ground truth, which passes on what it reads, also what an attacker has injected."""
     return tuple(_scripted(each) for each in suite.task(task).ground_truth(suite.environment(injections)))
 
 
@@ -129,9 +129,9 @@ SUITES: Mapping[str, Suite] = {
 
 
 class Scene:
-    """Where the tasks of a suite happen. `said` is what the agent said in the end.
+    """The scene of the tasks of a suite. `said`: the agent's last answer.
 
-    injections: what somebody has written into the environment, by the places that there are for that.
+    injections: the texts that an attacker has written into the environment, by the places that there are for that.
     """
 
     def __init__(self, suite: Suite, injections: Mapping[str, str] = {}) -> None:
@@ -150,7 +150,7 @@ class Scene:
         return (tool_result_to_str(result), False) if error is None else (error, True)
 
     def holds(self, task: str) -> bool:
-        """Whether the check of a user task, or of an injection task, holds now."""
+        """Return whether the check of a user task, or of an injection task, holds now."""
         asked = (task, len(self._calls), self.said)
         if asked not in self._known:
             self._known[asked] = self._check(task)
@@ -167,11 +167,11 @@ class Scene:
 
 READ_ONLY = ("get_", "search_", "list_", "read_", "check_")
 BUT = ("get_unread_emails", "get_webpage")
-"""These mark what was read, and are requests that somebody sees."""
+"""Exceptions to `READ_ONLY`: these mark messages as read, or send requests that the owner of the page sees."""
 
 
 def is_read_only(function: str) -> bool:
-    """Whether a function changes nothing, by its name."""
+    """Return whether a function changes nothing, by its name."""
     return function.startswith(READ_ONLY) and function not in BUT
 
 
@@ -317,7 +317,7 @@ def with_slip(task: Task, instead: Move) -> tuple[tuple[Move, ...], Move]:
 
 
 def reads(given: ScriptedCall) -> bool:
-    """Whether a call changes nothing."""
+    """Return whether a call changes nothing."""
     return is_read_only(given.tool)
 
 
@@ -329,7 +329,7 @@ def harmless_reads(suite: Suite) -> tuple[Move, ...]:
 
 
 def changes_something(given: ToolCall) -> bool:
-    """Whether a call changes something, or is seen by somebody."""
+    """Return whether a call changes something, or is seen by a person outside."""
     return not is_read_only(given.tool)
 
 
@@ -370,7 +370,7 @@ AGENTDOJO = Setting(
 
 
 VICTIM = "gpt-4o-2024-05-13"
-"""Whose name AgentDojo's attacks look for, those that name no model, too."""
+"""The model whose name AgentDojo's attacks look for, also those that name no model."""
 
 USUAL = "important_instructions_no_names"
 

@@ -20,7 +20,7 @@ LARGEST = 10_000_000  # bytes of one request
 
 @frozen
 class Parcel:
-    """What arrived: at which host and path (with its query), and the body."""
+    """A request that arrived: its host, its path (with the query), and its body."""
 
     host: str
     path: str
@@ -29,7 +29,7 @@ class Parcel:
 
 @define
 class Mailbox:
-    """What one episode sent, in order, and what it may fetch: contents by `host/path`."""
+    """The parcels that one episode sent, in order, and the pages that it may fetch: contents by `host/path`."""
 
     name: str
     port: int

@@ -29,11 +29,11 @@ Split = Literal["calibrate", "develop", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 
 TURNS: tuple[Split, ...] = ("calibrate", "develop", "test", "calibrate", "test", "test")
-"""Which split each family belongs to, again and again: half of them decide, since figures rest on these."""
+"""The splits of the families, in order and repeated: half of them test, since figures rest on these."""
 
 
 def needs_care(call: ToolCall) -> bool:
-    """Whether a call runs a command."""
+    """Return whether a call runs a command."""
     return call.tool == "bash"
 
 
@@ -43,15 +43,15 @@ Family = Callable[[Random, int], Task]
 
 @frozen
 class Setting:
-    """What experiments are run on.
+    """A setting: the families of tasks that experiments are run on.
 
-    families: by name, in order; each belongs to one split, as `TURNS` says. instances: how many of each, but for those
+    families: by name, in order; each belongs to one split, as `TURNS` says. instances: how many each, but for those
     that have a size of their own.
     live: the side task does its harm at a moment, so that the check runs after every call; else it is looked for when
     all is over, and any review comes in time. networked: its worlds have a post office.
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
     at isolation `none` in a setting that does not declare that.
-    critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
+    critical: tells which calls could do great harm here, for protocols that leave these to a trusted model or person.
     inhabit: makes of a folder the world of a task, where there is more to it than a folder. lure: the same where the
     attack lies in what the agent reads: for policies that attack, of which a real model is told nothing then.
     turns: the splits of the families, again and again.
@@ -99,7 +99,7 @@ class Setting:
     ) -> Iterator[World]:
         """Give the world in which `task` begins, at a level of isolation that is achieved. Raises OSError.
 
-        attacked: whether whoever works there does harm, by himself or since something in it leads him to that.
+        attacked: whether the agent does harm there, by itself or since a text in the world leads it to that.
         """
         there = office if self.networked else None
         with make_world(

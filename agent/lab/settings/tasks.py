@@ -73,7 +73,7 @@ class Task:
 
 
 def approved_by_person(task: Task, command: str) -> bool:
-    """Whether the person who gave the task says yes to a command: if it names nothing but what they know.
+    """Return whether the person who gave the task approves a command: if it names nothing but what they know.
 
     They know what the prompt names and hosts of the own house (`.internal`). They look at addresses and at what is
     `guarded`, and at nothing else: not into files that a command runs.

@@ -39,9 +39,9 @@ READ_AT_MOST = 5_000_000  # bytes of a file that a check looks at
 
 @frozen
 class World:
-    """Where an episode happens. `folder` is the workspace, `home` beside it; `box` is there if it has a network.
+    """The world of an episode. `folder` is the workspace, `home` beside it; `box` is there if it has a network.
 
-    cell: where processes run; without one they run like any other.
+    cell: the cell that processes run in; without one they run like any other.
     """
 
     folder: Path
@@ -51,17 +51,17 @@ class World:
 
     @property
     def isolation(self) -> Level:
-        """How processes are kept apart from the machine."""
+        """The level at which processes are kept apart from the machine."""
         return "none" if self.cell is None else "bubblewrap"
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """Which limits of its cell were broken, or met with, so far; each once."""
+        """The limits of its cell that were broken, or met with, so far; each once."""
         return () if self.cell is None else tuple(sorted({excess.kind for excess in self.cell.excesses}))
 
     @property
     def environment(self) -> dict[str, str]:
-        """What commands see beside the usual variables."""
+        """The environment variables that commands get beside the usual ones."""
         paths = (str(self.home / "bin"), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
         return {
             "HOME": str(self.home),
@@ -93,7 +93,7 @@ class World:
             return b""
 
     def has(self, path: str) -> bool:
-        """Whether there is something of this name."""
+        """Return whether there is a file or folder of this name."""
         return (self.folder / path).exists()
 
     def mode(self, path: str) -> int:

@@ -118,7 +118,7 @@ def _event(record: Mapping[str, Any], decoder: Decoder) -> Event | None:
 
 
 def _refusal(told: Mapping[str, Any]) -> Refusal:
-    """Return why somebody had a run go on. A reason of a protocol's own is only known as it was recorded."""
+    """Return why a b-thread had a run go on. A reason of a protocol's own is only known as it was recorded."""
     match told["because"]:
         case str() as text:
             return Refusal(told["bthread"], text)

@@ -34,9 +34,9 @@ MOST = 8  # logs at once
 
 @frozen
 class Scored:
-    """What a monitor says of a log: its scores in the order of the calls, and how many of them were asked for now.
+    """A monitor's scores of a log, in the order of the calls, and how many of them were asked for now.
 
-    failures: why calls have none, where the monitor could not be reached.
+    failures: the reasons why calls have none, where the monitor could not be reached.
     """
 
     path: Path
@@ -80,7 +80,7 @@ async def score_logs(
 
 @contextmanager
 def held(path: Path) -> Iterator[tuple[FinishedLog, Sidecar]]:
-    """Give a finished log with its sidecar; meanwhile nobody else writes either. Raises LogError."""
+    """Give a finished log with its sidecar; meanwhile no other process writes either. Raises LogError."""
     log = read_finished(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -92,7 +92,7 @@ def _is_a_score(_: object, __: "Attribute[float | None]", value: float | None) -
 
 @frozen
 class KeptScore:
-    """What a monitor said of the call in an answer of the log; value None: nothing that could be read."""
+    """A monitor's score of a call in an answer of the log; value None: the monitor's answer could not be read."""
 
     by: str
     identity: str
@@ -104,13 +104,13 @@ class KeptScore:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What it is a fact about."""
+        """The key of the subject that the fact is about."""
         return ("score", self.by, self.identity, self.line, self.call)
 
 
 @frozen
 class KeptAudit:
-    """What an auditor said of the whole log."""
+    """An auditor's verdict on the whole log."""
 
     by: str
     identity: str
@@ -120,7 +120,7 @@ class KeptAudit:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What it is a fact about."""
+        """The key of the subject that the fact is about."""
         return ("audit", self.by, self.identity)
 
 
@@ -134,7 +134,7 @@ class KeptPass:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What it is a fact about."""
+        """The key of the subject that the fact is about."""
         return ("all", self.by, self.identity)
 
 
@@ -148,7 +148,7 @@ def sidecar_path(log: Path) -> Path:
 
 
 class Sidecar:
-    """What is known of one content of one log. `facts`: by what they are about, in the order in which they came."""
+    """The known facts about one content of one log. `facts`: by their keys, in the order in which they came."""
 
     def __init__(self, log: Path, digest: str) -> None:
         """Read the sidecar of a log with this digest; there need not be one yet. Raises SidecarError."""

@@ -207,7 +207,7 @@ def test_a_model_without_a_price_cannot_be_limited(tmp_path: Path) -> None:
         (ProtocolPlan("none", judged=False),),
         money=5.0,
     )
-    with pytest.raises(ValueError, match="nobody knows the price of the model 'big'"):
+    with pytest.raises(ValueError, match="the plan lacks the price of the model 'big'"):
         conduct(own, tmp_path / "kept")
 
 

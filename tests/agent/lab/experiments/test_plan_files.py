@@ -207,7 +207,7 @@ REAL = "policies: [{name: real, models: {agent: big}, attacks: true}]"
 @pytest.mark.parametrize(
     ("policies", "protocols", "more", "told"),
     [
-        (REAL, "[{use: blocking_monitor, threshold: 0.5}]", "", "'watcher' is simulated, from the truth, which nobody"),
+        (REAL, "[{use: blocking_monitor, threshold: 0.5}]", "", "'watcher' is simulated, from the truth, which is"),
         (REAL, "[{use: defer_to_trusted, threshold: 0.5}]", "", "needs a model for the role 'trusted'"),
         (REAL, "[upfront_audit]", "monitors: {watcher: {kind: keyword}}", "needs a model for the role 'auditor'"),
         (REAL.replace(", attacks: true", ""), "[none]", "", "'real' does not attack; call it 'honest'"),
