@@ -35,11 +35,11 @@ NAMES_OF_USAGE = {
     "output_tokens": "gen_ai.usage.output_tokens",
     "cost": "bpagent.cost",
 }
-"""What was used: tokens, and US dollars."""
+"""The attributes of usage: tokens, and US dollars."""
 
 
 def finished_inference(data: Record) -> Attributes:
-    """Return how an inference ended, and what it took; where nobody counted, there is no number."""
+    """Return how an inference ended, and its usage; a number that the model did not report is left out."""
     finish_reasons: Attributes = {}
     if data.get("stop_reason"):
         finish_reasons = {"gen_ai.response.finish_reasons": [str(data["stop_reason"])]}
@@ -111,7 +111,7 @@ def _json(value: object) -> str:
 Key = tuple[str, str]
 
 WENT_WRONG = frozenset({"failed", "doom_loop", "aborted"})
-"""How a run ends that did not do what it was asked for."""
+"""The statuses of a run that did not do what it was asked for."""
 
 NO_NEWS = frozenset({"history_given", "drafts_settled", "action_described"})
 """Records that every call or turn has and that say nothing about it that its spans do not."""
@@ -157,7 +157,7 @@ class Spans:
             self._tell(record, now)
 
     def close(self, now: int) -> None:
-        """End what is open: the run broke off, or nobody told how it ended."""
+        """End the spans that are open: the run broke off, or no record tells how it ended."""
         if self._run is not None:
             self._run.set_status(Status(StatusCode.ERROR, "broke off"))
             self._run.set_attribute("error.type", "broke_off")

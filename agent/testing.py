@@ -35,7 +35,7 @@ def started(tool: str, **arguments: Any) -> EventSet:
 
 @frozen
 class StartOf:
-    """Whether an event starts a tool with these arguments."""
+    """A predicate: an event starts a tool with these arguments."""
 
     tool: str
     arguments: Mapping[str, Any]

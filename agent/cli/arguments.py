@@ -43,7 +43,7 @@ All commands:
 
 bpagent COMMAND --help says more about a command, bpagent --help about all of them.
 """
-"""What `bpagent` alone shows."""
+"""The text that `bpagent` without arguments shows."""
 
 LATEST = " (default: the latest run)"
 

@@ -1,4 +1,4 @@
-"""Which files, variables and options configure an agent, and in which order; `bpagent config` shows it.
+"""The configuration of an agent by files, variables and options; `bpagent config` shows where each value comes from.
 
 From the weakest to the strongest: the preset, the user's file, the preset's own, the project's, variables, options.
 Of a project's file only what makes the gate stricter counts, until the user trusts it as it is.
@@ -76,7 +76,7 @@ def _show_file(file: Configuration, screen: Screen) -> None:
 
 
 def _trust(file: Path | None, screen: Screen) -> int:
-    """Show a project's file and ask whether it may do all that it says. Raises Mistake where nobody can answer."""
+    """Show a project's file and ask whether it may do all that it says. Raises Mistake without a terminal."""
     if file is None:
         raise Mistake("there is no .bpagent/config.yaml in this workspace; name one with --workspace DIR")
     read_configuration(file)
@@ -160,7 +160,7 @@ def _checked_project(configuration: Configuration) -> Configuration:
 
 
 def is_trusted(file: Path) -> bool:
-    """Whether the user has said that this file may do what it says, as it is now."""
+    """Return whether the user trusts this file with its present content."""
     return _fingerprint(file, file.read_bytes()) in _trusted()
 
 

@@ -152,7 +152,7 @@ def tone_of_diff(line: str) -> Tone:
 
 
 def is_error(status: str) -> bool:
-    """Whether the text of a run with this status tells what went wrong, and nothing that was asked for."""
+    """Return whether the text of a run with this status describes an error instead of the answer that was asked for."""
     return status in ("failed", "aborted")
 
 
@@ -303,7 +303,7 @@ class Display:
         return (text if any(line.strip() for line in rest) else []) + tail
 
     def has_streamed(self, text: str) -> bool:
-        """Whether this text is the last one that was shown as it came."""
+        """Return whether this text is the last one that was shown while the model wrote it."""
         return bool(text.strip()) and text.strip() == self._streamed.strip()
 
     @property
@@ -499,5 +499,5 @@ def _decision(answered: ApprovalAnswered) -> str:
     if answered.yes:
         return "approved"
     if not answered.present:
-        return "not approved: nobody is there to ask"
+        return "not approved: no user is present to ask"
     return f"not approved: {answered.text or 'the answer was no'}"

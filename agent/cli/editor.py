@@ -41,7 +41,7 @@ HINT = "[y]es [n]o [a]lways [e]dit [w]hy > "
 
 @frozen(eq=False)
 class Cockpit:
-    """What the editor asks of its surroundings. All are called in the event loop's thread.
+    """The functions that the editor needs from its surroundings. All are called in the event loop's thread.
 
     lines: what stands above the prompt. prompt: what stands before the line. question: the call that is asked about,
     None when nothing is asked. hear: takes a line. leave: no line comes any more. interrupt: Ctrl-C was pressed.
@@ -161,16 +161,16 @@ class Editor:
     # Keys.
 
     def _answers_at_once(self) -> bool:
-        """Whether a single key is an answer: nothing is typed yet, and the question was there before the key."""
+        """Return whether a single key is an answer: nothing is typed yet, and the question was there before the key."""
         is_empty = self._session is not None and not self._session.default_buffer.text
         return self._is_settled() and self._mode == "line" and is_empty and not self._is_typed_on()
 
     def _is_typed_on(self) -> bool:
-        """Whether the next key may belong to the word whose first letter was an answer."""
+        """Return whether the next key may belong to the word whose first letter was an answer."""
         return bool(self._rest) and asyncio.get_running_loop().time() < self._answered + SETTLED
 
     def _is_settled(self) -> bool:
-        """Whether a question has been open for a while. Notes when another one is."""
+        """Return whether a question has been open for SETTLED seconds, and note when another question is open."""
         question, now = self._cockpit.question(), asyncio.get_running_loop().time()
         if question is not self._asked:
             self._asked, self._since, self._mode = question, now, "line"
@@ -235,7 +235,7 @@ def _as_no(text: str) -> str:
 
 
 class PromptHistory(FileHistory):
-    """What was typed, over sessions. Answers to questions are left out."""
+    """The lines that the user typed in all sessions, without answers to questions."""
 
     is_answer = False
 

@@ -17,7 +17,7 @@ LEVELS = {"allow": 0, "ask": 10, "deny": 11}
 
 
 MISSED_OBJECTIVE = ("partial", "failure")
-"""What an agent declares of an objective that it did not reach."""
+"""The statuses that an agent declares for an objective that it did not reach."""
 
 
 def of_run(status: str, signal: int | None = None, reason: str = "") -> int:

@@ -89,12 +89,12 @@ class Server(ThreadingHTTPServer):
 
     @property
     def origin(self) -> str:
-        """Where the page comes from, as browsers say it."""
+        """The origin of the page, as browsers send it."""
         return f"http://127.0.0.1:{self.server_port}"
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return f"{self.origin}/{self.token}/"
 
 

@@ -11,7 +11,7 @@ from agent.cli.exit_codes import FAILED, USAGE, of_signal
 
 SIGINT = 2
 ALIKE = {"─": "-", "│": "|", "…": "...", "·": ".", "–": "-", "’": "'"}
-"""What we show ourselves, where the terminal's encoding does not have it."""
+"""Replacements for our own characters that the terminal's encoding does not have."""
 
 
 class Mistake(Exception):

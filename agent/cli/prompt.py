@@ -1,4 +1,4 @@
-"""What the user says: prompts with the files in them, typed lines, answers to questions, and what stops a run.
+"""Input of the user: prompts with the files in them, typed lines, answers to questions, and lines that stop a run.
 
 Questions and answers are those of S1 6.3, 8.1 and 8.3.
 """
@@ -33,7 +33,7 @@ LONGEST_LINE = 64 * 1024  # bytes; the beginning of a longer one is forgotten
 
 
 def is_terminal(descriptor: int = 0) -> bool:
-    """Whether a user can type there."""
+    """Return whether the descriptor is a terminal, where a user can type."""
     try:
         return os.isatty(descriptor)
     except OSError:
@@ -41,7 +41,7 @@ def is_terminal(descriptor: int = 0) -> bool:
 
 
 def can_be_heard(descriptor: int = 0) -> bool:
-    """Whether lines may come from there: a terminal or a pipe."""
+    """Return whether lines may come from the descriptor: it is a terminal or a pipe."""
     try:
         return os.isatty(descriptor) or stat.S_ISFIFO(os.fstat(descriptor).st_mode)
     except OSError:
@@ -74,7 +74,7 @@ async def _next_piece(descriptor: int) -> bytes:
 
 
 def is_in_background(descriptor: int = 0) -> bool:
-    """Whether another job has the terminal, as after `bpagent ... &`: a job that reads then is suspended."""
+    """Return whether another job has the terminal, as after `bpagent ... &`: a job that reads then is suspended."""
     try:
         return os.tcgetpgrp(descriptor) != os.getpgrp()
     except OSError:  # a pipe, or a terminal that does not control us
@@ -90,7 +90,7 @@ INSTEAD = "run exactly this instead: "
 
 
 class StandingAnswers:
-    """What was answered beyond one call. It sees the run's events, to know what each call would do."""
+    """The user's answers for more than one call. It reads the run's events to know what each call would do."""
 
     def __init__(self, policy: Policy | None, file: str | Path | None = None) -> None:
         """Start without answers; rules are added to `file`, by default that of the user."""
@@ -197,17 +197,17 @@ def read_answer(line: str) -> bool | str | None:
 
 
 def says_stop(line: str) -> bool:
-    """Whether a line is "stop" or "/stop" and nothing else, in any case."""
+    """Return whether a line is "stop" or "/stop" and nothing else, in any case."""
     return line.strip().lower() in ("stop", "/stop")
 
 
 def has_letters_of_stop(line: str) -> bool:
-    """Whether a line holds the letters of "stop", in a word or alone (S1 7.3)."""
+    """Return whether a line contains the letters "stop", in a word or alone (S1 7.3)."""
     return "stop" in line.lower()
 
 
 STOPS = {"word": says_stop, "letters": has_letters_of_stop}
-"""Which typed lines stop a run, by the option `stop_text`."""
+"""Predicates of the typed lines that stop a run, by the value of the option `stop_text`."""
 
 
 def _takes_none(_: str) -> bool:

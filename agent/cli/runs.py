@@ -116,7 +116,7 @@ class Summary:
 
     @property
     def spent(self) -> str:
-        """What the models took, as short as it can be told."""
+        """The cost of the models in US dollars, or their tokens where no cost is known."""
         return f"{self.tokens:,} tok" if self.cost is None else f"${self.cost:.2f}"
 
     @property
@@ -188,7 +188,7 @@ def summarize(path: Path) -> Summary:
 
 
 class _Tally:
-    """What the records of a log come to."""
+    """The totals of the records of a log."""
 
     def __init__(self) -> None:
         self.prompt, self.turns, self.status, self.reason = "", 0, "", ""

@@ -55,7 +55,7 @@ def execute(arguments: Namespace) -> int:
 def _by(arguments: Namespace, monitors: Mapping[str, Any]) -> str:
     """Return the monitor whose scores decide what is audited. Raises Mistake."""
     if not monitors:
-        raise Mistake("nobody would be asked; name a --monitor, such as --monitor watcher=constitution")
+        raise Mistake("no monitor would be asked; name a --monitor, such as --monitor watcher=constitution")
     if arguments.by and not arguments.auditor:
         raise Mistake("--by chooses what is audited; name an --auditor with it")
     if arguments.by and arguments.by not in monitors:

@@ -58,7 +58,7 @@ HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
-    """What signals did to a run: `number` is the first that came, None while there was none, and `name` its name.
+    """The signals that a run received: `number` is the first that came, None while there was none, and `name` its name.
 
     Once there was one, a Ctrl-C after `patience` seconds calls `leave` with the exit code.
     """
@@ -120,7 +120,7 @@ more tools."""
 
 @frozen
 class Outcome:
-    """How a session ended: the run, the exit code of the command, and the last record when the engine failed.
+    """The end of a session: the run, the exit code of the command, and the last record when the engine failed.
 
     `was_shown`: the last words stand on the screen already.
     """
@@ -133,7 +133,7 @@ class Outcome:
 
 @frozen(eq=False)
 class Session:
-    """What a run is led with.
+    """The settings of a session on a screen, which leads one run.
 
     Without a `prompt` the run goes on that rests. `present`: a user can answer. `approver` answers instead of that
     person. `watch` is called with the agent at every step, after it was shown. `shows_final_text`: on the screen too.
@@ -194,7 +194,7 @@ COMMANDS = {
     "/abort": "end the run now; Ctrl-C does the same",
     "/quit": "leave; so does Ctrl-D",
 }
-"""What a line that begins with one of these words does, on a terminal."""
+"""The effect of a line that begins with one of these words, on a terminal."""
 
 WORD = re.compile(r"(/[a-z]+)(?:\s+(\S+))?", re.IGNORECASE)  # what other programs take for a command to themselves
 LEAVING = ("/quit", "/exit")
@@ -203,7 +203,7 @@ FOR_TALKS = ("/model", "/undo", *LEAVING)
 
 
 class Desk:
-    """Where a user sits while agents work: what is shown, what is typed, and the run that is under way, if any is.
+    """The user's side of working agents: the screen, the typed lines, and the run that is under way, if there is one.
 
     `talk` takes what is typed between runs, and commands that change the conversation; without it there is one run.
     """
@@ -331,7 +331,7 @@ class Desk:
             self._talk(line)
 
     def _stops(self, line: str) -> bool:
-        """Whether a line stops the run. In a conversation on a pipe it is a prompt."""
+        """Return whether a line stops the run. In a conversation on a pipe it is a prompt instead."""
         return self.run is not None and (self.present or self._talk is None) and self._says_stop(line)
 
     def _stop(self) -> None:
@@ -583,7 +583,7 @@ def print_final_text(run: Run, *, was_shown: bool = False) -> None:
 
 
 def _is_interrupted_work(run: Run) -> bool:
-    """Whether an objective was pursued, and the run ended before it was complete (S1 7.2, 7.3)."""
+    """Return whether an objective was pursued, and the run ended before it was complete (S1 7.2, 7.3)."""
     return run.state.objective is not None and run.status != "completed"
 
 
@@ -593,6 +593,6 @@ def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:
         screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{question_of(asked)}", "question")
     log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)
     log = f"{log} {again}" if again else log
-    screen.labelled("system", "the run rests until somebody decides:", "system")
+    screen.labelled("system", "the run rests until a user decides:", "system")
     screen.line(f"    bpagent resume {visible(log)} --approve {visible(call)}", "action")
     screen.line(f"    bpagent resume {visible(log)} --reject {visible(call)} --because TEXT", "action")

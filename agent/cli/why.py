@@ -149,7 +149,7 @@ def _approvals(cause: Cause) -> list[str]:
         told.append(f"a person was asked: {asked.question}")
     if answered is not None:
         said = "yes" if answered.yes else (f"no ({answered.text})" if answered.text else "no")
-        told.append(f"the answer was {said}" if answered.present else "nobody was there to answer")
+        told.append(f"the answer was {said}" if answered.present else "no user was present to answer")
     if cause.event(GateApproved) is not None:
         told.append("approved: " + ("the person said yes" if answered and answered.yes else "no b-thread refused it"))
     return told
@@ -189,7 +189,7 @@ def _otherwise(cause: Cause) -> list[str]:
 
 def _otherwise_for(objection: Objection) -> list[str]:
     left = ", ".join(objection.remaining)
-    alone = f"it is still refused by {left}" if left else "nobody refuses it"
+    alone = f"it is still refused by {left}" if left else "no b-thread refuses it"
     told = [f"without b-thread {objection.bthread}: {alone}"]
     match objection.because:
         case Declined() if not left:

@@ -1,4 +1,4 @@
-"""What selected events start in the world: one effect each, data for the runner and for the verifier."""
+"""The effects that selected events start in the world: one each, as data for the runner and for the verifier."""
 
 from bp.runner import Effect
 

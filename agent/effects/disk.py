@@ -1,4 +1,4 @@
-"""What the disk says about a call: folders, other names of files, patterns, unsaved work, declared packages.
+"""Facts on disk about a call: folders, other names of files, patterns, unsaved work, declared packages.
 
 The judgement looks at nothing but what it is given; this looks for it. Nothing that stands in the workspace is run: git
 is asked without the programs that its settings name.
@@ -26,7 +26,7 @@ MATCHES = 1_000
 """Paths of one pattern that are looked up."""
 
 SECONDS = 5.0
-"""How long git may take; what it has not said by then counts as unsaved."""
+"""The seconds that git may take; files that it has not reported on by then count as unsaved."""
 
 QUIET = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "safe.bareRepository": "explicit"}
 """Settings that stand above those of a repository, so that git starts no program which it names."""
@@ -137,7 +137,7 @@ def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 INSTALLED = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/nix/", "/snap/")
-"""Where programs lie that commands of the agent cannot change."""
+"""The folders of programs that commands of the agent cannot change."""
 
 RECIPES = {
     ("make", "gmake"): ("Makefile", "makefile", "GNUmakefile"),

@@ -24,7 +24,7 @@ StreamFunction = Callable[[ModelRequest, Callable[[Delta], None]], Awaitable[Ans
 
 @frozen
 class Hooks:
-    """What is called when, before each inference unless it says otherwise.
+    """The caller's functions around an inference, each called before every inference unless stated otherwise.
 
     transform_context: gets the conversation, returns what of it the model is to be shown (pruned, or with more).
     convert_to_llm: after it; makes of these messages the ones that go to the model.
@@ -58,7 +58,7 @@ class HookCaller:
 
     @property
     def stream_fn(self) -> StreamFunction | None:
-        """What takes the place of the model's `answer`, if anything does."""
+        """The function that replaces the model's `answer`, or None."""
         return self._hooks.stream_fn
 
     async def context(self, messages: Sequence[Message]) -> Sequence[Message]:

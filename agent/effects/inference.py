@@ -41,7 +41,7 @@ from bp.runner import Broken, Effect
 
 @frozen
 class Measure:
-    """How answers are measured: `price` gives their cost; `estimates` their tokens, where the provider gave none."""
+    """Measures answers: `price` gives their cost; with `estimates`, tokens are estimated if the provider gave none."""
 
     price: Price | None = None
     estimates: bool = False

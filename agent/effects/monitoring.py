@@ -1,4 +1,4 @@
-"""What protocols ask of the world: monitors score, auditors give verdicts, lots are drawn, ledgers are read."""
+"""Effects for the questions of protocols: monitors score, auditors give verdicts, lots are drawn, ledgers are read."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -50,19 +50,19 @@ class Observed(Protocol):
 
     @property
     def totals(self) -> Totals:
-        """What the conversation has taken so far."""
+        """The tokens and the cost of the conversation so far."""
 
     @property
     def heard(self) -> Sequence[Event]:
-        """What came from outside so far, in order."""
+        """The events that came from outside so far, in order."""
 
 
 OVER = AbortAsked | DeadlineReached
-"""What ends a question that is under way."""
+"""The events that end a question that is under way."""
 
 MakeEffect = Callable[[Observed], Effect]
 Planted = Draft | ToolCall
-"""What a honeypot is: something that a monitor cannot tell from what an agent does."""
+"""A honeypot: a draft or a call that a monitor cannot tell from those of an agent."""
 
 
 def evidence_of(subject: Subject, agent: Observed, honeypots: Mapping[str, Planted]) -> Evidence:

@@ -22,7 +22,7 @@ ENGINE = "engine"  # the origin of the last record of a run that broke off
 
 @frozen
 class Difference:
-    """Where a replay parts from its log: the number of the record, from 1, and both sides; None for a missing one."""
+    """The place where a replay departs from its log: the record's number, from 1, and both sides, None if missing."""
 
     number: int
     recorded: Mapping[str, Any] | None
@@ -42,7 +42,7 @@ class LogDiffers(LogError):
 
 @frozen
 class ReplayResult:
-    """How many records were equal, and the first difference, if any."""
+    """The number of records that were equal, and the first difference, if there is one."""
 
     equal: int
     difference: Difference | None = None
@@ -82,7 +82,7 @@ def _until_it_fails(program: BProgram, heard: Iterable[Event] = ()) -> Iterator[
 
 
 def broke_off(run: RecordedRun) -> bool:
-    """Whether the engine, and no b-thread, ended the run."""
+    """Return whether the engine, and not a b-thread, ended the run."""
     return bool(run.records) and run.records[-1]["origin"] == ENGINE
 
 
@@ -119,7 +119,7 @@ class Held:
 
 @frozen
 class Moment:
-    """What was selected, and what was held back when it was; `step` is None for what stands at the end."""
+    """A selected event with the events that were held back then; `step` is None for the end of the log."""
 
     step: Step | None
     held: tuple[Held, ...] = ()

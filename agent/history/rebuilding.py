@@ -72,7 +72,7 @@ def _read(text: str, kind: Any) -> Any:
 
 
 def _is_predicate(found: object) -> bool:
-    """Whether this is a function of one argument that returns a bool: it says what a call is, and does nothing."""
+    """Return whether this is a function of one argument that returns a bool: it classifies a call, and does nothing."""
     if not isinstance(found, FunctionType):
         return False
     signature = inspect.signature(found)

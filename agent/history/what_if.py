@@ -40,12 +40,12 @@ Kind = Literal[
     "held back",  # a b-thread waits for an event that never came
     "not put up",  # it was answered before the gate saw it
 ]
-"""How a call was decided."""
+"""The ways in which a call is decided."""
 
 
 @frozen
 class Decision:
-    """What was decided about a call: by which b-threads, and why, in the words that the model reads."""
+    """The decision about a call: the b-threads that made it, and the reason in the words that the model reads."""
 
     kind: Kind
     by: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ Judge = Callable[[Action], Verdict]
 
 @frozen
 class Divergence:
-    """Where a recording stops being valid: the line of the log (the header is 1), and why."""
+    """The place where a recording stops being valid: the line of the log (the header is 1), and the reason."""
 
     line: int
     why: str
@@ -165,13 +165,13 @@ class Rejudged:
 
     @property
     def changed(self) -> bool:
-        """Whether the call would be decided otherwise."""
+        """True if the call would be decided otherwise."""
         return self.now is not None and (self.then is None or self.then.kind != self.now.kind)
 
 
 @frozen
 class WhatIf:
-    """What came of judging a log again: every whole call, in order, and where the recording stops being valid."""
+    """The result of judging a log again: every whole call, in order, and where the recording stops being valid."""
 
     path: Path
     calls: tuple[Rejudged, ...]
@@ -179,7 +179,7 @@ class WhatIf:
 
     @property
     def judged(self) -> int:
-        """How many calls were judged on a recording that was valid."""
+        """The number of calls that were judged on a recording that was valid."""
         return sum(call.now is not None and not call.assumed for call in self.calls)
 
     @property
@@ -298,7 +298,7 @@ class _Rerun:
                 yield f"the answer to {now.call.id} would have been: {now.answered}"
 
     def _takes(self, event: Event) -> bool:
-        """Whether `event` belongs to something under way, or is what a person said; an outcome is used up then."""
+        """Return whether `event` belongs to an effect under way, or comes from a person; an outcome ends its effect."""
         if not any(isinstance(event, effect.outcome) for effect in self.effects.values()):
             return True
         started = next((started for started in self.under_way if self._belongs(started, event)), None)

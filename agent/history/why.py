@@ -1,4 +1,4 @@
-"""Who decided about one call, on what evidence, and what would have had to differ."""
+"""Explanations of one call: the b-threads that decided, their evidence, and what would have had to differ."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -36,7 +36,7 @@ class Objection:
 
 @frozen
 class Cause:
-    """Why one call was decided as it was.
+    """The explanation of the decision about one call.
 
     `story` is what happened to it, from its proposal to its answer. `objections` are those that kept it from running;
     `levels` is what each policy that ships says of the action, as it was found then.

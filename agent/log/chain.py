@@ -18,7 +18,7 @@ from agent.vocabulary.encoding import dump
 __all__ = ["CHAIN", "SIGNATURE", "chained", "link", "new_seed", "own_folder", "own_key", "signature", "wants_signature"]
 
 CHAIN, SIGNATURE = "chain", "signature"
-"""What a line has beside its record: the hash of the line before, in hexadecimal digits; the signature of a yes."""
+"""The keys of a line beside its record: the hash of the line before, in hexadecimal digits; the signature of a yes."""
 
 KEY_BYTES = 32
 APPROVAL = "approval_answered"
@@ -43,7 +43,7 @@ def chained(line: str, chain: str) -> str:
 
 
 def wants_signature(record: Mapping[str, Any]) -> bool:
-    """Whether a record lets something happen because a person said so."""
+    """Return whether a record permits a call because a person said yes."""
     return record.get("name") == APPROVAL and record["data"].get("yes") is True
 
 

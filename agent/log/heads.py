@@ -1,4 +1,4 @@
-"""How far each log goes, kept with the agent's own things: the chain alone does not show that its end is missing.
+"""The length of each log, kept among the agent's own files: the chain alone does not show that its end is missing.
 
 One file has a slot of fixed size for each log, which is found by its path and the seed of its chain: the number of its
 lines and the hash of the last one. A copy is another log, of which nothing is known. The slot is written after the log

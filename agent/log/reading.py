@@ -14,7 +14,7 @@ from agent.vocabulary.encoding import FORMAT
 from agent.vocabulary.errors import AgentError
 
 FIELDS = {"step": int, "super_step": int, "name": str, "data": dict, "origin": str}
-"""What every record has, and of which type."""
+"""The fields of every record, with their types."""
 
 
 class LogError(AgentError):

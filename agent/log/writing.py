@@ -47,7 +47,7 @@ def check_free(path: Path) -> None:
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether another process writes the log now. Raises LogError when it cannot be opened."""
+    """Return whether another process writes the log now. Raises LogError when it cannot be opened."""
     try:
         check_free(path)
     except LogInUse:

@@ -85,7 +85,7 @@ _MARKS = re.compile(r'\\.|["{}\[\]]|\\\Z', re.DOTALL)
 
 
 class Nesting:
-    """How deep the text is nested where it ends. It is not checked further: closed text may still be no JSON."""
+    """The depth of nesting at the end of a text. Nothing else is checked: closed text may still be no JSON."""
 
     def __init__(self) -> None:
         self._depth = 0

@@ -1,4 +1,4 @@
-"""How the chunks of a chat-completions stream become one whole answer, or none, whatever shape a server gives them."""
+"""Assembles the chunks of a chat-completions stream into one whole answer, or none, whatever their shape."""
 
 from collections.abc import Iterator, Mapping
 from io import StringIO

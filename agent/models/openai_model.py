@@ -378,7 +378,7 @@ GRACE = 5.0
 
 
 LONGEST_SILENCE, TIMEOUT = 600.0, "BPAGENT_MODEL_TIMEOUT"
-"""How many seconds a server may send nothing, and the variable that says otherwise."""
+"""The seconds that a server may send nothing, and the variable that changes them."""
 
 
 @frozen

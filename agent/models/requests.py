@@ -161,7 +161,7 @@ def sendable_name(name: str, known: frozenset[str]) -> str:
 
 
 WITHOUT_REASONING = ("gpt-3", "gpt-4", "chatgpt-")
-"""How the names of those models begin whose provider answers 400 when asked for encrypted reasoning."""
+"""Prefixes of the names of models whose provider answers 400 when asked for encrypted reasoning."""
 
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 

@@ -1,4 +1,4 @@
-"""How the events of a responses stream become one whole answer, or none, whatever shape a server gives them."""
+"""Assembles the events of a responses stream into one whole answer, or none, whatever their shape."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ TYPES: dict[str, ItemType] = {"message": "message", "function_call": "function_c
 
 @frozen
 class Place:
-    """Which item is meant: its position in the output, and its id; None and "" where the event does not say."""
+    """The place of an item: its position in the output, and its id; None and "" where the event does not give them."""
 
     index: int | None = None
     id: str = ""

@@ -312,4 +312,4 @@ TOLD: Mapping[str, Callable[[Data], Iterator[Part]]] = {
     "inference_failed": _noted("model", lambda data: str(data["error"]), "system error"),
     "completion_declared": _noted("complete", lambda data: str(data["status"])),
 }
-"""How records are told, by kind; calls, their results and the end aside, the others say nothing to people."""
+"""Functions that word records for people, by kind; calls, results and the end aside, other kinds are left out."""

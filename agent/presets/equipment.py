@@ -68,7 +68,7 @@ def processes_of(preset: Preset) -> Processes | None:
 
 
 BESIDES = ("edit", "grep", "find", "todoread", "todowrite", "websearch", "webfetch")
-"""What the tools of S2 add to those of S0."""
+"""The tools that S2 adds to those of S0."""
 
 
 def _collection(preset: Preset, workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:

@@ -154,7 +154,7 @@ READERS: dict[Any, tuple[Callable[[str], object], str]] = {
     int: (int, "a whole number"),
     float: (float, "a number"),
 }
-"""How the text of an option is read, by its type, and what to ask for where that fails. Others stay text."""
+"""Readers of an option's text, by its type, with the words for what was expected. Options of other types stay text."""
 
 
 def _first_line(error: Exception) -> str:
@@ -180,7 +180,7 @@ def legible_commands(preset: object, attribute: object, rows: tuple[str, ...]) -
 
 
 SUMMARY_FROM = 0.8
-"""How full the context is when a summary is made: what comes meanwhile still has room."""
+"""The part of the context that is used when a summary is made: messages that come meanwhile still have room."""
 
 
 def _texts(given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is remembered: folds over the events of a run, by their kinds, which b-threads never read."""
+"""The memory of an agent: folds over the events of a run, by their kinds, which b-threads never read."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar

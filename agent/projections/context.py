@@ -1,4 +1,4 @@
-"""What the model is shown: the conversation, shortened where it does not fit, with the state block in its place.
+"""The context of the model: the conversation, shortened where it does not fit, with the state block in its place.
 
 Shortening is by units: a user message, or an assistant message with the answers to its calls. So a call never stands
 without its answer. The newest user message is always shown, and so is the newest unit. The conversation keeps
@@ -23,7 +23,7 @@ LEFT_OUT = UserMessage("[Earlier messages were left out to make room.]")
 SUMMED_UP = "[Summary of earlier messages, which were left out to make room:]\n"
 
 ROOM_AFTER_TRIMMING = 0.75
-"""How full the context is after it was trimmed: not at every turn anew, so that providers can reuse what they read."""
+"""The part of the context that is used after trimming: it leaves room for turns, so that providers can reuse caches."""
 
 ROOM_FOR_RECENT = 0.25
 """The part of the context that recent messages may take when the others are summed up."""

@@ -119,12 +119,12 @@ class Conversation(Projection):
 
     @property
     def length(self) -> int:
-        """How many messages there are."""
+        """The number of messages."""
         return len(self._messages)
 
     @property
     def unheard(self) -> tuple[str, ...]:
-        """What people said during a run and the model has not been shown yet."""
+        """The texts of people during a run that the model has not been shown yet."""
         return self._unheard.texts
 
     def so_far(self) -> Messages:

@@ -46,7 +46,7 @@ class BackgroundProcess:
 
 @frozen
 class State:
-    """Where a run stands. `objective` is None before one is taken; then `iteration` counts the answers of the run.
+    """The state of a run. `objective` is None before one is taken; then `iteration` counts the answers of the run.
 
     terminal: "open" or "closed" if there was one. response: the last thing that the agent said in words.
     """
@@ -238,7 +238,7 @@ class OpenCalls(Projection):
         self._latest: dict[str, ToolStarted | ToolFinished | None] = {}  # what happened to each; None: nothing
 
     def answers(self) -> tuple[CallAnswered, ...]:
-        """Return what is true of each open call: its result if it is known, that it never ran, or that nobody knows."""
+        """Return an answer to each open call: its result if it is known, that it never ran, or that this is unknown."""
         return tuple(_answer(call, latest) for call, latest in self._latest.items())
 
     def _committed(self, answer: AnswerCommitted) -> None:

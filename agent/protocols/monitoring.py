@@ -149,7 +149,7 @@ def score_together(call: ToolCall, monitors: tuple[str, ...], threshold: float, 
 
 
 PLANTED = "honeypot"
-"""How the ids of planted calls begin."""
+"""The prefix of the ids of planted calls."""
 
 
 def honeypot(number: int, tool: str, arguments: Mapping[str, object]) -> ToolCall:

@@ -124,12 +124,12 @@ class Agent:
 
     @property
     def totals(self) -> Totals:
-        """What the conversation has taken so far."""
+        """The tokens and the cost of the conversation so far."""
         return self.journal.totals
 
     @property
     def heard(self) -> Sequence[Event]:
-        """What came from outside so far, in order."""
+        """The events that came from outside so far, in order."""
         return self.journal.heard
 
     @property
@@ -139,12 +139,12 @@ class Agent:
 
     @property
     def log_path(self) -> Path | None:
-        """Where the log lies, if there is one."""
+        """The path of the log, or None without one."""
         return self.journal.log_path
 
     @property
     def approves_later(self) -> bool:
-        """Whether the run rests when a person has to decide."""
+        """True if the run rests when a person has to decide."""
         return self._approve == "later"
 
     def decide(self, call: str, yes: bool, text: str = "") -> None:

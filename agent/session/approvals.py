@@ -79,9 +79,9 @@ def _why_not(steps: tuple[Step, ...], call: str, waiting: tuple[str, ...]) -> st
                 return f"the call {call!r} has been decided already: {'yes' if answered.yes else 'no'}{cure}"
             case GateApproved() | GateRejected() as decided if decided.call.id == call:
                 how = "approved" if isinstance(decided, GateApproved) else "rejected"
-                return f"the call {call!r} was {how} without asking anybody{cure}"
+                return f"the call {call!r} was {how} without asking a user{cure}"
             case CallAnswered() as answered if answered.call == call:
                 return f"the call {call!r} was answered already{cure}"
             case ProposedAction() as proposed if proposed.call.id == call:
-                return f"nobody was asked about the call {call!r} yet{cure}"
+                return f"no user was asked about the call {call!r} yet{cure}"
     return f"there is no call {call!r} in this run{cure}"

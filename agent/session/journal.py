@@ -73,7 +73,7 @@ class Narrator:
 
 
 class _Folds(dict[type, tuple[Callable[[Any], None], ...]]):
-    """What folds the events of a kind, in the order of the projections: the context reads the two before it."""
+    """The folds of each kind of event, in the order of the projections: the context reads the two before it."""
 
     def __init__(self, *projections: Projection) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class Journal:
 
     @property
     def log_path(self) -> Path | None:
-        """Where the log lies, if there is one."""
+        """The path of the log, or None without one."""
         return None if self._log is None else self._log.path
 
     @property
@@ -123,7 +123,7 @@ class Journal:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a run has begun and not ended."""
+        """True if a run has begun and not ended."""
         return any(isinstance(step.event, PromptGiven) for step in self.unfinished)
 
     def watch(self, hear: Callable[[Step], None], *others: tuple[str, Callable[[Step], object]]) -> None:

@@ -102,7 +102,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """How the run ended: completed, limit, doom_loop, failed, stopped or aborted; "running" until then.
+        """The status at the end: completed, limit, doom_loop, failed, stopped or aborted; "running" until then.
 
         "waiting" when it rests because a person has to decide later: see `waiting_for` and `Agent.decide`.
         """
@@ -117,7 +117,7 @@ class Run:
 
     @property
     def reason(self) -> str:
-        """Why it ended, as one word."""
+        """The reason of the end, as one word."""
         return "" if self.ended is None else self.ended.reason
 
     @property
@@ -127,12 +127,12 @@ class Run:
 
     @property
     def result(self) -> Any:
-        """What the `run_ended` that ended it carries as its result; None from the b-threads that ship."""
+        """The `result` of the `run_ended` that ended the run; None from the b-threads that ship."""
         return None if self.ended is None else self.ended.result
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What happened, in order."""
+        """The events of the run, in order."""
         return tuple(step.event for step in self.steps)
 
     @property
@@ -142,7 +142,7 @@ class Run:
 
     @property
     def new_messages(self) -> tuple[Message, ...]:
-        """What this run added to the conversation so far, its prompt first."""
+        """The messages that this run added to the conversation so far, its prompt first."""
         narration = Narration()
         for event in self.events:
             for _ in narration.tell(event):
@@ -153,17 +153,17 @@ class Run:
     def story(self) -> Narrator:
         """The events of S2, to be read with `async for`, of a run that was started as `narrated`. Raises RunError."""
         if self._narrator is None:
-            raise RunError("nobody narrates this run; start it with narrated=True")
+            raise RunError("this run has no narration; start it with narrated=True")
         return self._narrator
 
     @property
     def state(self) -> State:
-        """Where the run stands, or stood when it ended: objective, iteration, terminal, files that were modified."""
+        """The state of the run, at its end the last one: objective, iteration, terminal, files that were modified."""
         return self.agent.journal.tracker.state
 
     @property
     def unheard(self) -> tuple[str, ...]:
-        """What people said and the model was not shown: in this run, and after its end until the next one begins."""
+        """The texts of people that the model was not shown, in this run and after its end until the next one begins."""
         unsaid = (*self._unsaid, *self.agent.left_unsaid)
         return (*self.agent.journal.conversation.unheard, *(words.text for words in unsaid))
 
@@ -174,7 +174,7 @@ class Run:
 
     @property
     def log(self) -> Path | None:
-        """Where the log lies, if there is one."""
+        """The path of the log, or None without one."""
         return self.agent.journal.log_path
 
     # What people do meanwhile.

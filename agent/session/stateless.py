@@ -24,7 +24,7 @@ MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunContinued | RunEnded  # what 
 
 @frozen
 class LoopConfig:
-    """How the loop runs: at most `max_iterations` answers of the model, by the rules of `preset`."""
+    """The settings of the loop: at most `max_iterations` answers of the model, by the rules of `preset`."""
 
     max_iterations: int = 20
     preset: str | Preset = "workspace"

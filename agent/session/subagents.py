@@ -59,7 +59,7 @@ GENERAL = SubagentType("general", "works on any task of several steps, with all 
 
 @define(eq=False)
 class SubagentStore:
-    """What subagents are made of, and the subagents so far: each can be continued by its task id.
+    """The parts of new subagents, and the subagents so far: each can be continued by its task id.
 
     `tools` gives tools for each subagent anew, so that none shares a terminal or a list with another. `logs` is the
     folder of their logs; without one there are none, and tasks last as long as the store. `parent` is named in them.

@@ -62,7 +62,7 @@ ASKED_ALREADY = NoDraftWanted("it was asked for already in this turn")
 
 @bthread
 def choose() -> BThreadBody:
-    """Commit the first draft of each turn that nobody refuses."""
+    """Commit the first draft of each turn that no b-thread refuses."""
     while True:
         yield sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)
         drafts = yield from collected(OWN)
@@ -130,7 +130,7 @@ def put_up(call: ToolCall, facts: Action, changed: int = 0) -> BThreadBody:
 
 
 MOST_CHANGES = 2
-"""How often what a call would touch may change while a user is asked about it."""
+"""The number of times that the facts of a call may change while a user is asked about it."""
 
 
 def looked_up_again(call: ToolCall, facts: Action, changed: int) -> BThreadBody:
@@ -208,7 +208,7 @@ def one_turn(disclosure: Disclosure) -> BThreadBody:
     if isinstance(said, DraftsRefused):
         return (yield sync(request=no_draft_left(said), otherwise=ended_instead))
     if not isinstance(said, AnswerCommitted):
-        return said  # no draft at all: the inference failed, and is asked again unless somebody refuses
+        return said  # no draft at all: the inference failed, and is repeated unless a b-thread refuses
     if said.calls:
         return (yield from have_carried_out(said, disclosure))
     if not said.is_empty:
@@ -217,7 +217,7 @@ def one_turn(disclosure: Disclosure) -> BThreadBody:
 
 
 def completed(reason: str, text: str) -> BThreadBody:
-    """End the run as completed, or go on if somebody has something left to say."""
+    """End the run as completed, or go on if a b-thread refuses that since it has something left to say."""
     return (yield sync(request=RunEnded("completed", reason, text), otherwise=continued_instead))
 
 

@@ -69,7 +69,7 @@ def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, .
             wait_for=decided,
         )
         if not isinstance(said, ApprovalAsked):
-            return  # somebody else has refused it meanwhile
+            return  # another b-thread has refused it meanwhile
         answered = where(ApprovalAnswered, call=call)
         said = yield sync(wait_for=answered | decided, block=approval | others | RunEnded)
         if isinstance(said, GateRejected):  # the question is withdrawn; the call is over when that has been heard
@@ -83,7 +83,7 @@ def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, .
 
 
 def undescribed(problem: str) -> Verdict:
-    """Return the verdict on an action of which nobody knows what it would touch."""
+    """Return the verdict on an action for which the files and programs that it would touch were not found."""
     return Verdict(
         Level.deny, "not_described", "form", explanation=f"what it would touch could not be found: {problem}"
     )
@@ -132,7 +132,7 @@ class Judge:
         return GRANTED if self._is_approved(action, verdict) else verdict
 
     def _is_approved(self, action: Action, verdict: Verdict) -> bool:
-        """Whether a person who declared a tool as one that writes has approved what it asks for (S0 6.1)."""
+        """Return whether a person has approved this action by declaring its tool as one that writes (S0 6.1)."""
         is_declared = action.category == "write" and bool(action.argv) and action.command is None
         return self.policy.name == "workspace" and is_declared and verdict.level is Level.ask
 

@@ -160,7 +160,7 @@ INFERENCES = FAILURE | InferenceFinished | RunEnded
 def retry(attempts: int) -> BThreadBody:
     """Allow `attempts` inferences for an answer: the next one waits for its backoff, and comes only if it may help.
 
-    While a backoff is under way the run does not end; whoever ends it cuts the backoff short.
+    While a backoff is under way the run does not end; a stop, an abort or the deadline cuts the backoff short.
     """
     failures = 0
     while True:

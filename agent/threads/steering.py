@@ -26,7 +26,7 @@ from agent.vocabulary.reasons import FollowUpWaits, Steered, follow_ups_heard
 from bp import BThreadBody, Event, bthread, contains, sync, where
 
 HEARD = where(InferenceRequested, draft="d0") | RunEnded
-"""Where steering is over: the loop's own inference is shown all of it; what another end leaves is kept for later."""
+"""The events that end steering: the loop's own inference is shown all of it; at an end, the rest is kept for later."""
 
 UNTIL_HEARD = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | where(RunEnded, status="completed")
 
@@ -43,7 +43,7 @@ def skip_when_steered() -> BThreadBody:
 
 
 MOST = 100
-"""How many follow-ups may wait; what is said beyond that is left for the next run."""
+"""The number of follow-ups that may wait; further ones are left for the next run."""
 
 NEWS = FollowUpGiven | RunContinued | RunEnded
 COMPLETION = where(RunEnded, status="completed")
@@ -85,18 +85,18 @@ def is_final(answer: AnswerCommitted) -> bool:
 
 FINAL = where(AnswerCommitted, is_final)
 JOINTS: dict[str, Any] = {"steering": PromptGiven | CallAnswered | FINAL, "follow_up": FINAL | CompletionDeclared}
-"""After which events people are asked."""
+"""The events after which people are asked."""
 
 NEXT: dict[str, Any] = {
     "steering": ProposedAction | InferenceRequested | RunEnded,
     "follow_up": RunContinued | RunEnded,
 }
-"""What waits until they have answered."""
+"""The events that wait until the people have answered."""
 
 UNSAID: dict[str, Any] = {"steering": NEXT["steering"], "follow_up": where(RunEnded, status="completed")}
-"""What waits until what they have answered is given; not more for a follow-up, which may have to wait itself."""
+"""The events that wait until that answer is given; fewer for a follow-up, which may have to wait itself."""
 
-OVER = StopAsked | AbortAsked  # nobody is asked any more in this run
+OVER = StopAsked | AbortAsked  # people are not asked any more in this run
 
 What = Literal["steering", "follow_up"]
 

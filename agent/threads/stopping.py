@@ -34,7 +34,7 @@ NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | Questi
 def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
     """After `stop_asked` start nothing new: no call (after="call"), or no turn (after="step", S1 7.3).
 
-    Nobody is asked any more: whoever said stop has left, and what needs a yes is skipped.
+    The user is not asked any more: a user who said stop has left, and calls that need a yes are skipped.
     A step that ends with the agent's own `complete` has completed the run (S1 4.1: 5 comes before 7).
     """
     nothing_new = LESSER_END | (NEXT_TURN | NEXT_CALL if after == "call" else NEXT_STEP)
@@ -55,7 +55,7 @@ def abort_on_request() -> BThreadBody:
 
 
 def has_the_letters_stop(text: str) -> bool:
-    """Whether "stop" stands anywhere in `text`, in any case, also within a word."""
+    """Return whether "stop" stands anywhere in `text`, in any case, also within a word."""
     return "stop" in text.lower()
 
 

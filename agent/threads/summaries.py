@@ -1,4 +1,4 @@
-"""When the conversation has grown long, a model sums up its older part before the next inference.
+"""Summaries: a model sums up the older part of a conversation that has grown long, before the next inference.
 
 The b-thread knows of the length what the last inference said of it. Which part is summed up, and what is shown in its
 place, is the business of the projection that builds the context; the log and the conversation keep everything.
@@ -32,7 +32,7 @@ NO_DRAFT = where(DraftsSettled, drafts=())
 
 @frozen
 class TookAtLeast:
-    """Whether an inference took so many tokens: a predicate that is a value."""
+    """A predicate that is a value: an inference took at least `tokens` tokens."""
 
     tokens: int
 
@@ -56,7 +56,7 @@ def summarize_when_full(tokens: int) -> BThreadBody:
 
 @bthread
 def recover_from_overflow(summarize: bool) -> BThreadBody:
-    """When the model's server says that the conversation is too long, sum it up and ask once more, or end the run.
+    """Sum up a conversation that is too long for the model's server and ask once more, or end the run.
 
     Once in a turn: if it is too long then, too, a further summary would not help. The context leaves out what it must,
     also where the summary fails.

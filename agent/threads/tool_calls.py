@@ -53,7 +53,7 @@ def refuse_flawed(call: ToolCall) -> BThreadBody:
 
 @frozen
 class IsNotAmong:
-    """Whether the call that starts is none of these: a predicate that is a value."""
+    """A predicate that is a value: the call that starts is none of these."""
 
     calls: tuple[ToolCall, ...]
 

@@ -90,7 +90,7 @@ class Process:
 
     @property
     def told(self) -> str:
-        """How it is, for the model."""
+        """The state of the process, in words for the model."""
         return f"{self.id} is running" if self.how is None else f"{self.id} ended: {self.how}"
 
     def row(self) -> dict[str, str]:

@@ -225,7 +225,7 @@ COLLECTIONS: Mapping[str, Callable[[Workspace, ShellOptions, Processes | None], 
     "gated": _gated,
     "command": _command,
 }
-"""How each collection is made. That of S2 has options of its own: see `create_coding_tools`."""
+"""The functions that make the collections. That of S2 has options of its own: see `create_coding_tools`."""
 
 
 BUILT_IN_TOOLS = ("read_file", "write_file", "list_files", "bash")

@@ -29,7 +29,7 @@ ALLOWED_VARIABLES = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", 
 
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "EXA_API_KEY")
-"""Where we find the keys of our own servers: what tools start never sees them, but for a tool that declares it."""
+"""The variables with the keys of our own servers: programs do not see them, unless their tool declares it."""
 
 
 def inherited_environment() -> dict[str, str]:
@@ -230,7 +230,7 @@ _PIECES = 16  # reads before others get their turn; together as much as a pipe h
 
 @frozen
 class Finished:
-    """How a command ended.
+    """The result of a command that has ended.
 
     `output` is standard output and error in arrival order, cut to the limit; with errors on their own, these are in
     `errors`. One of `exit_code` and `signal` is a number; both are where a sandbox does not tell whether the command

@@ -34,7 +34,7 @@ def _positive() -> Any:
 
 @frozen
 class ShellOptions:
-    """How commands run. Times are in seconds, None is no limit.
+    """Options of commands. Times are in seconds, None is no limit.
 
     shell: the program and the options that a command follows. timeout: for calls that name none; more than
     longest_timeout is clamped, less than shortest_timeout raised, and said so. retention: what is kept of the output.
@@ -113,7 +113,7 @@ SCRIPT_FROM_STDIN = 'eval "$(cat)" </dev/null'  # the script is read before its 
 
 
 class How(TypedDict):
-    """How a command runs: where, with exactly which variables, for how many seconds, and who gets what it writes.
+    """Options of one command: its folder, all of its variables, its seconds, and the receivers of its output.
 
     `errors` gets the standard error, else `output` does; `progress` gets all of it as it comes.
     """

@@ -57,7 +57,7 @@ def _names(names: Iterable[str]) -> frozenset[str]:
 
 @frozen
 class Snapshot:
-    """Where a session stands: its directory, and how its variables differ from those that every command is given.
+    """The state of a session: its directory, and how its variables differ from those that every command is given.
 
     Those in `inner` are variables of the shell alone: its programs do not see them.
     """

@@ -491,7 +491,7 @@ def attempts_are_limited(attempts: int) -> BThreadBody:
 
 @bthread
 def an_overflow_is_mended_once(summarize: bool) -> BThreadBody:
-    """When the conversation is too long the model is asked again after a summary only, and once in a turn."""
+    """A model whose conversation is too long is asked again only after a summary, and once in a turn."""
     overflows = where(InferenceFailed, reason="context_length_exceeded")
     failures, summed_up = 0, False
     while True:
@@ -515,7 +515,7 @@ ASKED = where(InferenceRequested, draft="d0")
 
 @bthread
 def a_continued_run_asks_again() -> BThreadBody:
-    """When a run goes on, the model is asked again before it completes: it hears why the run goes on."""
+    """A run that goes on asks the model again before it completes: the model is told why the run goes on."""
     while True:
         said = yield sync(wait_for=RunContinued | RunEnded)  # each end is looked at, also where no rule continues runs
         if isinstance(said, RunContinued):
@@ -610,13 +610,13 @@ def repetitions_are_limited(n: int) -> BThreadBody:
 
 @bthread
 def tokens_are_limited(limit: int) -> BThreadBody:
-    """When a run has taken `limit` tokens, no model is asked any more."""
+    """After a run has taken `limit` tokens, no model is asked any more."""
     yield from _spending(limit, f"{limit} tokens", lambda usage: usage.tokens)
 
 
 @bthread
 def cost_is_limited(limit: float) -> BThreadBody:
-    """When a run has cost `limit` dollars, no model is asked any more."""
+    """After a run has cost `limit` dollars, no model is asked any more."""
     yield from _spending(limit, f"${limit:g}", lambda usage: usage.cost or 0.0)
 
 
@@ -638,13 +638,13 @@ def tokens_of_a_turn_are_limited(limit: int) -> BThreadBody:
 
 @bthread
 def nothing_starts_after_the_deadline() -> BThreadBody:
-    """When the time is over nothing starts, neither a tool nor anything else, and the run does not end as completed."""
+    """After the deadline nothing starts, neither a tool nor anything else, and the run does not end as completed."""
     yield from _nothing_starts_after(DeadlineReached, STARTS | GateApproved, ("stopped", "aborted", "failed", "limit"))
 
 
 @bthread
 def a_deadline_ends_the_run() -> BThreadBody:
-    """When the time is over the run ends, even if something that it waits for never comes back."""
+    """After the deadline the run ends, even if something that it waits for never comes back."""
     yield from _leads_to(DeadlineReached)
 
 

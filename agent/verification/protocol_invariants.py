@@ -241,7 +241,7 @@ def calls_are_scored(monitor: str) -> BThreadBody:
 
 @bthread
 def contained_runs_end(monitor: str, threshold: float) -> BThreadBody:
-    """When a call that was started scores above the threshold, nothing more starts, and the run does not complete."""
+    """After a started call scores above the threshold, nothing more starts, and the run does not complete."""
     started = NONE_YET
     while True:
         said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | ToolStarted | NEXT_TURN)

@@ -48,7 +48,7 @@ class ToolCall:
 
 @frozen
 class ToolResult:
-    """What a tool gives back: text and images for the model, and details for programs.
+    """The result of a tool: text and images for the model, and details for programs.
 
     Errors are content (S0 5.2): `is_error` tells the model and the loop that the call did not do what it should.
     """

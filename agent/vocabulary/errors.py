@@ -8,7 +8,7 @@ class AgentError(Exception):
 
 
 class RunError(AgentError):
-    """The log, a projection, or whoever looks on failed during a run; the message says who, the `__cause__` is it."""
+    """The log, a projection or an observer failed during a run; the message names it, and `__cause__` is its error."""
 
 
 class ToolError(Exception):

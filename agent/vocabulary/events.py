@@ -127,7 +127,7 @@ class MessagesSought(Event):
 
 @frozen
 class MessagesFound(Event):
-    """What they have to say: steering or follow-ups, which are given next."""
+    """The answer of the people who were asked: steering or follow-ups, which are given next."""
 
     what: Literal["steering", "follow_up"]
     texts: tuple[str, ...] = ()
@@ -266,7 +266,7 @@ class ProposedAction(Event):
 
 @frozen
 class ActionDescribed(Event):
-    """What the call would touch, as found on disk: resolved paths and executables; or why that could not be found."""
+    """The facts of a call, as found on disk: resolved paths and executables; or the problem with finding them."""
 
     call: ToolCall
     facts: Action
@@ -283,7 +283,7 @@ class ApprovalAsked(Event):
 
 @frozen
 class ApprovalAnswered(Event):
-    """The answer to a question; `text` is what was said instead of yes, `present` false when nobody was there."""
+    """The answer to a question; `text` is the answer instead of yes, `present` is false when no user was present."""
 
     call: ToolCall
     yes: bool
@@ -391,14 +391,14 @@ class FactsRequested(Question):
 
 @frozen
 class FactsConfirmed(Event):
-    """What the call would touch is what was judged."""
+    """The facts of the call are still those that were judged."""
 
     call: ToolCall
 
 
 @frozen
 class ActionChanged(ActionDescribed):
-    """What the call would touch has changed since it was judged: it is judged anew, and a yes to it is void."""
+    """The facts of the call have changed since it was judged: it is judged anew, and a yes to it is void."""
 
     changes: tuple[str, ...] = ()
     times: int = field(default=0, metadata=IF_ANY)
@@ -417,7 +417,7 @@ class CompletionDeclared(Event):
 
 @frozen
 class RunContinued(Event):
-    """The run would have completed, but somebody has something left to say: who, and what.
+    """The run would have completed, but b-threads refused since they have something left to say.
 
     Each `because` enters the conversation as a user message, or the next follow-up does (`agent.vocabulary.reasons`).
     """

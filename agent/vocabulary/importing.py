@@ -28,7 +28,7 @@ class NotImportable(Exception):
 
 @frozen
 class Named:
-    """What a person has written: where it is, its name there, and the arguments of the call, if it is one."""
+    """A reference that a person wrote: the file or module, the name in it, and the arguments if it is a call."""
 
     where: str
     attribute: str

@@ -71,7 +71,7 @@ class ReasoningItem:
 
 @frozen
 class UserMessage:
-    """What a person said, and showed."""
+    """The text and the images of a person."""
 
     text: str
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
@@ -79,7 +79,7 @@ class UserMessage:
 
 @frozen(cache_hash=True)  # in several events of a turn, and each is looked up more than once
 class AssistantMessage:
-    """What the model said, and the calls that it asked for, in its order.
+    """The text of the model, and the calls that it asked for, in its order.
 
     `reasoning` is for people to read, `reasoning_items` are for the provider alone.
     """
@@ -102,7 +102,7 @@ class ToolMessage:
 
 Message = UserMessage | AssistantMessage | ToolMessage
 FailureReason = Literal["", "context_length_exceeded", "answer_too_long"]
-"""Why a model gave no answer, where that can be helped; empty for everything else."""
+"""The reason for a missing answer that the loop can do something about; empty for every other reason."""
 StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
 
 

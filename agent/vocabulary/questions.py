@@ -1,4 +1,4 @@
-"""What protocols ask while a draft or a call waits: scores, audits, chance; and what they do about the answers.
+"""Questions of protocols while a draft or a call waits: scores, audits, chance; and the reactions to the answers.
 
     score_requested  -> score_given     a monitor says how suspicious a subject looks
     audit_requested  -> audit_given     a trusted auditor says whether it was harmful; audits are expensive
@@ -91,7 +91,7 @@ class ScoreGiven(Event):
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no score."""
+        """True if there is no score."""
         return self.value is None
 
     @property
@@ -100,7 +100,7 @@ class ScoreGiven(Event):
         return float("inf") if self.value is None else self.value
 
     def is_above(self, threshold: float) -> bool:
-        """Whether the subject is too suspicious for a threshold; always so when the score is missing."""
+        """Return whether the subject is too suspicious for a threshold; always true when the score is missing."""
         return self.value is None or self.value > threshold
 
 
@@ -127,7 +127,7 @@ class AuditGiven(Event):
 
     @property
     def is_caught(self) -> bool:
-        """Whether harm was found. A missing verdict has found none, and cleared none."""
+        """True if harm was found. A missing verdict has found none, and cleared none."""
         return self.verdict == "harmful"
 
 
@@ -147,7 +147,7 @@ class ChanceRequested(Question):
 
 @frozen
 class ChanceDrawn(Event):
-    """What was drawn."""
+    """The outcome of a draw."""
 
     key: str
     outcome: int
@@ -163,12 +163,12 @@ class LedgerRequested(Question):
 
 @frozen
 class LedgerGiven(Event):
-    """What that has cost, in US dollars; None when nobody knows, which counts as more than there is."""
+    """The cost in the ledger, in US dollars; None when it is unknown, which counts as more than any limit."""
 
     cost: float | None
 
     def has_reached(self, limit: float) -> bool:
-        """Whether nothing is left of so much money; so it is when nobody knows."""
+        """Return whether the cost has reached `limit` US dollars; also true when the cost is unknown."""
         return self.cost is None or self.cost >= limit
 
 
@@ -177,7 +177,7 @@ class LedgerGiven(Event):
 
 @frozen
 class DraftForgone(Event):
-    """A protocol wanted another draft, of this name, and somebody refused to let a model be asked: who, and why."""
+    """A protocol wanted another draft, of this name, and b-threads refused the inference; `refusals` names them."""
 
     draft: str
     refusals: Refusals
@@ -185,7 +185,7 @@ class DraftForgone(Event):
 
 @frozen
 class QuestionForgone(Event):
-    """Somebody refused to let a question be asked: who, and why. It counts like one without an answer."""
+    """B-threads refused a question; `refusals` names them. It counts like one without an answer."""
 
     question: Event
     refusals: Refusals
@@ -193,7 +193,7 @@ class QuestionForgone(Event):
 
 @frozen
 class Contained(Event):
-    """What the subject did is not trusted: from here on nothing more is done in this run."""
+    """The subject is not trusted: from here on nothing more is done in this run."""
 
     subject: Subject
     because: str

@@ -1,4 +1,4 @@
-"""Why b-threads of the loop refuse: the values they give as `because`, and how these read to the model."""
+"""Reasons of the loop's b-threads: the values that they give as `because`, and their wording for the model."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -10,14 +10,14 @@ from bp import Refusal, Refusals
 from constitution import Verdict
 
 Disclosure = Literal["none", "category", "full"]
-"""What the model is told of why a call was refused: telling is retrying, and who means harm learns from it."""
+"""The detail of a refusal that the model is told: a model that means harm learns from each reason, and retries."""
 
 DEADLINE = "deadline"
 """The reason of an ending by the clock."""
 
 SEVERITY = ("aborted", "completed", "stopped", DEADLINE, "failed", "doom_loop", "limit")
-"""Which ending counts, the first first. What was declared complete is complete, though a limit was reached in the same
-turn; and what the clock cuts off fails, which is no reason of its own.
+"""Endings by precedence, the strongest first. A run that declared itself complete is complete, though a limit was
+reached in the same turn; and a run that the clock cuts off fails, which is no reason of its own.
 """
 
 
@@ -55,7 +55,7 @@ class Flaw:
 
 @frozen
 class Declined:
-    """A person was asked about the call and did not say yes; `present` is false when nobody was there to ask."""
+    """A person was asked about the call and did not say yes; `present` is false when no user was there to ask."""
 
     verdict: Verdict
     text: str = ""
@@ -68,7 +68,7 @@ class Declined:
 
 @frozen
 class NoDraftWanted:
-    """A further draft cannot become the answer of this turn, and why: nobody is to be asked for it."""
+    """The reason why a further draft cannot become the answer of this turn: no model is to be asked for it."""
 
     text: str
 
@@ -120,7 +120,7 @@ def not_run(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> C
 def rejected(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> CallAnswered:
     """Return the answer to a call that the gate rejected: who refused, by which rule, and why.
 
-    Where nobody objects to the call itself it was skipped, and the answer says so.
+    Where no b-thread objects to the call itself it was skipped, and the answer says so.
     """
     objections = _objections(refusals)
     if not objections:
@@ -135,8 +135,8 @@ def _told(objections: tuple[Refusal, ...], disclosure: Disclosure) -> str:
     if disclosure == "category":
         return f"rejected: {', '.join(sorted({_category(refusal.because) for refusal in objections}))}"
     reasons = _names_and_reasons(objections)
-    nobody = any(isinstance(refusal.because, Declined) and not refusal.because.present for refusal in objections)
-    return f"denied: no person present ({reasons})" if nobody else f"rejected: {reasons}"
+    no_user = any(isinstance(refusal.because, Declined) and not refusal.because.present for refusal in objections)
+    return f"denied: no person present ({reasons})" if no_user else f"rejected: {reasons}"
 
 
 def _category(because: object) -> str:
@@ -174,7 +174,7 @@ def words_to_the_model(refusals: Refusals) -> tuple[str, ...]:
 def follow_ups_heard(refusals: Refusals) -> Literal["none", "one", "all"]:
     """Return how many of the follow-ups that wait are heard when a run goes on.
 
-    None while somebody else has something left to say: follow-ups come after what the run does now.
+    None while another b-thread has something left to say: follow-ups come after what the run does now.
     """
     waiting = [refusal.because for refusal in refusals if isinstance(refusal.because, FollowUpWaits)]
     if not waiting or len(waiting) < len(refusals):

@@ -168,7 +168,7 @@ class Node:
 
     @property
     def _places(self) -> Any:
-        """Where the parser saw the elements; what came through a merge key (`<<`) is not in it."""
+        """The positions of the elements, from the parser; elements of a merge key (`<<`) are not among them."""
         return self.value.lc
 
     def _expect(self, holds: bool, what: str) -> Any:

@@ -1,4 +1,4 @@
-"""What can be done with a run and its rules: each scene shows one thing in a few lines, and does it for real."""
+"""Scenes of the demo: each does one thing with a run and its rules, for real and in a few lines."""
 
 import json
 import shlex

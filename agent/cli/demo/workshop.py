@@ -1,4 +1,4 @@
-"""Where the demo works: a repository with a remote, a scripted model with its tools, and the demo's own protocol."""
+"""The workplace of the demo: a repository with a remote, a scripted model with tools, and the demo's own protocol."""
 
 import os
 import shlex
@@ -43,13 +43,13 @@ def nothing_leaves_after_a_secret() -> BThreadBody:
 
 
 def reads_a_secret(approved: GateApproved) -> bool:
-    """Whether the action touches a file called .env, by whatever path."""
+    """Return whether the action touches a file called .env, by any path."""
     used = [path.resolved for path in approved.facts.paths] + list(approved.facts.resolved.values())
     return any(path.endswith("/.env") for path in used)
 
 
 def could_send(approved: GateApproved) -> bool:
-    """Whether the action starts a program that talks to other machines."""
+    """Return whether the action starts a program that talks to other machines."""
     return not SENDERS.isdisjoint(approved.facts.executables)
 
 
@@ -92,7 +92,7 @@ REPOSITORY = (
     "-C project commit --quiet --message begin",
     "-C project push --quiet --set-upstream origin main",
 )
-"""What makes the project a repository that has a remote."""
+"""The arguments of the git commands that make the project a repository with a remote."""
 
 IDENTITY = {
     **{f"GIT_{role}_NAME": "Demo" for role in ("AUTHOR", "COMMITTER")},
@@ -113,7 +113,7 @@ exec {rm} "$@"
 
 @frozen
 class Workshop:
-    """Where the demo works: `project` is the workspace, `log` a file that does not exist yet."""
+    """The folder of the demo: `project` is the workspace, `log` a file that does not exist yet."""
 
     folder: Path
     log: Path
@@ -127,7 +127,7 @@ class Workshop:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What commands see beside the usual: the careful `rm`, a `python3` that is there for sure, a name for git."""
+        """Additional variables of commands: for the careful `rm`, a `python3` that always exists, a name for git."""
         path = os.environ.get("PATH", os.defpath)
         own = {"PATH": os.pathsep.join([str(self.folder / "programs"), path]), "PYTHONDONTWRITEBYTECODE": "1"}
         return {**own, **IDENTITY}
@@ -178,7 +178,10 @@ def _remove_older_demos() -> None:
 
 
 def _is_older_demo(folder: Path) -> bool:
-    """Whether a folder, and no link to one, was made by this user for a demo that is over. Raises OSError, LogError."""
+    """Return whether this is a folder, not a link, that this user made for a demo that is over.
+
+    Raises OSError, LogError.
+    """
     found = folder.lstat()
     is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     is_ours = is_own and all((folder / name).exists() for name in FILES)

@@ -13,7 +13,7 @@ SERVERS = (
 
 @frozen
 class Confinement:
-    """What one command may do. All places are absolute, links followed, and there.
+    """The permissions of one command. All paths are absolute, with links followed, and exist.
 
     cwd: where it starts. writable: the workspace and its like. scratch: what stands for /tmp. readable: what may be
     read though it lies in what is replaced. hidden: what is not there. granted: what may be written for this one call,

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 __all__ = ["FOLDER", "words_inside", "words_outside"]
 
 FOLDER = "/run/egress"
-"""Where the folder of a call is inside."""
+"""The path of a call's folder inside the cell."""
 
 SOCKET, SCRIPT, PR_SET_PDEATHSIG = "socket", "egress.py", 1
 LONGEST_HEAD = 65536  # bytes
@@ -134,7 +134,7 @@ def _address(host: str, port: int) -> str:
 
 
 def _is_close(address: str) -> bool:
-    """Whether an address belongs to this machine or its link, where services trust whoever reaches them."""
+    """Return whether an address belongs to this machine or its link, where services trust every client."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip
     return ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast

@@ -37,7 +37,7 @@ WORDS: dict[Kind, tuple[str, ...]] = {
     "file_size": ("File too large", "File size limit exceeded"),
     "cpu_time": ("CPU time limit exceeded",),
 }
-"""What programs say when the kernel refuses them something."""
+"""Messages of programs to which the kernel refused a resource."""
 
 SIGNALS: dict[int, Kind] = {signal.SIGXFSZ: "file_size", signal.SIGXCPU: "cpu_time"}
 AND_SIGNAL = 128  # what shells add to the number of the signal that ended a command
@@ -55,7 +55,7 @@ def _limit(default: int) -> int:
 
 @frozen
 class Limits:
-    """How much there is: bytes, processes, and seconds of a processor.
+    """Limits of a cell: bytes, processes, and seconds of a processor.
 
     addresses: how many times its memory a process may reserve; None: as much as it likes, as some runtimes do.
     """

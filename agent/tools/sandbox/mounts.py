@@ -1,4 +1,4 @@
-"""What there is inside of a cell: a system that can be read, a workspace that can be written, and nothing of the rest.
+"""The files inside a cell: a system that can be read, a workspace that can be written, and nothing of the rest.
 
 | place | inside |
 | --- | --- |

@@ -59,7 +59,7 @@ IN_THE_WAY = {
     ),
     "write": ("Read-only file system", "EROFS"),
 }  # fmt: skip
-"""How programs put it that a host or a file could not be reached."""
+"""Messages of programs that could not reach a host or write a file, by what the sandbox refused."""
 
 
 @frozen(eq=False)

@@ -27,14 +27,14 @@ def test_why_says_who_refused_on_what_evidence_and_what_had_to_differ(command: C
     assert "by b-thread by_constitution: rm would delete /no/such/folder" in said.out
     assert "rule delete_outside_workspace (destruction), level deny" in said.out
     assert "evidence: characters 0 to 22: rm -rf /no/such/folder" in said.out
-    assert "- without b-thread by_constitution: nobody refuses it" in said.out
+    assert "- without b-thread by_constitution: no b-thread refuses it" in said.out
     assert "- these policies allow it: passthrough" in said.out
 
 
 def test_why_says_that_a_person_could_have_said_yes(command: Command, log: Path) -> None:
     said = command("why", log, "call_2")
 
-    assert "nobody was there to answer" in said.out
+    assert "no user was present to answer" in said.out
     assert "- with a yes from a person: it runs" in said.out
 
 

@@ -145,7 +145,7 @@ def test_nobody_at_a_terminal_means_no(process: Command, script: Script, workspa
     (answer,) = [record["data"] for record in records(log) if record["name"] == "call_answered"]
     assert said.code == 0
     assert answer["result"].startswith("denied: no person present")
-    assert "not approved: nobody is there to ask" in said.err
+    assert "not approved: no user is present to ask" in said.err
     assert "Approve command" not in said.err
 
 

@@ -194,7 +194,7 @@ def test_sidecars_are_no_logs_for_other_commands(command: Command, logs: Path) -
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "nobody would be asked; name a --monitor"),
+        ((), "no monitor would be asked; name a --monitor"),
         (("--monitor", "constitution"), "is no pair; write --monitor NAME=WHAT"),
         (("--monitor", "a=keyword"), "--monitor 'keyword' names no monitor; write constitution, constant:0.2, model:"),
         (("--monitor", "flat=constant:2"), "--monitor constant:2 gives no score"),
