@@ -122,7 +122,7 @@ class Sync:
 
     @property
     def hot(self) -> bool:
-        """Whether this b-thread must not stay here for ever."""
+        """True if this b-thread must not stay here forever."""
         return self.rare.hot
 
 

@@ -1,4 +1,4 @@
-"""What is judged: one tool call, described. Paths and programs arrive resolved; judging looks at nothing else."""
+"""Actions: descriptions of tool calls, to be judged. Paths and programs arrive resolved; judging reads no disk."""
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -59,7 +59,7 @@ class PathUse:
 
 @frozen(cache_hash=True)
 class Disk:
-    """What the caller found on the disk about the words of a call; paths are absolute, as text.
+    """Facts that the caller found on the disk about the words of a call; paths are absolute, as text.
 
     Of the words that `mentions` gave, `folders` are there, `linked` are files that have other names too, `repositories`
     are repositories of git that have no files. `matches` maps a pattern to the paths that it stands for, with a NUL
@@ -117,7 +117,7 @@ class Action:
 
     @property
     def content(self) -> str:
-        """What identifies the content of all files that the call would run, as one word; empty where there are none."""
+        """The digest of the contents of all files that the call would run; empty if there are none."""
         if not self.contents:
             return ""
         told = "\0".join(f"{path}\0{self.contents[path]}" for path in sorted(self.contents))
@@ -125,7 +125,7 @@ class Action:
 
     @property
     def is_confined(self) -> bool:
-        """Whether what the call starts is confined."""
+        """True if a sandbox confines what the call starts."""
         return self.sandbox not in ("", "none")
 
     @property

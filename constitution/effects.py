@@ -10,7 +10,7 @@ __all__ = ["Deed", "Effect", "Finding", "Zone"]
 
 
 class Effect(Enum):
-    """What a command would do."""
+    """A kind of effect that a command would have."""
 
     READ = auto()
     LIST = auto()
@@ -97,7 +97,7 @@ class Effect(Enum):
 
 
 class Zone(Enum):
-    """What kind of place a path is; `NOWHERE` is for effects without a path."""
+    """The kind of place that a path is in; `NOWHERE` is for effects without a path."""
 
     NOWHERE = auto()
     WORKSPACE = auto()
@@ -148,7 +148,7 @@ class Finding:
 
 @frozen
 class Deed:
-    """What an action would do to what: for those who ask about several calls, and judge none."""
+    """One effect of an action on one path: for callers that compare several calls, and judge none."""
 
     effect: Effect
     path: str  # absolute where it is known, empty for effects without one

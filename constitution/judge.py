@@ -1,4 +1,4 @@
-"""How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
+"""Judging: the findings of an action, the zone of each, and the strictest rule of the policy make its verdict."""
 
 import posixpath
 import re
@@ -205,7 +205,7 @@ def _without_asking(verdict: Verdict, action: Action, policy: Policy) -> Verdict
         return verdict
     if action.tool in policy.listed and action.command is None:
         return Verdict.allow()
-    return evolve(verdict, level=Level.deny, explanation=f"{verdict.explanation}; in a job nobody is asked")
+    return evolve(verdict, level=Level.deny, explanation=f"{verdict.explanation}; a job has no user to ask")
 
 
 def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
@@ -232,7 +232,7 @@ def _beyond_sandbox(action: Action) -> Verdict:
 
 
 def _opaque(action: Action, policy: Policy) -> Verdict:
-    """What a tool of a server does is its own word: without a fact about it the user decides."""
+    """Ask the user about a tool of a server: only the server itself says what the tool does."""
     if not action.opaque or not policy.asks_about_opaque:
         return Verdict.allow()
     explanation = f"{action.tool} comes from a server, and nothing tells what it would do"

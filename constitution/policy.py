@@ -1,4 +1,4 @@
-"""What a policy is, and the policies that ship: one for each specification's way of judging, and `DEFAULT`.
+"""Policies: their type, and those that ship: one for each specification's way of judging, and `DEFAULT`.
 
 Rules of a policy combine by maximum: whatever is added can only raise a verdict. Grants alone lower one.
 """
@@ -169,6 +169,6 @@ GATED = Policy("gated", _without_asking(_rules("gated")), denied_paths=())
 PASSTHROUGH = Policy("passthrough", _rules("passthrough"), denied_paths=(), bounded=False, asks_about_opaque=False)
 
 NO_RULES = Policy("none", (), denied_paths=(), bounded=False, asks_about_opaque=False)
-"""What nothing is judged by, but what a job or a person adds. It is no policy to choose by its name."""
+"""The policy without rules, to which a job or the user adds some. It cannot be chosen by its name."""
 
 POLICIES = {policy.name: policy for policy in (DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH)}

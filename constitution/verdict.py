@@ -1,4 +1,4 @@
-"""What a judgement is: a level, the rule that gave it, and the words of the command that it rests on.
+"""Verdicts: a level, the rule that gave it, and the words of the command that it rests on.
 
 Levels are ordered (allow < ask < deny) and combine by `max`, so that adding a rule can only raise a verdict.
 """
@@ -40,7 +40,7 @@ class Level(StrEnum):
 
 @frozen
 class Evidence:
-    """Where in the command something was found, and the argv that it stands for.
+    """The position of a finding in the command, and the argv that it stands for.
 
     `start` and `end` are character offsets into the command; for a script within a script they span the outer
     command that starts it. In `argv` quotes and wrappers are gone, and `…` marks what cannot be known.

@@ -1,4 +1,4 @@
-"""Which kind of place a path is: the table of zones, and the order in which its rows are asked."""
+"""Zones: the kinds of places that paths are in, and the order in which the rows of their table are asked."""
 
 import posixpath
 import re

@@ -76,7 +76,7 @@ class VerificationError(BProgramError):
 
 
 class Shape(NamedTuple):
-    """How objects of one type are taken apart.
+    """The way in which objects of one type are taken apart.
 
     expand: returns a hashable header, which tells how many parts there are, and the parts. mutable: which object it is
     matters, too. comparable: objects of this type are compared by value. hashable: it has a hash, though it could

@@ -33,7 +33,7 @@ AT_ITS_END = (None, None)  # how a b-thread looks that is over
 
 
 class Path(NamedTuple):
-    """How a local state is reached: a b-thread and the events that it advanced on."""
+    """A way to reach a local state: a b-thread and the events that it advanced on."""
 
     bthread: BThread
     events: tuple[Event, ...]
@@ -58,7 +58,7 @@ class Local:
 
 
 class Move(NamedTuple):
-    """Where an event takes a local state: None at its end; and the b-threads that it starts, by generation."""
+    """The next local state after an event (None at the end), and the b-threads that it starts, by generation."""
 
     local: int | None
     started: tuple[tuple[int, ...], ...] = ()
@@ -83,7 +83,7 @@ class LocalFailure(Exception):
 
 
 class Outcome(NamedTuple):
-    """What advancing a b-thread gave: its next statement (None at its end), its starts, and how it all looks there."""
+    """The result of advancing a b-thread: its next statement (None at its end), its starts, and their fingerprints."""
 
     statement: Sync | None
     started: tuple[BThread, ...]
@@ -104,7 +104,7 @@ class Automaton:
 
     @property
     def not_looked_into(self) -> tuple[str, ...]:
-        """What b-threads reached and nothing is known about; where there is any, nothing holds."""
+        """The functions that b-threads reached and that were not read; if there are any, no verdict is "holds"."""
         return tuple(self.purity.not_looked_into)
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ __all__ = ["absence", "bounded_existence", "existence", "precedence", "response"
 
 @frozen
 class Scope:
-    """Where a property holds: see the module."""
+    """The part of a run in which a property must hold; see the docstring of the module."""
 
     after: Any = field(default=None, converter=optional(as_event_set))
     before: Any = field(default=None, converter=optional(as_event_set))

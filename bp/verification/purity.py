@@ -85,8 +85,8 @@ import_module("_strptime")  # else `datetime.strptime` imports it in the middle 
 
 
 class Reading(NamedTuple):
-    """What the code of a function says of the outside: names, with the attributes that are asked of them, and
-    whether that is called at once."""
+    """The outside names that the code of a function reads, with their attributes, and whether the result is called at
+    once."""
 
     globals: frozenset[tuple[tuple[str, ...], bool]]
     variables: frozenset[tuple[tuple[str, ...], bool]]

@@ -34,7 +34,7 @@ class Irreducible(Exception):
 
 
 class StubbornSets:
-    """Which of the selectable events of a state are enough, for one program.
+    """The stubborn sets of one program: the selectable events of a state that are enough to try.
 
     By local state, as masks of events: `moving` advance or interrupt it, `touching` it also stops; `future` it, and
     those that come after it, ever touch; `wishes` they ever request from inside.

@@ -94,7 +94,7 @@ class FirstFound(Exception):
 
 
 class Violations:
-    """What was found: one for each deadlock state, `never` argument, failing b-thread, hot b-thread, endless component.
+    """Violations: one for each deadlock state, `never` argument, failing b-thread, hot b-thread, endless component.
 
     `found` has them by subject; the first one stays, whose trace is a shortest. `withheld`: by b-thread and
     event, promised events that are held back where nothing can come any more. Traces are given as functions, since most
@@ -309,7 +309,7 @@ def _held(blockers: Iterable[tuple[str, Any]]) -> str:
         name if because is None else f"{name} (because {_shortened(repr(because), WIDTH)})"
         for name, because in blockers
     ]
-    return ", ".join(told) or "nobody"
+    return ", ".join(told) or "no b-thread"
 
 
 def _line_of(error: BaseException) -> str:
@@ -337,7 +337,7 @@ MOST = 10  # of what is told in one line
 
 @frozen
 class Coverage:
-    """What a verification never came to, by name; instances of one function are told apart by their arguments.
+    """The parts of a program that a verification never reached, by name and, for instances of a function, arguments.
 
     It is `complete` without the first two, which make a verdict vacuous; the others are for the reader to judge.
 

@@ -18,7 +18,7 @@ __all__ = ["RandomWalks", "Reducer", "Search"]
 
 
 class Reducer(Protocol):
-    """Which of the selectable events of a state are enough; see `bp/verification/reduction.py`."""
+    """Chooses the selectable events of a state that are enough to try; see `bp/verification/reduction.py`."""
 
     def take_enough(
         self, search: "Search", number: int, state: str, present: int, choices: tuple[Choice, ...]
@@ -81,12 +81,12 @@ class Search:
 
     @property
     def choices(self) -> list[Choice]:
-        """What was ever found to be selectable, by label."""
+        """The choices that were selectable in any state so far, by label."""
         return self.space.selection.met
 
     @property
     def transitions(self) -> int:
-        """How many steps between states were taken."""
+        """The number of steps between states that were taken."""
         return len(self.targets) + sum(map(len, self.afterwards.values()))
 
     def steps(self, number: int) -> list[tuple[int, int]]:

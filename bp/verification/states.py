@@ -1,4 +1,4 @@
-"""What local states say about events, as bit masks: numbers of events and of local states are positions in them.
+"""Bit masks of what local states say about events: numbers of events and of local states are positions in them.
 
 Kept complete: every known local state was asked about every known event. Which local
 states block, refuse, request or hear an event in a global state is then a matter of `|` and `&`.
@@ -24,7 +24,7 @@ __all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection",
 
 
 class Row(NamedTuple):
-    """What one local state adds to a global one.
+    """The contribution of one local state to a global one, as masks of events.
 
     `stops`: the events that it blocks or refuses. `wants`: those that it requests, where it takes any of them and
     has no `otherwise`; `promises`: the same of the environment. `bit`: itself.
@@ -230,14 +230,14 @@ class Choice(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """What a state offers: `selectable` events by local state, and the alternatives in force."""
+    """The offers of a state: `selectable` events by local state, and the alternatives in force."""
 
     selectable: dict[int, Sequence[int]]
     alternatives: dict[int, int]  # by event: the local states (a mask) whose current `otherwise` it is
 
 
 class Selection:
-    """What can be selected in the states of one program."""
+    """Finds what can be selected in the states of one program."""
 
     def __init__(self, masks: Masks, possible: Iterable[Event], in_order: bool) -> None:
         """Choose among all events, or, `in_order`, as the scheduler does."""
@@ -464,7 +464,7 @@ class Selection:
 
 
 class Replacement(NamedTuple):
-    """What an event does to some local states: `pairs` of characters to replace, one after the other.
+    """The effect of an event on some local states: `pairs` of characters to replace, one after the other.
 
     `pairs` is None where one would replace what another has put there; then `table` does it all at once. `roles`: those
     of the local states that move (a mask). `starts`: whether b-threads are started. `moves` has the details.
@@ -478,7 +478,7 @@ class Replacement(NamedTuple):
 
 
 class Places(dict[str, int]):
-    """Where the characters of local states stand in a sorted state: with those of their role (name and priority)."""
+    """The positions of local states in a sorted state: those of one role (name and priority) stand together."""
 
     def __init__(self, automaton: Automaton) -> None:
         super().__init__()

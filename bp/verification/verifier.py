@@ -30,7 +30,7 @@ Report = Callable[[int, int], None]
 
 @frozen
 class Verification:
-    """What `verify` found. It is true when its verdict is "holds": `assert verify(...)` says all that there is to say.
+    """The result of `verify`. It is true if and only if its verdict is "holds", so `assert verify(...)` suffices.
 
     verdict: "violated" (see `violations`), "bounded" (not every state was looked at), "unchecked" (`not_looked_into`
     names functions that were not read), "unreached" (nothing is wrong, and of some b-threads nothing was seen: see

@@ -1,4 +1,4 @@
-"""How a simple command becomes findings: unwrap it, look its program up, and carry out the steps of every analysis."""
+"""Findings of a simple command: unwrap it, look its program up, and carry out the steps of every analysis."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -104,7 +104,7 @@ GETS_OUT = frozenset(
         Effect.CLOUD_LOSS,
     }
 )
-"""What a command in a container does to others than the container."""
+"""Effects of a command in a container that reach beyond the container."""
 
 PHRASES = {
     Effect.READ: "read {path}",
@@ -129,7 +129,7 @@ PHRASES = {
     Effect.RUN_FETCHED_CODE: "run code that was downloaded or decoded",
     Effect.RUN_UNKNOWN_CODE: "run text that is not known in advance",
 }
-"""How an effect is said where a step does not say it: what completes "<program> would ..."."""
+"""The default words for an effect: they complete "<program> would ..." where a step has no words of its own."""
 
 
 @cache
@@ -172,7 +172,7 @@ LOOKED_UP: tuple[Analysis, ...] = (
     installs,
     secret_arguments,
 )
-"""What is asked about every program."""
+"""The analyses that examine every program, known or not."""
 
 
 class Examination:
@@ -624,7 +624,7 @@ def _started_content(flow: Flow) -> Steps:
 
 
 def _fed(name: str, argv: list[str], stdin: Flow) -> Steps:
-    """What it means that a program which talks to another machine gets the output of a shell, or whole folders."""
+    """Yield the effects of a program that sends the output of a shell, or whole folders, to another machine."""
     if name not in TALKERS:
         return
     if stdin.origin is Origin.SHELL:

@@ -18,7 +18,7 @@ Reader = Callable[[Flow], object]
 
 
 class Files:
-    """What was written where, by absolute path. The order does not count: a loop may run first what it writes last."""
+    """Files that were written, by absolute path. Order does not count: a loop may run first what it writes last."""
 
     def __init__(self) -> None:
         self.remotes: dict[str, str] = {}  # of the repository, added by the script itself

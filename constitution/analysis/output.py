@@ -1,4 +1,4 @@
-"""What a command prints, as far as it matters behind a pipe, and what fills a disk or the memory."""
+"""The output of commands, as far as it matters behind a pipe, and commands that fill a disk or the memory."""
 
 import re
 from collections.abc import Callable
@@ -208,7 +208,7 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
 
 ENDLESS_FILES = frozenset(["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"])
 HUGE = 100 * 2**30
-"""Bytes: nobody writes as much by the way."""
+"""The size in bytes from which a write counts as filling the disk; no ordinary task writes as much."""
 
 FACTORS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 SIZE = pattern(r"^[+<>/%]?(\d+)([KMGTPE]?)(?:i?B)?$", re.I)

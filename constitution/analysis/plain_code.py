@@ -1,4 +1,4 @@
-"""Whether inline code of Perl, Ruby, JavaScript, PHP, Lua or R is plain: every word in it is known to be harmless.
+"""Inline code of Perl, Ruby, JavaScript, PHP, Lua or R: it is plain if every word in it is known to be harmless.
 
 Code is cut into tokens. In literal texts only the code within them counts. A name is known when it is a word of the
 language in `languages.toml`, or when the code itself gives it a meaning. A function is known by its name alone, so that

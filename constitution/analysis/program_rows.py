@@ -1,4 +1,4 @@
-"""How the rows of the program tables are applied to a command, and what is said about programs without rows."""
+"""Effects of programs: from the rows of the program tables, and for programs without rows."""
 
 import re
 from functools import cache
@@ -47,7 +47,7 @@ METADATA = pattern(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\
 """Addresses at which a cloud gives a machine its keys."""
 
 ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
-"""What these name are addresses, not paths."""
+"""Effects whose operands are addresses, not paths."""
 
 LOCAL = pattern(
     r"^:\d*(/|$)|^file:|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
@@ -232,7 +232,7 @@ FORCES = pattern(r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-database
 
 
 def unknown_program(command: Command) -> Steps:
-    """What a program does with its words is unknown: paths among them, commands, and words that mean destruction."""
+    """Yield the effects of an unknown program, from its words: paths, commands, and words that mean destruction."""
     yield Found(Effect.UNKNOWN_PROGRAM, says="is not a known program")
     for word in command.argv[1:]:
         value = word.partition("=")[2] if word.startswith("-") or "=" in word else word

@@ -60,7 +60,7 @@ def find(command: Command) -> Steps:
 
 
 def _named(roots: list[str], tests: list[str]) -> Steps:
-    """What is deleted is found by its name: `ROOT/**/NAME` stands for it."""
+    """Yield the deletion of files that a search finds by name: `ROOT/**/NAME` stands for them."""
     for test, name in pairwise(tests):
         for root in roots if test in ("-name", "-iname") and UNKNOWN not in name else ():
             yield Found(Effect.DISCARD, path=f"{root}/**/{name}", says="delete {path}")
