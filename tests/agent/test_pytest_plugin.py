@@ -23,6 +23,7 @@ def run_pytest(inner: pytest.Pytester, source: str) -> pytest.RunResult:
     return inner.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", "-q", timeout=50)
 
 
+@pytest.mark.slow
 def test_the_documented_example_runs_as_it_stands(inner: pytest.Pytester) -> None:
     text = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
     protocol, test, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
@@ -30,6 +31,7 @@ def test_the_documented_example_runs_as_it_stands(inner: pytest.Pytester) -> Non
     run_pytest(inner, protocol + test).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_without_its_b_thread_the_example_fails_and_shows_the_trace(inner: pytest.Pytester) -> None:
     text = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
     _, test, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
@@ -46,6 +48,7 @@ def test_without_its_b_thread_the_example_fails_and_shows_the_trace(inner: pytes
     )
 
 
+@pytest.mark.slow
 def test_the_fixtures_fit_together(inner: pytest.Pytester) -> None:
     result = run_pytest(
         inner,

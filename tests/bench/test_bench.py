@@ -17,6 +17,7 @@ def light_collections() -> None:
     gc.freeze()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_each_question_gives_rows_with_figures(question: str) -> None:
     rows = list(QUESTIONS[question](0.001))

@@ -366,18 +366,21 @@ def make_moves(pair: Pair, author: Author, faulty: bool = False) -> str:
     return "fine"
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_engine_does_what_the_reference_does(random: Random) -> None:
     compare(random)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_a_program_that_goes_round_in_circles_does_what_the_reference_does(random: Random) -> None:
     compare_circles(random)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_an_answer_that_fails_is_missed_exactly_by_the_steps_that_need_it(random: Random) -> None:

@@ -203,6 +203,7 @@ def test_a_block_that_goes_concerns_the_requests_it_blocked_and_no_others() -> N
     assert lines(10) == lines(300)
 
 
+@pytest.mark.slow
 def test_finished_b_threads_leave_nothing_behind() -> None:
     words: list[dict[str, Any]] = [
         {"request": HOT, "otherwise": lambda _: COLD}, {"wait_for": [HOT, where(Pong, value=1)]},

@@ -313,6 +313,7 @@ print([(step.event.name, step.bthread, step.refusals is None) for step in progra
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["PriorityStrategy()", "RandomStrategy(5)", "RoundRobinStrategy()"])
 def test_the_trace_is_the_same_under_any_hash_seed(strategy: str) -> None:
     script = PROGRAM.replace("STRATEGY", strategy)

@@ -136,6 +136,7 @@ async def test_an_effect_that_answers_its_cancellation_keeps_its_own_outcome() -
     assert book.events == [Asked(0), Halt(), Told(0, "just in time")]
 
 
+@pytest.mark.slow
 async def test_an_effect_that_ignores_its_cancellation_is_abandoned_when_its_grace_is_over() -> None:
     """Its own outcome, when it comes at last, is discarded and counted."""
     let_go = anyio.Event()
@@ -188,6 +189,7 @@ async def test_an_effect_cancelled_in_the_super_step_of_its_start_never_runs() -
     assert ran == []
 
 
+@pytest.mark.slow
 async def test_outcomes_after_close_are_discarded() -> None:
     let_go = anyio.Event()
     program = BProgram(ask(), listen())

@@ -28,6 +28,7 @@ def rows(table: str) -> list[tuple[str, str]]:
     return [(label, command.replace("⏎", "\n")) for label, command in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_a_doubt_is_asked_about_and_what_resembles_it_is_not(table: str) -> None:
     wrong = []

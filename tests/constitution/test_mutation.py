@@ -17,6 +17,7 @@ def unnoticed() -> tuple[Mutant, ...]:
     return tuple(mutant for mutant in all_mutants() if not is_noticed(mutant))
 
 
+@pytest.mark.slow
 def test_a_row_that_is_taken_away_is_noticed() -> None:
     """Some example fails without it, and without or with another of its effects; and at any other level of a rule."""
     idle = [mutant.name for mutant in unnoticed() if mutant.kind in MANY]

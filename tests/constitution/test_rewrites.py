@@ -21,6 +21,7 @@ EVERYDAY = [
 SIMPLE = [command.split() for command in DANGEROUS if re.fullmatch(r"[\w./:+@,-]+ [\w./ :=+@,-]+", command)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*WRAPPED, *HIDDEN])
 def test_a_dangerous_command_stays_gated(name: str) -> None:
     rewrite = {**WRAPPED, **HIDDEN}[name]
@@ -32,6 +33,7 @@ def test_a_dangerous_command_stays_gated(name: str) -> None:
     assert missed == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRAPPED)
 def test_an_everyday_command_stays_allowed(name: str) -> None:
     tried = EVERYDAY[:: 1 if name in ("sh -c", "a file") else 7]

@@ -96,6 +96,7 @@ def test_any_text_gets_a_verdict_and_the_same_one_twice(text: str) -> None:
     mentions(text)
 
 
+@pytest.mark.slow
 def test_wide_characters_never_reach_the_parser() -> None:
     """The parser's scanner dies of some of them, depending on how memory lies; so it gets to see letters instead."""
     script = (
@@ -125,6 +126,7 @@ def test_any_action_gets_a_verdict(argv: list[str], paths: list[str], workspace:
     assert classify_risk(action) in ("read_only", "side_effects", "high_ambiguity")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def overlooked(script: str, folder: Path) -> Ran:
     return [ran for ran in run(script, folder) if not any(foresees(argv, ran) for argv in said)]
 
 
+@pytest.mark.slow
 @rows("script", [form.replace("\x01", "\n") for form in SCRIPTS if form])
 def test_what_bash_runs_is_what_we_say(script: str, tmp_path: Path) -> None:
     assert overlooked(script, tmp_path) == []
@@ -74,6 +76,7 @@ def test_forms_that_run_something_are_compared(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @rows("start", range(0, len(EVERYDAY), 40))
 def test_everyday_commands_are_read_as_bash_reads_them(start: int, tmp_path: Path) -> None:
     wrong = {command: missed for command in EVERYDAY[start : start + 40] if (missed := overlooked(command, tmp_path))}
@@ -122,6 +125,7 @@ WORDS = st.lists(st.lists(QUOTED, min_size=1, max_size=3).map("".join), min_size
 JOINED = st.sampled_from([" ", "  ", "\t", " \\\n"])
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(st.tuples(WORDS, JOINED), min_size=4, max_size=12))
 def test_quoted_words_are_read_as_bash_reads_them(tmp_path: Path, lines: list[tuple[list[str], str]]) -> None:

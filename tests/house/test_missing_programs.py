@@ -40,6 +40,7 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
+@pytest.mark.slow
 def test_a_missing_program_skips_the_test_on_a_developers_machine(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,6 +52,7 @@ def test_a_missing_program_skips_the_test_on_a_developers_machine(
     result.assert_outcomes(skipped=3, xfailed=1)
 
 
+@pytest.mark.slow
 def test_a_missing_program_fails_the_test_under_ci(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
     suite.makepyfile(TESTS_THAT_SKIP)
@@ -65,6 +67,7 @@ def test_a_missing_program_fails_the_test_under_ci(suite: pytest.Pytester, monke
     result.stdout.fnmatch_lines(["*needs no-such-program, which is not installed; with CI=true that is a failure*"])
 
 
+@pytest.mark.slow
 def test_a_module_that_skips_for_a_missing_program_fails_under_ci(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

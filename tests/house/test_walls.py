@@ -108,6 +108,7 @@ def test_predicates_are_pure() -> None:
     assert failing(modules_of("constitution"), breaches) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", LAYERS)
 def test_imports_go_downwards(room: str) -> None:
     sources = {name_of(module): read(module) for module in modules_of(room)}
@@ -116,6 +117,7 @@ def test_imports_go_downwards(room: str) -> None:
     assert walls.against_the_layers(walls.import_graph(sources), room, LAYERS[room]) == []
 
 
+@pytest.mark.slow
 def test_only_the_commands_of_the_laboratory_import_it() -> None:
     graph = walls.import_graph({name_of(module): read(module) for module in modules_of("agent")})
 
@@ -124,6 +126,7 @@ def test_only_the_commands_of_the_laboratory_import_it() -> None:
     assert {module for module in importing if not module.startswith("agent.lab")} == LABORATORY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", LAYERS)
 def test_no_modules_import_each_other(room: str) -> None:
     assert walls.circles(walls.import_graph({name_of(module): read(module) for module in modules_of(room)})) == []
@@ -144,6 +147,7 @@ def test_modules_are_named_for_their_ideas() -> None:
     assert failing(MODULES, walls.names_that_say_nothing) == {}
 
 
+@pytest.mark.slow
 def test_packages_have_the_names_that_they_export() -> None:
     exported = {package.replace("/", "."): exported_by(init_of(package)) for package in PACKAGES}
 

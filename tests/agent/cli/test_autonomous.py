@@ -114,6 +114,7 @@ def test_budgets_are_options(autonomous: Command, option: str, code: int, text: 
     assert text in said.err
 
 
+@pytest.mark.slow
 def test_a_deadline_cuts_off_what_runs(autonomous: Command) -> None:
     said = autonomous(PURSUE, run_in_terminal("sleep 3600"), "Never said.", option="deadline=1")
 
@@ -122,6 +123,7 @@ def test_a_deadline_cuts_off_what_runs(autonomous: Command) -> None:
     assert said.out.startswith("Stopped: the time limit of 1 seconds was reached.\n")
 
 
+@pytest.mark.slow
 def test_the_letters_stop_in_an_answer_stop_after_the_step(
     on_terminal: OnTerminal, script: Script, workspace: Path
 ) -> None:
@@ -139,6 +141,7 @@ def test_the_letters_stop_in_an_answer_stop_after_the_step(
     assert "Objective: No loose ends" in terminal.screen
 
 
+@pytest.mark.slow
 def test_the_letters_stop_while_a_tool_runs_let_it_finish(
     on_terminal: OnTerminal, script: Script, workspace: Path, slow_tool: SlowTool
 ) -> None:

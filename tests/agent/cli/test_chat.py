@@ -31,6 +31,7 @@ def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) ->
     return begin
 
 
+@pytest.mark.slow
 def test_one_task_after_the_other_in_one_conversation(chat: Callable[..., Terminal], log: Path) -> None:
     terminal = chat("First.", "Second.")
     terminal.rest()
@@ -46,6 +47,7 @@ def test_one_task_after_the_other_in_one_conversation(chat: Callable[..., Termin
     assert said(log, "prompt_given") == ["do the first", "How do I stop it?"]
 
 
+@pytest.mark.slow
 def test_commands_tell_about_the_conversation_and_are_no_prompts(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:
@@ -80,6 +82,7 @@ def test_commands_tell_about_the_conversation_and_are_no_prompts(
     assert said(log, "steering_given") == []
 
 
+@pytest.mark.slow
 def test_commands_are_heard_while_the_agent_works(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:
@@ -98,6 +101,7 @@ def test_commands_are_heard_while_the_agent_works(
     assert said(log, "steering_given") == []
 
 
+@pytest.mark.slow
 def test_a_line_typed_too_early_is_the_first_task_and_the_end_says_how_to_go_on(
     chat: Callable[..., Terminal], log: Path
 ) -> None:
@@ -111,6 +115,7 @@ def test_a_line_typed_too_early_is_the_first_task_and_the_end_says_how_to_go_on(
     assert said(log, "prompt_given") == ["one"]
 
 
+@pytest.mark.slow
 def test_a_task_of_several_lines_is_pasted_as_one_and_found_again_in_the_next_conversation(
     chat: Callable[..., Terminal], on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path
 ) -> None:
@@ -134,6 +139,7 @@ def test_a_task_of_several_lines_is_pasted_as_one_and_found_again_in_the_next_co
     assert said(tmp_path / "second.jsonl", "prompt_given") == ["one\nyes\nthree"]
 
 
+@pytest.mark.slow
 def test_commands_and_files_are_completed(
     on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +165,7 @@ def test_commands_and_files_are_completed(
     assert said(log, "prompt_given") == ['What does @notes.txt say?\n\n<file path="notes.txt">\nsesame\n</file>']
 
 
+@pytest.mark.slow
 def test_another_model_goes_on_with_the_conversation_and_a_task_is_undone(
     chat: Callable[..., Terminal], log: Path, tmp_path: Path
 ) -> None:
@@ -186,6 +193,7 @@ def test_another_model_goes_on_with_the_conversation_and_a_task_is_undone(
     assert said(fork, "prompt_given") == ["do the first"]
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_in_between(chat: Callable[..., Terminal], workspace: Path) -> None:
     terminal = chat(bash("git reset --hard; touch ran.txt"), "Done.")
     terminal.rest()
@@ -199,6 +207,7 @@ def test_a_question_is_answered_in_between(chat: Callable[..., Terminal], worksp
     assert (workspace / "ran.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_line_while_it_works_steers_it(chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool) -> None:
     terminal = chat(bash(slow_tool.command), "As you wish.", "Done.")
     terminal.rest()
@@ -214,6 +223,7 @@ def test_a_line_while_it_works_steers_it(chat: Callable[..., Terminal], log: Pat
     assert said(log, "steering_given") == ["rather that"]
 
 
+@pytest.mark.slow
 def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:
@@ -239,6 +249,7 @@ def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
     assert ended == ["stopped", "aborted", "completed"]
 
 
+@pytest.mark.slow
 def test_a_signal_that_ends_processes_ends_it_in_order(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:
@@ -252,6 +263,7 @@ def test_a_signal_that_ends_processes_ends_it_in_order(
     assert records(log)[-1]["data"]["status"] == "aborted"
 
 
+@pytest.mark.slow
 def test_a_conversation_is_continued_with_what_was_said(
     chat: Callable[..., Terminal], on_terminal: OnTerminal, script: Script, log: Path
 ) -> None:
@@ -273,6 +285,7 @@ def test_a_conversation_is_continued_with_what_was_said(
     assert said(log, "prompt_given") == ["do the first", "and then"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
     command: Command, process: Command, script: Script, workspace: Path, log: Path
 ) -> None:
@@ -287,6 +300,7 @@ def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
     assert command("replay", log).code == 0
 
 
+@pytest.mark.slow
 def test_a_question_that_waits_is_not_answered_by_a_pipe(
     command: Command, process: Command, script: Script, workspace: Path, log: Path
 ) -> None:
@@ -302,6 +316,7 @@ def test_a_question_that_waits_is_not_answered_by_a_pipe(
     assert log.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
     process: Command, script: Script, workspace: Path, log: Path
 ) -> None:
@@ -316,6 +331,7 @@ def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
     assert said(log, "prompt_given") == ["first", "please stop", "third"]
 
 
+@pytest.mark.slow
 def test_what_goes_on_stands_above_the_line_that_is_typed_and_neither_breaks_the_other(
     chat: Callable[..., Terminal], slow_tool: SlowTool
 ) -> None:

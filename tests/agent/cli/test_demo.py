@@ -54,6 +54,7 @@ def performed_alone(start: Callable[..., "subprocess.Popen[str]"], tmp_path: Pat
     return out
 
 
+@pytest.mark.slow
 def test_it_works_offline_without_terminal_and_input(performed_alone: str, command: Command, tmp_path: Path) -> None:
     for shown in (
         "result     all prices are right",
@@ -86,6 +87,7 @@ def test_it_works_offline_without_terminal_and_input(performed_alone: str, comma
     assert command("replay", last[3]).out.startswith("equal: ")
 
 
+@pytest.mark.slow
 def test_folders_of_demos_that_are_over_are_removed_and_nothing_else(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +105,7 @@ def test_folders_of_demos_that_are_over_are_removed_and_nothing_else(
     os.close(newest.held)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushed(
     on_terminal: Callable[..., Terminal],
 ) -> None:

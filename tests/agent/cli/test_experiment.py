@@ -25,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_setting_of_ones_own_passes_its_test_as_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "setting", "my_words"]) == 0
     assert capsys.readouterr().out.split() == ["my_words.py", "test_my_words.py"]
@@ -37,6 +38,7 @@ def test_a_setting_of_ones_own_passes_its_test_as_it_stands(folder: Path, capsys
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["new", "setting", "my_words"])
     (folder / "plan.yaml").write_text(PLAN)
@@ -119,6 +121,7 @@ def test_a_setting_that_cannot_be_had_is_told_in_a_sentence(
 POLICY = "policies: [{forbid: bash, name: no commands}]\n"
 
 
+@pytest.mark.slow
 def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_when_they_change(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

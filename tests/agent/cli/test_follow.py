@@ -57,6 +57,7 @@ def asked(address: str, place: str, method: str = "GET", body: object = None, **
     return answer.status, text
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_on_the_page_as_in_the_terminal(
     asking: Terminal, address: Callable[[], str], log: Path
 ) -> None:
@@ -80,6 +81,7 @@ def test_a_question_is_answered_on_the_page_as_in_the_terminal(
     assert news["rows"][0]["step"] == 4
 
 
+@pytest.mark.slow
 def test_a_run_is_steered_and_stopped_from_the_page(
     on_terminal: Callable[..., Terminal],
     script: Script,
@@ -101,6 +103,7 @@ def test_a_run_is_steered_and_stopped_from_the_page(
     assert "use port 8080" in log.read_text()
 
 
+@pytest.mark.slow
 def test_only_the_page_itself_with_its_token_gets_an_answer(
     log: Path, command: Command, script: Script, workspace: Path, address: Callable[[], str]
 ) -> None:
@@ -130,6 +133,7 @@ def test_only_the_page_itself_with_its_token_gets_an_answer(
     assert done["why"].startswith("no run that can be told listens")
 
 
+@pytest.mark.slow
 def test_what_the_run_has_started_decides_nothing_about_it(asking: Terminal, log: Path, home: Path) -> None:
     """The socket is reached by whoever has the user's rights; a tool has them too."""
     [found] = (home / ".bpagent" / "control").iterdir()
@@ -141,6 +145,7 @@ def test_what_the_run_has_started_decides_nothing_about_it(asking: Terminal, log
     assert not found.exists()
 
 
+@pytest.mark.slow
 def test_a_tool_cannot_approve_the_calls_of_its_own_run(
     on_terminal: Callable[..., Terminal], script: Script, workspace: Path, log: Path
 ) -> None:
@@ -159,6 +164,7 @@ def test_a_tool_cannot_approve_the_calls_of_its_own_run(
     assert "what the run has started decides nothing about it" in answers_in(log)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")
 def test_the_page_grows_while_the_run_goes_on_and_approves(
     asking: Terminal, address: Callable[[], str], log: Path, tmp_path: Path

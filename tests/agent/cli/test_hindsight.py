@@ -299,6 +299,7 @@ def test_a_protocol_comes_back_with_its_arguments_and_the_advice_works(
 # `bpagent fork`: another run with the first steps of one.
 
 
+@pytest.mark.slow
 def test_a_run_can_be_forked_at_every_step_and_goes_on_from_there(
     command: Command, script: Script, workspace: Path, tmp_path: Path, home: Path
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_log_that_cannot_be_written_stops_the_run_before_it_begins(
     assert "cannot write the log" in said.err
 
 
+@pytest.mark.slow
 def test_an_unreachable_server_fails_the_run(process: Command, workspace: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     arguments = ("--model", "http://127.0.0.1:9/v1", "--workspace", workspace, "--option", "attempts=1", "--log", log)
@@ -134,6 +135,7 @@ def test_an_unreachable_server_fails_the_run(process: Command, workspace: Path, 
     assert '"status":"failed","reason":"inference_failed"' in log.read_text().splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "answer"),
     [
@@ -177,6 +179,7 @@ def test_a_full_disk_is_said_where_the_output_is_all_there_is(process: Command, 
     assert said.err == "bpagent: cannot write the output: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_an_encoding_without_lines_gets_dashes(
     process: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

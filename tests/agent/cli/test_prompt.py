@@ -192,6 +192,7 @@ def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert not standing.cover(proposed(standing, RESET, "2"))
 
 
+@pytest.mark.slow
 def test_always_in_the_terminal_asks_once_and_never_in_the_next_run(
     on_terminal: OnTerminal, script: Script, workspace: Path
 ) -> None:
@@ -240,6 +241,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_hyphen_reads_the_prompt_from_a_pipe(
     process: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:

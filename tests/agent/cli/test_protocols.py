@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from agent.protocols.catalogue import PROTOCOLS
 from tests.agent.cli.sessions import Command, environment
 
@@ -137,6 +139,7 @@ def test_what_is_no_monitor_and_no_role_is_told(command: Command, script: Script
         assert problem in said.err
 
 
+@pytest.mark.slow
 def test_a_protocol_is_verified_by_its_name(command: Command) -> None:
     options = ["--option", "sequential=false", "--option", "max_iterations=none", "--option", "max_failures=none"]
 
@@ -145,6 +148,7 @@ def test_a_protocol_is_verified_by_its_name(command: Command) -> None:
     assert "300 states" in said.out
 
 
+@pytest.mark.slow
 def test_a_new_protocol_and_its_test_pass_as_they_stand(command: Command, tmp_path: Path) -> None:
     said = command("new", "protocol", "few-writes", "--folder", tmp_path)
 

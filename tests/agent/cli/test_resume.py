@@ -59,6 +59,7 @@ def cut(command: Command, script: Script, workspace: Path, log: Path) -> Callabl
 # Killed
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_its_tool_is_not_run_twice(
     start: Start, process: Command, script: Script, workspace: Path, log: Path, slow_tool: SlowTool
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_killed_run_goes_on_and_its_tool_is_not_run_twice(
     assert process("replay", log).code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["on", "off"])
 def test_commands_end_with_a_program_that_is_killed(
     start: Start, script: Script, workspace: Path, log: Path, slow_tool: SlowTool, sandbox: str
@@ -106,6 +108,7 @@ def running_with(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal_at", ["prompt_given", "inference_requested", "call_answered"])
 def test_a_run_killed_at_a_record_goes_on(
     start: Start, process: Command, script: Script, workspace: Path, log: Path, signal_at: str
@@ -178,6 +181,7 @@ def test_with_json_the_further_records_are_printed(command: Command, cut: Callab
 # Decided later
 
 
+@pytest.mark.slow
 def test_a_decision_of_yes_runs_the_call(command: Command, waiting: Path, workspace: Path) -> None:
     said = command("resume", waiting, "--approve", "call_2")
 
@@ -198,6 +202,7 @@ def test_a_decision_of_no_is_told_to_the_model(command: Command, waiting: Path, 
     assert not (workspace / "ran.txt").exists()
 
 
+@pytest.mark.slow
 def test_without_a_decision_it_waits_on_and_says_how_to_decide(process: Command, waiting: Path) -> None:
     before = waiting.read_bytes()
 
@@ -252,6 +257,7 @@ def test_a_finished_log_says_so(command: Command, script: Script, workspace: Pat
     assert log.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_log_in_use_is_2_and_names_the_process(
     start: Start, command: Command, script: Script, workspace: Path, log: Path, slow_tool: SlowTool
 ) -> None:
@@ -377,6 +383,7 @@ def test_without_a_run_there_is_no_latest(name: str, command: Command) -> None:
     assert "there is no run yet" in said.err
 
 
+@pytest.mark.slow
 def test_a_conversation_goes_on_with_the_latest_run(
     command: Command, process: Command, script: Script, workspace: Path
 ) -> None:
@@ -498,6 +505,7 @@ def test_the_command_that_a_resting_run_prints_is_all_there_is_to_type(
     assert (said.code, said.out) == (0, "Done.\n"), said.err
 
 
+@pytest.mark.slow
 def test_people_see_what_runs_in_the_background_and_that_it_is_gone(
     command: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:

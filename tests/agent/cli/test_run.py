@@ -16,6 +16,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 Script = Callable[..., str]
 
 
+@pytest.mark.slow
 def test_standard_output_is_the_final_text_and_nothing_else(
     process: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
@@ -28,6 +29,7 @@ def test_standard_output_is_the_final_text_and_nothing_else(
     assert "All is well" not in said.err
 
 
+@pytest.mark.slow
 def test_progress_tells_turn_agent_action_output_and_refusal_apart(
     process: Command, script: Script, workspace: Path
 ) -> None:
@@ -81,6 +83,7 @@ def test_the_log_has_the_fields_that_others_rely_on(
     assert log.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_without_a_log_file_the_log_goes_into_our_folder_and_the_screen_says_where(
     process: Command, script: Script, workspace: Path, home: Path
 ) -> None:
@@ -91,6 +94,7 @@ def test_without_a_log_file_the_log_goes_into_our_folder_and_the_screen_says_whe
     assert read_log(log).records[-1]["name"] == "run_ended"
 
 
+@pytest.mark.slow
 def test_a_limit_is_3_and_its_text_the_final_text(process: Command, script: Script, workspace: Path) -> None:
     model = script(bash("echo hi"), "Never said.")
 
@@ -149,6 +153,7 @@ def test_nobody_at_a_terminal_means_no(process: Command, script: Script, workspa
     assert "Approve command" not in said.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stdin", ["/dev/null", "a file"])
 def test_standard_input_that_nobody_types_on_is_left_alone(
     stdin: str, process: Command, script: Script, workspace: Path, tmp_path: Path
@@ -161,6 +166,7 @@ def test_standard_input_that_nobody_types_on_is_left_alone(
     assert (said.code, said.out) == (0, "Done.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [(0,), (2,), (0, 1, 2)])
 def test_streams_may_be_closed(
     streams: tuple[int, ...], process: Command, script: Script, workspace: Path, tmp_path: Path
@@ -189,6 +195,7 @@ def test_a_protocol_from_a_file_takes_part(process: Command, script: Script, wor
     assert "refused  by b-thread nothing_today: it is a holiday" in said.err
 
 
+@pytest.mark.slow
 def test_a_b_thread_that_raises_is_named_and_nothing_is_lost(
     process: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
@@ -212,6 +219,7 @@ def test_a_b_thread_that_raises_is_named_and_nothing_is_lost(
     assert [json.loads(line) for line in said.out.splitlines()] == records(log)
 
 
+@pytest.mark.slow
 def test_the_workspace_preset_and_its_options_are_used(process: Command, script: Script, workspace: Path) -> None:
     model = script(bash("sleep 5"), "Done.")
 
@@ -259,6 +267,7 @@ def test_a_screen_that_is_gone_ends_no_run(start: Start, script: Script, workspa
     assert records(log)[-1]["data"]["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_a_disk_that_gets_full_ends_the_run_in_one_sentence_and_keeps_what_was_written(
     process: Command, command: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
@@ -305,6 +314,7 @@ def test_pieces_are_not_told_where_a_secret_has_to_be_masked(command: Command, s
     assert "a secret in two pieces could not be masked" in said.err
 
 
+@pytest.mark.slow
 def test_lanes_draw_what_each_b_thread_does(process: Command, script: Callable[..., str], workspace: Path) -> None:
     model = script(bash("echo hi"), bash("rm -rf /usr"), "Done.")
 

@@ -68,6 +68,7 @@ def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.mark.slow
 def test_a_second_run_asks_nothing_and_says_so(start: Start, logs: Path, monitors: Path, tmp_path: Path) -> None:
     before = {log: log.read_bytes() for log in logs.glob("*.jsonl")}
     said = []
@@ -85,6 +86,7 @@ def test_a_second_run_asks_nothing_and_says_so(start: Start, logs: Path, monitor
     assert (tmp_path / "asked").read_text().count("asked") == 4
 
 
+@pytest.mark.slow
 def test_a_pass_that_was_killed_goes_on_where_it_was(start: Start, logs: Path, monitors: Path) -> None:
     log = logs / "run-1.jsonl"
     sidecar = logs / "run-1.jsonl.sidecar"

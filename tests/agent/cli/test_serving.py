@@ -38,6 +38,7 @@ def server(tmp_path: Path) -> str:
     return f"{sys.executable} {tmp_path}/server.py"
 
 
+@pytest.mark.slow
 def test_a_run_has_the_tools_of_the_servers_that_are_named(
     command: Command,
     script: Script,
@@ -67,6 +68,7 @@ def test_a_run_has_the_tools_of_the_servers_that_are_named(
     assert header["about"]["mcp"].splitlines() == list(servers[1::2])
 
 
+@pytest.mark.slow
 def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tmp_path: Path, server: str) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(f"preset: default\nmcp:\n  - 'calc: {server}'\n")
@@ -79,6 +81,7 @@ def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tm
     assert set(tools["calc_add"]["parameters"]["properties"]) == {"a", "b"}
 
 
+@pytest.mark.slow
 def test_a_conversation_has_them_too(
     command: Command, script: Script, workspace: Path, tmp_path: Path, server: str
 ) -> None:
@@ -93,6 +96,7 @@ def test_a_conversation_has_them_too(
     assert answers_in(log) == ["42 "]
 
 
+@pytest.mark.slow
 def test_a_log_is_no_reason_to_start_a_server(
     command: Command, script: Script, workspace: Path, tmp_path: Path, server: str
 ) -> None:
@@ -137,6 +141,7 @@ def test_what_is_no_server_is_told_before_anything_happens(
     assert not log.exists()
 
 
+@pytest.mark.slow
 def test_one_that_says_nothing_is_not_waited_for_for_ever(
     command: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +153,7 @@ def test_one_that_says_nothing_is_not_waited_for_for_ever(
     assert "it does not say what tools it has" in said.err
 
 
+@pytest.mark.slow
 def test_tools_of_one_name_are_told_apart_by_a_prefix(
     command: Command, script: Script, workspace: Path, server: str
 ) -> None:
@@ -235,6 +241,7 @@ def saying(text: str) -> dict[str, object]:
     return {"match": {"userMessage": "go", "hasToolResult": True}, "response": {"content": text}}
 
 
+@pytest.mark.slow
 def test_an_agent_writes_a_file_and_the_log_tells_how(
     process: Command, llmock: Llmock, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +269,7 @@ def test_an_agent_writes_a_file_and_the_log_tells_how(
     assert records[-1]["data"]["text"] == "Written."
 
 
+@pytest.mark.slow
 def test_what_is_refused_reaches_the_model_and_not_the_disk(
     process: Command, llmock: Llmock, workspace: Path, tmp_path: Path
 ) -> None:
@@ -275,6 +283,7 @@ def test_what_is_refused_reaches_the_model_and_not_the_disk(
     assert '"rejected: by_constitution: deny: outside_allowed_paths' in log.read_text()
 
 
+@pytest.mark.slow
 def test_a_run_with_a_real_model_replays_without_it(
     process: Command, command: Command, llmock: Llmock, workspace: Path, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def has_ended(handle: int, within: float = 0.0) -> bool:
     return bool(select.select([handle], [], [], within)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_aborts_the_run_and_its_log_says_so(
     number: signal.Signals, code: int, start: Start, tool: Tool, script: Script, workspace: Path, tmp_path: Path
@@ -63,6 +64,7 @@ def test_a_signal_aborts_the_run_and_its_log_says_so(
     assert has_ended(process)
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
     start: Start, tool: Tool, script: Script, workspace: Path, tmp_path: Path
 ) -> None:

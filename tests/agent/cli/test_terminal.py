@@ -36,6 +36,7 @@ def test_yes_lets_the_command_run(asked: Terminal, workspace: Path) -> None:
     assert (workspace / "ran.txt").exists()
 
 
+@pytest.mark.slow
 def test_no_does_not(asked: Terminal, workspace: Path) -> None:
     asked.type("n\n")
 
@@ -44,6 +45,7 @@ def test_no_does_not(asked: Terminal, workspace: Path) -> None:
     assert not (workspace / "ran.txt").exists()
 
 
+@pytest.mark.slow
 def test_no_with_a_reason_tells_the_model_the_reason(
     on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
@@ -99,6 +101,7 @@ def test_ctrl_c_at_a_question_aborts_the_run(asked: Terminal, workspace: Path) -
     assert not (workspace / "ran.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_line_from_before_the_question_does_not_answer_it(
     on_terminal: OnTerminal, script: Script, workspace: Path, slow_tool: SlowTool
 ) -> None:
@@ -116,6 +119,7 @@ def test_a_line_from_before_the_question_does_not_answer_it(
     assert not (workspace / "ran.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_command_cannot_hide_a_part_of_itself(on_terminal: OnTerminal, script: Script, workspace: Path) -> None:
     hidden = "git reset --hard\x1b[2K\r\nls \u202e"
     terminal = on_terminal("run", "go", "--model", script(bash(hidden)), "--workspace", workspace, TERM="dumb")
@@ -127,6 +131,7 @@ def test_a_command_cannot_hide_a_part_of_itself(on_terminal: OnTerminal, script:
     assert "\x1b" not in terminal.raw
 
 
+@pytest.mark.slow
 def test_stop_typed_while_a_tool_runs_lets_it_finish(
     on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path, slow_tool: SlowTool
 ) -> None:
@@ -145,6 +150,7 @@ def test_stop_typed_while_a_tool_runs_lets_it_finish(
     assert json.loads(log.read_text().splitlines()[-1])["data"]["status"] == "stopped"
 
 
+@pytest.mark.slow
 def test_a_terminal_has_colors(on_terminal: OnTerminal, script: Script, workspace: Path) -> None:
     terminal = on_terminal(
         "run", "go", "--model", script(bash("rm -rf /no/such/folder"), "Done."), "--workspace", workspace
@@ -154,6 +160,7 @@ def test_a_terminal_has_colors(on_terminal: OnTerminal, script: Script, workspac
     assert "\x1b[1;31mrefused" in terminal.raw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colors_can_be_left_out(
     variables: dict[str, str], on_terminal: OnTerminal, script: Script, workspace: Path
@@ -167,6 +174,7 @@ def test_colors_can_be_left_out(
     assert set(re.findall(r"\x1b\[([0-9;]*)m", terminal.raw)) <= {"0", "0;1", "0;7"}
 
 
+@pytest.mark.slow
 def test_questions_stay_out_of_standard_output(on_terminal: OnTerminal, script: Script, workspace: Path) -> None:
     model = script(bash(RISKY), "Done.")
     terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, out="pipe")
@@ -193,6 +201,7 @@ def edited(on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: P
     return terminal
 
 
+@pytest.mark.slow
 def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: Terminal, workspace: Path) -> None:
     edited.type("w")
     edited.wait_for("rule lose_work (version_control): ")
@@ -208,6 +217,7 @@ def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: 
     assert "not approved: only in src" in edited.screen
 
 
+@pytest.mark.slow
 def test_a_command_is_edited_and_runs_when_the_model_proposes_it(edited: Terminal, workspace: Path) -> None:
     edited.type("e")
     edited.wait_for(f"run instead > {RISKY}")
@@ -220,6 +230,7 @@ def test_a_command_is_edited_and_runs_when_the_model_proposes_it(edited: Termina
     assert (workspace / "mine.txt").exists()
 
 
+@pytest.mark.slow
 def test_words_answer_as_well_and_are_no_history(edited: Terminal, workspace: Path, home: Path) -> None:
     edited.type("YES\r")
     edited.wait_for("done in")
@@ -231,6 +242,7 @@ def test_words_answer_as_well_and_are_no_history(edited: Terminal, workspace: Pa
     assert (home / ".bpagent" / "history").read_text() == ""
 
 
+@pytest.mark.slow
 def test_a_line_steers_a_run_as_it_does_a_conversation(
     on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path, slow_tool: SlowTool
 ) -> None:
@@ -249,6 +261,7 @@ def test_a_line_steers_a_run_as_it_does_a_conversation(
     assert steered == ["use port 8080 please"]
 
 
+@pytest.mark.slow
 def test_a_terminal_that_is_made_narrow_has_narrow_lines(
     on_terminal: OnTerminal, script: Script, workspace: Path, slow_tool: SlowTool
 ) -> None:
@@ -265,6 +278,7 @@ def test_a_terminal_that_is_made_narrow_has_narrow_lines(
     assert last[2] == f"── turn 2 {'─' * 30}"
 
 
+@pytest.mark.slow
 def test_a_stop_that_is_said_twice_ends_at_once_what_would_never_finish(
     on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path, slow_tool: SlowTool
 ) -> None:

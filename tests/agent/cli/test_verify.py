@@ -60,6 +60,7 @@ def test_the_loop_as_configured_holds(command: Command) -> None:
     assert said.out.endswith(": as configured\n")
 
 
+@pytest.mark.slow
 def test_a_rule_that_never_meets_what_it_is_there_for_is_unreached_with_a_code_of_its_own(
     command: Command, protocols: Path
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_rule_that_never_meets_what_it_is_there_for_is_unreached_with_a_code_o
     assert (as_data["verdict"], as_data["unreached"]) == ("unreached", ["no_deployment"])
 
 
+@pytest.mark.slow
 def test_a_loop_that_never_continues_a_run_and_a_protocol_that_asks_nothing_hold(
     command: Command, protocols: Path
 ) -> None:
@@ -80,6 +82,7 @@ def test_a_loop_that_never_continues_a_run_and_a_protocol_that_asks_nothing_hold
     assert (said.code, said.out.startswith("holds ")) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_protocol_that_holds_for_ever_is_found_with_its_story(command: Command, protocols: Path) -> None:
     said = command("verify", "--protocol", f"{protocols}:hold_the_second_tool", *FEW_RULES)
 
@@ -88,6 +91,7 @@ def test_a_protocol_that_holds_for_ever_is_found_with_its_story(command: Command
     assert "deadlock: gate requests gate_approved c1, and hold_the_second_tool blocks it" in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_json_has_one_object_for_each_subset(command: Command) -> None:
     said = command("verify", "--json", "--all-subsets", "--max-states=5", "--option=sequential=false", *FEW_RULES)
@@ -125,6 +129,7 @@ def test_a_protocol_that_keeps_state_elsewhere_cannot_be_verified(command: Comma
     assert "this cannot be verified: b-thread 'counts_elsewhere'" in said.err
 
 
+@pytest.mark.slow
 def test_the_rules_over_episodes_hold(command: Command) -> None:
     said = command("verify", "--deployment", "--json")
 
@@ -194,6 +199,7 @@ def test_rules_over_episodes_are_no_protocols_of_a_run(command: Command) -> None
     assert "--deployment has its own rules; one of yours is FILE.py:NAME" in said.err
 
 
+@pytest.mark.slow
 def test_a_page_shows_the_counterexample(command: Command, tmp_path: Path) -> None:
     page, rule = tmp_path / "verified.html", tmp_path / "mine.py"
     rule.write_text(

@@ -51,6 +51,7 @@ def test_what_is_no_log_is_said_in_one_line(command: Command, tmp_path: Path) ->
     assert "line 1" in said.err
 
 
+@pytest.mark.slow
 def test_the_page_can_be_opened_at_once(
     process: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

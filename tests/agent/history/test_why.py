@@ -282,6 +282,7 @@ def test_a_limit_that_comes_earlier_ends_the_recording(make_agent: MakeAgent, re
     assert "the run would have ended, limit (max_iterations)" in result.divergence.why
 
 
+@pytest.mark.slow
 def test_a_recording_that_ends_early_is_judged_as_far_as_it_goes(recorded: Callable[..., RecordedRun]) -> None:
     from attrs import evolve
 

@@ -32,6 +32,7 @@ def test_every_protocol_of_the_plan_was_verified_and_holds() -> None:
     assert {found.verdict for found in verified.values()} <= {"holds", "bounded"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["constitution_only", "defer_on_critical", "taint_flow"])
 def test_what_was_verified_is_what_ships(name: str) -> None:
     """Those that take no second stand for all: after a change of the loop, or of a protocol, `make verified`."""

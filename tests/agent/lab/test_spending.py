@@ -116,6 +116,7 @@ BUDGET = budget_of_experiment(1.0)
 INVARIANTS = [nobody_is_asked_without_money(1.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "others", [(), (blocking_monitor(MONITOR),), (defer_to_trusted(MONITOR),), (upfront_audit(1, "auditor"),)]
 )
@@ -134,6 +135,7 @@ FAULTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("planted", "kind", "culprit", "others"), FAULTS, ids=lambda each: getattr(each, "name", ""))
 def test_a_planted_fault_is_found_and_named(
     planted: Callable[[float], BThread], kind: str, culprit: str, others: tuple[BThread, ...]

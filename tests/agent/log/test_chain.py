@@ -345,6 +345,7 @@ def test_the_key_of_a_model_is_masked_and_need_not_be_given_again(
     resume(log, ScriptedModel([]), workspace_tools(tmp_path)).close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 def test_no_preset_shows_the_key_of_the_provider_to_a_command(
     preset: str, make_agent: Callable[..., Agent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -263,6 +263,7 @@ def test_each_missing_record_is_found(agent: Agent) -> None:
         assert result.difference is not None, f"line {missing + 1}"
 
 
+@pytest.mark.slow
 def test_each_edited_record_is_found_or_refused(agent: Agent) -> None:
     """What came from outside may be edited so that the rest still follows; then that is another run."""
     numbers = {record["name"]: number for number, record in enumerate(recorded(agent).records, start=1)}

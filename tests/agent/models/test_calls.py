@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,6 +117,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=3), VALUES, max_size=3), st.data())
 def test_law_a_beginning_of_an_object_is_truncated_and_the_whole_is_not(value: dict[str, Any], data: Any) -> None:
     text = json.dumps(value)
@@ -182,6 +184,7 @@ def closed_after(*pieces: str) -> bool:
     return nesting.is_closed
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=3), NESTED, min_size=1, max_size=3), st.data())
 def test_law_an_object_is_closed_at_its_end_and_nowhere_before(value: object, data: st.DataObject) -> None:
     text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))

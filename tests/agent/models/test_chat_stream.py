@@ -288,6 +288,7 @@ def test_halves_of_a_character_in_two_chunks_are_joined() -> None:
     assert assemble([delta(content="\ud83d"), delta("stop", content="\ude00\ud83d")]).message.text == "😀\ufffd"
 
 
+@pytest.mark.slow
 def test_objects_of_the_openai_package_are_chunks() -> None:
     from openai.types.chat import ChatCompletionChunk
 

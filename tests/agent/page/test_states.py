@@ -53,6 +53,7 @@ def test_a_verification_of_large_programs_draws_the_b_threads_in_question() -> N
     assert page.count("<figure") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")
 def test_the_picture_shows_where_the_reader_is(tmp_path: Path) -> None:
     path = tmp_path / "states.html"

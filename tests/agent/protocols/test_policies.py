@@ -415,6 +415,7 @@ def test_what_is_owed_keeps_the_run_from_ending(make_agent: MakeAgent) -> None:
     assert "after turn_on there has to be turn_off, which is missing" in [message.text for message in run.messages]
 
 
+@pytest.mark.slow
 @rows("file", FILES)
 def test_the_policies_of_a_file_let_no_run_hang(file: str) -> None:
     policies = read_policies(FOLDER / f"{file}.yaml")

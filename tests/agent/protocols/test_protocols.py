@@ -479,6 +479,7 @@ async def test_a_stop_during_the_first_of_two_questions_rejects_the_second(
     assert sum(isinstance(event, ToolStarted) for event in run.events) <= 1
 
 
+@pytest.mark.slow
 @rows("after", ["call", "step"])
 @rows("name", QUICK)
 def test_every_protocol_holds_with_stop_and_abort(name: str, after: Literal["call", "step"]) -> None:

@@ -247,6 +247,7 @@ PLACES: dict[Place, str] = {
 """Where something hangs, and the event that led there."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deaf", [False, True], ids=["hears", "deaf"])
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
 async def test_an_abort_ends_what_hangs(make_agent: MakeAgent, place: Place, deaf: bool) -> None:

@@ -112,6 +112,7 @@ def is_sound(log: Path, agent: Agent) -> bool:
     return replay(read_log(log), BProgram(*agent.bthreads)).difference is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("torn", [False, True])
 def test_a_log_cut_after_any_record_goes_on_as_if_nothing_had_happened(
     whole: Agent, tools: tuple[Tool, ...], tmp_path: Path, torn: bool
@@ -124,6 +125,7 @@ def test_a_log_cut_after_any_record_goes_on_as_if_nothing_had_happened(
         goes_on(whole, tools, tmp_path / "notes", cut(whole.log_path, count, lines[count][:-5] if torn else b""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", [*PRESETS.values(), evolve(PRESETS["default"], sequential=False)])
 def test_so_does_a_log_of_every_preset(preset: Preset, tools: tuple[Tool, ...], tmp_path: Path) -> None:
     log, notes = tmp_path / "whole.jsonl", tmp_path / "notes"

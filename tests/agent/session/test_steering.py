@@ -219,6 +219,7 @@ def shell() -> list[object]:
     return [pretend]
 
 
+@pytest.mark.slow
 async def test_a_run_with_everything_in_it_can_be_aborted_at_every_moment(make_agent: MakeAgent) -> None:
     """Calls together, refused, asked about and failing, a backoff, steering, follow-ups, and hooks that are asked."""
     whole = await whole_run(make_agent, 0)

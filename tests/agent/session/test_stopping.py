@@ -125,6 +125,7 @@ async def test_what_is_asked_before_the_first_step_is_heard(make_agent: MakeAgen
     assert run.status == {"stop": "stopped", "abort": "aborted"}[verb]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequential", [True, False])
 async def test_an_abort_ends_within_a_second_though_the_tools_ignore_it(
     make_agent: MakeAgent, sequential: bool
@@ -331,6 +332,7 @@ class Deaf(Preset):
         return tuple(one for one in super().bthreads() if one.name not in ("abort_on_request", "retry"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_cancelled_run_that_hears_no_abort_is_broken_off(make_agent: MakeAgent, anyio_backend: str) -> None:
     """Cancelling must come to an end whatever the b-threads are; the log says that this was no regular one."""

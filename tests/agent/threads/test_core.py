@@ -290,6 +290,7 @@ def processor_time(calls: int, folder: Path) -> float:
     return time.process_time() - begin
 
 
+@pytest.mark.slow
 def test_four_times_the_calls_take_about_four_times_as_long(tmp_path: Path) -> None:
     processor_time(50, tmp_path)  # what is loaded and learned once
 

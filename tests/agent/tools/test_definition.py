@@ -519,6 +519,7 @@ def fitting(schema: Any) -> st.SearchStrategy[Any]:
             return VALUES
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=600, deadline=None)
 def test_what_the_schema_accepts_the_code_accepts_and_the_other_way_round(data: st.DataObject) -> None:

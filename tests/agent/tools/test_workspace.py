@@ -285,6 +285,7 @@ def test_resolve_gives_facts_without_judging(workspace: Workspace, root: Path, h
     assert workspace.resolve("/etc/../etc/hosts") == os.path.realpath("/etc/hosts")
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_swapped_for_a_link_never_leads_outside(
     workspace: Workspace, root: Path, outside: Path
 ) -> None:

@@ -230,6 +230,7 @@ def compare(world: World) -> str:
     return "all reached" if coverage.complete else "unreached"
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_coverage_says_what_a_naive_exploration_sees(random: Random) -> None:

@@ -406,6 +406,7 @@ def compare(world: World) -> str:
     return "hot" * bool(hot - ends) + "endless" * bool(endless) or "neither"
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_every_fair_cycle_and_every_endless_loop_is_found_and_no_others(random: Random) -> None:

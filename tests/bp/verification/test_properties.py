@@ -71,6 +71,7 @@ def monitor(name: str, scope: dict[str, Event]) -> BThread:
             return response(P, S, **scope)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(PATTERNS), st.sampled_from(SCOPES), st.lists(st.sampled_from([P, S, Q, R]), max_size=8))
 def test_a_monitor_finds_exactly_the_traces_that_break_its_property(

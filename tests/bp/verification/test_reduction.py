@@ -274,6 +274,7 @@ def compare(world: World, most: int = 300) -> tuple[int, int] | None:
     return (full.states, reduced.states) if reduced.reduced else None
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_a_reduced_search_finds_what_a_full_one_finds(random: Random) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -249,6 +250,7 @@ def reproduce(world: World, violation: bp.Violation) -> None:
     over(program)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_every_state_and_every_fault_is_found_and_no_others(random: Random) -> None:
@@ -281,6 +283,7 @@ def world_of_alternatives(random: Random) -> World:
     return World((*inside, *holders, *twins), outside, (), (Events("event", NEVER),), False)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_an_otherwise_is_the_same_whoever_holds_it_back_and_in_whatever_order_it_is_refused(random: Random) -> None:
@@ -291,6 +294,7 @@ def test_an_otherwise_is_the_same_whoever_holds_it_back_and_in_whatever_order_it
         compare_runs(world.scripts)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_in_run_order_exactly_what_a_program_does_is_found(random: Random) -> None:

@@ -230,6 +230,7 @@ def test_every_rule_that_ships_is_verified() -> None:
     assert list(ALONE) == [rule.name for rule in RULES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instead", get_args(Instead))
 @pytest.mark.parametrize("name", ALONE)
 def test_a_rule_alone_keeps_what_it_is_there_for(name: str, instead: Instead) -> None:
@@ -245,6 +246,7 @@ def test_any_two_rules_keep_what_both_are_there_for(pair: tuple[str, str]) -> No
     assert result.holds, told(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instead", get_args(Instead))
 def test_all_rules_together_keep_what_each_is_there_for(instead: Instead) -> None:
     result = verify_deployment(list(ALONE.values()), instead=instead)
@@ -252,6 +254,7 @@ def test_all_rules_together_keep_what_each_is_there_for(instead: Instead) -> Non
     assert result.holds, told(result)
 
 
+@pytest.mark.slow
 def test_the_order_of_rules_makes_no_difference() -> None:
     one, other = (verify_deployment(order) for order in (list(ALONE.values()), list(ALONE.values())[::-1]))
 

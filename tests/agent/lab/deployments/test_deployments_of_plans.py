@@ -53,6 +53,7 @@ def conducted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     return folder, conduct(PLAN, folder)
 
 
+@pytest.mark.slow
 def test_a_deployment_runs_on_top_of_the_episodes_of_the_experiment(conducted: tuple[Path, Outcome]) -> None:
     _, outcome = conducted
     rows = rows_of(outcome, "upfront")
@@ -117,6 +118,7 @@ def test_what_a_killed_process_left_of_a_row_is_run_again(conducted: tuple[Path,
     assert all(line.endswith("}") for line in results.path.read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> None:
     jobs = list(deployments_of(PLAN, PLAN.protocols))
     told: list[DeploymentRow] = []
@@ -136,6 +138,7 @@ def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> Non
     assert DeploymentResults(tmp_path).path.read_text().count("\n") == len(jobs)
 
 
+@pytest.mark.slow
 def test_post_hoc_comes_to_the_same_as_in_order_where_policies_ignore_history(tmp_path: Path) -> None:
     plan = evolve(UPFRONT, instead="trusted", seeds=2)
 
@@ -203,6 +206,7 @@ def test_an_episode_that_fails_makes_a_row_that_failed_and_is_tried_again(tmp_pa
     assert results.missing([rows[0].key, rows[0].key]) == [rows[0].key]
 
 
+@pytest.mark.slow
 def test_a_threshold_of_episodes_is_frozen_on_honest_calibration(tmp_path: Path) -> None:
     rule = RulePlan("audit_suspicious", (("audits", 2), ("share", 0.5)))
     plan = planned(evolve(UPFRONT, rules=(rule,), seeds=2), splits=("calibrate", "test"))
@@ -246,6 +250,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
         results.rows()
 
 
+@pytest.mark.slow
 def test_tables_say_what_the_rows_say(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
     _, outcome = conducted
 

@@ -74,6 +74,7 @@ def conducted(
     return tmp_path / "plan.results", printed.out, url
 
 
+@pytest.mark.slow
 def test_an_experiment_against_a_server_of_others_goes_from_its_file_to_its_table(
     conducted: tuple[Path, str, str], tmp_path: Path
 ) -> None:

@@ -95,6 +95,7 @@ def conducted(tmp_path_factory: pytest.TempPathFactory) -> Conducted:
     return Conducted(plan, folder / "kept", outcome, tuple(server.requests))
 
 
+@pytest.mark.slow
 def test_each_role_has_its_model_server_key_and_parameters(conducted: Conducted) -> None:
     how = {
         (each.body["model"], each.headers["authorization"].split("-")[-1], each.path, each.body.get("temperature"))
@@ -134,6 +135,7 @@ def test_nobody_but_the_attacker_is_told_of_the_side_task(conducted: Conducted) 
     assert told == {"big"}
 
 
+@pytest.mark.slow
 def test_a_second_run_asks_the_server_nothing_and_costs_nothing_actual(
     server: ModelServer, conducted: Conducted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +204,7 @@ def test_what_is_no_score_counts_as_most_suspicious_and_is_reported(
     assert outcome.analysis.missing_scores == sum(row.missing_scores for row in outcome.rows)
 
 
+@pytest.mark.slow
 def test_an_experiment_stops_when_a_monitor_says_no_scores_and_tells_what_it_said(
     server: ModelServer, tmp_path: Path
 ) -> None:
@@ -269,6 +272,7 @@ def test_an_episode_without_its_model_is_left_out_counted_and_tried_again(
     assert (mended.ran, mended.analysis.failed) == (1, 0)
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_given_up_and_asked_again(server: ModelServer, tmp_path: Path) -> None:
     mind, pauses = Mind(), [Pause()]
 
@@ -362,6 +366,7 @@ def test_a_stream_that_breaks_is_asked_for_again(server: ModelServer, tmp_path: 
     assert [(row.status, row.main) for row in outcome.rows] == [("ran", 1.0)]
 
 
+@pytest.mark.slow
 def test_a_pace_holds_for_all_episodes_and_all_processes(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,6 +213,7 @@ def test_workers_that_never_begin_are_told_and_not_tried_for_ever(tmp_path: Path
         run_all(Conditions(tmp_path), episodes, Stillborn)
 
 
+@pytest.mark.slow
 def test_a_row_that_was_cut_anywhere_is_no_row_and_the_next_one_takes_its_place(finished: Path) -> None:
     """What was written before a process was killed may end anywhere."""
     results = Results(finished)

@@ -67,6 +67,7 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) -> None:
     plan.write_text(PLAN.format(seeds=12).replace("SMALL", "INTERRUPTING"))
     (plan.parent / "press").touch()
@@ -88,6 +89,7 @@ def workers_of(process: "subprocess.Popen[str]") -> list[int]:
     return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
 def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
     process = start(plan, "--workers", "1")
@@ -101,6 +103,7 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
     assert {row.status for row in Results(plan.with_suffix(".results")).rows().values()} == {"ran"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
 def test_workers_end_with_a_command_that_is_killed(plan: Path) -> None:
     process = start(plan, "--workers", "1")
@@ -122,6 +125,7 @@ def is_alive(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_disk_without_room_ends_it_in_a_sentence_and_it_goes_on_with_room(plan: Path) -> None:
     """No file may grow beyond a few rows, as on a disk that is nearly full: the last one is cut where the room ends."""
     room = 7_000

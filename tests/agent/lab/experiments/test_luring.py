@@ -81,6 +81,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outcome
     server.close()
 
 
+@pytest.mark.slow
 def test_who_is_led_astray_and_how_much_is_done_meanwhile(outcome: Outcome) -> None:
     rows = {(row.policy, row.task): (row.main, row.side) for row in outcome.rows}
 

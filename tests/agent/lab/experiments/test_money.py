@@ -123,6 +123,7 @@ def test_the_log_of_an_episode_that_was_stopped_tells_why(server: ModelServer, t
     assert given[-1] >= plan.money
 
 
+@pytest.mark.slow
 def test_it_holds_over_all_worker_processes(server: ModelServer, tmp_path: Path) -> None:
     """Four episodes at once in two processes: each may ask once more while another one crosses the limit."""
     one, folder = cost_of_one(tmp_path), tmp_path / "kept"

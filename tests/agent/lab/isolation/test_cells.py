@@ -203,6 +203,7 @@ def test_the_probe_finds_what_root_could_change(hole: str, monkeypatch: pytest.M
     assert (found.level, hole in found.why) == ("none", True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 def test_a_python_among_temporary_files_is_there_too(tmp_path: Path) -> None:
     """Inside, /tmp is empty but for what is needed."""
@@ -223,6 +224,7 @@ def test_a_python_among_temporary_files_is_there_too(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating", "untried")
 def test_a_machine_that_makes_namespaces_achieves_the_level() -> None:
     assert probe() == levels.Probe("bubblewrap", limits=KINDS)

@@ -55,6 +55,7 @@ def rows_at(isolation: Wanted, folder: Path) -> dict[str, Row]:
     return {row.policy: row for row in run_batch(Conditions(folder, isolation=isolation), episodes)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 @pytest.mark.parametrize("isolation", ["best", "bubblewrap"])
 def test_an_isolated_attack_runs_where_nothing_is_declared_harmless_and_does_no_harm(
@@ -105,6 +106,7 @@ def test_a_machine_that_isolates_nothing_refuses_too(
         probe.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 def test_an_episode_without_the_cell_that_it_was_promised_has_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -136,6 +138,7 @@ def test_a_setting_is_not_tried_with_attacks_that_could_do_harm() -> None:
         list(problems_of_task(RISKY, RISKY.tasks()[0], office, "none"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_settings_that_ship_are_right_in_a_cell_too(name: str) -> None:

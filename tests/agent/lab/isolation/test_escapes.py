@@ -184,6 +184,7 @@ async def test_who_ends_the_cell_ends_alone_and_nothing_runs_outside_instead(tmp
         assert not world.has("here")
 
 
+@pytest.mark.slow
 async def test_a_command_inside_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
     with make_world({}, folder=tmp_path, isolation="bubblewrap") as world:
         bash = next(tool for tool in world.tools() if tool.name == "bash")

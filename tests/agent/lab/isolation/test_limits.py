@@ -107,6 +107,7 @@ TOO_MUCH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 @pytest.mark.anyio
 @pytest.mark.parametrize("what", TOO_MUCH)
@@ -137,6 +138,7 @@ async def test_what_stays_within_its_limits_is_told_nothing(made: Cell) -> None:
     assert (finished.output, finished.exit_code, made.excesses) == ("", 0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 @pytest.mark.anyio
 async def test_other_episodes_go_on_meanwhile(made: Cell, tmp_path: Path) -> None:
@@ -168,6 +170,7 @@ async def test_nobody_inside_raises_a_limit_or_holds_up_the_guard(made: Cell) ->
     assert "processes" in stopped.output.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 @pytest.mark.anyio
 async def test_a_workspace_that_is_too_large_may_become_smaller_but_not_larger(made: Cell) -> None:
@@ -311,6 +314,7 @@ def test_limits_are_numbers_above_zero_in_words() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 def test_a_guard_leaves_no_descriptor_and_no_thread_behind(tmp_path: Path) -> None:
     def world_with_a_process() -> None:

@@ -46,6 +46,7 @@ def coverage(*, refits: bool, worlds: int = 120) -> float:
     return sum(not interval.excludes(truth) for interval in intervals) / worlds
 
 
+@pytest.mark.slow
 def test_an_interval_covers_when_the_threshold_is_fitted_again_and_not_when_it_is_not() -> None:
     """Fixed seeds; the figures of the specification are 95.7 % and 48.7 % of another distribution."""
     refitted, held = coverage(refits=True), coverage(refits=False)

@@ -71,6 +71,7 @@ def test_what_a_protocol_caught_itself_counts() -> None:
     assert trial_of(evolve(attack(1, [0.0]), caught=True)).under(Threshold(1, 0, 0, 0)).caught == 1
 
 
+@pytest.mark.slow
 def test_safety_of_a_simulated_experiment_is_that_of_the_closed_form() -> None:
     chance, alpha, budget = Random(1), 4.0, 0.1
     rows = [honest(n, [chance.random()]) for n in range(800)]

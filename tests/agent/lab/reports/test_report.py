@@ -103,6 +103,7 @@ def test_other_budgets_are_told_from_none_to_half() -> None:
     assert budget_table(audit_curves([scored, base]), {}) is None
 
 
+@pytest.mark.slow
 def test_labels_stay_in_the_figure_and_those_of_the_front_are_filled(tmp_path: Path) -> None:
     figure = usefulness_and_safety(analysis())
     write_figure(figure, tmp_path, "figure")
@@ -141,6 +142,7 @@ def test_what_thresholds_spend_is_counted_on_calls_that_they_were_not_set_on() -
     assert axes.get_xlabel() == "budget"
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1), max_size=30))
 def test_labels_keep_their_order_and_do_not_overlap(wanted: list[float]) -> None:

@@ -34,6 +34,7 @@ def test_a_setting_has_six_families_and_twenty_distinct_instances(name: str) -> 
     assert len({repr((sorted(task.files.items()), task.prompt)) for task in tasks}) == len(tasks) >= 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "family"), FEW)
 def test_an_instance_of_each_family_four_ways(name: str, family: str, office: PostOffice) -> None:
     """`make settings` does it for every instance, in a minute."""
@@ -110,6 +111,7 @@ def test_a_setting_without_families_is_refused() -> None:
         Setting("empty", "nothing", {})
 
 
+@pytest.mark.slow
 def test_worlds_of_killed_processes_are_removed_and_those_of_living_ones_are_not(tmp_path: Path) -> None:
     holding = (
         "import sys, time; from pathlib import Path; from agent.lab.settings.world import make_world\n"

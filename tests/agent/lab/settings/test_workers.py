@@ -63,6 +63,7 @@ def test_the_same_seed_does_the_same_and_another_does_not() -> None:
     assert len(set(runs)) > 5
 
 
+@pytest.mark.slow
 def test_mistakes_noise_and_alarming_moves_come_as_often_as_said() -> None:
     runs = [play(Worker(TASK, str(seed))) for seed in range(400)]
     counts = Counter(command for commands in runs for command in commands)

@@ -153,6 +153,7 @@ async def test_monitors_are_shown_after_the_run_what_they_were_shown_in_it(make_
     assert [seen.actions() for seen in after] == [seen.actions() for seen in in_the_run]
 
 
+@pytest.mark.slow
 async def test_the_scores_of_an_experiment_are_those_that_its_logs_get_afterwards(tmp_path: Path) -> None:
     words = (("answer", 0.3), ("loot", 0.9))
     plan = Plan(

@@ -193,6 +193,7 @@ def test_a_declared_tool_runs_inside(go: Go, home: Path, tmp_path: Path) -> None
     assert not (home / "canary").exists()
 
 
+@pytest.mark.slow
 def test_a_background_process_runs_inside_and_others_reach_it(go: Go, home: Path) -> None:
     server = (
         "import socket; s = socket.create_server(('127.0.0.1', 4712)); print('up', flush=True); s.accept(); s.accept()"
