@@ -63,8 +63,11 @@ def run_inside(folder: str, argv: list[str]) -> None:
     """Start what passes on to the proxy, which ends with this process, and become the command."""
     server = socket.create_server(("127.0.0.1", 0), backlog=64)
     address = f"http://127.0.0.1:{server.getsockname()[1]}"
+    command = os.getpid()
     if os.fork() == 0:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != command:  # it was over before the kernel was told
+            os._exit(0)
         os.closerange(0, server.fileno())  # or the output of the command would stay open
         _serve(server, lambda client: _pass_on(client, os.path.join(folder, SOCKET)))
     server.close()
