@@ -10,7 +10,7 @@
       - {use: blocking_monitor, budget: 0.05}
       - {name: both, use: [blocking_monitor, taint_flow], threshold: 0.9, disclosure: none}
     monitors: {watcher: {kind: simulated, alpha: 9, correlation: 0.5}}
-    limits: {memory: 1 GiB, processes: 128, file_size: 256 MiB, disk: 1 GiB, cpu_time: 60, money: 5.00}
+    limits: {memory: 1 GiB, processes: 128, file_size: 256 MiB, cpu_time: 60, money: 5.00}
     seeds: 2
 
 What a protocol does not take is refused where it stands, before any episode runs: a budget that a protocol takes no
@@ -347,7 +347,6 @@ LIMITS: Mapping[str, Callable[[Node], int]] = {
     "memory": _size,
     "processes": at_least_one,
     "file_size": _size,
-    "disk": _size,
     "cpu_time": at_least_one,
 }
 """The reader of each limit."""
