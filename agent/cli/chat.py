@@ -16,8 +16,8 @@ from attrs import frozen
 
 from agent.cli import exit_codes
 from agent.cli.arguments import called
-from agent.cli.build import agent_of_log, new_agent
-from agent.cli.fork import before_last_prompt
+from agent.cli.build import agent_of_log, nameable, new_agent
+from agent.cli.fork import before_last_prompt, fork
 from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import is_terminal, read_prompt
@@ -148,7 +148,10 @@ class Chat:
                 path, undone = before_last_prompt(path)
                 self._desk.display.system(f"undone: {undone}")
             else:
-                model_from_name(argument, os.environ, api=self._arguments.api)
+                model = model_from_name(argument, os.environ, api=self._arguments.api)
+                recorded = read_log(path)
+                about = {**(recorded.header.get("about") or {}), "model": nameable(argument)}
+                path = fork(path, len(recorded.records), model=model.name, about=about)  # a header stays as it was
                 self._arguments.model = argument
         except (ModelError, LogError, Mistake, OSError) as error:
             self._desk.display.system(str(error))
