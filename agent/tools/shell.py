@@ -402,15 +402,13 @@ class Runner:
         """Tell whether answers are envelopes, those of failures too."""
         return self.options.form == "envelope"
 
-    async def start(
-        self, command: str, cwd: str, context: ToolContext, env: Environment = dict, first: str = ""
-    ) -> ToolResult:
-        """Start a command in the background. `env` changes the variables that it is given, `first` runs before it."""
+    async def start(self, command: str, cwd: str, context: ToolContext, env: Environment = dict) -> ToolResult:
+        """Start a command in the background. `env` changes the variables that it is given."""
         if not command.strip():
             raise ToolError(EMPTY)
         assert self.processes is not None
         seen = env(await self.options.environment(cwd, context.rights))
-        argument, script = as_script(first + self.options.prefix + command)
+        argument, script = as_script(self.options.prefix + command)
         argv = (*self.options.before(cwd, context.rights), *self.options.shell, argument)
         return await self.processes.start(command, argv, cwd=cwd, env=seen, stdin=script)
 
