@@ -32,8 +32,8 @@ from agent.lab.experiments.own_protocols import entry_of, is_own, short_name
 from agent.lab.experiments.plan import Knowledge, MonitorKind, MonitorPlan, Plan, Policy, Pooling, ProtocolPlan
 from agent.lab.experiments.yaml_values import above_zero, at_least_one, known, several, share
 from agent.lab.isolation.levels import LEVELS
-from agent.lab.settings.catalogue import SettingError, setting_named
-from agent.lab.settings.setting import SPLITS, Split
+from agent.lab.settings.catalogue import setting_named
+from agent.lab.settings.setting import SPLITS, SettingError, Split
 from agent.lab.settings.workers import LADDER
 from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
@@ -41,19 +41,6 @@ from agent.protocols.catalogue import PROTOCOLS
 from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
-
-__all__ = [
-    "PlanError",
-    "check_needs",
-    "check_options",
-    "load_plan",
-    "read_limits",
-    "read_model",
-    "read_models",
-    "read_policy",
-    "with_models",
-]
-
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",

@@ -29,8 +29,6 @@ from agent.tools.process import tool_environment
 from agent.tools.sandbox.limits import Limits
 from agent.tools.shell import ShellOptions, make_shell_tool
 
-__all__ = ["World", "make_world", "remove_abandoned"]
-
 LONGEST_CHECK = 20.0  # seconds for code that a check runs
 PREFIX = "bpagent-world-"
 YOUNG = 60.0  # seconds
