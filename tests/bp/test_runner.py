@@ -29,7 +29,7 @@ from bp import (
     where,
 )
 from bp.runner import GRACE, LATER, Broken, Effect, Later, Runner, Wakeup, timer
-from tests.bp.asking import Asked, Book, Halt, Told, ask, ask_and_wait, effect, listen, outcomes_of, say_how, tell
+from tests.bp.asking import Asked, Book, Halt, Told, ask, ask_and_wait, effect, listen, outcomes_of, tell
 
 pytestmark = pytest.mark.anyio
 
@@ -50,41 +50,42 @@ async def test_a_loop_that_another_thread_is_importing_is_not_the_one_that_runs(
     assert book.events == [Asked(0), Told(0)]
 
 
-async def test_what_an_effect_returns_is_its_outcome() -> None:
-    book = await outcomes_of(effect())
+async def give_another(_: Asked) -> Event:
+    return Halt()
 
-    assert book.events == [Asked(0), Told(0)]
+
+async def leave(_: Asked) -> Told:
+    raise SystemExit("gone")
+
+
+async def fail(_: Asked) -> Told:
+    raise ValueError("no")
+
+
+def answer_at_once(asked: Asked) -> Told:
+    return Told(asked.number)
+
+
+def fail_at_once(asked: Asked) -> Told:
+    raise OSError("no disk")
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        (tell, Told(0)),
+        (fail, Told(0, "failed: no")),
+        (give_another, Told(0, "failed: the effect of asked gave Halt(); it must give told")),
+        (leave, Told(0, "failed: gone")),
+        (answer_at_once, Told(0)),
+        (fail_at_once, Told(0, "failed: no disk")),
+    ],
+)
+async def test_each_effect_has_one_outcome_however_it_ends(run: Any, outcome: Told) -> None:
+    book = await outcomes_of(effect(run))
+
+    assert book.events == [Asked(0), outcome]
     assert [step.bthread for step in book.steps] == ["ask", None]
-
-
-async def test_an_effect_that_raises_has_an_outcome_that_says_so() -> None:
-    async def fail(_: Asked) -> Told:
-        raise ValueError("no")
-
-    book = await outcomes_of(effect(fail))
-
-    assert book.events == [Asked(0), Told(0, "failed: no")]
-
-
-async def test_an_effect_that_gives_another_kind_has_failed() -> None:
-    async def give_another(_: Asked) -> Event:
-        return Halt()
-
-    book = await outcomes_of(effect(give_another))
-
-    assert book.events == [
-        Asked(0),
-        Told(0, "failed: the effect of asked gave Halt(); it must give told"),
-    ]
-
-
-async def test_an_effect_that_exits_has_failed() -> None:
-    async def leave(_: Asked) -> Told:
-        raise SystemExit("gone")
-
-    book = await outcomes_of(effect(leave))
-
-    assert book.events == [Asked(0), Told(0, "failed: gone")]
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -102,20 +103,6 @@ async def test_an_effect_that_meets_a_cancellation_of_its_own_making_has_failed(
     [_, told] = book.events
     assert isinstance(told, Told)
     assert told.how.startswith("failed")
-
-
-async def test_a_cancelled_effect_has_an_outcome_that_says_so() -> None:
-    async def hang(_: Asked) -> Told:
-        await anyio.sleep_forever()
-        raise AssertionError("unreachable")
-
-    async def halt(runner: Runner) -> None:
-        await anyio.wait_all_tasks_blocked()
-        runner.post(Halt())
-
-    book = await outcomes_of(effect(hang), meanwhile=halt)
-
-    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
 
 
 async def test_an_effect_that_answers_its_cancellation_keeps_its_own_outcome() -> None:
@@ -206,13 +193,14 @@ async def test_outcomes_after_close_are_discarded() -> None:
     assert book.events == [Asked(0)]
 
 
-@pytest.mark.parametrize("broken", [lambda asked, _: None, lambda asked, _: 1 / 0], ids=["wrong kind", "raises"])
+@pytest.mark.parametrize(
+    "broken",
+    [lambda asked, _: None, lambda asked, _: 1 / 0, lambda asked, _: Told(7)],
+    ids=["wrong kind", "raises", "about something else"],
+)
 async def test_an_effect_that_cannot_say_how_it_broke_ends_the_run_with_an_error(
     broken: Callable[[Asked, Broken], Any],
 ) -> None:
-    async def fail(_: Asked) -> Told:
-        raise ValueError("no")
-
     runner = Runner(BProgram(ask(), listen()), [effect(fail, broken=broken)])
 
     with anyio.fail_after(2), pytest.raises(EffectError, match="asked has no outcome") as error:
@@ -221,6 +209,11 @@ async def test_an_effect_that_cannot_say_how_it_broke_ends_the_run_with_an_error
 
 
 # Effects and timers are checked where they are given, and their outcomes where they come.
+
+
+async def test_two_effects_of_one_kind_are_refused() -> None:
+    with pytest.raises(ValueError, match="two effects start on Asked; make them one effect"):
+        Runner(BProgram(ask()), [effect(), effect()])
 
 
 @pytest.mark.parametrize(
@@ -246,17 +239,6 @@ async def test_what_fits_no_field_is_refused_by_name_where_it_is_given(field: st
         effect(**{field: wrong})
 
     assert str(error.value).startswith(f"Effect({field}={wrong!r}): give {cure}")
-
-
-async def test_an_effect_that_takes_no_time_is_a_plain_function() -> None:
-    def answer(asked: Asked) -> Told:
-        return Told(asked.number)
-
-    def fail(asked: Asked) -> Told:
-        raise OSError("no disk")
-
-    assert (await outcomes_of(effect(answer))).events == [Asked(0), Told(0)]
-    assert (await outcomes_of(effect(fail))).events == [Asked(0), Told(0, "failed: no disk")]
 
 
 async def hang(_: Asked) -> Told:
@@ -297,16 +279,6 @@ async def test_an_outcome_about_something_else_is_an_error() -> None:
     assert book.events == [Asked(0)]
 
 
-async def test_a_broken_outcome_about_something_else_is_an_error() -> None:
-    async def fail(_: Asked) -> Told:
-        raise ValueError("no")
-
-    runner = Runner(BProgram(ask()), [effect(fail, broken=lambda asked, broken: Told(7))])
-
-    with anyio.fail_after(5), pytest.raises(EffectError, match=r"asked has no outcome: .*Told\(number=7"):
-        await runner.run()
-
-
 async def test_a_value_that_is_not_equal_to_itself_is_still_the_same() -> None:
     nan = float("nan")
 
@@ -320,13 +292,6 @@ async def test_a_value_that_is_not_equal_to_itself_is_still_the_same() -> None:
         await Runner(BProgram(light()), [timer(on=Lit, outcome=WentOut, seconds=0)]).run()
 
     assert [type(event) for event in ended] == [WentOut]
-
-
-async def test_two_effects_of_one_kind_are_named() -> None:
-    one = effect()
-    for other in (one, effect()):
-        with pytest.raises(ValueError, match="two effects start on Asked"):
-            Runner(BProgram(ask()), [one, other])
 
 
 # Timers
@@ -425,12 +390,6 @@ async def test_a_timer_whose_time_cannot_be_told_ends_the_run_with_an_error(seco
     with anyio.fail_after(5), pytest.raises(EffectError, match="lit has no outcome"):
         await runner.run()
     await runner.close()
-
-
-def test_an_effect_keeps_what_it_was_given() -> None:
-    given = Effect(on=Asked, run=tell, outcome=(Told,), broken=say_how)
-
-    assert (given.on, given.outcome, given.on_resume, given.is_clock) == (Asked, (Told,), "again", False)
 
 
 # The runner: first written down, then started, in order; and how it ends when something is wrong.
@@ -558,24 +517,11 @@ async def test_a_deadlock_says_who_waits_for_what_and_who_holds_it() -> None:
     assert len(deadlock.value.waiting) == 2
 
 
-async def test_waiting_for_an_effect_is_no_deadlock() -> None:
-    program = BProgram(ask_and_wait())
-
-    await Runner(program, [effect()]).run()
-
-    assert program.status == "finished"
-
-
 async def test_resting_is_no_deadlock_unless_something_was_to_come() -> None:
     await Runner(BProgram(listen())).run()
 
     with pytest.raises(Deadlock, match="did not come"):
         await Runner(BProgram(listen())).run(until=Told)
-
-
-async def test_two_effects_of_one_kind_are_refused() -> None:
-    with pytest.raises(ValueError, match="make them one effect"):
-        Runner(BProgram(ask()), [effect(), effect()])
 
 
 async def test_after_a_cancellation_a_run_can_go_on() -> None:
@@ -653,58 +599,30 @@ async def test_what_comes_later_can_be_cancelled() -> None:
     assert runner.in_flight == ()
 
 
-async def test_without_anything_later_a_rest_is_a_deadlock() -> None:
-    runner = Runner(BProgram(ask_and_wait(), listen()), [effect()])
-
-    with pytest.raises(Deadlock):
-        await runner.run(until=Halt)
+async def never(_: Asked) -> Told:
+    raise AssertionError("it was started again")
 
 
-async def test_what_was_under_way_is_started_again() -> None:
-    runner, book, taken = resumed(2, effect())
-
-    runner.resume(taken)
-    with anyio.fail_after(5):
-        await runner.run()
-
-    assert book.events == [Told(0), Told(1)]
-
-
-async def test_what_has_its_outcome_is_not() -> None:
-    runner, book, taken = resumed(3, effect(), heard=(Told(1),))
-
-    runner.resume(taken)
-    with anyio.fail_after(5):
-        await runner.run()
-
-    assert book.events == [Told(0)]
-
-
-async def test_an_effect_of_unknown_fate_was_interrupted_and_is_never_started() -> None:
-    started: list[Event] = []
-
-    async def tell(asked: Asked) -> Told:
-        started.append(asked)
-        return Told(asked.number)
-
-    runner, book, taken = resumed(2, effect(tell, on_resume="unknown"))
+@pytest.mark.parametrize(
+    ("heard", "again", "outcomes"),
+    [
+        ((), effect(), [Told(0), Told(1)]),
+        ((Told(1),), effect(), [Told(0)]),
+        ((Halt(),), effect(never), [Told(0, "cancelled"), Told(1, "cancelled")]),
+        ((), effect(never, on_resume="unknown"), [Told(0, "interrupted"), Told(1, "interrupted")]),
+    ],
+    ids=["under way", "one has its outcome", "cancelled", "of unknown fate"],
+)
+async def test_a_resumed_run_takes_up_what_was_under_way(
+    heard: tuple[Event, ...], again: Effect, outcomes: list[Event]
+) -> None:
+    runner, book, taken = resumed(2 + len(heard), again, heard=heard)
 
     runner.resume(taken)
     with anyio.fail_after(5):
         await runner.run()
 
-    assert book.events == [Told(0, "interrupted"), Told(1, "interrupted")]
-    assert started == []
-
-
-async def test_what_had_been_cancelled_is_not_started_again() -> None:
-    runner, book, taken = resumed(3, effect(), heard=(Halt(),))
-
-    runner.resume(taken)
-    with anyio.fail_after(5):
-        await runner.run()
-
-    assert book.events == [Told(0, "cancelled"), Told(1, "cancelled")]
+    assert book.events == outcomes
 
 
 async def test_the_rest_of_a_super_step_is_recorded_and_starts_its_effects() -> None:
@@ -932,14 +850,3 @@ async def test_an_end_that_is_no_event_set_is_refused_at_once(until: Any) -> Non
     for run in (runner.run, runner.serve):
         with anyio.fail_after(SOON), pytest.raises(TypeError, match="is no event set"):
             await run(until)
-
-
-async def test_a_list_is_an_event_set_as_an_end() -> None:
-    book = Book()
-    runner = Runner(BProgram(listen()), journal=book)
-    runner.post(Halt())
-
-    with anyio.fail_after(SOON):
-        await runner.run(until=[Told, Halt])
-
-    assert book.events == [Halt()]
