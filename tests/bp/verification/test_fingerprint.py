@@ -706,6 +706,19 @@ def starts_guards() -> BThreadBody:
 
 
 @bthread
+def delegates_to_a_starter() -> BThreadBody:
+    yield from starts_guards().begin()
+
+
+@bthread
+def starts_a_guard_when_it_is_done_with_it() -> BThreadBody:
+    allowed = 1
+    allowed += 1
+    yield start(guard(lambda ping: ping.value != allowed))
+    yield sync(request=A)
+
+
+@bthread
 def starts_a_guard_with_a_value() -> BThreadBody:
     for allowed in (1, 2):
         yield start(guard(partial(differs, allowed)))
@@ -752,6 +765,7 @@ def gives_it_as_a_reason() -> BThreadBody:
     ("program", "named"),
     [
         (starts_guards(), "'starts_guards'.*'allowed'.*'guard'"),
+        (delegates_to_a_starter(), "'delegates_to_a_starter'.*'allowed'.*'guard'"),
         (shares_by_a_helper(), "'shares_by_a_helper'.*variable"),
         (puts_it_into_an_event(), "rule.*variables of another"),
         (gives_it_as_a_reason(), "'gives_it_as_a_reason'.*'allowed'"),
@@ -763,9 +777,8 @@ def test_a_variable_that_crosses_to_another_bthread_may_not_be_assigned(program:
 
 
 def test_a_value_that_crosses_to_another_bthread_is_its_own() -> None:
-    found = verify(starts_a_guard_with_a_value(), requests(Ping(1)))
-
-    assert kinds(found) == [("error", "guard")]
+    for starter in (starts_a_guard_with_a_value(), starts_a_guard_when_it_is_done_with_it()):
+        assert kinds(verify(starter, requests(Ping(1)))) == [("error", "guard")]
 
 
 def test_two_computations_of_a_step_start_the_same_bthreads() -> None:
