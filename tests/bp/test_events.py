@@ -36,7 +36,7 @@ from bp import (
     where,
 )
 from bp.events import as_event_set
-from tests.bp.programs import COLD, HOT, Ping, Pong, after, says, trace
+from tests.bp.programs import COLD, HOT, Ping, Pong, after, check_refused, says, trace
 
 
 @frozen
@@ -175,12 +175,6 @@ def test_a_kind_leaves_freezing_to_the_engine() -> None:
             def __attrs_post_init__(self) -> None: ...
 
 
-@pytest.mark.parametrize("name", ["", None, 3, HOT])
-def test_a_plain_event_needs_a_name(name: Any) -> None:
-    with pytest.raises(TypeError, match="the name of an event is a text"):
-        event(name)
-
-
 def test_a_kind_and_a_plain_event_of_one_name_are_an_error() -> None:
     clashes = [
         says(sync(request=Ping(1)), sync(request=event("ping"))),
@@ -279,9 +273,8 @@ def test_a_value_in_where_is_frozen_like_a_payload() -> None:
     assert program.status == "finished"
 
 
-@pytest.mark.parametrize(
-    ("mistake", "message"),
-    [
+def test_what_is_no_event_set_is_refused_at_that_line() -> None:
+    check_refused(
         (lambda: where(Ping, valu=1), "Ping has no field 'valu'; it has value"),
         (lambda: where((Ping, Pong), note="x"), "Ping has no field 'note'"),
         (lambda: where("hot", value=1), "'hot' has no field 'value'; it has data"),
@@ -297,11 +290,11 @@ def test_a_value_in_where_is_frozen_like_a_payload() -> None:
         (lambda: sync(wait_for="hot"), "'hot' is no event set; use an event, an event kind"),
         (lambda: sync(block={HOT}), "is no event set"),
         (lambda: sync(interrupt=[HOT, None]), "None is no event set"),
-    ],
-)
-def test_what_is_no_event_set_is_refused_at_that_line(mistake: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        mistake()
+        (lambda: contains("hot", HOT), "no event"),
+        (lambda: contains(HOT, Ping), "no event"),
+        (lambda: event(""), "the name of an event is a text"),
+        (lambda: event(HOT), "the name of an event is a text"),  # type: ignore[arg-type]
+    )
 
 
 def fails(happened: Any) -> bool:
@@ -359,12 +352,6 @@ def test_combinations_are_what_logic_says(one: Any, other: Any) -> None:
         assert contains(as_event_set([one, other]), happened) is (inside or outside)
         assert contains(one & other, happened) is (inside and outside)
         assert contains(~one, happened) is not inside
-
-
-@pytest.mark.parametrize("wrong", [3, "hot", lambda happened: True, Ping])
-def test_what_is_no_event_is_no_member_and_what_is_no_set_has_none(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="no event"):
-        contains(HOT if wrong is Ping else wrong, Ping if wrong is Ping else HOT)
 
 
 class Color(Enum):
@@ -427,33 +414,18 @@ def answer() -> int:
     return 42
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        *(
-            None,
-            True,
-            1,
-            1.5,
-            "text",
-            b"bytes",
-            Color.RED,
-            Ping,
-            Ping(1),
-            answer,
-            len,
-            Call("a", {"x": [1]}),
-            Point(1, 2),
-        ),
-        *(date(2024, 2, 29), time(12, 30), time(12, tzinfo=UTC), timedelta(days=1), UTC, timezone(timedelta(hours=2))),
-        *(datetime(2024, 2, 29, 12), datetime(2024, 2, 29, 12, tzinfo=UTC), datetime(2024, 2, 29, tzinfo=timezone.min)),
-        *(Decimal("1.10"), Decimal("Infinity"), Fraction(1, 3), 1 + 2j, UUID(int=7)),
-        *(Path("a"), PurePosixPath("a/b"), PureWindowsPath("C:/a")),
-        *(Amount(Decimal(1), date(2024, 1, 1)), Box((1, Box("deep"))), Scaled(1.0, 2.0), OneAmount(Decimal(1))),
-    ],
-)
-def test_values_are_carried_as_they_are(value: Any) -> None:
-    assert Carried(value).content is value
+VALUES: list[Any] = [
+    *(None, True, 1, 1.5, "text", b"bytes", Color.RED, Ping, Ping(1), answer, len, Call("a", {"x": [1]}), Point(1, 2)),
+    *(date(2024, 2, 29), time(12, 30), time(12, tzinfo=UTC), timedelta(days=1), UTC, timezone(timedelta(hours=2))),
+    *(datetime(2024, 2, 29, 12), datetime(2024, 2, 29, 12, tzinfo=UTC), datetime(2024, 2, 29, tzinfo=timezone.min)),
+    *(Decimal("1.10"), Decimal("Infinity"), Fraction(1, 3), 1 + 2j, UUID(int=7)),
+    *(Path("a"), PurePosixPath("a/b"), PureWindowsPath("C:/a")),
+    *(Amount(Decimal(1), date(2024, 1, 1)), Box((1, Box("deep"))), Scaled(1.0, 2.0), OneAmount(Decimal(1))),
+]
+
+
+def test_values_are_carried_as_they_are() -> None:
+    assert [value for value in VALUES if Carried(value).content is not value] == []
 
 
 def test_mappings_sequences_and_sets_are_frozen_through_and_through() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -30,6 +31,7 @@ from bp import (
 )
 from bp.runner import GRACE, LATER, Broken, Effect, Later, Runner, Wakeup, timer
 from tests.bp.asking import Asked, Book, Halt, Told, ask, ask_and_wait, effect, listen, outcomes_of, tell
+from tests.bp.programs import check_refused
 
 pytestmark = pytest.mark.anyio
 
@@ -216,31 +218,6 @@ async def test_two_effects_of_one_kind_are_refused() -> None:
         Runner(BProgram(ask()), [effect(), effect()])
 
 
-@pytest.mark.parametrize(
-    ("field", "wrong", "cure"),
-    [
-        ("on", Asked(0), "an event kind"),
-        ("on", event("asked"), "an event kind"),
-        ("on", int, "an event kind"),
-        ("run", Told(0), "a function of the event"),
-        ("run", None, "a function of the event"),
-        ("outcome", Told, "a tuple of event kinds"),
-        ("outcome", (), "a tuple of event kinds"),
-        ("outcome", (Told, "halt"), "a tuple of event kinds"),
-        ("broken", Told(0, "broken"), "a function of the event and a Broken"),
-        ("until", "halt", "an event set, or a function of the event that returns one"),
-        ("until", None, "an event set, or a function of the event that returns one"),
-        ("on_resume", "never", "'again' or 'unknown'"),
-        ("is_clock", 1, "True or False"),
-    ],
-)
-async def test_what_fits_no_field_is_refused_by_name_where_it_is_given(field: str, wrong: Any, cure: str) -> None:
-    with pytest.raises(TypeError) as error:
-        effect(**{field: wrong})
-
-    assert str(error.value).startswith(f"Effect({field}={wrong!r}): give {cure}")
-
-
 async def hang(_: Asked) -> Told:
     await anyio.sleep_forever()
     raise AssertionError("unreachable")
@@ -257,13 +234,11 @@ async def test_an_effect_is_cancelled_by_a_set_or_by_what_a_function_returns(unt
     assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
 
 
-@pytest.mark.parametrize("until", [lambda asked: "halt", lambda asked: 1 / 0])
-async def test_a_function_that_returns_no_set_is_named(until: Callable[[Any], Any]) -> None:
-    runner = Runner(BProgram(ask()), [effect(until=until)])
-
-    with pytest.raises(EffectError, match=r"the `until` of the effect of Asked\(number=0\)") as error:
-        await runner.run()
-    assert error.value.started == Asked(0)
+async def test_a_function_that_returns_no_set_is_named() -> None:
+    for until in (lambda asked: "halt", lambda asked: 1 / 0):
+        with pytest.raises(EffectError, match=r"the `until` of the effect of Asked\(number=0\)") as error:
+            await Runner(BProgram(ask()), [effect(until=until)]).run()
+        assert error.value.started == Asked(0)
 
 
 async def test_an_outcome_about_something_else_is_an_error() -> None:
@@ -363,24 +338,40 @@ class Colored(Event):
     color: str
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"seconds": -1}, r"timer\(seconds=-1\): give a number of seconds"),
-        ({"seconds": float("nan")}, r"timer\(seconds=nan\): give a number of seconds"),
-        ({"seconds": float("inf")}, r"timer\(seconds=inf\): give a number of seconds"),
-        ({"seconds": "1"}, r"timer\(seconds='1'\): give a number of seconds"),
-        ({"until": Touched}, r"timer\(until=.*\): give cancelled= as well"),
-        ({"outcome": Colored}, r"Colored has a field 'color'.* that Lit does not have"),
-        ({"until": Touched, "cancelled": Colored}, r"Colored has a field 'color'.* that Lit does not have"),
-        ({"on": Lit(1)}, r"Effect\(on=Lit"),
-        ({"outcome": "went out"}, r"Effect\(outcome=\('went out',\)\)"),
-        ({"until": "touched", "cancelled": Kept}, r"Effect\(until='touched'\)"),
-    ],
-)
-async def test_a_timer_that_cannot_work_is_refused_where_it_is_made(options: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(TypeError, match=complaint):
-        timer(**{"on": Lit, "outcome": WentOut, "seconds": 1, **options})
+def a_timer(**options: Any) -> Effect:
+    return timer(**{"on": Lit, "outcome": WentOut, "seconds": 1, **options})
+
+
+def test_what_fits_no_field_of_an_effect_or_a_timer_is_refused_where_it_is_given() -> None:
+    wrong: list[tuple[str, Any, str]] = [
+        *[("on", wrong, "an event kind") for wrong in (Asked(0), event("asked"), int)],
+        *[("run", wrong, "a function of the event") for wrong in (Told(0), None)],
+        *[("outcome", wrong, "a tuple of event kinds") for wrong in (Told, (), (Told, "halt"))],
+        ("broken", Told(0, "broken"), "a function of the event and a Broken"),
+        *[("until", wrong, "an event set, or a function of the event that returns one") for wrong in ("halt", None)],
+        ("on_resume", "never", "'again' or 'unknown'"),
+        ("is_clock", 1, "True or False"),
+    ]
+
+    check_refused(
+        *[
+            (partial(effect, **{name: value}), re.escape(f"Effect({name}={value!r}): give {cure}"))
+            for name, value, cure in wrong
+        ],
+        *[
+            (partial(a_timer, seconds=seconds), rf"timer\(seconds={seconds!r}\): give a number of seconds")
+            for seconds in (-1, float("nan"), float("inf"), "1")
+        ],
+        (partial(a_timer, until=Touched), r"timer\(until=.*\): give cancelled= as well"),
+        (partial(a_timer, outcome=Colored), r"Colored has a field 'color'.* that Lit does not have"),
+        (
+            partial(a_timer, until=Touched, cancelled=Colored),
+            r"Colored has a field 'color'.* that Lit does not have",
+        ),
+        (partial(a_timer, on=Lit(1)), r"Effect\(on=Lit"),
+        (partial(a_timer, outcome="went out"), r"Effect\(outcome=\('went out',\)\)"),
+        (partial(a_timer, until="touched", cancelled=Kept), r"Effect\(until='touched'\)"),
+    )
 
 
 @pytest.mark.parametrize("seconds", [lambda lit: -1, lambda lit: "1", lambda lit: lit.minutes])
@@ -834,19 +825,19 @@ async def test_blocked_requests_are_no_deadlock_while_a_post_may_help() -> None:
     assert book.events == [Halt(), Asked(0)]
 
 
+async def test_an_end_that_is_no_event_set_is_refused_at_once() -> None:
+    runner = Runner(BProgram(listen()))
+    runner.post(Told(1))
+
+    for until in (lambda event: True, "halt", None):
+        for run in (runner.run, runner.serve):
+            with anyio.fail_after(SOON), pytest.raises(TypeError, match="is no event set"):
+                await run(until)
+
+
 async def test_serving_ends_with_the_last_b_thread() -> None:
     with anyio.fail_after(SOON):
         await Runner(BProgram(ask()), [effect()]).serve()
 
     with anyio.fail_after(SOON), pytest.raises(BProgramError, match="did not come"):
         await Runner(BProgram(ask()), [effect()]).serve(until=Halt)
-
-
-@pytest.mark.parametrize("until", [lambda event: True, "halt", None])
-async def test_an_end_that_is_no_event_set_is_refused_at_once(until: Any) -> None:
-    runner = Runner(BProgram(listen()))
-    runner.post(Told(1))
-
-    for run in (runner.run, runner.serve):
-        with anyio.fail_after(SOON), pytest.raises(TypeError, match="is no event set"):
-            await run(until)
