@@ -1,5 +1,6 @@
 """`agent.tools.definition`: a function with annotations and a docstring is a tool."""
 
+import pathlib
 import threading
 from collections.abc import Mapping
 from enum import Enum
@@ -12,10 +13,13 @@ from attrs import NOTHING, field, frozen, make_class, validators
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent import Agent, ScriptedModel, call
+from agent.models.scripted import Step
 from agent.tools.definition import Tool, ToolContext, find_shape, tool
 from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch
 from agent.tools.toolbox import explain_unknown
 from agent.vocabulary.calls import ToolCall, ToolResult
+from agent.vocabulary.messages import ToolMessage
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -328,6 +332,34 @@ async def test_the_gate_learns_paths_and_command_from_marks() -> None:
     )  # fmt: skip
     assert move.command({"sources": [], "target": "c"}) == "true"
     assert move.touches({"sources": 5}) == (Touch("log.txt", "write"),)
+
+
+async def test_a_function_gets_the_paths_that_were_judged_wherever_the_process_is(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, here = tmp_path / "workspace", tmp_path / "here"
+    for folder in (workspace, here):
+        folder.mkdir()
+        (folder / "a.txt").write_text(folder.name)
+    monkeypatch.chdir(here)
+
+    @tool(category="read", quick=True)
+    def show(context: ToolContext, files: Annotated[list[str], Path("read")]) -> str:
+        """Show files."""
+        return " ".join([context.workspace, *(pathlib.Path(file).read_text() for file in files)])
+
+    @tool(category="read")
+    def show_one(context: ToolContext, file: Annotated[str, Path("read")] = "a.txt") -> str:
+        """Show a file."""
+        return f"{context.workspace} {pathlib.Path(file).read_text()}"
+
+    outside = call("show_one", file=str(here / "a.txt"))
+    steps: list[Step] = [[call("show", files=["a.txt", "./a.txt"]), call("show_one"), outside], "Done."]
+    run = await Agent(ScriptedModel(steps), [show, show_one], workspace=workspace).run("Show")
+
+    texts = [message.text for message in run.messages if isinstance(message, ToolMessage)]
+    assert texts[:2] == [f"{workspace} workspace workspace", f"{workspace} workspace"]
+    assert "outside the workspace" in texts[2]
 
 
 def undocumented(a: int) -> str:
