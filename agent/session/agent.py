@@ -103,7 +103,6 @@ class Agent:
         self.model = _model_named(model) if isinstance(model, str) else model
         self.threads, self._hooks = tuple(threads), hooks or Hooks()
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
-        self._voice = self._voiced(self.model)
         self._others = {role: self._voiced(other) for role, other in models.items()}
         self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
@@ -232,7 +231,7 @@ class Agent:
         `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
         """
         asking = Inferences(
-            self._voice,
+            self._voiced(self.model),
             self.toolbox,
             self.system_prompt,
             self.journal.context,
