@@ -60,7 +60,7 @@ class Item:
 
     @property
     def text(self) -> str:
-        """The text of a message or of reasoning, or the arguments of a call: of the whole item, else as they streamed."""
+        """The text of a message or of reasoning, or the arguments of a call, as given whole, else as they streamed."""
         return _whole_text(self.type, self.said) or self.streamed.getvalue()
 
     def learn(self, other: "Item") -> None:

@@ -1,8 +1,7 @@
-"""State spaces as pages: the states of a small program as a picture, and a counterexample to step through."""
+"""Verifications as pages: the states of b-threads as pictures, and a counterexample to step through."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any
 
 from agent.page import lanes_data
@@ -11,31 +10,27 @@ from agent.page.model import OUTSIDE, PageModel
 from agent.verification.counterexample import short, statement_of
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.messages import shortened
-from bp import BThread, Event, Graph, Verification, Violation, draw_bthread, draw_states, verify
+from bp import BThread, Event, Graph, Verification, Violation, draw_bthread
 
 LESSON = (
     "These steps lead to what is wrong, and no shorter ones do. Each column is a b-thread; in each row one requests "
     "the event (●), or it comes from outside, and others hear it (○). Step on with j, back with k."
 )
-MOST = 200  # states in a picture
 WORLD = ("world", "effect")  # b-threads that stand for what comes from outside
 LONGEST = 40  # characters of an event in a picture
-
-
-def states_page(*bthreads: BThread, title: str = "The states of a program", **options: Any) -> str:
-    """Return a page with every state that a small program can reach and, where something is wrong, the way there.
-
-    options: `environment`, `possible` and `never`, as for `bp.verify`. Raises VerificationError.
-    """
-    graph = draw_states(*bthreads, max_states=MOST, **options)
-    result = verify(*bthreads, max_states=MOST, **options)
-    return _page(title, [("the program", result)], [("states, from left to right", graph)], graph.way)
 
 
 def verification_page(results: Sequence[tuple[str, Verification]], drawn: Iterable[BThread], title: str) -> str:
     """Return a page of verifications: what came of each, pictures of these b-threads, and the first counterexample."""
     pictures = [(bthread.name, draw_bthread(bthread, _examples(bthread), told=short)) for bthread in drawn]
-    return _page(title, results, pictures, ())
+    rows = [_result(label, result) for label, result in results]
+    figures = [element("figure", element("figcaption", label), drawing(graph)) for label, graph in pictures]
+    violation = next((found for _, result in results for found in result.violations), None)
+    wrong = () if violation is None else (element("p", f"{violation.kind}: {violation.message}", class_="problem"),)
+    header = element("header", element("h1", title), element("dl", *rows), *wrong)
+    if violation is None:
+        return document(title, header, *figures)
+    return document(title, header, *figures, element("main"), data=_steps(violation))
 
 
 def _examples(bthread: BThread) -> tuple[Event, ...]:
@@ -44,29 +39,13 @@ def _examples(bthread: BThread) -> tuple[Event, ...]:
     return tuple(declared.get(bthread.function.__name__, ()))
 
 
-def _page(
-    title: str, results: Sequence[tuple[str, Verification]], pictures: Sequence[tuple[str, Graph]], way: Sequence[int]
-) -> str:
-    rows = [_result(label, result) for label, result in results]
-    figures = [
-        element("figure", element("figcaption", label), drawing(graph, way if number == 0 else ()))
-        for number, (label, graph) in enumerate(pictures)
-    ]
-    violation = next((found for _, result in results for found in result.violations), None)
-    wrong = () if violation is None else (element("p", f"{violation.kind}: {violation.message}", class_="problem"),)
-    header = element("header", element("h1", title), element("dl", *rows), *wrong)
-    if violation is None:
-        return document(title, header, *figures)
-    return document(title, header, *figures, element("main"), data=_steps(violation, way))
-
-
 def _result(label: str, result: Verification) -> Element:
     tone = "completed" if result.holds else "failed"
     counted = f" {result.states:,} states, {result.transitions:,} transitions"
     return element("div", element("dt", label), element("dd", element("b", result.verdict, class_=tone), counted))
 
 
-def _steps(violation: Violation, way: Sequence[int]) -> dict[str, Any]:
+def _steps(violation: Violation) -> dict[str, Any]:
     """Return the steps of a counterexample, as the script of a page draws them."""
     model = PageModel()
     model.turns = [0]
@@ -77,7 +56,7 @@ def _steps(violation: Violation, way: Sequence[int]) -> dict[str, Any]:
         said = short(happened.event).removeprefix(happened.event.name).strip()
         said = "" if said.startswith("event(") else said
         row = {"step": number, "name": happened.event.name, "of": said, "marks": marks, "data": plain(happened.event)}
-        model.rows.append({**row, "state": way[number]} if number < len(way) else row)
+        model.rows.append(row)
     if violation.blockers:
         model.rows.append(_deadlock(violation, model))
     return {**lanes_data(model), "lesson": LESSON}
@@ -99,15 +78,14 @@ ROW, LETTER, LINE = 30, 7.2, 16  # pixels: between rows, of a letter in a node, 
 Place = tuple[float, float, float, float]  # x, y, width, height
 
 
-def drawing(graph: Graph, way: Sequence[int] = ()) -> Element:
-    """Return a graph as SVG: columns by the number of steps from the start. way: nodes whose edges are emphasized."""
+def drawing(graph: Graph) -> Element:
+    """Return a graph as SVG: columns by the number of steps from the start."""
     places = _places(graph)
-    ways = set(pairwise(way))
     labels: dict[tuple[int, int], list[str]] = defaultdict(list)
     for edge in graph.edges:
         labels[edge.source, edge.target].append(edge.label)
     edges = [
-        _edge(places, pair, shortened(", ".join(dict.fromkeys(said)), LONGEST), pair in ways, number % 5)
+        _edge(places, pair, shortened(", ".join(dict.fromkeys(said)), LONGEST), number % 5)
         for number, (pair, said) in enumerate(labels.items())
     ]
     nodes = [_node(number, places[number], graph) for number in range(len(graph.nodes))]
@@ -161,7 +139,7 @@ def _node(number: int, place: Place, graph: Graph) -> Element:
     return element("g", box, *words, class_=sort or None, id=f"state-{number}")
 
 
-def _edge(places: Sequence[Place], pair: tuple[int, int], label: str, is_way: bool, depth: int) -> Element:
+def _edge(places: Sequence[Place], pair: tuple[int, int], label: str, depth: int) -> Element:
     (x, y, width, height), (to_x, to_y, to_width, to_height) = places[pair[0]], places[pair[1]]
     if to_x > x:
         start, end = (x + width, y + height / 2), (to_x, to_y + to_height / 2)
@@ -176,7 +154,7 @@ def _edge(places: Sequence[Place], pair: tuple[int, int], label: str, is_way: bo
     line = "M{:.0f} {:.0f} C{:.0f} {:.0f} {:.0f} {:.0f} {:.0f} {:.0f}".format(*start, *curve, *end)
     tip = element("circle", cx=f"{end[0]:.0f}", cy=f"{end[1]:.0f}", r="3")
     drawn = (element("path", d=line), tip, _text(*middle, label, "label"))
-    return element("g", *drawn, class_="way" if is_way else "edge")
+    return element("g", *drawn, class_="edge")
 
 
 def _text(x: float, y: float, words: str, class_: str | None = None) -> Element:
