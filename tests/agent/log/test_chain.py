@@ -191,14 +191,15 @@ def test_a_log_that_goes_on_has_one_end(tmp_path: Path, home: Path) -> None:
     """Also where lines were written that nothing remembers, as when the process was killed before it could."""
     home.mkdir()
     other, log = finished(tmp_path / "other.jsonl"), waiting(tmp_path / "log.jsonl")
-    before = (home / "heads").read_bytes()
+    before = {file: file.read_bytes() for file in (home / "ends").iterdir()}
 
     with resume(log, ScriptedModel(STEPS[1:]), [deploy], approve=lambda _: True) as agent:
         assert agent.run_sync().status == "completed"
 
     assert read_log(log).misfit == read_log(other).misfit == ""
-    assert len((home / "heads").read_bytes()) == len(before)
-    (home / "heads").write_bytes(before)
+    assert len(list((home / "ends").iterdir())) == len(before)
+    for file, content in before.items():
+        file.write_bytes(content)
     assert read_log(log).misfit == ""
 
 
