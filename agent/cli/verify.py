@@ -19,7 +19,7 @@ from agent.cli.build import load_protocols
 from agent.cli.config import chosen_preset
 from agent.cli.mistakes import Mistake
 from agent.cli.view import write_page
-from agent.page.states import verification_page
+from agent.page.counterexample import verification_page
 from agent.verification.counterexample import short, tell
 from agent.verification.environment import examples_for
 from agent.verification.invariants import not_claimed
@@ -58,7 +58,7 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
         results.append((combination.label, result))
     if arguments.page:
         title = f"Verified: {', '.join(protocol.name for protocol in protocols) or 'the loop as configured'}"
-        write_page(Path(arguments.page), verification_page(results, protocols, title))
+        write_page(Path(arguments.page), verification_page(results, title))
         print(f"the page: {arguments.page}", file=sys.stderr)
     return _exit_code([result for _, result in results])
 
