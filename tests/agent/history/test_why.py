@@ -16,6 +16,7 @@ from agent.vocabulary.events import CallAnswered, GateApproved, GateRejected, Pr
 from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import BThreadBody, bthread, sync, where
 from constitution import POLICIES, Level, Verdict
+from tests.tables import rows
 
 
 @bthread
@@ -328,7 +329,7 @@ def test_a_policy_file_changes_rows_of_one_that_ships(tmp_path: Path) -> None:
     assert (policy.name, policy.blocklist, policy.bounded, policy.admin) == ("mine", ("shutdown",), False, Level.ask)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "complaint"),
     [
         ("base: defualt\n", "mine.yaml:1:7: "),

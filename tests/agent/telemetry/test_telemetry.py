@@ -41,6 +41,11 @@ SCRIPT = (
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
 def exporter() -> InMemorySpanExporter:
     return InMemorySpanExporter()
 
