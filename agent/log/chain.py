@@ -5,9 +5,9 @@ that can write the log could write all of it anew. So the yes of a person is als
 agent's own things, which tools cannot read: a line that another process appends approves nothing.
 
 The chain alone does not show that the end of a log is missing. So the number of its lines and the hash of the last one
-are kept among these things, too, where their folder exists, which the command line makes: in `ends`, a file for each
-log, found by its path and its seed. A copy is another log, of which nothing is known. It is written after the log was,
-so that a process that is killed leaves a log as long as it says, or longer.
+are kept among these things, too, where their folder exists, which the command line makes: in `log_heads`, a file for
+each log, found by its path and its seed. A copy is another log, of which nothing is known. The file is written after
+the log was, so that a process that is killed leaves a log as long as it says, or longer.
 """
 
 import hmac
@@ -125,4 +125,4 @@ def end_of(path: Path, seed: str) -> tuple[int, str] | None:
 
 def _end_file(path: Path, seed: str) -> Path:
     name = sha256(f"{os.path.realpath(path)}\0{seed}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    return own_folder() / "ends" / name
+    return own_folder() / "log_heads" / name

@@ -104,7 +104,7 @@ class LogWriter:
             if self._ours.st_size:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
             seed = new_seed()
-            self._end = _end_of_log(self.path, seed)
+            self._end = None if late else _end_of_log(self.path, seed)  # no tool sees a late log
             self._write(dump({**header, CHAIN: seed}))
             self._chain = link(self.last.encode())
             self.flush()

@@ -9,6 +9,7 @@ import pytest
 
 from agent import Agent, ScriptedModel
 from agent.cli.demo.workshop import nothing_leaves_after_a_secret
+from agent.history.header import named
 from agent.history.rebuilding import RebuildError, rebuild, recorded_bthreads
 from agent.lab.settings.infrastructure import touches_power
 from agent.log.reading import RecordedRun
@@ -71,17 +72,14 @@ def test_a_protocol_that_ships_comes_back_with_its_arguments(protocol: BThread) 
     assert rebuild(recorded(protocol))._definitions[-1] == protocol
 
 
-MONITOR = "agent.protocols.monitoring:blocking_monitor"
-CRITICAL = "agent.protocols.flows:defer_on_critical"
+MONITOR, CRITICAL = (named(each)["function"] for each in (blocking_monitor("w", 0.5), defer_on_critical(touches_power)))
+FOREIGN = ("agent.nosuch:rule", "agent.session.agent:Agent", "agent.presets:PRESETS", "agent", "", "evil:rule")
 
 
 @rows(
     ("function", "arguments"),
     [
-        *(
-            (name, [])
-            for name in ("agent.nosuch:rule", "agent.session.agent:Agent", "agent.presets:PRESETS", "agent", "")
-        ),
+        *((name, []) for name in FOREIGN),
         *((MONITOR, told) for told in (["watcher", "high"], ["watcher", "0.5", "0.5"], ["a=b", "c=d", "e"], "watcher")),
         (CRITICAL, ["os:system"]),
         (CRITICAL, ["agent.cli:main"]),
@@ -93,7 +91,7 @@ def test_what_is_no_b_thread_of_ours_does_not_come_back(function: str, arguments
     """Also none whose arguments cannot be read: a log cannot have any function asked."""
     entry = {"name": "rule", "function": function, "arguments": arguments}
 
-    with pytest.raises(RebuildError, match="'rule'.*which only its author can vouch for"):
+    with pytest.raises(RebuildError, match=r"'rule'.*which only its author can vouch for"):
         rebuild(recorded(bthreads=[*recorded().header["bthreads"], entry]))
 
 
