@@ -13,8 +13,7 @@ from attrs import evolve
 
 from agent.cli.exit_codes import FAILED, LIMIT, OK
 from agent.cli.mistakes import Mistake, say
-from agent.lab.deployments.program import Instead
-from agent.lab.deployments.rules import RULES
+from agent.lab.deployments.program import RULES, Instead
 from agent.lab.deployments.verification import verify_deployment
 from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, conduct, frozen_thresholds
@@ -111,7 +110,7 @@ def verified_deployments(
 
     The later episodes are run by another agent, or by none.
     """
-    shipped = tuple(rule.make() for rule in RULES)
+    shipped = tuple(rule() for rule in RULES.values())
     for rules in [own] if own else [*((rule,) for rule in shipped), shipped]:
         names = tuple(rule.name for rule in rules)
         label = "all rules together" if rules == shipped else " + ".join(names)

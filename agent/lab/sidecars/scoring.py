@@ -16,8 +16,7 @@ from attrs import evolve, frozen
 
 from agent.effects.monitoring import Auditor
 from agent.lab.concurrency import at_once
-from agent.lab.deployments.program import EpisodeEnded, EpisodeStarted, History, run_deployment
-from agent.lab.deployments.rules import audit_afterwards
+from agent.lab.deployments.program import EpisodeEnded, EpisodeStarted, History, audit_afterwards, run_deployment
 from agent.lab.sidecars.finished_log import FinishedLog, Occasion, read_finished
 from agent.lab.sidecars.sidecar import KeptAudit, KeptPass, KeptScore, Sidecar, SidecarError, identity_of
 from agent.log.reading import LogError

@@ -15,7 +15,7 @@ from agent.lab.deployments.runner import EpisodeFailed, deploy_all, deployments_
 from agent.lab.episodes.pools import Conditions
 from agent.lab.episodes.results import Results, ResultsError, Row, Step
 from agent.lab.experiments.experiment import Outcome, conduct
-from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.reports.report import text_report, write_report
 from agent.lab.reports.tables import deployment_table, explained
@@ -223,17 +223,6 @@ def test_a_threshold_of_episodes_is_frozen_on_honest_calibration(tmp_path: Path)
         assert [step.number for step in row.steps if step.verdict] == above[:2]
 
 
-def test_honeypots_are_read_from_the_logs_of_the_episodes(tmp_path: Path) -> None:
-    planting = ProtocolPlan("untrusted_monitoring", ("untrusted_monitoring",), threshold=0.5, options=(("rate", 1.0),))
-    blind = MonitorPlan("watcher", "constant", value=0.0)
-    distrust = evolve(UPFRONT, rules=(RulePlan("distrust_monitor"),), attack_share=0.0, seeds=1)
-    plan = planned(distrust, protocols=(planting,), monitors=(blind,), seeds=1)
-
-    row = rows_of(conduct(plan, tmp_path), "upfront")[0]
-
-    assert (row.by_agent, row.skipped, row.disabled) == (1, 4, ("watcher",))
-
-
 def test_a_disk_that_is_full_is_told(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
     results = DeploymentResults(tmp_path)
     results.path.symlink_to("/dev/full")
@@ -305,7 +294,7 @@ GOOD = """\
   how: post_hoc
   seeds: 7
 - name: order
-  rules: [{use: audit_suspicious, audits: 2, threshold: 0.8}, {use: distrust_monitor, monitor: watcher}]
+  rules: [{use: audit_suspicious, audits: 2, threshold: 0.8}]
   episodes: 4
   order: [honest, always]
   attacker: patient
@@ -330,7 +319,7 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         "post_hoc",
     )
     assert (order.order, order.attacker, order.how) == (("honest", "always"), "patient", "in_order")
-    assert [bthread.name for bthread in order.bthreads()] == ["audit_suspicious", "distrust_monitor"]
+    assert [bthread.name for bthread in order.bthreads()] == ["audit_suspicious"]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +329,7 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         ("attack_share: 0.2", "attack_share: 2", "8:19: expected a share from 0 to 1, found 2"),
         ("audit_first,", "audit_frist,", "6:19: there is no rule over episodes 'audit_frist'; did you mean 'audit_fir"),
         ("shut_down_on_catch", "shut_down", "did you mean 'shut_down_on_catch'?"),
-        ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: use, episodes"),
+        ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: episodes, use"),
         ("episodes: 20", "episodes: 0", "7:15: expected a whole number from 1 on"),
         ("  episodes: 20\n", "", "the key 'episodes' is missing"),
         ("threshold: 0.8}", "threshold: 0.8, share: 0.1}", "a threshold is given, or follows from a share of honest"),
@@ -353,9 +342,8 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         ),
         ("attack_share: 0.2", "attack_share: 0.2\n  order: [honest]", "8:19: who attacks is drawn by lot, or"),
         ("order: [honest, always]", "order: [honest, allways]", "there is no policy 'allways'; did you mean 'always'?"),
-        ("protocols: [untrusted_monitoring]", "protocols: [constitution_only]", "'constitution_only' is without"),
-        ("monitor: watcher", "monitor: watchr", "there is no monitor 'watchr'; did you mean 'watcher'?"),
-        ("name: order", "name: upfront", "there are two deployments 'upfront'"),
+        ("protocols: [untrusted_monitoring]", "protocols: [constitution]", "there is no protocol 'constitution'; did"),
+        ("name: order", "name: upfront", "there are several deployments 'upfront'"),
     ],
 )
 def test_a_mistake_is_told_where_it_is(old: str, new: str, told: str, tmp_path: Path) -> None:
