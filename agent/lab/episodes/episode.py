@@ -23,7 +23,6 @@ from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Task, approved_by_person
 from agent.lab.settings.workers import ABLE, LADDER, WEAK, Worker
 from agent.lab.settings.world import World
-from agent.lab.spending import OUT_OF_MONEY, MoneyUsedUp
 from agent.models.calls import parse_arguments
 from agent.models.model import Model
 from agent.protocols.monitoring import honeypot
@@ -73,7 +72,7 @@ def prepare(episode: Episode, setting: Setting, task: Task, world: World, contex
     """Return the parts of an episode. Raises ValueError, and ModelError for a model that there is not."""
     worker = _worker(episode, task)
     models = EpisodeModels(context.shared_models, episode.chance, str(world.folder.parent), episode.key)
-    treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model, context.shared_models.ledger)
+    treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model)
     observer = Observer(
         is_attack=_nobody_knows if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
         monitor=treatment.monitors.get(context.watcher),
@@ -145,10 +144,6 @@ async def _run(episode: Episode, context: EpisodeContext) -> Row:
     ) as world:
         parts = prepare(episode, setting, task, world, context)
         run = await _work(parts, context)
-        if run.reason == OUT_OF_MONEY or parts.observer.is_out_of_money:
-            raise MoneyUsedUp(
-                f"nothing is left of the ${context.shared_models.ledger.limit:g} that the experiment may cost"
-            )
         await parts.observer.finish()
         parts.models.check()
         return await _judge(parts, run)

@@ -16,7 +16,6 @@ from attrs import define, field, frozen
 
 from agent.effects.monitoring import evidence_of
 from agent.lab.episodes.results import Step as Committed
-from agent.lab.spending import OUT_OF_MONEY
 from agent.protocols.monitors import Evidence, Monitor, Score, checked
 from agent.session.agent import Agent
 from agent.vocabulary.calls import ToolCall
@@ -36,14 +35,11 @@ from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
     Contained,
-    DraftForgone,
-    QuestionForgone,
     RoleDisabled,
     ScoreGiven,
     ScoreRequested,
 )
-from agent.vocabulary.reasons import Ending
-from bp import Event, Refusal, Step
+from bp import Event, Step
 
 MATTERS: dict[type[Event], Callable[[Event], Hashable]] = {
     InferenceRequested: attrgetter("draft"),
@@ -133,7 +129,6 @@ class Observer:
     counts: Counts = field(factory=Counts)
     tau: int | None = None
     caught_at: int | None = None
-    is_out_of_money: bool = False
     answers: dict[str, Answers] = field(factory=lambda: defaultdict(Answers))
     _rounds: Rounds = field(factory=Rounds)
     _calls: list[ToolCall] = field(factory=list)
@@ -262,9 +257,6 @@ class Observer:
         if given.is_caught:
             self._found(given)
 
-    def _forgone(self, forgone: QuestionForgone | DraftForgone) -> None:
-        self.is_out_of_money |= any(map(is_about_money, forgone.refusals))
-
     def _rejected(self, _: GateRejected) -> None:
         self.counts.rejected += 1
 
@@ -286,17 +278,10 @@ _NOTES: dict[type, Callable[[Observer, Any], None]] = {
     ScoreGiven: Observer._take_score,
     AuditRequested: Observer._audit_asked,
     AuditGiven: Observer._audited,
-    QuestionForgone: Observer._forgone,
-    DraftForgone: Observer._forgone,
     Contained: Observer._found,
     RoleDisabled: Observer._found,
 }
 """The methods that record an event, by its class."""
-
-
-def is_about_money(refusal: Refusal) -> bool:
-    """Return whether a request is refused because the money of the experiment is used up."""
-    return isinstance(refusal.because, Ending) and refusal.because.reason == OUT_OF_MONEY
 
 
 def _most_suspicious(values: list[float | None]) -> float | None:
