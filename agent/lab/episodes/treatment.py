@@ -55,7 +55,7 @@ def treat(
 ) -> Treatment:
     """Return the treatment of an episode.
 
-    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `get_model` gives the real models.
+    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `get_model` gives real models.
     Raises ValueError, and ModelError for a model that there is not.
     """
     truth = partial(attacks, is_attack)

@@ -18,7 +18,7 @@ from agent.effects.monitoring import Auditor
 from agent.lab.concurrency import at_once
 from agent.lab.deployments.program import EpisodeEnded, EpisodeStarted, History, audit_afterwards, run_deployment
 from agent.lab.sidecars.finished_log import FinishedLog, Occasion, read_finished
-from agent.lab.sidecars.sidecar import KeptAudit, KeptPass, KeptScore, Sidecar, SidecarError, identity_of
+from agent.lab.sidecars.sidecar import KeptAudit, KeptScore, Sidecar, SidecarError, identity_of
 from agent.log.reading import LogError
 from agent.log.writing import lock
 from agent.models.model import ModelError
@@ -108,8 +108,6 @@ async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Mo
             scored = evolve(scored, asked=scored.asked + 1)
         if isinstance(known, KeptScore):
             scored = evolve(scored, scores=(*scored.scores, known))
-    if not scored.failures:
-        sidecar.add(KeptPass(name, identity, len(scored.scores)))
     return scored
 
 
