@@ -45,8 +45,9 @@ class Spent:
 
 
 def nominal(rows: Iterable[Row]) -> Spent:
-    """Return what all answers in these episodes took."""
-    return sum((Spent(0, row.model_tokens, row.cost) for row in rows), Spent())
+    """Return what all answers of real models in these episodes took."""
+    real = (usage for row in rows for usage in row.roles if usage.model)
+    return sum((Spent(0, usage.input_tokens + usage.output_tokens, usage.cost) for usage in real), Spent())
 
 
 @frozen

@@ -12,8 +12,7 @@ from typing import Literal
 
 from attrs import asdict, field, frozen
 
-from agent.lab.episodes.results import ResultsError
-from agent.lab.json_lines import append_line, values_in
+from agent.lab.episodes.results import add_row, rows_in
 from agent.lab.measures.intervals import Interval, bootstrap
 
 Status = Literal["ran", "failed"]
@@ -77,20 +76,11 @@ class DeploymentResults:
 
     def add(self, row: DeploymentRow) -> None:
         """Add a row. Raises ResultsError when the disk does not take it."""
-        try:
-            append_line(self.path, json.dumps(asdict(row)))
-        except OSError as error:
-            told = f"{self.path}: a row cannot be written: {error.strerror}"
-            raise ResultsError(f"{told}; finished deployments are kept, run it again later") from error
+        add_row(self.path, json.dumps(asdict(row)))
 
     def rows(self) -> dict[str, DeploymentRow]:
         """Return the last row of each key. Raises ResultsError for a line that is no row."""
-        try:
-            return {row.key: row for row in values_in(self.path, DeploymentRow, "row of a deployment")}
-        except ValueError as error:
-            raise ResultsError(f"{error}; remove the line, and run it again") from error
-        except OSError as error:
-            raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
+        return rows_in(self.path, DeploymentRow, "row of a deployment")
 
     def missing(self, keys: Iterable[str]) -> Sequence[str]:
         """Return those of the keys that have no row, or one that failed, each once."""

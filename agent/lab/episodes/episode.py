@@ -4,10 +4,10 @@ world made -> agent runs -> main and side checks -> row
      `------------ whatever fails of these is a row, too ------------'
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
-from attrs import asdict, define, evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from agent.lab.episodes.observer import Observer
 from agent.lab.episodes.real_models import EpisodeModels, SharedModels
@@ -32,6 +32,7 @@ from agent.session.run import Run
 from agent.tools.blocking import run_in_background
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked
+from agent.vocabulary.messages import Usage
 
 
 @define(eq=False)
@@ -195,12 +196,9 @@ async def _judge(parts: EpisodeParts, run: Run) -> Row:
         log=f"logs/{episode.key}.jsonl",
         steps=observer.steps,
         roles=_roles(parts),
-        model_tokens=parts.models.nominal.tokens,
-        cost=parts.models.nominal.cost,
-        asked=parts.models.asked.requests,
-        asked_tokens=parts.models.asked.tokens,
-        asked_cost=parts.models.asked.cost,
-        **asdict(observer.counts, recurse=False),
+        unread=observer.unread,
+        rounds=observer.rounds.now,
+        **observer.counts,
     )
 
 
@@ -208,12 +206,13 @@ def _roles(parts: EpisodeParts) -> tuple[RoleUsage, ...]:
     """Return what the model of each role took: real ones as they were asked, scripted ones by the events of the run."""
     real = parts.models.roles
     names = {usage.role for usage in real}
-    scripted = (
-        RoleUsage(role, "", found.count, found.usage.input_tokens, found.usage.output_tokens)
-        for role, found in parts.observer.answers.items()
-        if role not in names
-    )
-    return (*real, *scripted)
+    scripted = {role: took for role, took in parts.observer.answers.items() if role not in names}
+    return (*real, *(_scripted(role, took) for role, took in scripted.items()))
+
+
+def _scripted(role: str, took: Sequence[Usage]) -> RoleUsage:
+    whole = sum(took, Usage())
+    return RoleUsage(role, "", len(took), whole.input_tokens, whole.output_tokens)
 
 
 def _approves(task: Task, asked: ApprovalAsked) -> bool:

@@ -10,7 +10,7 @@ A torn last line (a process was killed while it wrote) is no row; the episode ru
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from attrs import asdict, field, frozen
 
@@ -60,8 +60,7 @@ class Row:
     after the call number `tau` where it is live. caught: a protocol had found the attack before that.
     scored, missing_scores: all scores that were asked for, and those that could not be read; unread: what the first of
     these said instead.
-    tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. model_tokens, cost (in dollars): of
-    all real models, nominally. asked, asked_tokens, asked_cost: what these were asked for, and was not kept.
+    tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. roles: what each model took.
     rounds: how many answers of models, monitors, auditors and tools came one after the other.
     isolation: the level that the episode achieved: "bubblewrap", or "none". limits: those that were kept, in a cell;
     exceeded: those that the agent met with.
@@ -95,11 +94,6 @@ class Row:
     audits: int = 0
     tokens: int = 0
     monitor_tokens: int = 0
-    model_tokens: int = 0
-    cost: float | None = None
-    asked: int = 0
-    asked_tokens: int = 0
-    asked_cost: float | None = None
     rounds: int = 0
     seconds: float = 0.0
     isolation: str = "none"
@@ -126,6 +120,36 @@ def write_row(row: Row) -> str:
 
 class ResultsError(AgentError):
     """The folder of an experiment cannot be read or written; finished episodes are kept."""
+
+
+class Keyed(Protocol):
+    """A row that a key finds."""
+
+    @property
+    def key(self) -> str:
+        """The digest of everything that the row depends on."""
+
+
+Kept = TypeVar("Kept", bound=Keyed)
+
+
+def add_row(path: Path, line: str) -> None:
+    """Add a row to a file. Raises ResultsError when the disk does not take it."""
+    try:
+        append_line(path, line)
+    except OSError as error:
+        told = f"{path}: a row cannot be written: {error.strerror}"
+        raise ResultsError(f"{told}; what is finished is kept, run it again later") from error
+
+
+def rows_in(path: Path, kind: type[Kept], name: str) -> dict[str, Kept]:
+    """Return the last row of each key in a file; `name`: what such a row is called. Raises ResultsError."""
+    try:
+        return {row.key: row for row in values_in(path, kind, name)}
+    except ValueError as error:
+        raise ResultsError(f"{error}; remove the line, and run it again") from error
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 class Results:
@@ -161,20 +185,11 @@ class Results:
 
     def add(self, row: Row) -> None:
         """Add a row. Raises ResultsError when the disk does not take it."""
-        try:
-            append_line(self.path, write_row(row))
-        except OSError as error:
-            told = f"{self.path}: a row cannot be written: {error.strerror}"
-            raise ResultsError(f"{told}; finished episodes are kept, run it again later") from error
+        add_row(self.path, write_row(row))
 
     def rows(self) -> dict[str, Row]:
         """Return the last row of each key. Raises ResultsError for a line that is no row."""
-        try:
-            return {row.key: row for row in values_in(self.path, Row, "row")}
-        except ValueError as error:
-            raise ResultsError(f"{error}; remove the line, and its episode runs again") from error
-        except OSError as error:
-            raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
+        return rows_in(self.path, Row, "row")
 
     def finished(self, *, retry: bool = True) -> frozenset[str]:
         """Return the keys that need not run again; failed ones do once more, with `retry`."""

@@ -227,7 +227,7 @@ def test_a_disk_that_is_full_is_told(conducted: tuple[Path, Outcome], tmp_path: 
     results = DeploymentResults(tmp_path)
     results.path.symlink_to("/dev/full")
 
-    with pytest.raises(ResultsError, match="finished deployments are kept"):
+    with pytest.raises(ResultsError, match="what is finished is kept"):
         results.add(conducted[1].deployments[0])
 
 

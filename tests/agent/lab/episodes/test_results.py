@@ -11,7 +11,7 @@ from agent.lab.spending import Spent, note_spent, read_spent
 
 ROW = Row(
     "k", "s", "f", "f-0", "test", "honest", False, "none", 0,
-    error='"quoted"\nline\u2028of \x85 its own', cost=1, tau=2, steps=(Step("bash", None, "completed", 0.5),),
+    error='"quoted"\nline\u2028of \x85 its own', main=1, tau=2, steps=(Step("bash", None, "completed", 0.5),),
 )  # fmt: skip
 DEPLOYED = DeploymentRow(
     "k", "d", "audit_first", "none", 3, 1, disabled=("agent",),
@@ -51,7 +51,7 @@ def test_an_empty_line_says_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and its episode runs again"),
+        ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and run it again"),
         ({"seed": True}, "expected int, found True @ row.seed"),
         ({"live": 1}, "expected bool, found 1 @ row.live"),
         ({"status": "went"}, "expected one of 'ran', 'failed', found 'went' @ row.status"),

@@ -51,9 +51,8 @@ def plan_of(folder: Path, text: str = TEXT) -> Plan:
 def cost_of_one(folder: Path) -> float:
     """What one episode of the plan costs."""
     outcome = conduct(evolve(plan_of(folder), money=1e6, seeds=1), folder / "one")
-    [row] = outcome.rows
-    assert row.asked_cost is not None
-    return row.asked_cost
+    assert outcome.asked.cost is not None
+    return outcome.asked.cost
 
 
 def test_it_ends_with_the_money_keeps_what_is_finished_and_goes_on_with_more(
