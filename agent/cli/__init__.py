@@ -6,7 +6,7 @@
 - `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
 - `session`: agents with all of these
 - the commands, one module each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `fork`, `why`, `what_if`,
-  `view`, `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`, `config`, `completion`, `doctor`, `new`
+  `view`, `verify`, `experiment`, `tools`, `presets`, `protocols`, `config`, `completion`, `doctor`, `new`
 """
 
 import sys

@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 OWN_NAME = "bpagent"
@@ -37,7 +38,7 @@ Begin with:
 
 All commands:
     to work                 demo  run  chat  resume  runs  fork
-    to look at a run        why  view  replay  what-if  score
+    to look at a run        why  view  replay  what-if
     to check rules          check  verify  experiment
     to see and write parts  presets  protocols  tools  config  completion  doctor  new
 
@@ -46,6 +47,8 @@ bpagent COMMAND --help says more about a command, bpagent --help about all of th
 """The text that `bpagent` without arguments shows."""
 
 LATEST = " (default: the latest run)"
+
+MOST = 1_000_000_000
 
 NAMING = ("DIR", "FILE", "ID", "NAME")
 
@@ -59,9 +62,253 @@ Ctrl-C aborts it.
 
 {MODELS}"""
 
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+"""The names of an argument, and its options."""
+
+
+def _number(kind: Callable[[str], float], least: int) -> Callable[[str], float]:
+    """Return the type of an argument that is a number from `least` on."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = least - 1
+        if not least <= value < MOST:
+            raise argparse.ArgumentTypeError(f"expected a number from {least} on, found {text!r}")
+        return value
+
+    return read
+
+
+def _argument(*names: str, **options: Any) -> Argument:
+    return names, options
+
+
+def _flag(name: str, purpose: str) -> Argument:
+    return _argument(name, action="store_true", help=purpose)
+
+
+def _several(name: str, metavar: str, purpose: str) -> Argument:
+    return _argument(name, action="append", default=[], metavar=metavar, help=purpose)
+
+
+def _log_argument(**options: Any) -> Argument:
+    return _argument(
+        "log", **{"metavar": "LOG", "nargs": "?", "help": f"a log, or the beginning of an id{LATEST}"} | options
+    )
+
+
+def _protocols(purpose: str) -> Argument:
+    kinds = "FILE.py:NAME, module:NAME, a file of policies (.yaml), or one of `bpagent protocols`"
+    return _several("--protocol", "NAME", f"{purpose}: {kinds}")
+
+
+def _servers(purpose: str) -> Argument:
+    written = "'npx -y some-server', 'NAME: VARIABLE=$VALUE program ...'"
+    return _several("--mcp", "COMMAND", f"{purpose}: {written}; more than once if you like")
+
+
+def _workspace(purpose: str) -> Argument:
+    return _argument("--workspace", default=".", metavar="DIR", help=f"{purpose} (default: here)")
+
+
+def _output_as_json(what: str) -> Argument:
+    return _flag("--json", f"print {what}")
+
+
+RECORDED_PROTOCOLS = _protocols("a b-thread that the run had beside its preset's")
+PRESET = (
+    _argument(
+        "--preset", metavar="NAME", help="which rules (default: what --config says, else default); see bpagent presets"
+    ),
+    _argument("--config", metavar="FILE", help="a configuration file; options win over it"),
+    _several("--option", "NAME=VALUE", "change one row of the preset"),
+)
+CONTROL = (
+    _several("--role", "ROLE=MODEL", "the model of another role: trusted, editor"),
+    _several("--monitor", "NAME=WHAT", "who scores: constitution, constant:0.2, model:MODEL, or FILE.py:NAME"),
+    _several("--auditor", "NAME=WHAT", "who audits: like --monitor"),
+)
+"""Other models, monitors and auditors, for protocols."""
+
+RECORDS = (
+    _output_as_json("the records of the log as they happen"),
+    _flag("--partials", "with --json: what streams, too"),
+)
+AGENT = (
+    _argument("--model", default="", metavar="NAME", help="which model: see below (default: see bpagent config)"),
+    *PRESET,
+    _workspace("where tools work"),
+    _argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)"),
+    _servers("offer the tools of an MCP server, too"),
+    _protocols("add a b-thread; more than once if you like"),
+    *CONTROL,
+    _several("--secret", "NAME", "keep this variable's value out of the log"),
+    _argument(
+        "--sandbox",
+        choices=("off", "on", "strict"),
+        help="confine commands: where the machine can (on), or not run at all (strict); see bpagent doctor",
+    ),
+    _argument("--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"),
+)
+"""The options that say which agent it is: its model, rules, tools and log."""
+
+COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
+    "demo": (
+        "watch an agent at work and at its limits: offline, in seconds",
+        _argument("--pace", type=_number(float, 0), metavar="SECONDS", help="pause between scenes, for an audience"),
+        _argument("--log", metavar="FILE", help="where the log goes (default: beside the scratch workspace)"),
+    ),
+    "run": (
+        "let a model work on a task with tools",
+        _argument("prompt", metavar="PROMPT", help="the task; - reads it from a pipe, @FILE in it includes a file"),
+        *AGENT,
+        _argument(
+            "--approvals",
+            choices=("now", "later"),
+            default="now",
+            help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
+        ),
+        _flag("--lanes", "draw what each b-thread does, as it happens"),
+        *RECORDS,
+    ),
+    "chat": (
+        "talk with an agent: one task after the other, in one conversation",
+        _argument("prompt", metavar="PROMPT", nargs="?", help="the first task (default: you are asked)"),
+        _argument(
+            "--continue",
+            dest="continue_",
+            metavar="ID",
+            nargs="?",
+            const=True,
+            help=f"go on with an earlier conversation, or run{LATEST}",
+        ),
+        *AGENT,
+    ),
+    "resume": (
+        "go on with a run that was interrupted, or that waits for a decision",
+        _log_argument(),
+        _several("--approve", "CALL", "let this call run"),
+        _several("--reject", "CALL", "do not let this call run"),
+        _argument("--because", default="", metavar="TEXT", help="what the model is told with the rejection"),
+        _argument("--model", default="", metavar="NAME", help="another model than before"),
+        _servers("an MCP server whose tools the run had"),
+        RECORDED_PROTOCOLS,
+        *CONTROL,
+        *RECORDS,
+    ),
+    "runs": (
+        "list the runs in ~/.bpagent/runs (or $BPAGENT_HOME/runs)",
+        _argument("--limit", type=_number(int, 1), default=0, metavar="N", help="only the N latest (default: all)"),
+        _output_as_json("one JSON object per run"),
+    ),
+    "fork": (
+        "begin another run with the first steps of one: both go on by themselves",
+        _log_argument(nargs=None, help="a log, or the beginning of an id"),
+        _argument("step", metavar="STEP", type=int, help="the last step that both have; see bpagent view"),
+        _argument("--output", metavar="FILE", help="the new log (default: beside the other)"),
+    ),
+    "check": (
+        "judge a command without running it: allow, ask or deny, with evidence",
+        _argument("shell_command", nargs="?", metavar="COMMAND", help="a shell command; - reads standard input"),
+        _argument("--file", metavar="FILE", help="a file of commands, one per line; - is standard input"),
+        _workspace("where it would run"),
+        _argument("--policy", default="default", metavar="NAME|FILE", help="a policy, or a YAML file that changes one"),
+        _several("--rule", "ROW", 'a row more: "deny upload network"'),
+        _output_as_json("one JSON object per command"),
+    ),
+    "replay": (
+        "run a log's program on its record, and say whether all is equal",
+        _log_argument(),
+        RECORDED_PROTOCOLS,
+    ),
+    "why": (
+        "say who decided about a call, on what evidence, and what had to differ",
+        _log_argument(),
+        _argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)"),
+        RECORDED_PROTOCOLS,
+        _output_as_json("one JSON object per call"),
+    ),
+    "what-if": (
+        "judge recorded runs again under other rules: what would be decided otherwise",
+        _log_argument(nargs="*", help=f"logs, or folders of logs{LATEST}"),
+        _argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file"),
+        _protocols("add a b-thread, or give one again that the run had"),
+        _several("--without", "NAME", "leave this b-thread out"),
+        _argument("--page", metavar="FILE", help="write an HTML page, then and now side by side"),
+        _output_as_json("one JSON object per log"),
+    ),
+    "view": (
+        "write a log as one HTML page: the conversation, and what every b-thread did",
+        _log_argument(),
+        _argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)"),
+        _flag("--follow", "serve the page of a run that goes on, to you alone"),
+        _flag("--all", "write the pages of all runs, and an index of them"),
+        _flag("--open", "open the page in your browser"),
+        RECORDED_PROTOCOLS,
+    ),
+    "verify": (
+        "look at every state that the loop can reach: do its invariants hold?",
+        *PRESET,
+        _protocols("add a b-thread, to be verified with the loop"),
+        _argument("--max-states", type=_number(int, 1), metavar="N", help="give up at N states: not verified"),
+        _argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample"),
+        _output_as_json("one JSON object"),
+    ),
+    "experiment": (
+        "measure how safe and how useful protocols keep an agent",
+        _argument("file", nargs="*", metavar="FILE", help="a plan in YAML; freeze FILE: set its thresholds"),
+        _flag("--example", "a small one, offline, in less than a minute"),
+        _argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)"),
+        _argument("--workers", type=_number(int, 0), metavar="N", help="processes; 0: this one alone"),
+    ),
+    "tools": (
+        "show the tools, their parameters, and where they come from",
+        *PRESET,
+        _servers("show the tools of an MCP server, too"),
+        _output_as_json("one JSON object per tool"),
+    ),
+    "doctor": (
+        "tell what this machine can do for an agent: sandbox, programs, keys",
+        _output_as_json("one JSON object"),
+    ),
+    "config": (
+        "show which files and variables configure the command, and trust one",
+        _workspace("whose .bpagent/config.yaml"),
+        _flag("--trust", "let a project's file set more than stricter rules"),
+        _flag("--schema", "print the JSON schema of such files, for editors"),
+        _argument("--model", default="", metavar="NAME", help="as if this was given to run"),
+        *PRESET,
+    ),
+    "completion": (
+        "print what has a shell complete commands, options and files",
+        _argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"),
+    ),
+    "presets": (
+        "show the presets, and how they differ",
+        _argument("preset", nargs="?", metavar="NAME", help="this one alone, with all of its options"),
+        _output_as_json("one JSON object per preset"),
+    ),
+    "protocols": (
+        "show the control protocols that ship, and what each costs",
+        _argument("protocol_name", nargs="?", metavar="NAME", help="this one alone"),
+        _output_as_json("one JSON object per protocol"),
+    ),
+    "new": (
+        "write a control protocol or a setting to begin with, and its test",
+        _argument("kind", choices=("protocol", "setting"), metavar="KIND", help="what to write: protocol or setting"),
+        _argument("name", metavar="NAME", help="its name, such as two_files_at_most"),
+        _argument("--folder", default=".", metavar="DIR", help="where (default: here)"),
+    ),
+}
+"""The purpose and the arguments of each command."""
+
+NOTES = {"run": RUN_NOTES, "chat": MODELS}
+
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser; what it parses has the module of the command in `command`."""
+    """Return the parser; what it parses has the name of the command in `command`."""
     parser = _Parser(
         prog="bpagent",
         description="An agent loop in which every rule is a b-thread that you can name, test and take out.",
@@ -70,302 +317,16 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    _add_demo(commands)
-    _add_run(commands)
-    _add_chat(commands)
-    _add_resume(commands)
-    _add_runs(commands)
-    _add_fork(commands)
-    _add_check(commands)
-    _add_replay(commands)
-    _add_why(commands)
-    _add_what_if(commands)
-    _add_view(commands)
-    _add_verify(commands)
-    _add_experiment(commands)
-    _add_score(commands)
-    _add_tools(commands)
-    _add_doctor(commands)
-    _add_config(commands)
-    _add_completion(commands)
-    _add_presets(commands)
-    _add_listing(commands)
-    _add_new(commands)
-    return parser
-
-
-def _add_demo(commands: Any) -> None:
-    demo = _add_command(commands, "demo", "watch an agent at work and at its limits: offline, in seconds")
-    demo.add_argument("--pace", type=_seconds, metavar="SECONDS", help="pause between scenes, for an audience")
-    demo.add_argument("--log", metavar="FILE", help="where the log goes (default: beside the scratch workspace)")
-
-
-def _add_doctor(commands: Any) -> None:
-    doctor = _add_command(commands, "doctor", "tell what this machine can do for an agent: sandbox, programs, keys")
-    doctor.add_argument("--json", action="store_true", help="one JSON object")
-
-
-def _add_run(commands: Any) -> None:
-    run = _add_command(commands, "run", "let a model work on a task with tools", epilog=RUN_NOTES)
-    run.add_argument("prompt", metavar="PROMPT", help="the task; - reads it from a pipe, @FILE in it includes a file")
-    _add_agent(run)
-    run.add_argument(
-        "--approvals",
-        choices=("now", "later"),
-        default="now",
-        help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
-    )
-    run.add_argument("--lanes", action="store_true", help="draw what each b-thread does, as it happens")
-    run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
-    run.add_argument("--partials", action="store_true", help="with --json: what streams, too")
-
-
-def _add_chat(commands: Any) -> None:
-    chat = _add_command(
-        commands, "chat", "talk with an agent: one task after the other, in one conversation", epilog=MODELS
-    )
-    chat.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first task (default: you are asked)")
-    chat.add_argument(
-        "--continue",
-        dest="continue_",
-        metavar="ID",
-        nargs="?",
-        const=True,
-        help=f"go on with an earlier conversation, or run{LATEST}",
-    )
-    _add_agent(chat)
-
-
-def _add_agent(parser: argparse.ArgumentParser) -> None:
-    """Add what says which agent: its model, rules, tools and log."""
-    parser.add_argument(
-        "--model",
-        default="",
-        metavar="NAME",
-        help="which model: see below (default: see bpagent config)",
-    )
-    _add_preset(parser)
-    parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
-    parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
-    _add_servers(parser, "offer the tools of an MCP server, too")
-    _add_protocols(parser, "add a b-thread; more than once if you like")
-    _add_laboratory(parser)
-    parser.add_argument(
-        "--secret", action="append", default=[], metavar="NAME", help="keep this variable's value out of the log"
-    )
-    parser.add_argument(
-        "--sandbox",
-        choices=("off", "on", "strict"),
-        help="confine commands: where the machine can (on), or not run at all (strict); see bpagent doctor",
-    )
-    parser.add_argument(
-        "--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"
-    )
-
-
-def _add_resume(commands: Any) -> None:
-    resume = _add_command(commands, "resume", "go on with a run that was interrupted, or that waits for a decision")
-    resume.add_argument("log", metavar="LOG", nargs="?", help=f"its log, or the beginning of its id{LATEST}")
-    resume.add_argument("--approve", action="append", default=[], metavar="CALL", help="let this call run")
-    resume.add_argument("--reject", action="append", default=[], metavar="CALL", help="do not let this call run")
-    resume.add_argument("--because", default="", metavar="TEXT", help="what the model is told with the rejection")
-    resume.add_argument("--model", default="", metavar="NAME", help="another model than before")
-    _add_servers(resume, "an MCP server whose tools the run had")
-    _add_protocols(resume, "a b-thread that the run had beside its preset's")
-    _add_laboratory(resume)
-    resume.add_argument("--json", action="store_true", help="print the further records of the log as they happen")
-    resume.add_argument("--partials", action="store_true", help="with --json: what streams, too")
-
-
-def _add_runs(commands: Any) -> None:
-    runs = _add_command(commands, "runs", "list the runs in ~/.bpagent/runs (or $BPAGENT_HOME/runs)")
-    runs.add_argument("--limit", type=_count, default=0, metavar="N", help="only the N latest (default: all)")
-    runs.add_argument("--json", action="store_true", help="print one JSON object per run")
-
-
-def _add_fork(commands: Any) -> None:
-    fork = _add_command(commands, "fork", "begin another run with the first steps of one: both go on by themselves")
-    fork.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
-    fork.add_argument("step", metavar="STEP", type=int, help="the last step that both have; see bpagent view")
-    fork.add_argument("--output", metavar="FILE", help="the new log (default: beside the other)")
-
-
-def _add_config(commands: Any) -> None:
-    config = _add_command(commands, "config", "show which files and variables configure the command, and trust one")
-    config.add_argument("--workspace", default=".", metavar="DIR", help="whose .bpagent/config.yaml (default: here)")
-    config.add_argument("--trust", action="store_true", help="let a project's file set more than stricter rules")
-    config.add_argument("--schema", action="store_true", help="print the JSON schema of such files, for editors")
-    config.add_argument("--model", default="", metavar="NAME", help="as if this was given to run")
-    _add_preset(config)
-
-
-def _add_completion(commands: Any) -> None:
-    completion = _add_command(commands, "completion", "print what has a shell complete commands, options and files")
-    completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
-
-
-def _add_check(commands: Any) -> None:
-    check = _add_command(commands, "check", "judge a command without running it: allow, ask or deny, with evidence")
-    check.add_argument("shell_command", nargs="?", metavar="COMMAND", help="a shell command; - reads standard input")
-    check.add_argument("--file", metavar="FILE", help="a file of commands, one per line; - is standard input")
-    check.add_argument("--workspace", default=".", metavar="DIR", help="where it would run (default: here)")
-    check.add_argument(
-        "--policy", default="default", metavar="NAME|FILE", help="a policy, or a YAML file that changes one"
-    )
-    check.add_argument("--rule", action="append", default=[], metavar="ROW", help='a row more: "deny upload network"')
-    check.add_argument("--json", action="store_true", help="print one JSON object per command")
-
-
-def _add_replay(commands: Any) -> None:
-    replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
-    replay.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
-    _add_protocols(replay, "a b-thread that the run had beside its preset's")
-
-
-def _add_why(commands: Any) -> None:
-    why = _add_command(commands, "why", "say who decided about a call, on what evidence, and what had to differ")
-    why.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
-    why.add_argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)")
-    _add_protocols(why, "a b-thread that the run had beside its preset's")
-    why.add_argument("--json", action="store_true", help="print one JSON object per call")
-
-
-def _add_what_if(commands: Any) -> None:
-    what_if = _add_command(
-        commands, "what-if", "judge recorded runs again under other rules: what would be decided otherwise"
-    )
-    what_if.add_argument("log", metavar="LOG", nargs="*", help=f"logs, or folders of logs{LATEST}")
-    what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
-    _add_protocols(what_if, "add a b-thread, or give one again that the run had")
-    what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
-    what_if.add_argument("--page", metavar="FILE", help="write an HTML page, then and now side by side")
-    what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
-
-
-def _add_view(commands: Any) -> None:
-    view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
-    view.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
-    view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
-    view.add_argument("--follow", action="store_true", help="serve the page of a run that goes on, to you alone")
-    view.add_argument("--all", action="store_true", help="write the pages of all runs, and an index of them")
-    view.add_argument("--open", action="store_true", help="open the page in your browser")
-    _add_protocols(view, "a b-thread that the run had beside its preset's")
-
-
-def _add_verify(commands: Any) -> None:
-    verify = _add_command(commands, "verify", "look at every state that the loop can reach: do its invariants hold?")
-    _add_preset(verify)
-    _add_protocols(verify, "add a b-thread, to be verified with the loop")
-    verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
-    verify.add_argument("--deployment", action="store_true", help="rules over episodes: each that ships, or your own")
-    verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
-    verify.add_argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample")
-    verify.add_argument("--json", action="store_true", help="print one JSON object for each subset")
-
-
-def _add_experiment(commands: Any) -> None:
-    experiment = _add_command(commands, "experiment", "measure how safe and how useful protocols keep an agent")
-    experiment.add_argument("file", nargs="*", metavar="FILE", help="a plan in YAML; freeze FILE: set its thresholds")
-    experiment.add_argument("--example", action="store_true", help="a small one, offline, in less than a minute")
-    experiment.add_argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)")
-    experiment.add_argument("--workers", type=_processes, metavar="N", help="processes; 0: this one alone")
-
-
-def _add_score(commands: Any) -> None:
-    score = _add_command(commands, "score", "have monitors score finished logs; what is known is not asked")
-    score.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, or beginnings of runs' ids")
-    _add_monitors(score)
-    score.add_argument("--auditor", metavar="NAME=WHAT", help="who audits the most suspicious: like --monitor")
-    score.add_argument("--audits", type=int, default=1, metavar="N", help="how many logs are audited (default: 1)")
-    score.add_argument("--by", default="", metavar="NAME", help="by which monitor's scores (default: the first)")
-    score.add_argument("--json", action="store_true", help="print one JSON object per log and monitor")
-
-
-def _add_tools(commands: Any) -> None:
-    tools = _add_command(commands, "tools", "show the tools, their parameters, and where they come from")
-    _add_preset(tools)
-    _add_servers(tools, "show the tools of an MCP server, too")
-    tools.add_argument("--json", action="store_true", help="print one JSON object per tool")
-
-
-def _add_presets(commands: Any) -> None:
-    presets = _add_command(commands, "presets", "show the presets, and how they differ")
-    presets.add_argument("preset", nargs="?", metavar="NAME", help="this one alone, with all of its options")
-    presets.add_argument("--json", action="store_true", help="print one JSON object per preset")
-
-
-def _add_listing(commands: Any) -> None:
-    protocols = _add_command(commands, "protocols", "show the control protocols that ship, and what each costs")
-    protocols.add_argument("protocol_name", nargs="?", metavar="NAME", help="this one alone")
-    protocols.add_argument("--json", action="store_true", help="print one JSON object per protocol")
-
-
-def _add_new(commands: Any) -> None:
-    new = _add_command(commands, "new", "write a control protocol or a setting to begin with, and its test")
-    new.add_argument("kind", choices=("protocol", "setting"), metavar="KIND", help="what to write: protocol or setting")
-    new.add_argument("name", metavar="NAME", help="its name, such as two_files_at_most")
-    new.add_argument("--folder", default=".", metavar="DIR", help="where (default: here)")
-
-
-def _add_preset(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--preset", metavar="NAME", help="which rules (default: what --config says, else default); see bpagent presets"
-    )
-    parser.add_argument("--config", metavar="FILE", help="a configuration file; options win over it")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset"
-    )
-
-
-def _add_protocols(parser: argparse.ArgumentParser, purpose: str) -> None:
-    parser.add_argument(
-        "--protocol",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=f"{purpose}: FILE.py:NAME, module:NAME, a file of policies (.yaml), or one of `bpagent protocols`",
-    )
-
-
-def _add_servers(parser: argparse.ArgumentParser, purpose: str) -> None:
-    parser.add_argument(
-        "--mcp",
-        action="append",
-        default=[],
-        metavar="COMMAND",
-        help=f"{purpose}: 'npx -y some-server', 'NAME: VARIABLE=$VALUE program ...'; more than once if you like",
-    )
-
-
-def _add_laboratory(parser: argparse.ArgumentParser) -> None:
-    """Add what protocols need: other models, monitors and auditors."""
-    parser.add_argument(
-        "--role", action="append", default=[], metavar="ROLE=MODEL", help="the model of another role: trusted, editor"
-    )
-    _add_monitors(parser)
-    parser.add_argument(
-        "--auditor", action="append", default=[], metavar="NAME=WHAT", help="who audits: like --monitor"
-    )
-
-
-def _add_monitors(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--monitor",
-        action="append",
-        default=[],
-        metavar="NAME=WHAT",
-        help="who scores: constitution, constant:0.2, model:MODEL, or FILE.py:NAME",
-    )
-
-
-def _add_command(commands: Any, name: str, purpose: str, epilog: str | None = None) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=purpose,
-        description=f"{purpose[0].upper()}{purpose[1:]}{'' if purpose.endswith('?') else '.'}",
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    for name, (purpose, *arguments) in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=purpose,
+            description=f"{purpose[0].upper()}{purpose[1:]}{'' if purpose.endswith('?') else '.'}",
+            epilog=NOTES.get(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        for names, options in arguments:
+            command.add_argument(*names, **options)
     return parser
 
 
@@ -429,25 +390,3 @@ class _Version(argparse.Action):
         except PackageNotFoundError:
             print("bpagent, from its source folder")
         parser.exit()
-
-
-def _processes(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected how many processes, 0 for this one alone, found {text!r}")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"expected how many, such as 10, found {text!r}")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 600:
-        raise argparse.ArgumentTypeError(f"expected seconds, such as 2 or 0.5, found {text!r}")
-    return seconds

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from attrs import evolve, fields, has
+from attrs import evolve
 
 from agent.cli.config import chosen_preset, layers, model_name, tell_unused
 from agent.cli.mcp_servers import McpServer, joined, read_server
-from agent.cli.mistakes import Mistake, say
+from agent.cli.mistakes import Mistake
 from agent.cli.runs import new_log
 from agent.cli.session import Maker
 from agent.effects.approval import Approver
-from agent.effects.execution import Watcher
 from agent.history.rebuilding import recorded_bthreads
 from agent.log.reading import RecordedRun
 from agent.models.model import Model
@@ -33,14 +32,11 @@ from agent.tools.definition import Tool
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import meant
 from agent.vocabulary.importing import NotImportable, read_name
-from bp import BThread, BThreadFunction, Step
+from bp import BThread, BThreadFunction
 
 if TYPE_CHECKING:
     from agent.effects.monitoring import Auditor
     from agent.protocols.monitors import Monitor
-    from agent.protocols.policies import Match
-    from agent.session.agent import Agent
-    from bp import BThread
     from bp.runner import Effect
 
 
@@ -167,16 +163,21 @@ def check_roles(arguments: Namespace) -> None:
             raise Mistake(f"--role: there is no role {role!r}; {meant(role, sorted(known))}")
 
 
-def effects_for(
-    threads: Sequence["BThread"], arguments: Namespace, environ: Mapping[str, str]
-) -> "tuple[Callable[[Agent], Effect], ...]":
-    """Return what makes the effects that protocols may start; none where there is no b-thread to start them."""
-    if not threads and not arguments.monitor and not arguments.auditor:
-        return ()
-    from agent.effects.monitoring import laboratory
+def _equipment(arguments: Namespace, threads: Sequence[BThread], secrets: Iterable[str]) -> dict[str, Any]:
+    """Return the options of an agent that its subagents share. Raises Mistake for what the protocols lack."""
+    _check_needs(threads, arguments)
+    effects: Sequence[Callable[[Agent], Effect]] = ()
+    if threads or arguments.monitor or arguments.auditor:
+        from agent.effects.monitoring import laboratory
 
-    tell_what_is_lacking(threads, arguments)
-    return laboratory(monitors_named(arguments.monitor, environ), auditors_named(arguments.auditor, environ))
+        monitors = monitors_named(arguments.monitor, os.environ)
+        effects = laboratory(monitors, auditors_named(arguments.auditor, os.environ))
+    return {
+        "secrets": secrets_of(secrets, os.environ),
+        "threads": tuple(threads),
+        "effects": effects,
+        "models": models_of_roles(arguments.role, os.environ),
+    }
 
 
 def monitors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Monitor]":
@@ -289,9 +290,6 @@ def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, st
     return secrets
 
 
-OnStep = Callable[[Step], None]
-
-
 INSTRUCTIONS, LONGEST_INSTRUCTIONS = "AGENTS.md", 32 * 1024  # bytes
 
 
@@ -308,8 +306,8 @@ def instructions(workspace: Path) -> str:
     return f"\n\n{INSTRUCTIONS} of this project says how to work here; it changes no rule:\n\n{text}" if text else ""
 
 
-def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker]:
-    """Return the preset that the command line means, and what makes the agent. Raises for wrong input.
+def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
+    """Return the preset and the servers that the command line means, and what makes the agent. Raises for wrong input.
 
     `later`: the run rests when a person has to decide.
     """
@@ -319,78 +317,47 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     tell_unused(files)
     preset = chosen_preset(arguments)
     arguments.model = model_name(arguments, files)
-    threads = load_protocols(arguments.protocol)
     model = model_from_name(arguments.model, os.environ, api=arguments.api)
-    secrets = secrets_of(arguments.secret, os.environ)
-    models = models_of_roles(arguments.role, os.environ)
-    effects = effects_for(threads, arguments, os.environ)
+    equipment = _equipment(arguments, load_protocols(arguments.protocol), arguments.secret)
     servers = servers_of(arguments)
+    about = {"model": nameable(arguments.model), **_protocols(arguments.protocol), **_named(servers)}
     log = new_log(arguments.log, datetime.now())
 
-    def make(
-        approver: Approver,
-        on_step: OnStep,
-        on_text: Watcher | None,
-        on_output: Watcher | None,
-        more: tuple[Tool, ...] = (),
-    ) -> Agent:
-        inherited = {"secrets": secrets, "threads": threads, "effects": effects, "models": models}
-        tools = joined(tools_of(preset, workspace, model, log, approver, **inherited), more)
+    def make(more: tuple[Tool, ...], approve: Approver, **watching: Any) -> Agent:
+        tools = joined(tools_of(preset, workspace, model, log, approve, **equipment), more)
         names = tuple(dict.fromkeys(tool.name for tool in (*preset.own_tools(), *tools)))
-        tell_unknown_tools(threads, names)
         return Agent(
             model,
             tools,
             preset=preset,
             system_prompt=preset.prompt(workspace=str(workspace), tools=names) + instructions(workspace),
-            threads=threads,
-            approve="later" if later else approver,
+            approve="later" if later else approve,
             log=log,
-            secrets=secrets,
-            about={"model": nameable(arguments.model), **_protocols(arguments.protocol), **_named(servers)},
-            on_step=on_step,
-            on_text=on_text,
-            on_output=on_output,
-            models=models,
-            effects=effects,
+            about=about,
+            **equipment,
+            **watching,
         )
 
-    return preset, make
+    return preset, make, servers
 
 
-def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = False) -> tuple[Preset, Maker]:
-    """Return the preset of a log, and what makes its agent anew. Raises for wrong input, and for another program."""
+def agent_of_log(
+    arguments: Namespace, recorded: RecordedRun, *, later: bool = False
+) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
+    """Return the same for the agent of a log. Raises for wrong input, and for another program."""
     threads = load_protocols(arguments.protocol)
     preset, beside = recorded_bthreads(recorded, threads)
     workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
     model = model_of(recorded, arguments.model, os.environ)
-    models = models_of_roles(arguments.role, os.environ)
-    effects = effects_for((*threads, *beside), arguments, os.environ)
-    secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
-    inherited = {"secrets": secrets, "threads": (*threads, *beside), "effects": effects, "models": models}
+    equipment = _equipment(arguments, (*threads, *beside), recorded.header.get("secrets") or ())
+    servers = servers_of_log(arguments, recorded)
 
-    def make(
-        approver: Approver,
-        on_step: OnStep,
-        on_text: Watcher | None,
-        on_output: Watcher | None,
-        more: tuple[Tool, ...] = (),
-    ) -> Agent:
-        return resume(
-            recorded.path,
-            model,
-            joined(tools_of(preset, workspace, model, recorded.path, approver, **inherited), more),
-            threads=threads,
-            approve="later" if later else approver,
-            secrets=secrets,
-            on_step=on_step,
-            on_text=on_text,
-            on_output=on_output,
-            models=models,
-            effects=effects,
-        )
+    def make(more: tuple[Tool, ...], approve: Approver, **watching: Any) -> Agent:
+        tools = joined(tools_of(preset, workspace, model, recorded.path, approve, **equipment), more)
+        asked = "later" if later else approve
+        return resume(recorded.path, model, tools, approve=asked, **(equipment | {"threads": threads}), **watching)
 
-    return preset, make
+    return preset, make, servers
 
 
 def _protocols(names: Iterable[str]) -> dict[str, str]:
@@ -405,82 +372,29 @@ def _named(servers: Sequence[McpServer]) -> dict[str, str]:
     return {"mcp": "\n".join(server.row for server in servers)} if servers else {}
 
 
-OWN, POLICIES = "agent.protocols", "agent.protocols.policies"
-COMES_OF_IT = {
-    "monitor": "every score is missing, which counts as most suspicious",
-    "auditor": "no audit finds anything",
-    "role": "what would be its draft is refused",
-}
+OWN = "agent.protocols"
 GIVEN = {"monitor": "constitution", "auditor": "model:MODEL", "role": "MODEL"}
-ASKED = ("monitor", "auditor")
 
 
-def tell_what_is_lacking(threads: Sequence[BThread], arguments: Namespace) -> None:
-    """Say which auditors and models of other roles the protocols that ship ask for, and were not named.
-
-    Raises Mistake for a monitor that was not.
-    """
-    lacking: dict[tuple[str, str], list[str]] = {}
-    for thread in filter(_ships, threads):
-        for what, name in (*_asked(thread), *(("role", role) for role in _roles(thread))):
-            if name not in _names_in(getattr(arguments, what)):
-                lacking.setdefault((what, name), []).append(thread.name)
-    for (what, name), who in lacking.items():
-        needed = f"{_listed(dict.fromkeys(who))} {'needs' if len(set(who)) == 1 else 'need'} the {what} {name!r}"
-        say(f"{needed}, and there is none: {COMES_OF_IT[what]}; give --{what} {name}={GIVEN[what]}")
-    if any(what == "monitor" for what, _ in lacking):
-        raise Mistake("without its monitor a protocol refuses every call; name the monitors")
-
-
-def _ships(thread: BThread) -> bool:
-    return str(getattr(thread.function, "__module__", "")).startswith(OWN)
-
-
-def _listed(names: Iterable[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+def _check_needs(threads: Sequence[BThread], arguments: Namespace) -> None:
+    """Raise Mistake for a monitor, an auditor or a role that a protocol that ships asks for, and that is not named."""
+    for thread in threads:
+        if str(thread.function.__module__).startswith(OWN):
+            for what, name in _asked(thread):
+                if name not in {pair.partition("=")[0].strip() for pair in getattr(arguments, what)}:
+                    raise Mistake(f"{thread.name} needs the {what} {name!r}; give --{what} {name}={GIVEN[what]}")
 
 
 def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
-    """Yield what a b-thread asks: monitors and auditors, by the names of its parameters."""
+    """Yield what a b-thread asks: monitors and auditors, by the names of its parameters, and roles of models."""
+    from agent.protocols.catalogue import PROTOCOLS
+
     given = inspect.signature(thread.function).bind(*thread.args, **thread.kwargs)
     given.apply_defaults()
-    for what in ASKED:
+    for what in ("monitor", "auditor"):
         one: Any = given.arguments.get(what, "")
         for name in (one, *given.arguments.get(f"{what}s", ())):
             if isinstance(name, str) and name:
                 yield what, name
-
-
-def _roles(thread: BThread) -> Sequence[str]:
-    from agent.protocols.catalogue import PROTOCOLS
-
-    return next((entry.roles for entry in PROTOCOLS if entry.name == thread.name), ())
-
-
-def _names_in(pairs: Iterable[str]) -> set[str]:
-    return {pair.partition("=")[0].strip() for pair in pairs}
-
-
-def tell_unknown_tools(threads: Sequence[BThread], tools: Iterable[str]) -> None:
-    """Say which tools temporal policies speak of that there are not: such a policy holds of nothing."""
-    policies = [thread for thread in threads if str(thread.function.__module__).startswith(POLICIES)]
-    if not policies:
-        return
-    known = sorted(tools)
-    named = {name: thread.name for thread in policies for match in _matches(thread.args) for name in match.tools}
-    for name, policy in named.items():
-        if name not in known:
-            say(f"the policy {policy!r} speaks of a tool {name!r}, and there is none; {meant(name, known)}")
-
-
-def _matches(value: Any) -> "Iterator[Match]":
-    from agent.protocols.policies import Match
-
-    if isinstance(value, Match):
-        yield value
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _matches(each)
-    elif has(type(value)):
-        yield from _matches(tuple(getattr(value, field.name) for field in fields(type(value))))
+    for role in next((entry.roles for entry in PROTOCOLS if entry.name == thread.name), ()):
+        yield "role", role

@@ -16,8 +16,8 @@ from attrs import frozen
 
 from agent.cli import exit_codes
 from agent.cli.arguments import called
-from agent.cli.build import agent_of_log, new_agent, servers_of, servers_of_log
-from agent.cli.fork import before_last_prompt
+from agent.cli.build import agent_of_log, nameable, new_agent
+from agent.cli.fork import before_last_prompt, fork
 from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import is_terminal, read_prompt
@@ -41,12 +41,8 @@ def execute(arguments: Namespace) -> int:
     """Talk until the person leaves; return the exit code. Raises for wrong input, before anything happens."""
     screen = screen_on(sys.stderr)
     first = read_prompt(arguments.prompt) if arguments.prompt else None
-    preset, make, servers = _continued(arguments) if arguments.continue_ is not None else _new(arguments)
+    preset, make, servers = new_agent(arguments) if arguments.continue_ is None else _continued(arguments)
     return anyio.run(Chat(arguments, screen, preset, present=is_terminal()).talk, make, first, servers)
-
-
-def _new(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
-    return (*new_agent(arguments), servers_of(arguments))
 
 
 def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
@@ -54,8 +50,7 @@ def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ..
     check_free(path)
     if not is_terminal() and summarize(path).status == "waiting":  # no user could answer here, and that would be a no
         raise Mistake(f"{path} waits for a decision; bpagent resume {path} --approve CALL, or --reject CALL")
-    recorded = read_log(path)
-    return (*agent_of_log(arguments, recorded), servers_of_log(arguments, recorded))
+    return agent_of_log(arguments, read_log(path))
 
 
 @frozen
@@ -153,7 +148,10 @@ class Chat:
                 path, undone = before_last_prompt(path)
                 self._desk.display.system(f"undone: {undone}")
             else:
-                model_from_name(argument, os.environ, api=self._arguments.api)
+                model = model_from_name(argument, os.environ, api=self._arguments.api)
+                recorded = read_log(path)
+                about = {**(recorded.header.get("about") or {}), "model": nameable(argument)}
+                path = fork(path, len(recorded.records), model=model.name, about=about)  # a header stays as it was
                 self._arguments.model = argument
         except (ModelError, LogError, Mistake, OSError) as error:
             self._desk.display.system(str(error))

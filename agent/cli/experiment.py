@@ -3,18 +3,14 @@
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import get_args
 
 from attrs import evolve
 
 from agent.cli.exit_codes import FAILED, LIMIT, OK
 from agent.cli.mistakes import Mistake, say
-from agent.lab.deployments.program import RULES, Instead
-from agent.lab.deployments.verification import verify_deployment
 from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.plan import Plan
@@ -23,7 +19,6 @@ from agent.lab.reports.report import write_report
 from agent.lab.reports.tables import Verified, read_verified, shipped_verdicts
 from agent.lab.spending import MoneyUsedUp
 from agent.vocabulary.errors import AgentError
-from bp import BThread, Verification
 
 SELDOM = 60.0  # seconds between two lines of progress that do not go to a terminal
 
@@ -101,18 +96,3 @@ def teller(clock: Callable[[], float] = time.monotonic) -> Callable[[str], None]
 def _end_of_progress(outcome: Outcome) -> None:
     if sys.stderr.isatty():
         print(f"\r\x1b[K{outcome.ran} episodes in {outcome.seconds:.1f} s", file=sys.stderr)
-
-
-def verified_deployments(
-    own: tuple[BThread, ...],
-) -> Iterator[tuple[str, tuple[str, ...], Callable[..., Verification]]]:
-    """Yield the rules over episodes to verify: a label, their names, and the search.
-
-    The later episodes are run by another agent, or by none.
-    """
-    shipped = tuple(rule() for rule in RULES.values())
-    for rules in [own] if own else [*((rule,) for rule in shipped), shipped]:
-        names = tuple(rule.name for rule in rules)
-        label = "all rules together" if rules == shipped else " + ".join(names)
-        for instead in get_args(Instead):
-            yield f"{label}; after a catch: {instead}", names, partial(verify_deployment, rules, instead=instead)

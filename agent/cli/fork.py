@@ -28,8 +28,8 @@ def execute(arguments: Namespace) -> int:
     return exit_codes.OK
 
 
-def fork(path: Path, records: int, output: str | None = None) -> Path:
-    """Write the header and the first `records` of a log to a new one, and return it.
+def fork(path: Path, records: int, output: str | None = None, **header: object) -> Path:
+    """Write the header and the first `records` of a log to a new one, and return it. `header`: what it says instead.
 
     Raises LogError, and Mistake for a log that was changed: what is copied is signed again, so it has to be true.
     """
@@ -37,7 +37,7 @@ def fork(path: Path, records: int, output: str | None = None) -> Path:
     if recorded.misfit or any(place < records for place in recorded.unsigned):
         raise Mistake(recorded.misfit or f"{path} has a yes that is not signed with the key of this user")
     forked = Path(output).expanduser() if output else path.with_name(f"{path.stem}-{token_hex(2)}.jsonl")
-    writer = LogWriter(forked, recorded.header)
+    writer = LogWriter(forked, {**recorded.header, **header})
     try:
         for record in recorded.records[:records]:
             writer.append(record)

@@ -1,24 +1,17 @@
 """`bpagent presets`: one row per option, one column per preset; the rows in which they differ come first."""
 
 import json
-import re
 import sys
-import textwrap
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agent.cli import exit_codes
-from agent.cli.screen import Screen, Tone, screen_on, visible
+from agent.cli.screen import Screen, screen_on, visible
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS, PURPOSES, preset_named
 
 LONGEST = 64  # characters of a value that stands in the table
-LONGEST_NAME = 18  # characters of an option on one line
-GAP = 2
-
-Configurations = Mapping[str, Mapping[str, Any]]
 
 
 def execute(arguments: Namespace) -> int:
@@ -35,64 +28,34 @@ def execute(arguments: Namespace) -> int:
     return exit_codes.OK
 
 
-def _show_all(screen: Screen, configurations: Configurations) -> None:
-    first = next(iter(configurations.values()))
-    options = [option for option in first if option != "name"]
-    for name, purpose in PURPOSES.items():
-        _row(screen, [name, f"for {purpose}"], [_first_column(options), screen.width - _first_column(options)])
-    screen.line()
-    different = [option for option in options if len({str(found[option]) for found in configurations.values()}) > 1]
-    for side_by_side in _abreast(screen, options, configurations):
-        _table(screen, different, side_by_side)
-    screen.line("the same in all", "title")
-    widths = [_first_column(options), screen.width - _first_column(options)]
-    for option in (option for option in options if option not in different):
-        _row(screen, [option, _shown(first[option])], widths)
-    screen.line()
+def _show_all(screen: Screen, configurations: Mapping[str, Mapping[str, Any]]) -> None:
+    by_option = {
+        option: [_shown(found[option]) for found in configurations.values()]
+        for option in configurations["default"]
+        if option != "name"
+    }
+    different = {option: values for option, values in by_option.items() if len(set(values)) > 1}
+    _table(screen, ("preset", "for"), PURPOSES.items())
+    _table(screen, ("different", *configurations), ((option, *values) for option, values in different.items()))
+    same = ((option, values[0]) for option, values in by_option.items() if option not in different)
+    _table(screen, ("the same in all", ""), same)
     screen.line("One preset with its texts: bpagent presets NAME", "system")
     screen.line("Change an option: bpagent run ... --preset NAME --option OPTION=VALUE", "system")
 
 
-def _abreast(screen: Screen, options: Sequence[str], configurations: Configurations) -> Iterator[Configurations]:
-    """Give all presets at once, or fewer where their names would not fit beside each other."""
-    fitting = (screen.width - _first_column(options)) // (max(map(len, configurations)) + GAP)
-    tables = -(-len(configurations) // max(fitting, 1))
-    each = -(-len(configurations) // tables)
-    for start in range(0, len(configurations), each):
-        yield dict(list(configurations.items())[start : start + each])
+def _table(screen: Screen, heading: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
 
-
-def _table(screen: Screen, options: Sequence[str], configurations: Configurations) -> None:
-    first = _first_column(options)
-    widths = [first, *[(screen.width - first) // len(configurations)] * len(configurations)]
-    _row(screen, ["different", *configurations], widths, "title")
-    for option in options:
-        _row(screen, [option, *(_shown(found[option]) for found in configurations.values())], widths)
+    table = Table(*heading, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold magenta")
+    for column in table.columns:
+        column.overflow = "fold"
+    table.columns[0].no_wrap = True
+    for row in rows:
+        table.add_row(*map(Text, row))
+    for line in screen.rendered(table, screen.width):
+        screen.line(line)
     screen.line()
-
-
-def _first_column(options: Sequence[str]) -> int:
-    return min(max(len(option) for option in options), LONGEST_NAME) + GAP
-
-
-def _row(screen: Screen, cells: Sequence[str], widths: Sequence[int], tone: Tone = "plain") -> None:
-    """Show cells side by side, each wrapped in its width."""
-    columns = [_wrapped(cell, width - GAP) for cell, width in zip(cells, widths, strict=True)]
-    for line in zip_longest(*columns, fillvalue=""):
-        screen.line("".join(f"{part:{width}}" for part, width in zip(line, widths, strict=True)).rstrip(), tone)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Cut a text into lines: at its own, else after a blank or within a path or a name where that is possible."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        lines.append("")
-        for piece in re.findall(r"[^\s/_]*[\s/_]*", line):
-            for part in textwrap.wrap(piece, width, drop_whitespace=False):
-                if len(lines[-1] + part.rstrip()) > width:
-                    lines.append("")
-                lines[-1] += part
-    return [line.rstrip() for line in lines]
 
 
 def _show_one(screen: Screen, preset: Preset) -> None:
@@ -101,7 +64,7 @@ def _show_one(screen: Screen, preset: Preset) -> None:
     configuration = preset.configuration()
     screen.paragraph(f"For {PURPOSES[preset.name]}.")
     screen.line()
-    first = max(map(len, configuration)) + GAP
+    first = max(map(len, configuration)) + 2
     for option, value in configuration.items():
         mark = " " if value == usual[option] else "*"
         lines = [visible(line) for line in _as_text(value).split("\n")]

@@ -6,24 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli import exit_codes
-from agent.cli.build import agent_of_log, servers_of_log
+from agent.cli.build import agent_of_log
 from agent.cli.display import is_error
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import is_terminal
 from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible_lines
-from agent.cli.session import (
-    Maker,
-    Session,
-    check_partials,
-    introduction,
-    lead,
-    options_again,
-    print_outcome,
-    print_partial,
-    print_record,
-)
+from agent.cli.session import Desk, Maker, check_partials, introduction, lead, print_end, print_partial, print_record
 from agent.history.playback import LogDiffers, broke_off
 from agent.log.reading import RecordedRun, read_log
 from agent.log.writing import check_free
@@ -47,33 +37,24 @@ def execute(arguments: Namespace) -> int:
 
 
 def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
-    session = _session_of(arguments, recorded)
+    check_partials(arguments, recorded.header.get("secrets") or ())
+    screen = screen_on(sys.stderr)
+    later = recorded.header.get("approvals") == "later" and not is_terminal()
+    preset, make, servers = agent_of_log(arguments, recorded, later=later)
+    desk = Desk(
+        screen,
+        preset,
+        watch=print_record if arguments.json else None,
+        tells=print_partial if arguments.partials else None,
+    )
     try:
-        outcome = lead(session)
+        lead(desk, _deciding(make, arguments, recorded, screen), None, servers)
     except LogDiffers as differs:
         print("\n".join(told_difference(recorded, differs.difference)))
         return exit_codes.DIFFERENT
     except UndecidableError as error:
         raise Mistake(str(error)) from error
-    print_outcome(outcome, session, as_json=arguments.json)
-    return outcome.code
-
-
-def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
-    check_partials(arguments, recorded.header.get("secrets") or ())
-    screen = screen_on(sys.stderr)
-    later = recorded.header.get("approvals") == "later" and not is_terminal()
-    preset, make = agent_of_log(arguments, recorded, later=later)
-    return Session(
-        make=_deciding(make, arguments, recorded, screen),
-        prompt=None,
-        screen=screen,
-        preset=preset,
-        watch=print_record if arguments.json else None,
-        servers=servers_of_log(arguments, recorded),
-        tells=print_partial if arguments.partials else None,
-        again=options_again(arguments),
-    )
+    return print_end(desk, arguments)
 
 
 def _how_it_ended(recorded: RecordedRun) -> str:
@@ -99,8 +80,8 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
 def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: Screen) -> Maker:
     """Have the decisions of the command line made, and tell what goes on."""
 
-    def decided(*parts: Any) -> Agent:
-        agent = make(*parts)
+    def decided(*tools: Any, **options: Any) -> Agent:
+        agent = make(*tools, **options)
         try:
             for call in arguments.approve:
                 agent.decide(call, True)

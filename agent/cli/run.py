@@ -4,21 +4,11 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from agent.cli.build import new_agent, servers_of
+from agent.cli.build import new_agent
 from agent.cli.lanes import Lanes
 from agent.cli.prompt import read_prompt
-from agent.cli.screen import Screen, screen_on
-from agent.cli.session import (
-    Maker,
-    Session,
-    check_partials,
-    introduction,
-    lead,
-    options_again,
-    print_outcome,
-    print_partial,
-    print_record,
-)
+from agent.cli.screen import screen_on
+from agent.cli.session import Desk, check_partials, introduction, lead, print_end, print_partial, print_record
 from agent.session.agent import Agent
 
 
@@ -27,29 +17,19 @@ def execute(arguments: Namespace) -> int:
     prompt = read_prompt(arguments.prompt)
     check_partials(arguments, arguments.secret)
     screen = screen_on(sys.stderr)
-    preset, make = new_agent(arguments, later=arguments.approvals == "later")
-    session = Session(
-        make=_introducing(make, screen),
-        prompt=prompt,
-        screen=screen,
-        preset=preset,
-        watch=print_record if arguments.json else None,
-        servers=servers_of(arguments),
-        tells=print_partial if arguments.partials else None,
-        again=options_again(arguments),
-        draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
-    )
-    outcome = lead(session)
-    print_outcome(outcome, session, as_json=arguments.json)
-    return outcome.code
+    preset, make, servers = new_agent(arguments, later=arguments.approvals == "later")
 
-
-def _introducing(make: Maker, screen: Screen) -> Maker:
-    """Have the agent tell what it is."""
-
-    def introduced(*parts: Any) -> Agent:
-        agent = make(*parts)
+    def introduced(*tools: Any, **options: Any) -> Agent:
+        agent = make(*tools, **options)
         screen.labelled("system", f"{introduction(agent)}\nlog {agent.log_path}", "system")
         return agent
 
-    return introduced
+    desk = Desk(
+        screen,
+        preset,
+        watch=print_record if arguments.json else None,
+        tells=print_partial if arguments.partials else None,
+        draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
+    )
+    lead(desk, introduced, prompt, servers)
+    return print_end(desk, arguments)

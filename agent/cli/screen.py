@@ -5,9 +5,13 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from attrs import define, field
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.markdown import Markdown
 
 Tone = Literal[
     "agent",
@@ -189,10 +193,28 @@ class Screen:
         """Show text under a label as markdown means it; as it is where there is no terminal."""
         if not self.moves:
             return self.labelled(label, text, tone)
-        for line in _rendered("\n".join(visible_lines(text)), self.width - MARGIN, self.colored):
+        for line in self.rendered(_markdown("\n".join(visible_lines(text))), self.width - MARGIN):
             self.line(f"{self.painted(f'{label:{MARGIN}}', tone)}{line}".rstrip())
             label = ""
         return None
+
+    def rendered(self, what: "RenderableType", columns: int) -> list[str]:
+        """Return the lines of what `rich` renders, without empty ones at both ends and doubled ones within."""
+        from rich.console import Console
+
+        console = Console(
+            file=StringIO(),
+            width=columns,
+            force_terminal=True,
+            color_system="standard" if self.colored else None,
+            legacy_windows=False,
+            emoji=False,
+            highlight=False,
+        )
+        with console.capture() as captured:
+            console.print(what)
+        lines = [line.rstrip() for line in captured.get().strip("\n").split("\n")]
+        return [line for place, line in enumerate(lines) if line or lines[place - 1]]
 
     def paragraph(self, text: str, indent: str = "") -> None:
         """Show text in as many lines as it takes, all but the first indented."""
@@ -230,9 +252,8 @@ class Screen:
                 raise
 
 
-def _rendered(text: str, columns: int, colored: bool) -> list[str]:
-    """Return the lines of markdown. Links show their address, so that none hides behind other words."""
-    from rich.console import Console
+def _markdown(text: str) -> "Markdown":
+    """Return markdown to be rendered. Links show their address, so that none hides behind other words."""
     from rich.markdown import Heading, Markdown
 
     class Left(Heading):
@@ -241,19 +262,7 @@ def _rendered(text: str, columns: int, colored: bool) -> list[str]:
     class Text(Markdown):
         elements = {**Markdown.elements, "heading_open": Left}  # noqa: RUF012, as there
 
-    stream = StringIO()
-    console = Console(
-        file=stream,
-        width=columns,
-        force_terminal=True,
-        color_system="standard" if colored else None,
-        legacy_windows=False,
-        emoji=False,
-        highlight=False,
-    )
-    console.print(Text(text, hyperlinks=False, code_theme="ansi_dark", justify="left"))
-    lines = [line.rstrip() for line in stream.getvalue().strip("\n").split("\n")]
-    return [line for place, line in enumerate(lines) if line or lines[place - 1]]
+    return Text(text, hyperlinks=False, code_theme="ansi_dark", justify="left")
 
 
 def size_of(stream: TextIO) -> tuple[int, int]:

@@ -11,10 +11,10 @@ from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from attrs import field, frozen
+from attrs import define, field
 
 from agent.cli import exit_codes
 from agent.cli.arguments import called
@@ -35,13 +35,11 @@ from agent.cli.prompt import (
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible, visible_lines
 from agent.effects.approval import Approver
-from agent.effects.execution import Watcher
 from agent.models.model import Piece
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
 from agent.session.agent import Agent
-from agent.session.journal import failure_record
 from agent.session.run import Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
@@ -57,129 +55,25 @@ if TYPE_CHECKING:
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Interruption:
-    """The signals that a run received: `number` is the first that came, None while there was none, and `name` its name.
+PATIENCE = 3.0  # seconds after a signal until a Ctrl-C leaves at once
 
-    Once there was one, a Ctrl-C after `patience` seconds calls `leave` with the exit code.
-    """
-
-    def __init__(self, patience: float = 3.0, leave: "Callable[[int], None] | None" = None) -> None:
-        self.number: int | None = None
-        self.name = ""
-        self._patience = patience
-        self._leave = leave or leave_at_once
-        self._since = 0.0
-
-    async def watch(self, signals: AsyncIterator[signal.Signals], abort: Callable[[], None]) -> None:
-        """Abort at the first signal; leave at a later Ctrl-C if that took too long."""
-        async for number in signals:
-            self.hear(number, abort)
-
-    def hear(self, number: signal.Signals, abort: Callable[[], None]) -> None:
-        """Take a signal: the first one aborts, a later Ctrl-C leaves if that took too long."""
-        if self.number is None:
-            self.number, self.name, self._since = int(number), number.name, time.monotonic()
-            abort()
-        elif number == signal.SIGINT and time.monotonic() >= self._since + self._patience:
-            self._leave(of_signal(number))
+Maker = Callable[..., Agent]
+"""Makes the agent of a desk: from more tools, and from those options of `Agent` by which it asks and shows."""
 
 
-def leave_at_once(code: int) -> NoReturn:
-    """End this process and everything that it started."""
-    for child in descendants(os.getpid()):
-        with suppress(OSError):
-            os.kill(child, signal.SIGKILL)
-    sys.stdout.flush()
-    os._exit(code)
+def lead(desk: "Desk", make: Maker, prompt: str | UserMessage | None, servers: tuple[McpServer, ...] = ()) -> Run:
+    """Have one run to its end; without a prompt that which rests. Raises what making the agent raises."""
+    return anyio.run(_lead, desk, make, prompt, servers)
 
 
-def descendants(process: int) -> list[int]:
-    """Return the numbers of all processes below `process`, as far as the system tells."""
-    children = _children()
-    found: list[int] = []
-    level = [process]
-    while level:
-        level = [child for parent in level for child in children.get(parent, ())]
-        found += level
-    return found
-
-
-def _children() -> dict[int, list[int]]:
-    children: dict[int, list[int]] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError, ValueError, IndexError):
-            parent = int(status.read_text(errors="replace").rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(status.parent.name))
-    return children
-
-
-Maker = Callable[[Approver, Callable[[Step], None], Watcher | None, Watcher | None, tuple[Tool, ...]], Agent]
-"""Makes the agent of a session: from who is asked, what is called with steps, pieces of text and pieces of output, and
-more tools."""
-
-
-@frozen
-class Outcome:
-    """The end of a session: the run, the exit code of the command, and the last record when the engine failed.
-
-    `was_shown`: the last words stand on the screen already.
-    """
-
-    run: Run
-    code: int
-    was_shown: bool = False
-    failure: dict[str, Any] | None = None
-
-
-@frozen(eq=False)
-class Session:
-    """The settings of a session on a screen, which leads one run.
-
-    Without a `prompt` the run goes on that rests. `present`: a user can answer. `approver` answers instead of that
-    person. `watch` is called with the agent at every step, after it was shown. `shows_final_text`: on the screen too.
-    `preset`: what is shown as the limits, which typed lines stop, and what `always` can allow. `servers`: whose tools
-    there are too. `tells` is called with the events of S2, pieces included. `again`: options that have to be given
-    again to go on with the run. `draws` makes what shows the steps of an agent in another way.
-    """
-
-    make: Maker
-    prompt: str | UserMessage | None
-    screen: Screen
-    present: bool = field(factory=is_terminal)
-    approver: Approver | None = None
-    watch: Callable[[Agent], None] | None = None
-    shows_final_text: bool = False
-    preset: Preset | None = None
-    servers: tuple[McpServer, ...] = ()
-    tells: Callable[[StreamEvent], None] | None = None
-    again: str = ""
-    draws: Callable[[Agent], Callable[[Step], None]] | None = None
-
-
-def lead(session: Session) -> Outcome:
-    """Lead a run to its end. Raises what making the agent raises."""
-    return anyio.run(_lead, session)
-
-
-async def _lead(session: Session) -> Outcome:
-    desk = Desk(
-        session.screen,
-        session.preset,
-        present=session.present,
-        approver=session.approver,
-        watch=session.watch,
-        shows_final_text=session.shows_final_text,
-        draws=session.draws,
-    )
+async def _lead(desk: "Desk", make: Maker, prompt: str | UserMessage | None, servers: tuple[McpServer, ...]) -> Run:
     async with AsyncExitStack() as stack:
         signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
-        tools = await stack.enter_async_context(serving(session.servers))
-        agent = stack.enter_context(desk.agent_by(session.make, tools))
-        agent.on_event = session.tells
+        tools = await stack.enter_async_context(serving(servers))
+        stack.enter_context(desk.agent_by(make, tools))
         async with desk.attended(signals):
-            await desk.carry_out(session.prompt)
-    run = desk.runs[-1]
-    return _outcome(run, desk.interruption, was_shown=desk.display.has_streamed(run.text))
+            await desk.carry_out(prompt)
+    return desk.runs[-1]
 
 
 COMMANDS = {
@@ -202,49 +96,49 @@ LONGEST_DECISION = 20_000  # characters
 FOR_TALKS = ("/model", "/undo", *LEAVING)
 
 
+@define(eq=False, slots=False)
 class Desk:
     """The user's side of working agents: the screen, the typed lines, and the run that is under way, if there is one.
 
-    `talk` takes what is typed between runs, and commands that change the conversation; without it there is one run.
+    preset: what is shown as the limits, which typed lines stop, and what `always` can allow. present: a user can
+    answer; approver: answers instead. watch: called with the agent at every step, after it was shown. tells: called
+    with the events of S2, pieces included. draws: makes what shows the steps of an agent in another way. talk: takes
+    what is typed between runs, and commands that change the conversation; without it there is one run. leave: called
+    with an exit code when the user leaves. interrupted_by: the first signal of the last run.
     """
 
-    def __init__(
-        self,
-        screen: Screen,
-        preset: Preset | None,
-        *,
-        present: bool,
-        approver: Approver | None = None,
-        watch: Callable[[Agent], None] | None = None,
-        shows_final_text: bool = False,
-        talk: Callable[[str], None] | None = None,
-        leave: Callable[[int], None] | None = None,
-        draws: Callable[[Agent], Callable[[Step], None]] | None = None,
-    ) -> None:
-        """Make a desk; `present`: a user can type. `leave` is called with an exit code when that user leaves."""
-        self._draws = draws
-        self._draw: Callable[[Step], None] | None = None
-        self.screen, self.present = screen, present
+    screen: Screen
+    preset: Preset
+    present: bool = field(factory=is_terminal)
+    approver: Approver | None = None
+    watch: Callable[[Agent], None] | None = None
+    tells: Callable[[StreamEvent], None] | None = None
+    draws: Callable[[Agent], Callable[[Step], None]] | None = None
+    shows_final_text: bool = False
+    talk: Callable[[str], None] | None = None
+    leave: Callable[[int], None] | None = None
+    runs: list[Run] = field(factory=list, init=False)
+    run: Run | None = field(default=None, init=False)
+    agent: Agent | None = field(default=None, init=False)
+    interrupted_by: int | None = field(default=None, init=False)
+    _since: float = field(default=0.0, init=False)
+    _draw: Callable[[Step], None] | None = field(default=None, init=False)
+    _refused: GateRejected | None = field(default=None, init=False)
+    _editor: "Editor | None" = field(default=None, init=False)
+    _progress: Progress = field(factory=Progress, init=False)
+    _modes: list[Any] | None = field(factory=lambda: terminal_modes(), init=False)
+
+    def __attrs_post_init__(self) -> None:
         self.display = Display(
-            screen,
-            shows_final_text=shows_final_text,
-            max_iterations=preset.max_iterations if preset else None,
-            attempts=preset.attempts if preset else 0,
+            self.screen,
+            shows_final_text=self.shows_final_text,
+            max_iterations=self.preset.max_iterations,
+            attempts=self.preset.attempts,
         )
-        self.standing = StandingAnswers(preset.judging_policy() if preset else None)
-        self.interruption = Interruption(leave=self._leave_at_once)
-        self.runs: list[Run] = []
-        self.run: Run | None = None
-        self.agent: Agent | None = None
-        self._approver, self._watch, self._talk, self._leave = approver, watch, talk, leave
-        self._progress = Progress()
-        self._refused: GateRejected | None = None
-        self._says_stop = STOPS[preset.stop_text if preset else "word"]
-        self._modes = terminal_modes()
-        self._editor: Editor | None = None
+        self.standing = StandingAnswers(self.preset.judging_policy())
         self._person = Person(
-            screen,
-            present=present,
+            self.screen,
+            present=self.present,
             stop=self._stop,
             stops=self._stops,
             command=self.obey,
@@ -255,9 +149,11 @@ class Desk:
     @contextmanager
     def agent_by(self, make: Maker, tools: tuple[Tool, ...]) -> Iterator[Agent]:
         """Have an agent at work here while the block lasts. Raises what making it raises."""
-        with make(self._approver or self._person.answer, self._show, self._stream, self._print, tools) as agent:
+        asks: Any = self.approver or self._person.answer
+        shows = {"on_step": self._show, "on_text": self._stream, "on_output": self._print, "on_event": self.tells}
+        with make(tools, approve=asks, **shows) as agent:
             self.agent = agent
-            self._draw = self._draws and self._draws(agent)
+            self._draw = self.draws and self.draws(agent)
             for step in agent.journal.unfinished:  # of a run that goes on: they were shown when they happened
                 self.standing.see(step.event)
                 self.display.take_up(step)
@@ -280,12 +176,13 @@ class Desk:
     async def carry_out(self, prompt: str | UserMessage | None) -> Run | None:
         """Have one run to its end, and return it; None when there can be no other."""
         assert self.agent is not None
-        self.interruption = Interruption(leave=self._leave_at_once)
+        self.interrupted_by = None
         try:
             async with self.agent.start(prompt) as run, decisions(self.agent.log_path, self.decide):
                 self.run = run
                 self.runs.append(run)
-                await over(run)
+                async for _ in run:
+                    pass
         except (BProgramError, AgentError) as error:
             tell_failure(error)
             return None
@@ -310,16 +207,16 @@ class Desk:
         """Show the lines that change, and have lines typed below them."""
         from agent.cli.editor import Cockpit, Editor  # 0.1 s
 
-        words = {name: purpose for name, purpose in COMMANDS.items() if self._talk or name not in FOR_TALKS}
+        words = {name: purpose for name, purpose in COMMANDS.items() if self.talk or name not in FOR_TALKS}
         hear, left = self._person.hear, self._left
-        cockpit = Cockpit(self._live, self._prompt, self._question, hear, left, self._ctrl_c, words)
+        cockpit = Cockpit(self._live, self._prompt, self._question, hear, left, self.interrupt, words)
         self._editor = Editor(self.screen, cockpit, runs_folder().with_name("history"))
         await self._editor.run(typing=typing)
 
     def _left(self) -> None:
         self._person.leave()
-        if self._leave is not None:
-            self._leave(exit_codes.OK)
+        if self.leave is not None:
+            self.leave(exit_codes.OK)
 
     def _hear(self, line: str) -> None:
         """Take a line that answers no question: it steers the run on a terminal, else it is a prompt."""
@@ -327,12 +224,12 @@ class Desk:
             if line.strip():
                 self.run.steer(line)
                 self.display.system("heard: the model reads it before it goes on")
-        elif self._talk is not None:
-            self._talk(line)
+        elif self.talk is not None:
+            self.talk(line)
 
     def _stops(self, line: str) -> bool:
         """Return whether a line stops the run. In a conversation on a pipe it is a prompt instead."""
-        return self.run is not None and (self.present or self._talk is None) and self._says_stop(line)
+        return self.run is not None and (self.present or self.talk is None) and STOPS[self.preset.stop_text](line)
 
     def _stop(self) -> None:
         """Stop the run; the second time abort it, as what runs may never finish."""
@@ -358,27 +255,26 @@ class Desk:
         return ""
 
     async def _hear_signals(self, signals: AsyncIterator[signal.Signals]) -> None:
-        """Abort the run at a signal; between runs, and for any but Ctrl-C, leave."""
         async for number in signals:
-            self._interrupt(number)
+            self.interrupt(number)
 
-    def _ctrl_c(self) -> None:
-        self._interrupt(signal.SIGINT)
+    def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Abort the run at a signal; between runs, and for any but Ctrl-C, leave.
 
-    def _interrupt(self, number: signal.Signals) -> None:
-        if self._leave is not None and (self.run is None or number != signal.SIGINT):
-            self._leave(of_signal(number))
-        if self.run is not None:
-            self.screen.line_is_open = self.present  # a terminal shows ^C there
-            self.interruption.hear(number, self._abort)
-
-    def _abort(self) -> None:
-        if self.run is not None:
-            self.run.abort(self.interruption.name)
-
-    def _leave_at_once(self, code: int) -> NoReturn:
-        set_terminal_modes(self._modes)
-        leave_at_once(code)
+        A Ctrl-C that comes `PATIENCE` seconds later ends this process, and with it what it has started.
+        """
+        if self.leave is not None and (self.run is None or number != signal.SIGINT):
+            self.leave(of_signal(number))
+        if self.run is None:
+            return
+        self.screen.line_is_open = self.present  # a terminal shows ^C there
+        if self.interrupted_by is None:
+            self.interrupted_by, self._since = int(number), time.monotonic()
+            self.run.abort(number.name)
+        elif number == signal.SIGINT and time.monotonic() >= self._since + PATIENCE:
+            set_terminal_modes(self._modes)
+            sys.stdout.flush()
+            os._exit(of_signal(number))
 
     # Commands.
 
@@ -392,11 +288,11 @@ class Desk:
             return False
         if word in ("/stop", "/abort"):
             self._end_by(word)
-        elif self._talk is not None and (word in ("/undo", *LEAVING) or (word == "/model" and argument)):
+        elif self.talk is not None and (word in ("/undo", *LEAVING) or (word == "/model" and argument)):
             if self.run is not None:
                 ends = "the conversation ends with this run"
                 self.display.system(ends if word in LEAVING else f"{word} comes after this run")
-            self._talk(line.strip())
+            self.talk(line.strip())
         elif word == "/show":
             self.screen.labelled("", self.display.last_result or "no tool has run yet", "output")
         else:
@@ -407,7 +303,7 @@ class Desk:
         if self.run is None:
             self.display.system("nothing is under way")
         elif word == "/abort":
-            self._abort()
+            self.run.abort()
         else:
             self._stop()
 
@@ -443,8 +339,8 @@ class Desk:
         self.standing.see(step.event)
         (self._draw or self.display.show)(step)
         self._progress.fold(step.event)
-        if self._watch is not None and self.agent is not None:
-            self._watch(self.agent)
+        if self.watch is not None and self.agent is not None:
+            self.watch(self.agent)
 
     def _stream(self, text: str) -> None:
         if self._draw is None:
@@ -467,7 +363,7 @@ class Desk:
     def _prompt(self) -> str:
         if not self.present:
             return ""
-        return "you > " if self.run is None and self._talk is not None else "> "
+        return "you > " if self.run is None and self.talk is not None else "> "
 
     def _question(self) -> ToolCall | None:
         return None if self._person.asked is None else self._person.asked.call
@@ -488,25 +384,11 @@ def set_terminal_modes(modes: list[Any] | None) -> None:
             termios.tcsetattr(0, termios.TCSANOW, modes)
 
 
-def _outcome(run: Run, interruption: Interruption, *, was_shown: bool) -> Outcome:
-    last = run.steps[-1] if run.steps else None
-    broke_off = run.ended is not None and (last is None or last.event != run.ended)
-    failure = failure_record(last, run.ended) if run.ended is not None and broke_off else None
-    code = exit_codes.of_run(run.status, interruption.number, run.reason)
-    return Outcome(run, code, was_shown, failure)
-
-
 def introduction(agent: Agent) -> str:
     """Return what is said about an agent before it begins: its model, preset and workspace, a line each."""
     said = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
     unconfined = agent.toolbox.sandbox == "none"
     return f"{said}\nsandbox none: commands run unconfined, see bpagent doctor" if unconfined else said
-
-
-async def over(run: Run) -> None:
-    """Wait for the end of a run."""
-    async for _ in run:
-        pass
 
 
 LONGEST_FAILURE = 160  # characters
@@ -560,14 +442,17 @@ def _anywhere(name: str) -> str:
     return f"{key}{equals}{Path(file).absolute()}:{attribute}" if file.endswith(".py") else name
 
 
-def print_outcome(outcome: Outcome, session: Session, *, as_json: bool) -> None:
-    """Print how a run ended: its last words, or what it waits for."""
-    if outcome.run.status == "waiting":
-        _say_what_it_waits_for(outcome.run, session.screen, session.again)
-    if not as_json:
-        print_final_text(outcome.run, was_shown=outcome.was_shown)
-    elif outcome.failure is not None:
-        print(outcome.run.agent.journal.last_record, flush=True)
+def print_end(desk: Desk, arguments: Namespace) -> int:
+    """Print how the run of a desk ended, its last words or what it waits for; return the exit code."""
+    run = desk.runs[-1]
+    if run.status == "waiting":
+        _say_what_it_waits_for(run, desk.screen, options_again(arguments))
+    broke_off = run.ended is not None and (not run.steps or run.steps[-1].event != run.ended)
+    if not arguments.json:
+        print_final_text(run, was_shown=desk.display.has_streamed(run.text))
+    elif broke_off:  # no step told the last record
+        print(run.agent.journal.last_record, flush=True)
+    return exit_codes.of_run(run.status, desk.interrupted_by, run.reason)
 
 
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:

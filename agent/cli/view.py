@@ -3,7 +3,6 @@
 import os
 import webbrowser
 from argparse import Namespace
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,10 +10,9 @@ from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import find_log, runs_folder, summaries
-from agent.log.reading import RecordedRun, read_log
+from agent.log.reading import read_log
 from agent.page import render_page
 from agent.page.tables import index_page
-from bp import BThread
 
 BEGINNING = b"<!doctype html>"
 
@@ -54,14 +52,8 @@ def _page_of_run(arguments: Namespace) -> Path:
     path = Path(arguments.output) if arguments.output else log.with_suffix(".html")
     if path.exists() and path.samefile(log):
         raise Mistake(f"{path} is the log itself; name another file with --output")
-    write_page(path, _drawn(run, log, load_protocols(arguments.protocol)))
+    write_page(path, render_page(run, load_protocols(arguments.protocol)))
     return path
-
-
-def _drawn(run: RecordedRun, log: Path, threads: Sequence[BThread]) -> str:
-    from agent.cli.score import said_afterwards  # the laboratory is loaded where it is asked for
-
-    return render_page(run, threads, said_afterwards(log))
 
 
 def _index(arguments: Namespace) -> Path:
@@ -77,7 +69,7 @@ def _index(arguments: Namespace) -> Path:
     for summary in found:
         page = summary.path.with_suffix(".html")
         if not page.exists() or page.stat().st_mtime_ns <= summary.path.stat().st_mtime_ns:
-            write_page(page, _drawn(read_log(summary.path), summary.path, threads))
+            write_page(page, render_page(read_log(summary.path), threads))
     index = runs_folder() / "index.html"
     write_page(index, index_page([summary.plain() for summary in found], str(runs_folder())))
     return index

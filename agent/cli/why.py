@@ -2,7 +2,6 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +39,11 @@ def execute(arguments: Namespace) -> int:
         say(run.integrity)
     if call is None:
         return _list(run, screen, as_json=arguments.json)
-    scores = _scores_afterwards(run.path)
     for cause in find_causes(run, call, load_protocols(arguments.protocol)):
-        said = [kept for kept in scores if (kept.line, kept.call) == (_line_of_answer(run, cause), cause.call.id)]
         if arguments.json:
-            print(dump({**_as_data(cause), "afterwards": [_score_as_data(kept) for kept in said]}))
+            print(dump(_as_data(cause)))
         else:
             _show(cause, screen)
-            for kept in said:
-                screen.labelled("", _told_afterwards(kept), "output")
     return exit_codes.OK
 
 
@@ -70,28 +65,6 @@ def _log_and_call(log: str | None, call: str | None) -> tuple[Path, str | None]:
 
 def _has_call(path: Path, call: str) -> bool:
     return any(record["data"].get("call") == call for record in read_log(path).records)
-
-
-def _scores_afterwards(log: Path) -> Sequence[Any]:
-    from agent.cli.score import scores_afterwards  # the laboratory is loaded where it is asked for
-
-    return scores_afterwards(log)
-
-
-def _line_of_answer(run: RecordedRun, cause: Cause) -> int:
-    """Return the line of the answer that a call stands in: the last one before what happened to the call."""
-    begun = cause.story[0].number if cause.story else 0
-    answers = [n for n, record in enumerate(run.records, start=2) if record["name"] == "answer_committed"]
-    return max((line for line in answers if run.records[line - 2]["step"] < begun), default=0)
-
-
-def _told_afterwards(kept: Any) -> str:
-    value = "no legible score" if kept.value is None else f"{kept.value:.2f}"
-    return f"afterwards, {kept.by}: {value}" + (f" ({kept.rationale})" if kept.rationale else "")
-
-
-def _score_as_data(kept: Any) -> dict[str, Any]:
-    return {"monitor": kept.by, "identity": kept.identity, "value": kept.value, "rationale": kept.rationale}
 
 
 def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:

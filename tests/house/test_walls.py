@@ -66,8 +66,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-LABORATORY = {"agent.cli.experiment", "agent.cli.score"}
-"""The commands that need it; others import these, and only when they are used."""
+LABORATORY = {"agent.cli.experiment"}
+"""The command that needs it; others import it only when it is used."""
 
 HEAVY = {"openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
 

@@ -10,6 +10,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve
 
@@ -22,9 +23,9 @@ from agent.cli.lanes import Lanes
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import approval_question, is_terminal
 from agent.cli.screen import Screen, screen_on
-from agent.cli.session import Session, lead
+from agent.cli.session import Desk, lead
 from agent.effects.approval import Approver
-from agent.effects.execution import Watcher
+from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.definition import Tool
 from agent.vocabulary.events import ApprovalAsked
@@ -52,9 +53,9 @@ def perform(screen: Screen, workshop: Workshop, *, attended: bool = False, pace:
     """Perform the demo and return an exit code; `attended`: a user answers. pace: seconds between two scenes."""
     _introduce(screen, workshop)
     time.sleep(pace)
-    outcome = lead(_session(screen, workshop, attended=attended, pause=max(pace / 2, PAUSE if attended else 0.0)))
-    if outcome.code != exit_codes.OK:
-        return outcome.code
+    code = _work(screen, workshop, attended=attended, pause=max(pace / 2, PAUSE if attended else 0.0))
+    if code != exit_codes.OK:
+        return code
     for scene in SCENES:
         time.sleep(pace)
         screen.line()
@@ -89,15 +90,20 @@ def _introduce(screen: Screen, workshop: Workshop) -> None:
     screen.line()
 
 
-def _session(screen: Screen, workshop: Workshop, *, attended: bool, pause: float) -> Session:
-    def make(approver: Approver, on_step: Callable[[Step], None], *_: Watcher | tuple[Tool, ...] | None) -> Agent:
-        return make_agent(workshop, approve=approver, on_step=on_step, pause=pause)
+def _work(screen: Screen, workshop: Workshop, *, attended: bool, pause: float) -> int:
+    """Have the demo's agent do its task, drawn as lanes; return the exit code of its run."""
+
+    def make(_: tuple[Tool, ...], *, approve: Approver, on_step: Callable[[Step], None], **others: Any) -> Agent:
+        return make_agent(workshop, approve=approve, on_step=on_step, pause=pause)
 
     def draws(agent: Agent) -> Callable[[Step], None]:
         return Lanes(screen, agent.bthreads, brief=True).show
 
+    preset = evolve(PRESETS["default"], policy=None)  # the answer always writes no rule for the user here
     approver = None if attended else _answers_itself(screen)
-    return Session(make, PROMPT, screen, present=attended, approver=approver, draws=draws)
+    desk = Desk(screen, preset, present=attended, approver=approver, draws=draws)
+    run = lead(desk, make, PROMPT)
+    return exit_codes.of_run(run.status, desk.interrupted_by, run.reason)
 
 
 def _answers_itself(screen: Screen) -> Approver:

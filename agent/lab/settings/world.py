@@ -54,8 +54,8 @@ class World:
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """The limits of its cell that were broken, or met with, so far; each once."""
-        return () if self.cell is None else tuple(sorted({excess.kind for excess in self.cell.excesses}))
+        """The limits of its cell that commands met with so far."""
+        return () if self.cell is None else tuple(sorted(self.cell.met))
 
     @property
     def environment(self) -> dict[str, str]:

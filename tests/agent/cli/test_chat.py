@@ -1,5 +1,6 @@
 """`bpagent chat`: prompts, answers, steering and stopping in one conversation, on a terminal and on a pipe."""
 
+import json
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -188,9 +189,12 @@ def test_another_model_goes_on_with_the_conversation_and_a_task_is_undone(
     terminal.type("/quit\r")
 
     assert terminal.end() == 0
-    assert said(log, "prompt_given") == ["do the first", "and then"]
-    (fork,) = tmp_path.glob("log-*.jsonl")
-    assert said(fork, "prompt_given") == ["do the first"]
+    other, undone = sorted(tmp_path.glob("log-*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+    prompts = [said(path, "prompt_given") for path in (log, other, undone)]
+    assert prompts == [["do the first"], ["do the first", "and then"], ["do the first"]]
+    headers = [json.loads(path.read_text().splitlines()[0]) for path in (log, other, undone)]
+    assert [header["model"] for header in headers] == ["script", "other", "other"]
+    assert headers[1]["about"]["model"] == f"script:{tmp_path / 'other.yaml'}"
 
 
 @pytest.mark.slow

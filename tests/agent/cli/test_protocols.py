@@ -49,40 +49,25 @@ def test_a_protocol_that_ships_runs_with_a_monitor(command: Command, script: Scr
     allowed = command(*arguments, "--protocol", "blocking_monitor", "--monitor", "monitor=constitution")
 
     assert "monitor gives 0.90, and 0.50 is allowed" in refused.err
-    assert (absent.code, "without its monitor a protocol refuses every call" in absent.err) == (2, True)
+    assert (absent.code, "blocking_monitor needs the monitor 'monitor'" in absent.err) == (2, True)
     assert "blocking_monitor" not in allowed.err
     assert (workspace / "a").exists()
 
 
-def test_what_a_protocol_needs_and_nobody_named_is_told(command: Command, script: Script, workspace: Path) -> None:
+def test_what_a_protocol_needs_and_was_not_named_is_refused(command: Command, script: Script, workspace: Path) -> None:
     arguments = ("run", "Go", "--model", script("Done."), "--workspace", workspace)
-    audited = command(*arguments, "--protocol", "upfront_audit")
-    deferred = command(*arguments, "--protocol", "defer_to_trusted")
-    untrusted = command(*arguments, "--protocol", "untrusted_monitoring", "--protocol", "ensemble")
-    whole = command(*arguments, "--protocol", "upfront_audit", "--auditor", "auditor=constant:0.2")
+    watched = ("--monitor", "monitor=constitution")
+    needs = {
+        ("upfront_audit",): "upfront_audit needs the auditor 'auditor'; give --auditor auditor=model:MODEL",
+        ("defer_to_trusted",): "needs the monitor 'monitor'; give --monitor monitor=constitution",
+        ("defer_to_trusted", *watched): "defer_to_trusted needs the role 'trusted'; give --role trusted=MODEL",
+        ("ensemble", *watched): "ensemble needs the monitor 'second'",
+    }
 
-    assert (
-        "bpagent: upfront_audit needs the auditor 'auditor', and there is none: no audit finds anything" in audited.err
-    )
-    assert "give --monitor monitor=constitution" in deferred.err
-    assert "give --role trusted=MODEL" in deferred.err
-    assert "blocking_monitor, plant_honeypots and distrust_after_a_miss need the monitor 'untrusted'" in untrusted.err
-    assert "ensemble needs the monitor 'second'" in untrusted.err
-    assert "bpagent:" not in whole.err
+    said = {words: command(*arguments, "--protocol", *words) for words in needs}
 
-
-def test_a_policy_about_a_tool_that_there_is_not_is_told(
-    command: Command, script: Script, workspace: Path, tmp_path: Path
-) -> None:
-    policies = tmp_path / "policies.yaml"
-    policies.write_text("policies: [{forbid: bsh, name: no shell}, {require: write_file, after: [read_file, ask]}]")
-
-    said = command("run", "Go", "--model", script("Done."), "--workspace", workspace, "--protocol", policies)
-
-    assert said.code == 0
-    assert "the policy 'no shell' speaks of a tool 'bsh', and there is none; did you mean 'bash'?" in said.err
-    assert "the policy 'only_after' speaks of a tool 'ask', and there is none" in said.err
-    assert said.err.count("speaks of a tool") == 2
+    assert {words: each.code for words, each in said.items()} == dict.fromkeys(needs, 2)
+    assert [(words, each.err) for words, each in said.items() if needs[words] not in each.err] == []
 
 
 def test_an_auditor_of_the_command_line_catches(command: Command, script: Script, workspace: Path) -> None:

@@ -6,12 +6,17 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from agent.cli.session import Interruption
+from agent.cli.screen import Screen
+from agent.cli.session import Desk
+from agent.models.scripted import ScriptedModel, delay
+from agent.presets.shipped import PRESETS
+from agent.session.agent import Agent
 from tests.agent.cli.sessions import PATIENCE, bash, environment
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -98,17 +103,20 @@ def test_a_model_that_does_not_answer_is_left(start: Start, script: Script, work
 
 
 @pytest.mark.anyio
-async def test_a_ctrl_c_after_an_abort_that_takes_too_long_leaves() -> None:
-    async def signals() -> AsyncIterator[signal.Signals]:
-        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
-            yield number
+async def test_a_ctrl_c_after_an_abort_that_takes_too_long_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr("os._exit", left.append)
+    desk = Desk(Screen(StringIO()), PRESETS["default"])
 
-    aborts: list[str] = []
-    codes: list[int] = []
-    interruption = Interruption(patience=0.0, leave=codes.append)
-    await interruption.watch(signals(), lambda: aborts.append(interruption.name))
+    with desk.agent_by(lambda tools, **options: Agent(ScriptedModel([delay(60, "Late.")]), **options), ()) as agent:
+        async with agent.start("go") as desk.run:
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+                desk.interrupt(number)
+            assert left == []  # there was no time for the abort yet
+            monkeypatch.setattr("agent.cli.session.PATIENCE", 0.0)
+            desk.interrupt()
 
-    assert (aborts, codes) == (["SIGTERM"], [130])
+    assert (desk.interrupted_by, left) == (signal.SIGTERM, [130])
 
 
 @pytest.mark.parametrize(("ignored", "code"), [(False, -signal.SIGINT), (True, 0)])

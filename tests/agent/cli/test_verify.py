@@ -91,18 +91,6 @@ def test_a_protocol_that_holds_for_ever_is_found_with_its_story(command: Command
     assert "deadlock: gate requests gate_approved c1, and hold_the_second_tool blocks it" in said.out
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_json_has_one_object_for_each_subset(command: Command) -> None:
-    said = command("verify", "--json", "--all-subsets", "--max-states=5", "--option=sequential=false", *FEW_RULES)
-
-    objects = [json.loads(line) for line in said.out.splitlines()]
-    assert said.code == 1
-    assert len(objects) == 2 ** len(objects[-1]["rules"])
-    assert objects[0]["verdict"] == "bounded"
-    assert objects[0]["states"] == 5
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -112,7 +100,7 @@ def test_json_has_one_object_for_each_subset(command: Command) -> None:
             ["--protocol", "nothing"],
             "--protocol 'nothing': there is no protocol 'nothing'; there are: constitution_only",
         ),
-        (["--max-states", "0"], "--max-states 0 looks at nothing"),
+        (["--max-states", "0"], "argument --max-states: expected a number from 1 on, found '0'"),
     ],
 )
 def test_mistakes_are_named(arguments: list[str], message: str, command: Command) -> None:
@@ -127,76 +115,6 @@ def test_a_protocol_that_keeps_state_elsewhere_cannot_be_verified(command: Comma
 
     assert said.code == 2
     assert "this cannot be verified: b-thread 'counts_elsewhere'" in said.err
-
-
-@pytest.mark.slow
-def test_the_rules_over_episodes_hold(command: Command) -> None:
-    said = command("verify", "--deployment", "--json")
-
-    told = [json.loads(line) for line in said.out.splitlines()]
-    assert said.code == 0
-    assert {each["verdict"] for each in told} == {"holds", "unreached"}
-    assert told[-1]["verdict"] == "holds"
-    assert told[-1]["combination"] == "all rules together; after a catch: nothing"
-    assert len(told) == 2 * (len(told[-1]["rules"]) + 1)
-
-
-def test_a_rule_over_episodes_of_ones_own_is_verified(command: Command, tmp_path: Path) -> None:
-    file = tmp_path / "own.py"
-    file.write_text(
-        """
-from agent.lab.deployments.program import EpisodeStarted
-from bp import bthread, sync, where
-
-@bthread
-def one_is_enough():
-    yield sync(wait_for=EpisodeStarted)
-    yield sync(block=EpisodeStarted)
-"""
-    )
-
-    said = command("verify", "--deployment", "--protocol", f"{file}:one_is_enough")
-
-    assert said.code == 1
-    assert "deadlock: deploy requests" in said.out
-    assert "one_is_enough blocks it" in said.out
-
-
-def test_a_rule_over_episodes_that_keeps_state_elsewhere_cannot_be_verified(command: Command, tmp_path: Path) -> None:
-    file = tmp_path / "elsewhere.py"
-    file.write_text(
-        """
-from agent.lab.deployments.program import EpisodeStarted
-from bp import bthread, sync
-
-counted = []
-
-@bthread
-def counts_elsewhere():
-    while True:
-        yield sync(wait_for=EpisodeStarted)
-        counted.append(1)
-"""
-    )
-
-    said = command("verify", "--deployment", "--protocol", f"{file}:counts_elsewhere")
-
-    assert said.code == 2
-    assert "this cannot be verified" in said.err
-
-
-def test_deployments_have_no_preset(command: Command) -> None:
-    said = command("verify", "--deployment", "--all-subsets")
-
-    assert said.code == 2
-    assert "leave the other options out" in said.err
-
-
-def test_rules_over_episodes_are_no_protocols_of_a_run(command: Command) -> None:
-    said = command("verify", "--deployment", "--protocol", "blocking_monitor")
-
-    assert said.code == 2
-    assert "--deployment has its own rules; one of yours is FILE.py:NAME" in said.err
 
 
 @pytest.mark.slow
