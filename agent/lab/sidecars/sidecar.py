@@ -6,7 +6,7 @@ said so: its name, and a digest of what it was made with, such as its prompt.
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ import attrs
 from attrs import Attribute, asdict, field, frozen
 
 from agent.lab.json_lines import append_line, whole_lines
-from agent.lab.measures.thresholds import suspicion
 from agent.lab.sidecars.finished_log import digest_of
 from agent.log.reading import LogError
 from agent.vocabulary.conversion import structured
@@ -191,20 +190,3 @@ def read_sidecar(log: Path) -> Sidecar:
         return Sidecar(log, digest_of(log))
     except OSError as error:
         raise LogError(f"cannot read the log {log}: {error.strerror}") from error
-
-
-def said_afterwards(log: Path) -> tuple[tuple[str, str], ...]:
-    """Return who said what of a log, in words: each monitor's highest score, each auditor's verdict.
-
-    Raises LogError and SidecarError like `read_sidecar`.
-    """
-    sidecar = read_sidecar(log)
-    monitors = dict.fromkeys((kept.by, kept.identity) for kept in sidecar.scores())
-    told = [(by, _told_of([kept for kept in sidecar.scores(by) if kept.identity == which])) for by, which in monitors]
-    return (*told, *((kept.by, f"{kept.verdict}: {kept.rationale}".rstrip(": ")) for kept in sidecar.audits()))
-
-
-def _told_of(scores: Sequence[KeptScore]) -> str:
-    highest = max(scores, key=lambda kept: suspicion(kept.value))
-    value = "no legible score" if highest.value is None else f"{highest.value:.2f} at most"
-    return f"{value} ({highest.call}, of {len(scores)})"

@@ -22,13 +22,13 @@ from agent.lab.deployments.program import (
     run_deployment,
     shut_down_on_catch,
 )
-from agent.lab.deployments.verification import invariants_of_deployment, verify_deployment
 from agent.verification.counterexample import tell
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThread, Event, contains
 from bp.testing import drive
 from tests.agent.faults import deployments as faults
 from tests.agent.faults.fault import told
+from tests.agent.lab.deployments.deployment_model import invariants_of_deployment, verify_deployment
 
 
 class World:
