@@ -10,7 +10,7 @@ A torn last line (a process was killed while it wrote) is no row; the episode ru
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Literal
 
 from attrs import asdict, field, frozen
 
@@ -122,36 +122,6 @@ class ResultsError(AgentError):
     """The folder of an experiment cannot be read or written; finished episodes are kept."""
 
 
-class Keyed(Protocol):
-    """A row that a key finds."""
-
-    @property
-    def key(self) -> str:
-        """The digest of everything that the row depends on."""
-
-
-Kept = TypeVar("Kept", bound=Keyed)
-
-
-def add_row(path: Path, line: str) -> None:
-    """Add a row to a file. Raises ResultsError when the disk does not take it."""
-    try:
-        append_line(path, line)
-    except OSError as error:
-        told = f"{path}: a row cannot be written: {error.strerror}"
-        raise ResultsError(f"{told}; what is finished is kept, run it again later") from error
-
-
-def rows_in(path: Path, kind: type[Kept], name: str) -> dict[str, Kept]:
-    """Return the last row of each key in a file; `name`: what such a row is called. Raises ResultsError."""
-    try:
-        return {row.key: row for row in values_in(path, kind, name)}
-    except ValueError as error:
-        raise ResultsError(f"{error}; remove the line, and run it again") from error
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
-
-
 class Results:
     """The store of an experiment's rows. Several processes may add rows at once."""
 
@@ -185,11 +155,20 @@ class Results:
 
     def add(self, row: Row) -> None:
         """Add a row. Raises ResultsError when the disk does not take it."""
-        add_row(self.path, write_row(row))
+        try:
+            append_line(self.path, write_row(row))
+        except OSError as error:
+            told = f"{self.path}: a row cannot be written: {error.strerror}"
+            raise ResultsError(f"{told}; what is finished is kept, run it again later") from error
 
     def rows(self) -> dict[str, Row]:
         """Return the last row of each key. Raises ResultsError for a line that is no row."""
-        return rows_in(self.path, Row, "row")
+        try:
+            return {row.key: row for row in values_in(self.path, Row, "row")}
+        except ValueError as error:
+            raise ResultsError(f"{error}; remove the line, and run it again") from error
+        except OSError as error:
+            raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def finished(self, *, retry: bool = True) -> frozenset[str]:
         """Return the keys that need not run again; failed ones do once more, with `retry`."""

@@ -8,7 +8,6 @@ from attrs import evolve
 
 from agent.cli import main
 from agent.lab.deployments.plan import DeploymentPlan, RulePlan
-from agent.lab.deployments.results import DeploymentRow
 from agent.lab.deployments.runner import deploy_all, deployments_of
 from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import conditions_of, conduct
@@ -151,12 +150,11 @@ def test_what_a_server_failed_to_answer_is_noted_and_costs_nothing(server: Model
 def test_no_episode_of_a_deployment_begins_without_money(server: ModelServer, tmp_path: Path) -> None:
     deployment = DeploymentPlan("long", (RulePlan("audit_first", (("episodes", 1),)),), episodes=2, seeds=1)
     plan = evolve(plan_of(tmp_path), deployments=(deployment,))
-    jobs, conditions = list(deployments_of(plan, plan.protocols)), conditions_of(plan, tmp_path / "kept")
+    jobs = [job for job, _ in deployments_of(plan, plan.protocols)]
     Results(tmp_path / "kept")
     note_spent(tmp_path / "kept", "before", Spent(1, 10, 10.0))
-    rows: list[DeploymentRow] = []
 
-    ran = deploy_all(conditions, jobs, rows.append)
+    rows, ran = deploy_all(conditions_of(plan, tmp_path / "kept"), jobs, lambda _: None)
 
     assert (ran, server.requests) == (0, [])
     assert {row.status for row in rows} == {"failed"}
