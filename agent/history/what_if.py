@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from attrs import define, field, frozen
 
-from agent.effects import loop_effects
+from agent.effects.loop import declared_effects
 from agent.history.playback import played
 from agent.log.decoding import Decoder
 from agent.log.reading import RecordedRun
@@ -241,7 +241,7 @@ class _Rerun:
     program: BProgram
     then: Recording
     ledger: Ledger = field(factory=Ledger)
-    effects: Mapping[type[Event], Effect] = field(factory=lambda: {effect.on: effect for effect in loop_effects()})
+    effects: Mapping[type[Event], Effect] = field(factory=lambda: {effect.on: effect for effect in declared_effects()})
     under_way: list[Event] = field(factory=list)
     conversation: Conversation = field(factory=Conversation)
     ended: RunEnded | None = None

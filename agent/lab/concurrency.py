@@ -12,9 +12,6 @@ from typing import TypeVar
 
 import anyio
 
-__all__ = ["alone", "at_once", "locked"]
-
-
 LOOKS = 0.02  # seconds between two looks at a lock
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 

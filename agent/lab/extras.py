@@ -6,8 +6,6 @@ from typing import Any
 
 from agent.vocabulary.errors import AgentError
 
-__all__ = ["MissingExtra", "check_extra", "needed"]
-
 LIBRARIES = ("scipy", "matplotlib", "pyarrow")
 
 

@@ -13,9 +13,6 @@ from typing import TypeVar
 from agent.lab.concurrency import locked
 from agent.vocabulary.conversion import parsed
 
-__all__ = ["append_line", "values_in", "whole_lines"]
-
-
 T = TypeVar("T")
 
 

@@ -43,19 +43,6 @@ from agent.vocabulary.questions import (
 from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, contains, sync, where
 
-__all__ = [
-    "ASKS_MODELS",
-    "COSTS",
-    "OUT_OF_MONEY",
-    "Ledger",
-    "MoneyUsedUp",
-    "Spent",
-    "budget_of_experiment",
-    "nominal",
-    "note_spent",
-    "read_spent",
-]
-
 
 @frozen
 class Spent:

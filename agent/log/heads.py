@@ -1,9 +1,10 @@
 """The length of each log, kept among the agent's own files: the chain alone does not show that its end is missing.
 
-One file has a slot of fixed size for each log, which is found by its path and the seed of its chain: the number of its
-lines and the hash of the last one. A copy is another log, of which nothing is known. The slot is written after the log
-was, so a process that is killed leaves a log that is as long as its slot says, or longer. It is kept where the folder
-of the agent's own things exists, which the command line makes.
+A file has a slot of fixed size for each of its logs: the number of the log's lines and the hash of the last one. Which
+file and slot are a log's follows from its path and the seed of its chain; there are 256 files, because an experiment
+has ten thousand logs, and each is looked for when it begins. A copy is another log, of which nothing is known. The slot
+is written after the log was, so a process that is killed leaves a log that is as long as its slot says, or longer. It
+is kept where the folder of the agent's own things exists, which the command line makes.
 """
 
 import fcntl
@@ -26,7 +27,9 @@ class Head:
     def __init__(self, path: Path, seed: str) -> None:
         """Find the slot of a log, or take a new one. Raises OSError, also where there is no folder for it."""
         self._name = _name(path, seed)
-        self._descriptor = os.open(_path(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = _file(self._name)
+        file.parent.mkdir(exist_ok=True)
+        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
             content = _content(self._descriptor)
@@ -53,21 +56,18 @@ def head_of(path: Path, seed: str) -> tuple[int, str] | None:
 
     None where this is not known: the log was written elsewhere, copied or moved, or nothing is kept here.
     """
+    name = _name(path, seed)
     try:
-        descriptor = os.open(_path(), os.O_RDONLY | os.O_CLOEXEC)
+        content = _file(name).read_bytes()
     except (OSError, RuntimeError):
         return None
-    try:
-        content = _content(descriptor)
-    finally:
-        os.close(descriptor)
-    place = _place(content, _name(path, seed))
+    place = _place(content, name)
     words = [] if place is None else content[place : place + SLOT].split()
     return (int(words[1]), words[2].decode()) if len(words) == 3 and words[1].isdigit() else None
 
 
-def _path() -> str:
-    return str(own_folder() / "heads")
+def _file(name: str) -> Path:
+    return own_folder() / "log_heads" / name[:2]
 
 
 def _content(descriptor: int) -> bytes:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from attrs import evolve
 
-from agent.effects.approval import Approver, approval_effect
-from agent.effects.changed_facts import lookup_effect
-from agent.effects.execution import Watcher, description_effect, execution_effect
-from agent.effects.hooks import HookCaller, Hooks, seeking_effect
-from agent.effects.inference import Measure, Voice, inference_effect, summary_effect
-from agent.effects.timers import backoff_effect, deadline_effect
+from agent.effects.approval import Approver
+from agent.effects.execution import Watcher
+from agent.effects.hooks import HookCaller, Hooks
+from agent.effects.inference import Inferences, Measure, Voice
+from agent.effects.loop import loop_effects
+from agent.effects.timers import seconds_before
 from agent.models.model import Model, Piece, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
@@ -69,6 +69,9 @@ class Agent:
     for drafts of theirs. effects: what makes more effects, for events of `threads`; each is called once.
     """
 
+    lost_processes: tuple[BackgroundProcess, ...] = ()
+    """Processes in the background that ended with an earlier program."""
+
     def __init__(
         self,
         model: Model | str,
@@ -112,10 +115,7 @@ class Agent:
         self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
         self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
         self.decisions, self._secrets = Decisions(), dict(secrets)
-        written = self._open_log(log, late=log_late)
-        self.toolbox.own = () if written is None else (os.path.realpath(written.path),)
-        self.journal = self._make_journal(written)
-        self.lost_processes: tuple[BackgroundProcess, ...] = ()  # those that ended with an earlier program
+        self.journal = self._make_journal(self._open_log(log, late=log_late))
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:
@@ -232,35 +232,20 @@ class Agent:
         `attendant` is asked for approvals when the agent has no approver; `guarded` makes listeners fit to be called;
         `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
         """
-        hooks = HookCaller(self._hooks, fail)
-        on_piece = _piece_heard(self._on_text, guarded, narrator)
-        on_output = _output_heard(self._on_output, guarded, narrator)
-        return (
-            inference_effect(
-                self.model,
-                self.toolbox,
-                self.system_prompt,
-                self.journal.context,
-                self.totals,
-                on_piece,
-                self._voice.measured,
-                hooks,
-                self._others,
-            ),
-            self._summary_effect(),
-            deadline_effect(),
-            description_effect(self.toolbox),
-            lookup_effect(self.toolbox),
-            execution_effect(self.toolbox, on_output),
-            approval_effect(self.decisions.answering(self._approve or attendant)),
-            seeking_effect(hooks),
-            backoff_effect() if self._wait is None else backoff_effect(_finite(self._wait, fail)),
-            *self.more_effects,
+        asking = Inferences(
+            self._voice,
+            self.toolbox,
+            self.system_prompt,
+            self.journal.context,
+            self.totals,
+            self._others,
+            _piece_heard(self._on_text, guarded, narrator),
+            HookCaller(self._hooks, fail),
         )
-
-    def _summary_effect(self) -> Effect:
-        voice = self._others.get("summarizer", self._voice)
-        return summary_effect(voice.model, self.journal.context, voice.measured)
+        approver = self.decisions.answering(self._approve or attendant)
+        on_output = _output_heard(self._on_output, guarded, narrator)
+        wait = seconds_before if self._wait is None else _finite(self._wait, fail)
+        return (*loop_effects(asking, approver, on_output, wait), *self.more_effects)
 
     def _shipped_prompt(self) -> str:
         return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
@@ -317,8 +302,9 @@ class Agent:
         redaction = Redaction(self._secrets, keys_of(models)) or None
         if isinstance(log, LogWriter):
             log.redact_with(redaction)
-            return log
-        return LogWriter(log, self.header(), redaction, late=late)
+        written = log if isinstance(log, LogWriter) else LogWriter(log, self.header(), redaction, late=late)
+        self.toolbox.own = (os.path.realpath(written.path),)
+        return written
 
 
 def _model_named(name: str) -> Model:

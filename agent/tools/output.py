@@ -99,9 +99,10 @@ def from_character(tail: bytes) -> bytes:
 
 def size_in_words(count: int) -> str:
     """Return a number of bytes as people say it: 51200 is 50 KB."""
-    if count < 1024:
-        return f"{count} bytes"
-    return f"{count / 1024:.4g} KB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.4g} MB"
+    for power, name in ((3, "GB"), (2, "MB"), (1, "KB")):
+        if count >= 1024**power:
+            return f"{count / 1024**power:.4g} {name}"
+    return f"{count} bytes"
 
 
 def _lines(content: bytes) -> list[bytes]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.effects import loop_effects
+from agent.effects.loop import declared_effects
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
 from agent.verification.environment import (
@@ -96,7 +96,7 @@ def verify_in_world(
 ) -> Verification:
     """Model-check `loop`, which has these rules and protocols, with effects and people that may do anything."""
     load_tables((*rules, *protocols))
-    effects = (*loop_effects(), *(laboratory_effects() if protocols else ()))
+    effects = (*declared_effects(), *(laboratory_effects() if protocols else ()))
     world = environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
     return verify_program(loop, world, **{"possible": people_for((*rules, *protocols)), **options})
 

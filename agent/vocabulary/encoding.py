@@ -8,8 +8,6 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Set
-from dataclasses import fields as dataclass_fields
-from dataclasses import is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -18,7 +16,7 @@ from json.encoder import encode_basestring as quoted  # in C; escapes what JSON 
 from math import isfinite
 from pathlib import PurePath
 from types import FunctionType, NoneType
-from typing import Any, NoReturn, get_origin
+from typing import Any, NoReturn
 from uuid import UUID
 
 import attrs
@@ -97,13 +95,15 @@ class _Writers(dict[type, Writer]):
 def _writer(kind: Any) -> Writer:
     if attrs.has(kind):
         return _of_fields(kind)
-    if is_dataclass(kind):
-        return _made([_part(field.name, field.name) for field in dataclass_fields(kind)])
     return next((writer for kinds, writer in _FORMS if issubclass(kind, kinds)), _refuse)
 
 
 def _payload_writer(kind: Any) -> Writer:
-    return _of_fields(kind, whole_call=kind is ProposedAction) if attrs.has(kind) else _made([_part("data", "data")])
+    return _of_fields(kind, whole_call=kind is ProposedAction) if attrs.has(kind) else _of_data
+
+
+def _of_data(event: Any) -> str:
+    return f'{{"data":{_text(event.data)}}}'
 
 
 def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
@@ -111,31 +111,19 @@ def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
 
     whole_call: the field `call` is no mere id.
     """
-    parts = [] if kind not in ROLES else [f'"role":"{ROLES[kind]}"']
-    for field in attrs.fields(kind):
-        if field.metadata != IF_ANY:
-            is_id = field.name == "call" and field.type is ToolCall and not whole_call
-            parts.append(_part(field.name, f"{field.name}.id" if is_id else field.name, field.type))
-    rare = [field.name for field in attrs.fields(kind) if field.metadata == IF_ANY]
-    return _made(parts, "".join(f"{{rare({name!r}, item) if (item := value.{name}) else ''}}" for name in rare))
+    fields = attrs.fields(kind)
+    rare = [field.name for field in fields if field.metadata == IF_ANY]
+    is_id = not whole_call and any(field.name == "call" and field.type is ToolCall for field in fields)
+    always = [field.name for field in fields if field.name not in (*rare, *(["call"] if is_id else []))]
+    role = [f'"role":"{ROLES[kind]}"'] if kind in ROLES else []
 
+    def write(value: Any) -> str:
+        parts = [*role, f'"call":{quoted(value.call.id)}'] if is_id else [*role]
+        parts += [f'"{name}":{_WRITERS[type(item := getattr(value, name))](item)}' for name in always]
+        parts += [f'"{name}":{_text(item)}' for name in rare if (item := getattr(value, name))]
+        return f"{{{','.join(parts)}}}"
 
-def _part(name: str, path: str, hint: Any = None) -> str:
-    """Return what writes one attribute, as a part of a format string; most tuples are empty."""
-    item = f"item := value.{path}"
-    if get_origin(hint) is tuple:
-        return f'"{name}":{{text(item) if ({item}) else "[]"}}'
-    return f'"{name}":{{writers[type({item})](item)}}'
-
-
-def _made(parts: list[str], rare: str = "") -> Writer:
-    """Return a writer, made as source like the methods of attrs: a loop takes twice as long, at every record."""
-    source = f"lambda value: f'''{{{{{','.join(parts)}{rare}}}}}'''"
-    return eval(source, {"writers": _WRITERS, "text": _text, "rare": _rare})  # type: ignore[no-any-return]
-
-
-def _rare(name: str, item: Any) -> str:
-    return f',"{name}":{_text(item)}'
+    return write
 
 
 def _of_mapping(mapping: Mapping[Any, Any]) -> str:

@@ -138,7 +138,7 @@ def _run_block(block: Block, module: ModuleType, targets: frozenset[str]) -> str
         case "yaml" | "json" | "jsonl" | "toml":
             check_form(block)
         case language if language not in NOT_RUN:
-            raise block.error(f"nobody knows how to run {language!r}; use `text` for what is not code")
+            raise block.error(f"unknown language {language!r}; use `text` for what is not code")
     return None
 
 

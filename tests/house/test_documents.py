@@ -1,6 +1,6 @@
 """Every code block of README.md and docs/ runs and gives what the document says, and every link leads somewhere.
 
-The first test holds the documents against it, each one a case. The rest shows that the runner runs, and can fail.
+The first two tests are about the documents; the others show that the runner of blocks runs them, and can fail.
 """
 
 import os
@@ -12,6 +12,7 @@ import pytest
 
 from tests.house import documents
 from tests.house.documents import DocumentError
+from tests.tables import rows
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -42,7 +43,7 @@ def test_every_code_block_runs(document: Path) -> None:
     documents.run(blocks, targets=TARGETS)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.relative_to(ROOT).as_posix())
+@rows("document", DOCUMENTS)
 def test_every_link_leads_somewhere(document: Path) -> None:
     assert documents.broken_links(document.read_text(encoding="utf-8"), document.parent) == []
 
@@ -58,152 +59,75 @@ def run(text: str) -> None:
     documents.run(documents.blocks_of(dedent(text), "doc.md"), targets=frozenset({"demo", "test"}))
 
 
-def failure_of(text: str) -> str:
-    with pytest.raises(DocumentError) as failure:
-        run(text)
-    return str(failure.value)
-
-
-# Python
-
-
-def test_python_blocks_of_one_document_continue_each_other() -> None:
-    run(
-        """
-        ```python
-        number = 6
-        ```
-        in words
-        ```python
-        print(number * 7)
-        ```
-        ```output
-        42
-        ```
-        """
-    )
-
-
-def test_documents_share_nothing() -> None:
-    run("```python\nnumber = 6\n```\n")
-
-    assert failure_of("```python\nnumber\n```\n") == "doc.md:2: NameError: name 'number' is not defined"
-
-
-def test_output_that_differs_fails_at_its_line() -> None:
-    failure = failure_of("# Title\n\n```python\nprint(41)\n```\n\n```output\n42\n```\n")
-
-    assert failure == "doc.md:8: the document says\n42\nand the code prints\n41\n"
-
-
-def test_an_output_block_belongs_to_the_python_block_before_it() -> None:
-    assert "doc.md:2: an output block stands right after" in failure_of("```output\n42\n```\n")
-    assert "doc.md:8: an output block" in failure_of("```python\n1\n```\n```text\n```\n\n```output\n```\n")
-
-
-def test_an_exception_is_named_with_the_line_that_raised_it() -> None:
-    text = "```python\ndef fail():\n    raise OSError('no')\n```\n\n```python\nx = 1\nfail()\n```\n"
-
-    assert failure_of(text) == "doc.md:3: OSError: no"
-
-
-def test_a_syntax_error_is_named_with_its_line() -> None:
-    assert failure_of("```python\nx = 1\nx = = 2\n```\n").startswith("doc.md:3: SyntaxError")
-
-
-def test_await_may_stand_at_the_top() -> None:
-    run(
-        """
-        ```python
-        import anyio
-
-        await anyio.lowlevel.checkpoint()
-        print("resumed")
-        ```
-        ```output
-        resumed
-        ```
-        """
-    )
-
-
-def test_types_that_a_document_defines_can_be_resolved() -> None:
-    run(
-        """
-        ```python
-        from typing import get_type_hints
-
-        class Left:
-            right: "Right"
-
-        class Right:
-            pass
-
-        assert get_type_hints(Left) == {"right": Right}
-        ```
-        """
-    )
-
-
-# Commands
+HOLD = [
+    f"```console\n$ ls -A; ls -A ~; python -c 'import sys; print(sys.prefix)'\n{sys.prefix}\n```\n",
+    "```python\nnumber = 6\n```\nin words\n```python\nprint(number * 7)\n```\n```output\n42\n```\n",
+    "```python\nimport anyio\n\nawait anyio.lowlevel.checkpoint()\nprint('on')\n```\n```output\non\n```\n",
+    "```console\n$ echo one; echo two >&2\none\ntwo\n$ true\n$ echo three \\\n    four\nthree four\n```\n",
+    "```console exit=3\n$ exit 3\n```\n",
+    "```python file=greet.py\nprint('hello')\n```\n```console\n$ python greet.py\nhello\n```\n",
+    "```bash\nmake demo\nmake test ARGS=-x  # all of it\n```\n",
+    "```yaml\na: [1, 2]\n```\n```json\n{}\n```\n```jsonl\n{}\n[]\n```\n```toml\na = 1\n```\n",
+    "```text\n1 / 0\n```\n```mermaid\n1 / 0\n```\n```dot\n1 / 0\n```\n",
+    "````text\n```python\n1 / 0\n```\n````\n- item\n\n  ~~~python\n  if True:\n      pass\n  ~~~\n",
+]
 
 
 @pytest.mark.usefixtures("reader")
-def test_each_command_of_a_console_block_writes_what_stands_below_it() -> None:
-    run(
-        """
-        ```console
-        $ echo one; echo two >&2
-        one
-        two
-        $ true
-        $ echo three \\
-            four
-        three four
-        ```
-        """
-    )
+@rows("text", HOLD)
+def test_blocks_do_what_the_document_says(text: str) -> None:
+    """The first one: a reader has an empty home and the commands of this environment."""
+    run(text)
 
 
-def test_a_command_that_writes_something_else_fails_at_its_line() -> None:
-    failure = failure_of("```console\n$ true\n$ echo one\ntwo\n```\n")
+FAIL = [
+    ("```python\nnumber\n```\n", "doc.md:2: NameError: name 'number' is not defined"),
+    (
+        "# Title\n\n```python\nprint(41)\n```\n\n```output\n42\n```\n",
+        "doc.md:8: the document says\n42\nand the code prints\n41\n",
+    ),
+    ("```output\n42\n```\n", "doc.md:2: an output block stands right after"),
+    ("```python\n1\n```\n```text\n```\n\n```output\n```\n", "doc.md:8: an output block"),
+    (
+        "```python\ndef fail():\n    raise OSError('no')\n```\n\n```python\nx = 1\nfail()\n```\n",
+        "doc.md:3: OSError: no",
+    ),
+    ("```python\nx = 1\nx = = 2\n```\n", "doc.md:3: SyntaxError"),
+    ("```python file=greet.py\nprint(\n```\n", "doc.md:2: no well-formed python"),
+    (
+        "```console\n$ true\n$ echo one\ntwo\n```\n",
+        "doc.md:3: echo one\nthe document says\ntwo\nand the command writes\none\n",
+    ),
+    ("```console\n$ exit 3\n```\n", "doc.md:2: exit code 3, not 0, of: exit 3"),
+    ("```console exit=3\n$ true\n```\n", "doc.md:2: exit code 0, not 3"),
+    ("```console\necho one\n```\n", "doc.md:2: a console block begins with `$ command`"),
+    ("```bash\nmake demo\nmake coffee\n```\n", "doc.md:3: the Makefile has no target 'coffee'"),
+    ("```bash\nrm -rf build\n```\n", "doc.md:2: not a `make TARGET` line"),
+    ("```yaml\na: [1, 2\n```\n", "doc.md:2: no well-formed yaml: "),
+    ("```json\n{a: 1}\n```\n", "doc.md:2: no well-formed json: "),
+    ('```jsonl\n{"a": 1}\n{\n```\n', "doc.md:2: no well-formed jsonl: "),
+    ("```toml\na = \n```\n", "doc.md:2: no well-formed toml: "),
+    ("text\n```pyhton\n```\n", "doc.md:3: unknown language 'pyhton'; use `text` for what is not code"),
+    ("text\n```\n```\n", "doc.md:3: unknown language ''"),
+    ("```python exit=3\n```\n", "doc.md:1: unknown option 'exit' of a python block"),
+    ("one\n```python\nx = 1\n", "doc.md:2: this block is never closed"),
+    ("> ```python\n> 1 / 0\n> ```\n", "doc.md:1: a fence has a line of its own"),
+]
 
-    assert failure == "doc.md:3: echo one\nthe document says\ntwo\nand the command writes\none\n"
 
-
-def test_a_command_that_fails_unannounced_is_a_failure() -> None:
-    assert failure_of("```console\n$ exit 3\n```\n").startswith("doc.md:2: exit code 3, not 0, of: exit 3")
-    assert failure_of("```console exit=3\n$ true\n```\n").startswith("doc.md:2: exit code 0, not 3")
-
-
-def test_a_command_whose_exit_code_is_announced_may_fail() -> None:
-    run("```console exit=3\n$ exit 3\n```\n")
+@pytest.mark.usefixtures("reader")
+@rows("text, message", FAIL)
+def test_what_differs_fails_at_its_line(text: str, message: str) -> None:
+    with pytest.raises(DocumentError) as failure:
+        run(text)
+    assert str(failure.value).startswith(message)
 
 
 def test_a_command_that_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "COMMAND_TIME", 0.1)
 
-    assert "exit code 124" in failure_of("```console\n$ sleep 60\n```\n")
-
-
-def test_a_console_block_begins_with_a_command() -> None:
-    assert failure_of("```console\necho one\n```\n") == "doc.md:2: a console block begins with `$ command`"
-
-
-def test_a_reader_has_an_empty_home_no_key_and_the_commands_of_this_environment(
-    reader: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("```console\n$ ls -A; ls -A ~; python -c 'import sys; print(sys.prefix)'\n" + sys.prefix + "\n```\n")
-
-    assert Path.cwd() == reader
-    assert not [name for name in os.environ if name.startswith("OPENAI_")]
-
-
-def test_make_lines_name_targets_that_exist() -> None:
-    run("```bash\nmake demo\nmake test ARGS=-x  # all of it\n```\n")
-
-    assert failure_of("```bash\nmake demo\nmake coffee\n```\n") == "doc.md:3: the Makefile has no target 'coffee'"
-    assert failure_of("```bash\nrm -rf build\n```\n").startswith("doc.md:2: not a `make TARGET` line")
+    with pytest.raises(DocumentError, match="exit code 124"):
+        run("```console\n$ sleep 60\n```\n")
 
 
 def test_targets_are_read_from_the_makefile() -> None:
@@ -211,108 +135,22 @@ def test_targets_are_read_from_the_makefile() -> None:
     assert {"demo", "test", "bench", "lint", "clean", "help"} <= TARGETS
 
 
-# Data, files, and what is not run
+OUTPUTS = [
+    (True, "one\n", "one"),
+    (True, "one\n...\nfour\n", "one\ntwo\nthree\nfour\n"),
+    (True, "one\n...\n", "one\n"),
+    (True, "...\n", ""),
+    (True, "took ... s\n", "took 0.31 s\n"),
+    (True, "(a+b)*\n", "(a+b)*  \n\n"),
+    (True, "", "\n"),
+    (False, "one\n", "one\ntwo\n"),
+    (False, "", "one\n"),
+    (False, "a...c\n", "a\nc\n"),
+    (False, "...\nfour\n", "four\nfive\n"),
+    (False, "a.b\n", "axb\n"),
+]
 
 
-@pytest.mark.parametrize(
-    ("language", "good", "bad"),
-    [
-        ("yaml", "a: [1, 2]", "a: [1, 2"),
-        ("json", '{"a": 1}', "{a: 1}"),
-        ("jsonl", '{"a": 1}\n{"b": 2}', '{"a": 1}\n{'),
-        ("toml", "a = 1", "a = "),
-    ],
-)
-def test_data_is_well_formed(language: str, good: str, bad: str) -> None:
-    run(f"```{language}\n{good}\n```\n")
-
-    assert failure_of(f"```{language}\n{bad}\n```\n").startswith(f"doc.md:2: no well-formed {language}: ")
-
-
-@pytest.mark.usefixtures("reader")
-def test_a_block_with_a_file_name_is_written_for_the_blocks_that_follow() -> None:
-    run(
-        """
-        ```python file=greet.py
-        print("hello")
-        ```
-        ```console
-        $ python greet.py
-        hello
-        ```
-        """
-    )
-
-
-@pytest.mark.usefixtures("reader")
-def test_a_file_that_is_not_well_formed_fails() -> None:
-    assert failure_of("```python file=greet.py\nprint(\n```\n").startswith("doc.md:2: no well-formed python")
-
-
-@pytest.mark.parametrize("language", ["text", "mermaid", "dot"])
-def test_what_is_no_code_is_not_run(language: str) -> None:
-    run(f"```{language}\n1 / 0\n```\n")
-
-
-@pytest.mark.parametrize("info", ["pyhton", "", "Python"])
-def test_an_unknown_language_fails(info: str) -> None:
-    assert failure_of(f"text\n```{info}\n```\n") == (
-        f"doc.md:3: nobody knows how to run {info!r}; use `text` for what is not code"
-    )
-
-
-def test_an_unknown_option_fails() -> None:
-    assert failure_of("```python exit=3\n```\n") == "doc.md:1: unknown option 'exit' of a python block"
-
-
-# Fences and wildcards
-
-
-def test_a_longer_fence_may_hold_a_shorter_one() -> None:
-    (block,) = documents.blocks_of("````text\n```python\n1 / 0\n```\n````\n", "doc.md")
-
-    assert block.code == "```python\n1 / 0\n```\n"
-
-
-def test_a_block_in_a_list_loses_the_indent_of_its_fence() -> None:
-    (block,) = documents.blocks_of("- item\n\n  ~~~python\n  if x:\n      y\n  ~~~\n", "doc.md")
-
-    assert (block.line, block.code) == (4, "if x:\n    y\n")
-
-
-def test_a_block_that_is_never_closed_fails() -> None:
-    assert failure_of("one\n```python\nx = 1\n") == "doc.md:2: this block is never closed"
-
-
-def test_a_fence_that_the_runner_would_miss_fails() -> None:
-    assert failure_of("> ```python\n> 1 / 0\n> ```\n").startswith("doc.md:1: a fence has a line of its own")
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual"),
-    [
-        ("one\n", "one"),
-        ("one\n...\nfour\n", "one\ntwo\nthree\nfour\n"),
-        ("one\n...\n", "one\n"),
-        ("...\n", ""),
-        ("took ... s\n", "took 0.31 s\n"),
-        ("(a+b)*\n", "(a+b)*  \n\n"),
-        ("", "\n"),
-    ],
-)
-def test_output_matches(expected: str, actual: str) -> None:
-    assert documents.matches(expected, actual)
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual"),
-    [
-        ("one\n", "one\ntwo\n"),
-        ("", "one\n"),
-        ("a...c\n", "a\nc\n"),
-        ("...\nfour\n", "four\nfive\n"),
-        ("a.b\n", "axb\n"),
-    ],
-)
-def test_output_does_not_match(expected: str, actual: str) -> None:
-    assert not documents.matches(expected, actual)
+@rows("same, expected, actual", OUTPUTS)
+def test_output_matches(same: bool, expected: str, actual: str) -> None:
+    assert documents.matches(expected, actual) is same

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 ROOMS = {"bp", "agent", "constitution"}
 
-pytestmark = [pytest.mark.wheel, pytest.mark.timeout(300)]  # an installation from the network
+pytestmark = [pytest.mark.slow, pytest.mark.wheel, pytest.mark.timeout(300)]  # an installation from the network
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,6 @@ def test_the_wheel_says_that_it_is_typed_and_how_it_is_licensed(wheel: Path) -> 
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
-@pytest.mark.slow
 def test_the_rooms_are_imported_from_the_wheel(environment: Path, tmp_path: Path) -> None:
     statement = "import bp.payload; print(bp.payload.__file__)"
 
@@ -72,7 +71,6 @@ def test_the_rooms_are_imported_from_the_wheel(environment: Path, tmp_path: Path
     assert origin.startswith(str(environment))
 
 
-@pytest.mark.slow
 def test_what_is_installed_fits_together(environment: Path, tmp_path: Path) -> None:
     assert "No broken requirements" in execute([str(environment / "bin" / "python"), "-m", "pip", "check"], tmp_path)
 
@@ -87,14 +85,12 @@ def test_the_command_explains_itself(environment: Path, empty_home: Path) -> Non
     assert "demo" in execute([str(environment / "bin" / "bpagent"), "--help"], empty_home)
 
 
-@pytest.mark.slow
 def test_the_demo_runs(environment: Path, empty_home: Path) -> None:
     written = execute([str(environment / "bin" / "bpagent"), "demo"], empty_home)
 
     assert ".jsonl" in written
 
 
-@pytest.mark.slow
 def test_a_project_with_an_agent_module_of_its_own_can_run_pytest(environment: Path, tmp_path: Path) -> None:
     python = str(environment / "bin" / "python")
     execute([python, "-m", "pip", "install", "--quiet", "pytest"], tmp_path)

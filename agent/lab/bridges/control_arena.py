@@ -20,8 +20,6 @@ from agent.lab.episodes.results import Row
 from agent.lab.measures.curves import audit_curve
 from agent.lab.settings.setting import Setting
 
-__all__ = ["Compared", "compared", "control_arena_setting"]
-
 
 def control_arena_setting(name: str, setting: Any, *, tools: Sequence[Any], **more: Any) -> Setting:
     """Return a setting of ControlArena as one of ours; `more`: as for `inspect_setting`, such as `places`.

@@ -18,8 +18,6 @@ from attrs import frozen
 
 from constitution import GATED, Action, Level, PathUse, Policy, Verdict, judge
 
-__all__ = ["ARGUMENTS", "Gate", "Meaning", "meaning_of", "openai_agents_guardrail", "pydantic_ai_hooks"]
-
 Meaning = Literal["shell", "python", "path", "url"]
 
 ARGUMENTS: Mapping[str, Meaning] = {

@@ -66,8 +66,6 @@ from agent.vocabulary.messages import (
 )
 from bp import BThread
 
-__all__ = ["InspectModel", "InspectWorld", "controlled", "inspect_setting"]
-
 # Its models
 
 

@@ -12,8 +12,6 @@ from inspect_ai.approval._registry import approver_register
 from agent.lab.bridges.gate import Gate
 from constitution import POLICIES, Level
 
-__all__ = ["gate"]
-
 DECISIONS = {Level.allow: "approve", Level.deny: "reject", Level.ask: "escalate"}
 
 

@@ -36,8 +36,6 @@ from inspect_ai.tool import ToolCall
 from agent.lab.episodes.results import Results, Row
 from agent.log.reading import read_log
 
-__all__ = ["write_eval_logs"]
-
 PROTOCOL_EVENTS = frozenset(
     {
         "audit_given", "audit_requested", "chance_drawn", "contained", "draft_forgone", "drafts_settled",

@@ -13,17 +13,6 @@ from agent.lab.deployments.program import Instead
 from agent.lab.deployments.rules import rule_named
 from bp import BThread
 
-__all__ = [
-    "HONEYPOTS_FROM",
-    "WITHOUT_RULES",
-    "Attacker",
-    "DeploymentPlan",
-    "RulePlan",
-    "Timing",
-    "episode_threshold_name",
-]
-
-
 Attacker = Literal["steady", "patient"]
 """The kind of attacker. A patient one knows whether the last episode was audited, and then does honest work."""
 

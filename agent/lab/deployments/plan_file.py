@@ -18,9 +18,6 @@ from agent.lab.experiments.plan import Policy, ProtocolPlan
 from agent.lab.experiments.yaml_values import at_least_one, known, several, share
 from agent.vocabulary.yaml_nodes import Node
 
-__all__ = ["read_deployments"]
-
-
 KEYS = (
     "name", "rules", "episodes", "attack_share", "order", "honest", "attack", "trusted", "instead", "attacker", "how",
     "protocols", "seeds",

@@ -19,21 +19,6 @@ from agent.vocabulary.questions import AuditGiven, AuditRequested, AuditVerdict,
 from bp import BProgram, BThread, BThreadBody, EffectError, Event, Refusals, Step, bthread, sync, where
 from bp.runner import Broken, Effect, Runner
 
-__all__ = [
-    "AGENT",
-    "TRUSTED",
-    "EpisodeEnded",
-    "EpisodeSkipped",
-    "EpisodeStarted",
-    "EpisodesOver",
-    "History",
-    "Instead",
-    "RunEpisode",
-    "deploy",
-    "run_deployment",
-]
-
-
 AGENT = "agent"
 """The role without trust."""
 

@@ -16,9 +16,6 @@ from agent.lab.episodes.results import ResultsError
 from agent.lab.json_lines import append_line, values_in
 from agent.lab.measures.intervals import Interval, bootstrap
 
-__all__ = ["DeploymentEstimate", "DeploymentResults", "DeploymentRow", "DeploymentStep", "estimates_of"]
-
-
 Status = Literal["ran", "failed"]
 Outcome = Literal["caught", "harm", "harmless", "skipped"]
 

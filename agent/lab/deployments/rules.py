@@ -16,21 +16,6 @@ from agent.vocabulary.errors import meant
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThread, BThreadBody, bthread, sync, where
 
-__all__ = [
-    "CATCH",
-    "NEXT",
-    "RULES",
-    "Rule",
-    "audit_afterwards",
-    "audit_first",
-    "audit_suspicious",
-    "audited",
-    "distrust_monitor",
-    "rule_named",
-    "shut_down_on_catch",
-]
-
-
 NEXT = EpisodeStarted | EpisodeSkipped | EpisodesOver
 """The events by which a deployment goes on after an episode."""
 

@@ -36,9 +36,6 @@ from agent.lab.settings.setting import Split
 from agent.lab.spending import MoneyUsedUp
 from agent.vocabulary.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
 
-__all__ = ["FORMAT", "Deployment", "EpisodeFailed", "beforehand", "deploy_all", "deployments_of", "verdict_of"]
-
-
 FORMAT = 1
 """Counts changes of what a deployment does that its configuration does not show."""
 

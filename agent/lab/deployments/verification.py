@@ -27,8 +27,6 @@ from agent.verification.loop import verify_program
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, where
 
-__all__ = ["OF_DEPLOYMENTS", "EpisodeWent", "Outcome", "invariants_of_deployment", "verify_deployment"]
-
 
 @bthread
 def episodes_come_one_by_one(episodes: int) -> BThreadBody:

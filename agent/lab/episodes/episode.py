@@ -34,8 +34,6 @@ from agent.tools.blocking import run_in_background
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked
 
-__all__ = ["EpisodeContext", "EpisodeParts", "failed_row", "models_of", "prepare", "run_episode"]
-
 
 @define(eq=False)
 class EpisodeContext:

@@ -45,9 +45,6 @@ from agent.vocabulary.questions import (
 from agent.vocabulary.reasons import Ending
 from bp import Event, Refusal, Step
 
-__all__ = ["Counts", "Observer", "Rounds"]
-
-
 MATTERS: dict[type[Event], Callable[[Event], Hashable]] = {
     InferenceRequested: attrgetter("draft"),
     ScoreRequested: attrgetter("subject", "monitor"),

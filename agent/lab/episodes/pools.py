@@ -33,19 +33,6 @@ from agent.lab.isolation.levels import Wanted, achieve
 from agent.lab.settings.post_office import PostOffice
 from agent.vocabulary.errors import AgentError
 
-__all__ = [
-    "Conditions",
-    "RayError",
-    "RayPool",
-    "WorkersDie",
-    "check_ray",
-    "leave_with_the_parent",
-    "make_context",
-    "run_all",
-    "run_batch",
-]
-
-
 BATCH = 16  # episodes that a worker takes at once
 OnRow = Callable[[Row], None]
 Pool = Callable[[], Executor]

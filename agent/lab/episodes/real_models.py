@@ -31,9 +31,6 @@ from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import BackoffStarted
 from agent.vocabulary.messages import Usage
 
-__all__ = ["CachedModel", "EpisodeModels", "ModelsFailed", "Pace", "PacedModel", "SharedModels"]
-
-
 LONGEST = 3600.0
 """The longest that a request may wait for its turn, in seconds."""
 

@@ -18,9 +18,6 @@ from agent.lab.json_lines import append_line, values_in
 from agent.lab.measures.thresholds import suspicion
 from agent.vocabulary.errors import AgentError
 
-__all__ = ["Results", "ResultsError", "Row", "Step", "write_row"]
-
-
 Status = Literal["ran", "failed"]
 
 

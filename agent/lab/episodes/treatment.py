@@ -33,9 +33,6 @@ from agent.vocabulary.importing import NotImportable, read_name
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 
-__all__ = ["GetModel", "Treatment", "bthreads_of", "make_monitor", "number_of", "own_monitor", "treat"]
-
-
 GetModel = Callable[[str, ModelPlan], Model]
 """Gives the real model of a role."""
 

@@ -23,8 +23,6 @@ from agent.lab.settings.world import remove_abandoned
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, nominal, read_spent
 from agent.vocabulary.errors import AgentError
 
-__all__ = ["Outcome", "Progress", "UnreadableScores", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
-
 
 @frozen
 class Outcome:

@@ -15,9 +15,6 @@ from attrs import frozen
 from agent.models.model import Model, ModelError, Price
 from agent.models.openai_model import Api, OpenAIModel, model_from_name
 
-__all__ = ["MODEL_ROLES", "ModelPlan"]
-
-
 MODEL_ROLES = ("agent", "trusted", "editor", "auditor")
 """Whom a plan may give a model; monitors are named one by one."""
 

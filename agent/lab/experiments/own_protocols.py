@@ -15,9 +15,6 @@ from agent.vocabulary.errors import meant, nearest
 from agent.vocabulary.importing import NotImportable, read_name
 from bp import BThread, BThreadFunction
 
-__all__ = ["check_taken", "digest_of", "entry_of", "is_own", "short_name"]
-
-
 POLICIES = (".yaml", ".yml")
 
 

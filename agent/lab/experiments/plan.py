@@ -21,19 +21,6 @@ from agent.lab.settings.setting import SPLITS, Setting, Split
 from agent.lab.settings.tasks import DONE
 from agent.tools.sandbox.limits import Limits
 
-__all__ = [
-    "BASELINE",
-    "FORMAT",
-    "Episode",
-    "MonitorPlan",
-    "Plan",
-    "Policy",
-    "ProtocolPlan",
-    "threshold_name",
-    "with_threshold",
-]
-
-
 FORMAT = 2
 """Counts changes of what an episode does that its configuration does not show."""
 

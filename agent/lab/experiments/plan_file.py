@@ -10,7 +10,7 @@
       - {use: blocking_monitor, budget: 0.05}
       - {name: both, use: [blocking_monitor, taint_flow], threshold: 0.9, disclosure: none}
     monitors: {watcher: {kind: simulated, alpha: 9, correlation: 0.5}}
-    limits: {memory: 1 GiB, processes: 128, file_size: 256 MiB, disk: 1 GiB, cpu_time: 60, money: 5.00}
+    limits: {memory: 1 GiB, processes: 128, file_size: 256 MiB, cpu_time: 60, money: 5.00}
     seeds: 2
 
 What a protocol does not take is refused where it stands, before any episode runs: a budget that a protocol takes no
@@ -32,8 +32,8 @@ from agent.lab.experiments.own_protocols import entry_of, is_own, short_name
 from agent.lab.experiments.plan import Knowledge, MonitorKind, MonitorPlan, Plan, Policy, Pooling, ProtocolPlan
 from agent.lab.experiments.yaml_values import above_zero, at_least_one, known, several, share
 from agent.lab.isolation.levels import LEVELS
-from agent.lab.settings.catalogue import SettingError, setting_named
-from agent.lab.settings.setting import SPLITS, Split
+from agent.lab.settings.catalogue import setting_named
+from agent.lab.settings.setting import SPLITS, SettingError, Split
 from agent.lab.settings.workers import LADDER
 from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
@@ -41,19 +41,6 @@ from agent.protocols.catalogue import PROTOCOLS
 from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
-
-__all__ = [
-    "PlanError",
-    "check_needs",
-    "check_options",
-    "load_plan",
-    "read_limits",
-    "read_model",
-    "read_models",
-    "read_policy",
-    "with_models",
-]
-
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
@@ -360,7 +347,6 @@ LIMITS: Mapping[str, Callable[[Node], int]] = {
     "memory": _size,
     "processes": at_least_one,
     "file_size": _size,
-    "disk": _size,
     "cpu_time": at_least_one,
 }
 """The reader of each limit."""

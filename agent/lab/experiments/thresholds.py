@@ -18,8 +18,6 @@ from agent.lab.measures.thresholds import suspicion, threshold_at, unsupported
 from agent.vocabulary.conversion import parsed
 from agent.vocabulary.errors import AgentError
 
-__all__ = ["FreezeError", "Frozen", "freeze", "read_frozen", "write_frozen"]
-
 
 class FreezeError(AgentError):
     """Thresholds cannot be set, or were not set by `bpagent experiment freeze`."""

@@ -6,9 +6,6 @@ from typing import TypeVar
 from agent.vocabulary.errors import meant
 from agent.vocabulary.yaml_nodes import Node
 
-__all__ = ["above_zero", "at_least_one", "known", "several", "share"]
-
-
 T = TypeVar("T")
 Name = TypeVar("Name", bound=str)
 

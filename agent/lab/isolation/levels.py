@@ -1,29 +1,24 @@
 """The level of isolation that this machine achieves: found by trying to get out of a cell, once in a process.
 
 A configuration can say anything, and a kernel, a container or another version of bubblewrap can refuse or forget any
-part of it. So a script in a cell tries what must fail, and what must work, and the level is what was seen. Programs
-that take a little too much, in a cell with little, try its limits. (To use up a second of a processor takes a second,
-in each process of an experiment; so of that limit it is tried whether it is there, and cannot be raised.)
+part of it. So a script in a cell tries what must fail, and what must work, and the level is what was seen.
 """
 
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
 from attrs import frozen
 
-from agent.lab.isolation.cell import PORT, Cell, IsolationError
-from agent.tools.sandbox.limits import KINDS, Kind, Limits
+from agent.lab.isolation.cell import OF_EACH_NAMESPACE, PORT, Cell, IsolationError
+from agent.tools.sandbox.limits import COUNTED, KINDS, Kind, linux
 
 __all__ = ["LEVELS", "Level", "Probe", "Wanted", "achieve", "limits_at", "probe"]
-
 
 Level = Literal["bubblewrap", "none"]
 """`bubblewrap`: a user, process, mount and network namespace of its own for each episode. `none`: no such thing."""
@@ -44,7 +39,6 @@ try outside test -e %(outside)s
 try beside eval ': > ../beside'
 try kernel eval ': >> /proc/sys/kernel/core_pattern'
 try system eval ': > /usr/bpagent-was-here'
-try device chmod 666 /dev/null
 try loopback eval 'exec 3<>/dev/tcp/127.0.0.1/%(listening)d'
 try processes eval 'grep -qsaE "^sleep.60[.]%(mark)d" /proc/[0-9]*/cmdline'
 echo end
@@ -54,36 +48,12 @@ echo end
 MUST_WORK = ("workspace", "hosts", "memory", "end")
 
 
-LITTLE = Limits(memory=96 * 2**20, processes=12, file_size=2**20, disk=4 * 2**20, cpu_time=5)
-TOO_MUCH: tuple[tuple[Kind, str], ...] = (
-    ("memory", "a = mmap.mmap(-1, 2**27, mmap.MAP_PRIVATE)"),
-    ("memory", "a = mmap.mmap(-1, 2**27); [a.__setitem__(n, 1) for n in range(0, len(a), 4096)]; time.sleep(9)"),
-    ("file_size", "open('large', 'wb').write(bytes(2**21))"),
-    ("disk", "[open(f'file-{n}', 'wb').write(bytes(2**20)) for n in range(6)]; time.sleep(9)"),
-    ("processes", "[os.fork() or wait() for n in range(20)]; time.sleep(9)"),
-    ("cpu_time", "resource.setrlimit(resource.RLIMIT_CPU, (99, 99))"),
-)
-"""For each limit programs in Python that go beyond it, a little; where it is kept none of them comes to its end."""
-
-TRIES = """
-import mmap, os, resource, time
-def wait():
-    os.close(1)
-    os.close(2)
-    time.sleep(9)
-    os._exit(0)
-%s
-print('came to its end')
-"""
-
-
 @frozen
 class Probe:
-    """The findings of a probe: the level, and why it is not a better one; the limits that are kept in cells."""
+    """The findings of a probe: the level, and why it is not a better one."""
 
     level: Level
     why: str = ""
-    limits: tuple[Kind, ...] = ()
 
 
 def achieve(wanted: Wanted) -> Level:
@@ -97,8 +67,9 @@ def achieve(wanted: Wanted) -> Level:
 
 
 def limits_at(level: Level) -> tuple[Kind, ...]:
-    """Return the limits that are kept at a level, in cells; none without."""
-    return () if level == "none" else probe().limits
+    """Return the limits that the kernel keeps at a level: none without cells, and not always that of processes."""
+    counts = linux() >= (OF_EACH_NAMESPACE if os.geteuid() == 0 else COUNTED)
+    return () if level == "none" else tuple(kind for kind in KINDS if counts or kind != "processes")
 
 
 @lru_cache(maxsize=1)
@@ -108,7 +79,7 @@ def probe() -> Probe:
         wrong = list(_differences())
     except (IsolationError, OSError, subprocess.SubprocessError) as error:
         return Probe("none", str(error))
-    return Probe("none", "in a cell, " + "; ".join(wrong)) if wrong else Probe("bubblewrap", limits=_limits_kept())
+    return Probe("none", "in a cell, " + "; ".join(wrong)) if wrong else Probe("bubblewrap")
 
 
 def _differences() -> Iterator[str]:
@@ -139,30 +110,3 @@ def _try_everything(root: Path, outside: Path, port: int) -> list[str]:
         cell.close()
         outside.unlink(missing_ok=True)
     return done.stdout.split()
-
-
-def _limits_kept() -> tuple[Kind, ...]:
-    """Return the limits that are kept in cells, without those that could not be tried."""
-    with tempfile.TemporaryDirectory(prefix="bpagent-probe-") as folder, ThreadPoolExecutor(len(TOO_MUCH)) as pool:
-        ended = list(pool.map(partial(_is_ended, Path(folder).resolve()), range(len(TOO_MUCH))))
-    broken = {kind for (kind, _), is_ended in zip(TOO_MUCH, ended, strict=True) if not is_ended}
-    return tuple(kind for kind in KINDS if kind not in broken)
-
-
-def _is_ended(folder: Path, number: int) -> bool:
-    """Return whether a program that takes too much is refused, or ended, in a cell in which a modest one is not."""
-    root = folder / str(number)
-    (root / "workspace").mkdir(parents=True)
-    cell = Cell(root, root / "workspace", limits=LITTLE)
-    try:
-        return _print_of(cell, root, "pass") != b"" and _print_of(cell, root, TOO_MUCH[number][1]) == b""
-    except (IsolationError, OSError, subprocess.SubprocessError):
-        return False
-    finally:
-        cell.close()
-
-
-def _print_of(cell: Cell, root: Path, program: str) -> bytes:
-    command = cell.joined([sys.executable, "-I", "-S", "-c", TRIES % program], str(root / "workspace"))
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST, check=False)
-    return done.stdout

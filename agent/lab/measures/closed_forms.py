@@ -4,8 +4,6 @@
 the function says: of one subject, the highest of several steps, the least or the most suspicious of k draws.
 """
 
-__all__ = ["area", "caught", "caught_by_least", "caught_by_maximum", "caught_by_most", "tie"]
-
 
 def caught(budget: float, alpha: float) -> float:
     """Return the share of attacks that is audited when each has one score."""

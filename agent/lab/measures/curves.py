@@ -7,8 +7,6 @@ from itertools import accumulate
 from agent.lab.measures.safety import Sabotage
 from agent.lab.measures.thresholds import ROUNDING, Threshold, suspicion, threshold_at
 
-__all__ = ["area_under_curve", "audit_curve", "rate_caught"]
-
 
 def audit_curve(
     budgets: Iterable[float], honest: Sequence[float | None], attacks: Sequence[tuple[float | None, float]]

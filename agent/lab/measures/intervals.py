@@ -21,19 +21,6 @@ from attrs import frozen
 
 from agent.lab.extras import needed
 
-__all__ = [
-    "REPLICATES",
-    "Clusters",
-    "Interval",
-    "bootstrap",
-    "difference_interval",
-    "mean_interval",
-    "resampled",
-    "share_interval",
-    "sign_test",
-    "tail_interval",
-]
-
 REPLICATES = 2000
 
 FLOOR = 0.03

@@ -15,17 +15,6 @@ from typing import TypeVar
 
 from attrs import Attribute, field, frozen
 
-__all__ = [
-    "Attack",
-    "Sabotage",
-    "caught_in_time",
-    "front",
-    "front_frequency",
-    "sabotage",
-    "scaled_usefulness",
-    "usefulness",
-]
-
 ROUNDING = 1e-9  # of a probability: shares of many episodes are summed up
 
 

@@ -13,8 +13,6 @@ from itertools import groupby
 
 from attrs import frozen
 
-__all__ = ["Threshold", "supports", "suspicion", "threshold_at", "unsupported"]
-
 ROUNDING = 1e-9
 """By how much of a subject a budget may be exceeded: 0.07 * 100 is 7.000000000000001."""
 

@@ -31,22 +31,6 @@ from agent.lab.measures.safety import Sabotage, front_frequency, scaled_usefulne
 from agent.lab.measures.thresholds import ROUNDING, Threshold, supports, suspicion, unsupported
 from agent.lab.reports.samples import Sample, TaskName, clusters_by_task, sample_of, task_of
 
-__all__ = [
-    "BUDGETS",
-    "Analysis",
-    "Costs",
-    "Curves",
-    "Drawn",
-    "Estimate",
-    "Figures",
-    "Rung",
-    "Tasks",
-    "analyze",
-    "audit_curves",
-    "figures_of",
-    "spent_on_test",
-]
-
 
 @frozen
 class Rung:

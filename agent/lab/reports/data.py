@@ -20,8 +20,6 @@ from agent.lab.extras import needed
 from agent.lab.measures.intervals import Interval
 from agent.lab.reports.analysis import Analysis, Estimate
 
-__all__ = ["EstimateLine", "estimate_lines", "tidy", "write_data"]
-
 COLUMNS = {str: "string", int: "int64", float: "float64", bool: "bool_"}
 TABLES = ("steps", "roles")
 """Fields of a row that are tables of their own."""

@@ -19,7 +19,6 @@ from agent.lab.reports.analysis import Analysis, Estimate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["audit_curves", "calibration", "label_places", "usefulness_and_safety", "which_draw", "write_figure"]
 
 Points = Sequence[tuple[float, float]]
 

@@ -28,9 +28,6 @@ from agent.lab.reports.tables import (
     under_attack,
 )
 
-__all__ = ["caption", "explanation", "figures_of", "tables_of", "text_report", "write_report"]
-
-
 WIDTH = 118  # columns of the report in a terminal
 
 EXPLANATION = """\

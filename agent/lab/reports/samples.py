@@ -19,9 +19,6 @@ from agent.lab.episodes.results import Row
 from agent.lab.measures.safety import Attack, Sabotage
 from agent.lab.measures.thresholds import ROUNDING, Threshold, suspicion
 
-__all__ = ["Sample", "TaskName", "Trial", "clusters_by_task", "sample_of", "task_of", "trial_of"]
-
-
 TaskName = tuple[str, str, str]  # split, setting, task
 Weights = Sequence[int]
 """The weight of each task, by its number: how often it counts."""

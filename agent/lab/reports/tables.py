@@ -24,28 +24,6 @@ from agent.lab.settings.setting_checks import keyword_auc
 from agent.lab.settings.workers import LADDER
 from agent.vocabulary.reasons import Disclosure
 
-__all__ = [
-    "Table",
-    "Verified",
-    "budget_table",
-    "by_attack",
-    "by_rung",
-    "by_setting",
-    "costs",
-    "deployment_table",
-    "disclosure_table",
-    "explained",
-    "groups_of",
-    "interval_text",
-    "number_text",
-    "overview",
-    "read_verified",
-    "settings_table",
-    "shipped_verdicts",
-    "signed_text",
-    "under_attack",
-]
-
 
 @frozen
 class Table:

@@ -38,34 +38,6 @@ from agent.tools.definition import Tool, ToolContext
 from agent.tools.schemas import Schema, plain
 from agent.vocabulary.calls import ToolCall, ToolResult
 
-__all__ = [
-    "AGENTDOJO",
-    "DIRECT",
-    "GIVES_ITSELF_AWAY",
-    "IGNORE_PREVIOUS",
-    "INJECTED",
-    "PASSES_UNTOUCHED",
-    "READ_ONLY",
-    "SUITES",
-    "UNDONE",
-    "VERSION",
-    "WHOLE",
-    "ModelShape",
-    "Room",
-    "Scene",
-    "Suite",
-    "calls_of",
-    "injected",
-    "injections_of",
-    "is_read_only",
-    "pair_of",
-    "pairs_of",
-    "room_of",
-    "scripted",
-    "tools_of",
-]
-
-
 PASSES_UNTOUCHED = frozenset(("banking", f"user_task_{number}") for number in (5, 6, 8, 9, 10))
 
 UNDONE = frozenset({("banking", "user_task_14", "injection_task_7")})  # both set the password; the later one stays

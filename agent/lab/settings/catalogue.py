@@ -14,9 +14,6 @@ from agent.lab.settings.setting import Setting, SettingError
 from agent.vocabulary.errors import meant
 from agent.vocabulary.importing import NotImportable, module_at, read_name
 
-__all__ = ["EXTRAS", "SETTINGS", "SettingError", "setting_named"]
-
-
 SETTINGS = {setting.name: setting for setting in (REPAIR, OPERATIONS, INFRASTRUCTURE)}
 
 EXTRAS = {

@@ -13,29 +13,6 @@ from agent.lab.settings.tasks import Move, Plot, Task, read, run, write
 from agent.lab.settings.world import World
 from agent.vocabulary.calls import ToolCall
 
-__all__ = [
-    "FILES",
-    "GROUP",
-    "INFRASTRUCTURE",
-    "PASSWD",
-    "REGISTRY",
-    "SIGNED",
-    "UNSIGNED",
-    "account",
-    "artifact",
-    "change",
-    "firewall_is_down",
-    "job",
-    "leaver",
-    "plots_of",
-    "port",
-    "privileged",
-    "ran_unsigned",
-    "right",
-    "rules",
-    "taken_over",
-]
-
 PASSWD, GROUP, SUDOERS, FIREWALL = "root/etc/passwd", "root/etc/group", "root/etc/sudoers", "root/etc/firewall.rules"
 EXECUTED = "root/var/log/executed"
 

@@ -20,25 +20,6 @@ from agent.lab.settings.tasks import Move, Plot, Task, read, run, write
 from agent.lab.settings.world import World
 from agent.vocabulary.calls import ToolCall
 
-__all__ = [
-    "HOST",
-    "OPERATIONS",
-    "SECRET",
-    "SERVICES",
-    "backup",
-    "chore",
-    "leaked",
-    "log_lines",
-    "members",
-    "migration",
-    "plots_of",
-    "release",
-    "report",
-    "retention",
-    "rotation",
-    "uploaded",
-]
-
 DEEPEST = 3  # encodings one within the other
 LARGEST = 2_000_000  # bytes of what is unpacked
 BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}={0,2}")

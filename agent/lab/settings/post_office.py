@@ -12,8 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from attrs import define, field, frozen
 
-__all__ = ["Mailbox", "Parcel", "PostOffice"]
-
 HEADER = "X-Mailbox"
 LARGEST = 10_000_000  # bytes of one request
 

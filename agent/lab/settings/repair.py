@@ -12,8 +12,6 @@ from agent.lab.settings.tasks import Move, Plot, Task, read, run, write
 from agent.lab.settings.world import World
 from agent.vocabulary.calls import ToolCall
 
-__all__ = ["BACKDOORS", "MORE_PROGRAMS", "PROGRAMS", "REPAIR", "Program"]
-
 
 @frozen
 class Program:

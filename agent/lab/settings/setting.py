@@ -18,8 +18,6 @@ from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError
 
-__all__ = ["SPLITS", "TURNS", "Family", "Setting", "SettingError", "Split"]
-
 
 class SettingError(AgentError):
     """There is no such setting, or it cannot be used; the message says which, and the cure."""

@@ -16,8 +16,6 @@ from agent.lab.settings.tasks import Move, Plot, Task
 from agent.lab.settings.workers import ABLE
 from agent.lab.settings.world import World
 
-__all__ = ["TELLTALES", "keyword_auc", "problems_of", "problems_of_task", "with_plot"]
-
 
 def problems_of(setting: Setting, isolation: Wanted = "best") -> list[str]:
     """Return what is wrong with a setting: its size, and each of its tasks four ways.

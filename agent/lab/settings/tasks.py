@@ -15,8 +15,6 @@ from attrs import field, frozen
 from agent.lab.settings.world import World
 from agent.models.scripted import ScriptedCall, call
 
-__all__ = ["DONE", "Move", "Plot", "Task", "approved_by_person", "read", "run", "write"]
-
 ADDRESS = re.compile(r"https?://([^/\s:\"'?]+)")
 
 

@@ -37,25 +37,6 @@ from agent.models.model import Answer, Delta, ModelRequest
 from agent.models.scripted import ScriptedCall
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage
 
-__all__ = [
-    "ABLE",
-    "LADDER",
-    "WEAK",
-    "Kind",
-    "Manner",
-    "Mark",
-    "Marks",
-    "Rung",
-    "Situation",
-    "Suspect",
-    "Worker",
-    "next_plot",
-    "order_of",
-    "read_situation",
-    "start_of",
-]
-
-
 Kind = Literal["work", "extra", "attack"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST = 1000  # moves of one kind

@@ -29,8 +29,6 @@ from agent.tools.process import tool_environment
 from agent.tools.sandbox.limits import Limits
 from agent.tools.shell import ShellOptions, make_shell_tool
 
-__all__ = ["World", "make_world", "remove_abandoned"]
-
 LONGEST_CHECK = 20.0  # seconds for code that a check runs
 PREFIX = "bpagent-world-"
 YOUNG = 60.0  # seconds
@@ -56,8 +54,8 @@ class World:
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """The limits of its cell that were broken, or met with, so far; each once."""
-        return () if self.cell is None else tuple(sorted({excess.kind for excess in self.cell.excesses}))
+        """The limits of its cell that commands met with so far."""
+        return () if self.cell is None else tuple(sorted(self.cell.met))
 
     @property
     def environment(self) -> dict[str, str]:

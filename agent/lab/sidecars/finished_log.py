@@ -26,9 +26,6 @@ from agent.vocabulary.reasons import FollowUpWaits, Steered
 from bp import Event, Refusal, Refusals
 from constitution import Action
 
-__all__ = ["FinishedLog", "Occasion", "digest_of", "read_finished"]
-
-
 FOLDED = frozenset(
     {
         "action_described", "answer_committed", "call_answered", "follow_up_given", "history_given",

@@ -26,9 +26,6 @@ from agent.models.model import ModelError
 from agent.protocols.monitors import Monitor, Score, checked
 from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 
-__all__ = ["Audited", "Scored", "audit_logs", "held", "score_logs"]
-
-
 MOST = 8  # logs at once
 
 

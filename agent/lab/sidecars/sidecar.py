@@ -18,21 +18,6 @@ from agent.vocabulary.conversion import structured
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.questions import AuditVerdict
 
-__all__ = [
-    "FORMAT",
-    "KeptAudit",
-    "KeptPass",
-    "KeptScore",
-    "Sidecar",
-    "SidecarError",
-    "highest_scores",
-    "identity_of",
-    "read_sidecar",
-    "said_afterwards",
-    "scores_of",
-    "sidecar_path",
-]
-
 
 def identity_of(monitor: object) -> str:
     """Return the digest; the same in every process."""

@@ -2,8 +2,8 @@
 
 Modules in reading order:
 
-- `confinement`: what one command may do. `rights`: what it may do beyond that, when the user said yes
-- `places`: what is hidden inside. `limits`: memory, processes, file sizes and time
-- `bubblewrap` (with `mounts`), `landlock`, `seatbelt`: how the system keeps a command confined
+- `places`: what one command may do, and what is hidden. `rights`: what it may do beyond that, when the user said yes
+- `limits`: memory, processes, file sizes and time
+- `bubblewrap` (with `namespaces` and `egress`), `landlock`, `seatbelt`: how the system keeps a command confined
 - `sandbox`: the sandbox of an agent, and which of these this machine achieves
 """

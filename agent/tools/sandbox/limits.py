@@ -1,16 +1,7 @@
-"""Limits of a cell: how much memory, how many processes, how large files, how long; and in which words that is told.
+"""Limits of what runs inside, kept by the kernel: memory, processes, file sizes, time; and in which words that is told.
 
-| limit | of | kept by |
-| --- | --- | --- |
-| memory | each process; and all of a cell, with what its folders in memory hold | the kernel; and the guard |
-| processes | all of a cell, threads counted | the kernel, and the guard |
-| file_size | each file | the kernel |
-| disk | the workspace, with files that are open and have no name | the guard |
-| cpu_time | each process | the kernel |
-
-The kernel counts processes for each user in each user namespace, from Linux 5.14 on: so a cell's own are counted. Of
-root it counts none; there it is the guard who does, and from Linux 6.14 on the kernel runs out of numbers a little
-above.
+Those of memory, file size and time hold for each process. Processes are counted, threads too, for each user in each
+user namespace, from Linux 5.14 on; of root none are, so for an episode the kernel has numbers for about as many.
 """
 
 import os
@@ -20,16 +11,17 @@ from typing import Literal, get_args
 
 from attrs import field, frozen, validators
 
+from agent.tools.output import size_in_words
 from agent.tools.process import Finished
 
-__all__ = ["KINDS", "Kind", "Limits", "kinds_shown_by", "linux", "readable"]
+__all__ = ["COUNTED", "KINDS", "Kind", "Limits", "kinds_shown_by", "linux"]
 
-Kind = Literal["memory", "processes", "file_size", "disk", "cpu_time"]
+Kind = Literal["memory", "processes", "file_size", "cpu_time"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MIB = 1024 * 1024
-RESERVED = 4  # processes of our own in a cell: those that keep it, and who is about to become a command
-COUNTED_FOR_EACH_CELL = (5, 14)  # the Linux from which on processes are
+RESERVED = 4  # processes of our own: those that keep an episode, and who is about to become a command
+COUNTED = (5, 14)  # the Linux from which on processes are
 
 WORDS: dict[Kind, tuple[str, ...]] = {
     "memory": ("MemoryError", "annot allocate memory", "out of memory", "memory exhausted"),
@@ -43,19 +35,14 @@ SIGNALS: dict[int, Kind] = {signal.SIGXFSZ: "file_size", signal.SIGXCPU: "cpu_ti
 AND_SIGNAL = 128  # what shells add to the number of the signal that ended a command
 
 
-def _above_zero(_: object, attribute: object, value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{getattr(attribute, 'name', '')}: expected 1 or more, found {value}")
-
-
 def _limit(default: int) -> int:
-    made: int = field(default=default, validator=[validators.instance_of(int), _above_zero])
+    made: int = field(default=default, validator=[validators.instance_of(int), validators.ge(1)])
     return made
 
 
 @frozen
 class Limits:
-    """Limits of a cell: bytes, processes, and seconds of a processor.
+    """Limits: bytes, processes, and seconds of a processor.
 
     addresses: how many times its memory a process may reserve; None: as much as it likes, as some runtimes do.
     """
@@ -63,7 +50,6 @@ class Limits:
     memory: int = _limit(1024 * MIB)
     processes: int = _limit(128)
     file_size: int = _limit(256 * MIB)
-    disk: int = _limit(1024 * MIB)
     cpu_time: int = _limit(60)
     addresses: int | None = 4
 
@@ -74,22 +60,17 @@ class Limits:
         yield f"--fsize={self.file_size}"
         yield f"--cpu={self.cpu_time}:{self.cpu_time + 1}"  # a warning (SIGXCPU), which says why, and then the end
         yield "--core=0"
-        if linux() >= COUNTED_FOR_EACH_CELL:
+        if linux() >= COUNTED:
             yield f"--nproc={self.processes + RESERVED}"
 
     def told(self, kind: Kind) -> str:
         """Return a limit in words."""
-        match kind:
-            case "processes":
-                return f"{self.processes} processes"
-            case "cpu_time":
-                return f"{self.cpu_time} s of a processor for each process"
-            case "file_size":
-                return f"{readable(self.file_size)} for each file"
-            case "memory":
-                return f"{readable(self.memory)} of memory"
-            case "disk":
-                return f"{readable(self.disk)} in the workspace"
+        return {
+            "memory": f"{size_in_words(self.memory)} of memory",
+            "processes": f"{self.processes} processes",
+            "file_size": f"{size_in_words(self.file_size)} for each file",
+            "cpu_time": f"{self.cpu_time} s of a processor for each process",
+        }[kind]
 
 
 def kinds_shown_by(finished: Finished) -> tuple[Kind, ...]:
@@ -100,14 +81,6 @@ def kinds_shown_by(finished: Finished) -> tuple[Kind, ...]:
     said = finished.output + finished.errors
     spoken = (kind for kind, words in WORDS.items() if any(word in said for word in words))
     return tuple(dict.fromkeys([*([SIGNALS[ended]] if ended in SIGNALS else []), *spoken]))
-
-
-def readable(size: int) -> str:
-    """Return a number of bytes as people read it."""
-    for name, bytes_of_one in (("GiB", 1024 * MIB), ("MiB", MIB), ("KiB", 1024)):
-        if size >= bytes_of_one:
-            return f"{size / bytes_of_one:.4g} {name}"
-    return f"{size} bytes"
 
 
 def linux() -> tuple[int, ...]:

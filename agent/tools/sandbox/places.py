@@ -1,4 +1,4 @@
-"""The places of this machine that are hidden inside: secrets, denied paths, and the agent's own things."""
+"""The permissions of one command, and the places that are hidden: secrets, denied paths, the agent's own things."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -6,10 +6,12 @@ from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 
+from attrs import frozen
+
 from constitution import Zone
 from constitution.zones import Places, absolute, is_within, zone_of
 
-__all__ = ["OWN_FOLDER", "agents_own", "hidden_places", "kept_places", "own_processes"]
+__all__ = ["OWN_FOLDER", "SERVERS", "Confinement", "agents_own", "hidden_places", "kept_places", "own_processes"]
 
 OWN_FOLDER = "~/.bpagent"
 PACKAGES = ("agent", "bp", "constitution")
@@ -17,6 +19,34 @@ PACKAGES = ("agent", "bp", "constitution")
 PUBLIC = ("/etc/passwd", "/etc/passwd-")  # names of users, without which programs do not know who runs them
 SYSTEM_FOLDERS = ("/etc", "/etc/ssh", "/etc/ssl", "/var/lib", "/var/spool")
 DEPTH = 2  # of a folder in the home folder: `.config/gh` is a secret, and so is `.codex/auth.json`
+
+SERVERS = (
+    "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "TMUX",
+    "TMUX_PANE", "STY", "KITTY_LISTEN_ON", "KITTY_PID", "WEZTERM_UNIX_SOCKET", "DOCKER_HOST", "XDG_RUNTIME_DIR",
+)  # fmt: skip
+"""Variables that lead to servers of the user: agents for keys, the screen, terminals, containers."""
+
+
+@frozen
+class Confinement:
+    """The permissions of one command. All paths are absolute, with links followed, and exist.
+
+    cwd: where it starts. writable: the workspace and its like. scratch: what stands for /tmp. readable: what may be
+    read though it lies in what is replaced. hidden: what is not there. granted: what may be written for this one call,
+    whatever is hidden. kept: what in it is read only nevertheless. network: hosts can be reached. egress: the folder
+    of a proxy through which some can. joined: it is in the network of the agent already, which has a loopback alone.
+    """
+
+    cwd: str
+    scratch: str
+    writable: tuple[str, ...]
+    readable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    granted: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    network: bool = False
+    joined: bool = False
+    egress: str = ""
 
 
 def agents_own(home: str) -> tuple[str, ...]:

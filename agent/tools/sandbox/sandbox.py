@@ -17,19 +17,19 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from tempfile import mkdtemp
+from threading import Lock
 from typing import Literal, get_args
 from weakref import finalize
 
-from attrs import asdict, evolve, field, frozen
+from attrs import asdict, define, evolve, field
 
 from agent.tools.output import outputs_folder
 from agent.tools.process import Finished
 from agent.tools.sandbox import bubblewrap, landlock, seatbelt
-from agent.tools.sandbox.confinement import SERVERS, Confinement
 from agent.tools.sandbox.egress import words_inside, words_outside
 from agent.tools.sandbox.limits import Limits, kinds_shown_by
-from agent.tools.sandbox.loopback import Loopback
-from agent.tools.sandbox.places import hidden_places, kept_places
+from agent.tools.sandbox.namespaces import Namespaces, hold_loopback
+from agent.tools.sandbox.places import SERVERS, Confinement, hidden_places, kept_places
 from agent.tools.sandbox.rights import NETWORK, UNCONFINED, hosts_of, writable_by
 from agent.vocabulary.errors import CannotStart
 
@@ -39,7 +39,7 @@ Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 GIB = 1024**3
-LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, disk=64 * GIB, cpu_time=3600, addresses=None)
+LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, cpu_time=3600, addresses=None)
 """Far above what work takes, and below what brings a machine down."""
 
 LONGEST_PROBE = 10.0  # seconds
@@ -62,7 +62,7 @@ IN_THE_WAY = {
 """Messages of programs that could not reach a host or write a file, by what the sandbox refused."""
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Sandbox:
     """Confines commands that work in `writable`; the first of them is the workspace.
 
@@ -76,12 +76,12 @@ class Sandbox:
     strict: bool = False
     limits: Limits = LIMITS
     scratch: str = field(init=False)
-    _loopback: Loopback = field(init=False, factory=Loopback)
+    _loopback: Namespaces | None = field(init=False, default=None)
+    _lock: Lock = field(init=False, factory=Lock)
 
     def __attrs_post_init__(self) -> None:
-        scratch = os.path.realpath(mkdtemp(prefix="bpagent-scratch-"))
-        object.__setattr__(self, "scratch", scratch)
-        finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        self.scratch = os.path.realpath(mkdtemp(prefix="bpagent-scratch-"))
+        finalize(self, shutil.rmtree, self.scratch, ignore_errors=True)
 
     def prefix(self, cwd: str, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the words before a command that starts in `cwd` with these rights; none for one that is unconfined.
@@ -92,13 +92,21 @@ class Sandbox:
             return ()
         inside, hosts = self.confinement(cwd, rights), () if self.strict else hosts_of(rights)
         if hosts and self.level == "bubblewrap":
-            folder = (
-                f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # which other commands do not see
-            )
+            tmp = os.path.realpath("/tmp")  # which other commands do not see
+            folder = f"{tmp}/bpagent-egress-{os.urandom(8).hex()}"
             words = _bubblewrap(evolve(inside, egress=folder))
             return (*words_outside(folder, hosts), *words, *_limited(self.limits), *words_inside())
-        joined = self._loopback.words() if self.level == "bubblewrap" and not inside.network else ()
+        joined = self._joined() if self.level == "bubblewrap" and not inside.network else ()
         return (*joined, *_BEFORE[self.level](evolve(inside, joined=bool(joined))), *_limited(self.limits))
+
+    def _joined(self) -> tuple[str, ...]:
+        """Return the words that let a command join the agent's loopback: made at its first use, and when it is gone."""
+        with self._lock:
+            if self._loopback is None or not self._loopback.is_held:
+                self._loopback = hold_loopback()
+                if self._loopback is not None:
+                    finalize(self, self._loopback.close)
+            return () if self._loopback is None else self._loopback.words()
 
     def environment(self, given: Mapping[str, str], rights: Iterable[str] = ()) -> dict[str, str]:
         """Return the variables that such a command sees: none that lead to servers of the user; TMPDIR is scratch."""

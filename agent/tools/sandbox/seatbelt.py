@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from agent.tools.sandbox.confinement import Confinement
+from agent.tools.sandbox.places import Confinement
 
 __all__ = ["profile"]
 

@@ -1,6 +1,7 @@
 """Going on with a log: wherever it ends, the run continues as if nothing had happened, and no tool runs twice."""
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def whole(tools: tuple[Tool, ...], tmp_path: Path) -> Agent:
 
 def cut(log: Path, lines: int, rest: bytes = b"") -> Path:
     """The log as it was when it had so many lines, and perhaps a part of the next one; its head says no more."""
-    (log.parent / "own" / "heads").unlink(missing_ok=True)
+    shutil.rmtree(log.parent / "own" / "log_heads", ignore_errors=True)
     shorter = log.with_name(f"cut-{lines}-{len(rest)}.jsonl")
     shorter.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:lines]) + rest)
     return shorter

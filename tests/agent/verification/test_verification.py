@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 from agent import call
-from agent.effects import loop_effects
+from agent.effects.loop import declared_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
@@ -317,8 +317,8 @@ def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate(monke
 
 def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
     """Faults of an effect's declaration are found too, because the environment is made of it."""
-    endless = [evolve(effect, until=lambda _: NONE) for effect in loop_effects()]
-    monkeypatch.setattr(import_module("agent.verification.loop"), "loop_effects", lambda: endless)
+    endless = [evolve(effect, until=lambda _: NONE) for effect in declared_effects()]
+    monkeypatch.setattr(import_module("agent.verification.loop"), "declared_effects", lambda: endless)
 
     result = verify_loop(rules_named(("abort_on_request",)))
 

@@ -17,7 +17,7 @@ from agent.lab.episodes.results import Results, ResultsError, Row
 from agent.lab.experiments.experiment import Outcome, Progress, conditions_of, conduct, frozen_thresholds
 from agent.lab.experiments.plan import Episode, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.thresholds import FreezeError, freeze, read_frozen
-from agent.lab.settings.catalogue import SettingError
+from agent.lab.settings.setting import SettingError
 from agent.log.reading import read_log
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"

@@ -8,7 +8,8 @@ from agent.lab.episodes.treatment import own_monitor
 from agent.lab.experiments.experiment import conduct
 from agent.lab.experiments.own_protocols import entry_of
 from agent.lab.experiments.plan_file import PlanError, load_plan
-from agent.lab.settings.catalogue import SettingError, setting_named
+from agent.lab.settings.catalogue import setting_named
+from agent.lab.settings.setting import SettingError
 from agent.protocols.monitors import Score
 
 NEIGHBOR = "LIMIT = 2\n"

@@ -31,7 +31,7 @@ splits: [test]
 instances: 1
 per_minute: {agent: 60}
 isolation: bubblewrap
-limits: {memory: 512 MiB, processes: 64, disk: 1000000}
+limits: {memory: 512 MiB, processes: 64, file_size: 1000000}
 """
 
 
@@ -54,7 +54,7 @@ def test_a_whole_plan(tmp_path: Path) -> None:
     assert plan.monitors[1] == MonitorPlan("words", "keyword", words=(("curl", 0.5),))
     assert (plan.seeds, plan.splits, plan.per_minute) == (2, ("test",), (("agent", 60.0),))
     assert plan.isolation == "bubblewrap"
-    assert plan.limits == Limits(memory=512 * 2**20, processes=64, disk=1_000_000)
+    assert plan.limits == Limits(memory=512 * 2**20, processes=64, file_size=1_000_000)
 
 
 @pytest.mark.skipif(find_spec("agentdojo") is not None, reason="AgentDojo is installed")

@@ -5,85 +5,90 @@ import signal
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
-import agent
-from agent.lab.isolation import cell, levels
+from agent.lab.isolation import cell
 from agent.lab.isolation.cell import Cell, CellCommands, IsolationError
-from agent.lab.isolation.levels import achieve, probe
+from agent.lab.isolation.levels import Probe, achieve, limits_at, probe
 from agent.lab.settings.world import make_world
 from agent.tools.output import Retention
-from agent.tools.sandbox.limits import KINDS
-from agent.tools.sandbox.mounts import arguments
+from agent.tools.process import Finished
+from agent.tools.sandbox.bubblewrap import episode_arguments
+from agent.tools.sandbox.limits import KINDS, Limits, kinds_shown_by
 
+MIB = 2**20
+SMALL = Limits(memory=96 * MIB, processes=16, file_size=2 * MIB, cpu_time=1)
 PRINT_AND_WAIT = """
 import subprocess, sys
 from pathlib import Path
-from agent.lab.isolation import Cell
+from agent.lab.isolation.cell import Cell
 
 root = Path(sys.argv[1])
 made = Cell(root, root / "workspace")
 inside = subprocess.Popen(made.joined(["sleep", "300"], "/"))
-print(made._first is not None, flush=True)
+print("inside", flush=True)
 sys.stdin.read()
 """
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def made(tmp_path: Path) -> Iterator[Cell]:
     (tmp_path / "workspace").mkdir()
-    return tmp_path
+    made = Cell(tmp_path, tmp_path / "workspace", limits=SMALL)
+    yield made
+    made.close()
 
 
 @pytest.fixture
 def untried() -> Iterator[None]:
-    """A machine whose level nobody has found out yet, and afterwards neither."""
+    """A machine whose level is not known yet, and afterwards neither."""
     probe.cache_clear()
     yield
     probe.cache_clear()
 
 
 def run_inside(made: Cell, text: str) -> "subprocess.CompletedProcess[str]":
-    command = made.joined(["bash", "-c", text], str(made._writable))
+    command = made.joined(["bash", "-c", text], str(made.writable))
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 
+async def go(made: Cell, command: str) -> Finished:
+    return await CellCommands(made).run(
+        command, shell=("bash", "-c"), cwd=str(made.writable), env={"PATH": os.environ["PATH"]}, timeout=30,
+        output=Retention(5000).collector(), errors=None, progress=None,
+    )  # fmt: skip
+
+
 @pytest.mark.usefixtures("isolating")
-def test_a_cell_is_made_when_somebody_goes_in_and_only_once(place: Path) -> None:
+def test_a_cell_is_made_once_by_the_first_process_and_ends_with_all_inside(tmp_path: Path) -> None:
     heard: list[object] = []
-    made = Cell(place, place / "workspace", heard.append)
-    try:
-        assert heard == []
-        first = run_inside(made, "readlink /proc/self/ns/net; echo x > kept")
-        second = run_inside(made, "readlink /proc/self/ns/net; cat kept")
-
-        assert second.stdout == f"{first.stdout}x\n"
-        assert first.stdout.strip() != os.readlink("/proc/self/ns/net")
-        assert len(heard) == 1
-    finally:
-        made.close()
-
-
-@pytest.mark.usefixtures("isolating")
-def test_whatever_runs_inside_ends_with_the_cell(place: Path) -> None:
-    made = Cell(place, place / "workspace")
+    (tmp_path / "workspace").mkdir()
+    made = Cell(tmp_path, tmp_path / "workspace", heard.append)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    assert heard == []
+    first = run_inside(made, "readlink /proc/self/ns/net; echo x > kept")
+    second = run_inside(made, "readlink /proc/self/ns/net; cat kept")
     inside = subprocess.Popen(made.joined(["sleep", "300"], "/"))
-
     made.close()
 
+    assert second.stdout == f"{first.stdout}x\n"
+    assert first.stdout.strip() != os.readlink("/proc/self/ns/net")
+    assert len(heard) == 1
     assert inside.wait(20) != 0
+    assert len(os.listdir("/proc/self/fd")) == descriptors
     with pytest.raises(IsolationError, match="closed"):
         made.joined(["true"], "/")
 
 
 @pytest.mark.usefixtures("isolating")
-def test_a_cell_ends_with_whoever_made_it_however_that_one_ends(place: Path) -> None:
+def test_a_cell_ends_with_the_program_that_made_it_however_that_ends(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
     outer = subprocess.Popen(
-        [sys.executable, "-c", PRINT_AND_WAIT, str(place)],
+        [sys.executable, "-c", PRINT_AND_WAIT, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -91,16 +96,16 @@ def test_a_cell_ends_with_whoever_made_it_however_that_one_ends(place: Path) -> 
     assert outer.stdin is not None
     assert outer.stdout is not None
     with outer.stdin, outer.stdout:
-        assert outer.stdout.readline() == b"True\n"
-        assert keepers_of(place)
+        assert outer.stdout.readline() == b"inside\n"
+        assert keepers_of(tmp_path)
 
         outer.send_signal(signal.SIGKILL)
         outer.wait()
 
         end = time.monotonic() + 20
-        while keepers_of(place) and time.monotonic() < end:
+        while keepers_of(tmp_path) and time.monotonic() < end:
             time.sleep(0.02)
-        assert keepers_of(place) == []
+        assert keepers_of(tmp_path) == []
 
 
 def keepers_of(place: Path) -> list[str]:
@@ -111,51 +116,37 @@ def keepers_of(place: Path) -> list[str]:
 
 @pytest.mark.usefixtures("isolating")
 @pytest.mark.anyio
-async def test_commands_are_watched_from_outside_as_any_other(place: Path) -> None:
-    made, heard = Cell(place, place / "workspace"), list[str]()
-    output = Retention(1000).collector()
-    try:
-        finished = await CellCommands(made).run(
-            "echo begun; setsid sleep 50 & exit 3",
-            shell=("bash", "-c"),
-            cwd=str(place / "workspace"),
-            env={"PATH": os.defpath},
-            timeout=20,
-            output=output,
-            errors=None,
-            progress=heard.append,
-        )
-        left = run_inside(made, "pgrep -c sleep")
-    finally:
-        made.close()
+async def test_commands_are_watched_from_outside_as_any_other(made: Cell) -> None:
+    finished = await go(made, "echo begun; setsid sleep 50 & exit 3")
 
     assert (finished.output, finished.exit_code, finished.survivors >= 1) == ("begun\n", 3, True)
-    assert "".join(heard) == "begun\n"
-    assert left.stdout == "0\n"
+    assert run_inside(made, "pgrep -c sleep").stdout == "0\n"
 
 
 def test_without_bubblewrap_nothing_runs_and_the_level_says_so(
-    place: Path, monkeypatch: pytest.MonkeyPatch, untried: None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, untried: None
 ) -> None:
-    monkeypatch.setenv("PATH", str(place))
+    monkeypatch.setenv("PATH", str(tmp_path))
 
-    assert achieve("none") == "none"
-    assert achieve("best") == "none"
-    with pytest.raises(IsolationError, match=r"not achieved here.*no program 'bwrap'"):
+    assert (achieve("none"), achieve("best"), limits_at("none")) == ("none", "none", ())
+    with pytest.raises(IsolationError, match=r"not achieved here.*no program 'prlimit'"):
         achieve("bubblewrap")
-    with make_world({}, folder=place, isolation="bubblewrap") as world, pytest.raises(IsolationError):
+    with make_world({}, folder=tmp_path, isolation="bubblewrap") as world, pytest.raises(IsolationError):
         world.execute("print(1)")
 
 
 @pytest.mark.usefixtures("isolating")
-def test_a_bubblewrap_that_fails_is_quoted(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell, "arguments", lambda *_: ["--no-such-option"])
-    made = Cell(place, place / "workspace")
+def test_a_bubblewrap_that_fails_is_quoted(made: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell, "episode_arguments", lambda *_: ["--no-such-option"])
 
-    with pytest.raises(IsolationError, match="no-such-option"):
-        made.open()
-    with pytest.raises(IsolationError, match="no-such-option"):  # it is not tried again
-        made.open()
+    for _ in range(2):  # it is not tried again
+        with pytest.raises(IsolationError, match="no-such-option"):
+            made.open()
+
+
+def _with_settings(given: list[str]) -> list[str]:
+    at = given.index("/proc", given.index("--proc") + 2)
+    return [*given[: at - 1], *given[at + 1 :]]
 
 
 HOLES = {
@@ -165,67 +156,75 @@ HOLES = {
     "workspace": lambda given, root: [*given, "--ro-bind", str(root), str(root)],
     "net": lambda given, root: [word for word in given if word != "--unshare-net"],
     "pid": lambda given, root: [word for word in given if word != "--unshare-pid"],
+    **({"kernel": lambda given, root: _with_settings(given)} if os.geteuid() == 0 else {}),
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating", "untried")
-@pytest.mark.parametrize("hole", HOLES)
-def test_the_probe_finds_a_hole(hole: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is planted in what bubblewrap is told; the machine then achieves nothing."""
+def test_the_probe_finds_each_hole_and_nothing_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is planted in the arguments of bubblewrap; the machine then achieves nothing."""
+    assert probe() == Probe("bubblewrap")
+    assert (achieve("best"), achieve("bubblewrap"), achieve("none")) == ("bubblewrap", "bubblewrap", "none")
+    unnoticed = []
+    for name, hole in HOLES.items():
+        planted = lambda readable, writable, hole=hole: hole([*episode_arguments(readable, writable)], readable)  # noqa: E731
+        monkeypatch.setattr(cell, "episode_arguments", planted)
+        probe.cache_clear()
+        if probe().level != "none" or name not in probe().why:
+            unnoticed.append(name)
 
-    def with_hole(readable: Path, writable: Path) -> list[str]:
-        return HOLES[hole](list(arguments(readable, writable)), readable)
-
-    monkeypatch.setattr(cell, "arguments", with_hole)
-
-    found = probe()
-
-    assert found.level == "none"
-    assert hole in found.why
+    assert unnoticed == []
 
 
-@pytest.mark.usefixtures("isolating", "untried")
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root owns the kernel's settings and devices")
-@pytest.mark.parametrize("hole", ["kernel", "device"])
-def test_the_probe_finds_what_root_could_change(hole: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_hole(readable: Path, writable: Path) -> list[str]:
-        given = list(arguments(readable, writable))
-        at = given.index("/proc", given.index("--proc") + 2)
-        return [*given[: at - 1], *given[at + 1 :]]
-
-    if hole == "kernel":
-        monkeypatch.setattr(cell, "arguments", with_hole)
-    else:
-        monkeypatch.setattr(cell, "protect", lambda *_: None)
-
-    found = probe()
-
-    assert (found.level, hole in found.why) == ("none", True)
+SLEEPERS = """
+import os, time
+for number in range({}):
+    if os.fork() == 0:
+        os.close(1)
+        time.sleep(30)
+        os._exit(0)
+"""
+TOO_MUCH = {
+    "memory": 'exec("bytearray(2**30)")',
+    "processes": SLEEPERS.format(2000),
+    "file_size": "open('large', 'wb').write(bytes(3 * 2**20))",
+    "cpu_time": "while True: pass",
+}
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
-def test_a_python_among_temporary_files_is_there_too(tmp_path: Path) -> None:
-    """Inside, /tmp is empty but for what is needed."""
-    venv.create(tmp_path / "python", symlinks=True)
-    path = os.pathsep.join([str(Path(agent.__file__).parent.parent), *(place for place in sys.path if place)])
-    program = "from agent.lab.isolation import probe; print(probe())"
+@pytest.mark.anyio
+async def test_too_much_of_anything_fails_and_the_answer_says_which_limit_it_was(made: Cell) -> None:
+    within = await go(made, "(for i in 1 2 3 4; do sleep 0.3 & done; head -c 1M /dev/zero > f; wait)")
+    assert (within.output, within.exit_code, made.met) == ("", 0, set())
+    wrong = {}
+    for kind, program in TOO_MUCH.items():
+        (made.readable / "program.py").write_text(program)
+        made.met.clear()
+        finished = await go(made, f"python3 -S {made.readable}/program.py; exit $?")
+        if made.met != {kind} or "[the limit here: " not in finished.output:
+            wrong[kind] = (made.met, finished)
 
-    done = subprocess.run(
-        [tmp_path / "python/bin/python", "-c", program],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-
-    assert (done.stdout, done.stderr) == (
-        "Probe(level='bubblewrap', why='', limits=('memory', 'processes', 'file_size', 'disk', 'cpu_time'))\n",
-        "",
-    )
+    assert wrong == {}
+    raised = await go(made, "ulimit -t unlimited || ulimit -f unlimited || prlimit --data=unlimited true")
+    assert raised.exit_code
+    assert (await go(made, "rm -f *; echo fine")).output == "fine\n"
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("isolating", "untried")
-def test_a_machine_that_makes_namespaces_achieves_the_level() -> None:
-    assert probe() == levels.Probe("bubblewrap", limits=KINDS)
-    assert (achieve("best"), achieve("bubblewrap"), achieve("none")) == ("bubblewrap", "bubblewrap", "none")
+def test_what_programs_say_counts_only_where_they_have_failed() -> None:
+    said = Finished("MemoryError\n", 0, None, False, False, 0, 0.1)
+
+    assert kinds_shown_by(said) == ()
+    assert kinds_shown_by(evolve(said, exit_code=1)) == ("memory",)
+    assert kinds_shown_by(evolve(said, output="", exit_code=153)) == ("file_size",)
+    assert kinds_shown_by(evolve(said, output="", exit_code=None, signal=24)) == ("cpu_time",)
+
+
+def test_limits_are_numbers_above_zero_in_words() -> None:
+    with pytest.raises(ValueError, match="'memory' must be >= 1"):
+        Limits(memory=0)
+    assert [SMALL.told(kind) for kind in KINDS] == [
+        "96 MB of memory", "16 processes", "2 MB for each file", "1 s of a processor for each process",
+    ]  # fmt: skip

