@@ -130,7 +130,7 @@ def test_the_diff_is_one_that_git_applies(
     folder = tmp_path_factory.mktemp("diff")
     (folder / "f").write_text(needed)
 
-    diff = compare(needed, len(before), len(before) + len(old), new, "f")
+    diff = compare(needed, f"{before}{new}{after}", "f")
     (folder / "patch").write_text(diff.diff)
     applied = subprocess.run(["git", "apply", "patch"], cwd=folder, capture_output=True, text=True)
 

@@ -170,7 +170,7 @@ async def test_errors_are_content_and_name_the_path(call: Call, root: Path) -> N
         ("read_file", {"path": "a\0"}, "'a\\x00' contains a NUL character; no path does"),
         ("write_file", {"path": "x", "content": "a\ud800"}, "content: a lone surrogate at position 1"),
         ("write_file", {"path": "x" * 300, "content": ""}, "File name too long"),
-        ("read_file", {"path": "x/" * 3000 + "x"}, f"no such directory: {root}/x"),
+        ("read_file", {"path": "x/" * 3000 + "x"}, "File name too long"),
     ):
         result = await call(name, **arguments)
         assert result.is_error
