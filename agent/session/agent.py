@@ -103,6 +103,7 @@ class Agent:
         self.model = _model_named(model) if isinstance(model, str) else model
         self.threads, self._hooks = tuple(threads), hooks or Hooks()
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
+        self.preset.price_of(self.model.name)  # raises where cost is limited and the price is not known
         self._others = {role: self._voiced(other) for role, other in models.items()}
         self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
