@@ -22,6 +22,8 @@ def test_help_names_every_command_and_the_exit_codes(command: Command) -> None:
     assert said.code == 0
     assert all(re.search(rf"^    {name} ", said.out, re.M) for name in ("demo", "run", "check", "replay", "tools"))
     assert "6 replay differs" in said.out
+    texts = (said.out, command().err, command("run", "--help").out, command("chat", "--help").out)
+    assert [line for text in texts for line in text.splitlines() if len(line) > 100] == []
 
 
 def test_alone_it_shows_what_to_type_first_and_every_command(command: Command) -> None:
