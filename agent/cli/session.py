@@ -96,6 +96,14 @@ LONGEST_DECISION = 20_000  # characters
 FOR_TALKS = ("/model", "/undo", *LEAVING)
 
 
+def _terminal_modes() -> list[Any] | None:
+    """Return how the terminal on standard input is set; None where there is none."""
+    try:
+        return termios.tcgetattr(0)
+    except (termios.error, OSError):
+        return None
+
+
 @define(eq=False, slots=False)
 class Desk:
     """The user's side of working agents: the screen, the typed lines, and the run that is under way, if there is one.
@@ -128,7 +136,7 @@ class Desk:
     _refused: GateRejected | None = field(default=None, init=False)
     _editor: "Editor | None" = field(default=None, init=False)
     _progress: Progress = field(factory=Progress, init=False)
-    _modes: list[Any] | None = field(factory=lambda: terminal_modes(), init=False)
+    _modes: list[Any] | None = field(factory=_terminal_modes, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.display = Display(
@@ -274,7 +282,9 @@ class Desk:
             self.interrupted_by, self._since = int(number), time.monotonic()
             self.run.abort(number.name)
         elif number == signal.SIGINT and time.monotonic() >= self._since + PATIENCE:
-            set_terminal_modes(self._modes)
+            if self._modes is not None:  # an editor that cannot clean up leaves the terminal without echo
+                with suppress(termios.error, OSError):
+                    termios.tcsetattr(0, termios.TCSANOW, self._modes)
             sys.stdout.flush()
             os._exit(of_signal(number))
 
@@ -369,21 +379,6 @@ class Desk:
 
     def _question(self) -> ToolCall | None:
         return None if self._person.asked is None else self._person.asked.call
-
-
-def terminal_modes() -> list[Any] | None:
-    """Return how the terminal on standard input is set; None where there is none."""
-    try:
-        return termios.tcgetattr(0)
-    except (termios.error, OSError):
-        return None
-
-
-def set_terminal_modes(modes: list[Any] | None) -> None:
-    """Set the terminal as it was; an editor that cannot clean up leaves it without echo."""
-    if modes is not None:
-        with suppress(termios.error, OSError):
-            termios.tcsetattr(0, termios.TCSANOW, modes)
 
 
 def introduction(agent: Agent) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from attrs import evolve
 
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
@@ -377,5 +376,5 @@ def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.Pat
             raise TypeError(f"{one!r} is no tool; make one with @tool")
     own = next((tool.workspace for tool in everything if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
-    placed = (tool if tool.workspace is not None else evolve(tool, workspace=chosen) for tool in everything)
+    placed = (tool.in_workspace(chosen) for tool in everything)
     return Toolbox(placed, chosen, suggests=preset.unknown_tool == "nearest")

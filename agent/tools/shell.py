@@ -402,15 +402,13 @@ class Runner:
         """Tell whether answers are envelopes, those of failures too."""
         return self.options.form == "envelope"
 
-    async def start(
-        self, command: str, cwd: str, context: ToolContext, env: Environment = dict, first: str = ""
-    ) -> ToolResult:
-        """Start a command in the background. `env` changes the variables that it is given, `first` runs before it."""
+    async def start(self, command: str, cwd: str, context: ToolContext, env: Environment = dict) -> ToolResult:
+        """Start a command in the background. `env` changes the variables that it is given."""
         if not command.strip():
             raise ToolError(EMPTY)
         assert self.processes is not None
         seen = env(await self.options.environment(cwd, context.rights))
-        argument, script = as_script(first + self.options.prefix + command)
+        argument, script = as_script(self.options.prefix + command)
         argv = (*self.options.before(cwd, context.rights), *self.options.shell, argument)
         return await self.processes.start(command, argv, cwd=cwd, env=seen, stdin=script)
 
@@ -518,14 +516,29 @@ def make_shell_tool(
 
 
 def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
-    """Return a tool that says it runs in the sandbox of its options, if there is one, and takes rights beyond it."""
-    if options.sandbox is None:
+    """Return a tool that says it runs in the sandbox of its options, if there is one.
+
+    Where a right beyond it can be granted, the tool has a parameter more, by which the model asks for rights.
+    """
+    sandbox = options.sandbox
+    if sandbox is None:
         return shell
-    from agent.tools.sandbox.confined_tools import confined
+    known = evolve(shell, sandbox=sandbox.level)
+    if sandbox.strict or sandbox.level == "none" or "rights" in shell.parameters["properties"]:
+        return known
+    by_host = sandbox.level == "bubblewrap"
+    pattern = f"network{'( [a-z0-9][a-z0-9.:_-]*)?' if by_host else ''}|unconfined|write /.+"
+    right = {"type": "string", **Limits(pattern=pattern, max_length=4096).keywords("string")}
+    words = RIGHTS_WORDS.format(hosts=RIGHTS_TO_HOSTS if by_host else "")
+    return known.with_rights({"type": "array", "items": right, "description": words})
 
-    return confined(shell, options.sandbox)
 
-
+RIGHTS_WORDS = (
+    "what the command needs beyond the sandbox, which has no network but the loopback and writes in the workspace and "
+    "/tmp alone: {hosts}network (any host), write /ABSOLUTE/PATH, or unconfined. The user is asked. Leave it out "
+    "unless it was blocked"
+)
+RIGHTS_TO_HOSTS = "network HOST (one host, by HTTP or HTTPS through the proxy that the usual variables name), "
 BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped, whatever the timeout (a server)"
 TO_STAY = "[give background=true for a process that is to stay]"
 

@@ -222,13 +222,3 @@ def test_other_shells_are_told_the_same(command: Command) -> None:
         == len(command("completion", "bash").out.split(") words=")) - 2
     )
     assert any("__fish_seen_subcommand_from run' -l model -r" in line for line in fish)
-
-
-def test_the_latest_runs_can_be_listed_alone(command: Command, script: Script, workspace: Path) -> None:
-    for prompt in ("one", "two", "three"):
-        command("run", prompt, "--model", script("Done."), "--workspace", workspace)
-
-    listed = [json.loads(line)["prompt"] for line in command("runs", "--limit", "2", "--json").out.splitlines()]
-
-    assert len(listed) == 2
-    assert command("runs", "--limit", "0").code == 2

@@ -252,7 +252,7 @@ PARAMETER = HEAD + '    args: ["{{a}}"]\n    parameters:\n      a: '
         (PARAMETER + '{type: text}', ":8:17: expected one of 'string', "),
         (PARAMETER + '{type: string, pattern: "["}', "the pattern '[' is not supported: missing ]"),
         (PARAMETER + '{type: string, pattern: "(?=b)b"}', ":8:34: the pattern '(?=b)b' is not supported: "),
-        (PARAMETER + '{type: integer, maxLength: 3}', "maxLength does not fit"),
+        (PARAMETER + '{type: integer, maxLength: 3}', "its limits do not fit the type integer"),
         (PARAMETER + '{type: string, enum: [1]}', "expected a string, found 1"),
         (PARAMETER + '{type: string, enum: []}', "the list is empty"),
         (PARAMETER + '{type: number, minimum: x}', "are numbers"),

@@ -457,7 +457,7 @@ async def test_what_options_mean_is_told_to_the_model(root: Path) -> None:
 
     assert "as long as it takes" in tool.description
     assert "the last 51200 bytes or 2000 lines, and all of it goes to a file" in tool.description
-    assert tool.parameters["properties"]["timeout"]["description"] == "seconds until the command is killed"  # type: ignore[index]
+    assert tool.parameters["properties"]["timeout"]["description"] == "seconds until the command is killed"
 
 
 def test_s1_a_timeout_lies_in_the_band_unless_a_shorter_one_is_the_rule() -> None:

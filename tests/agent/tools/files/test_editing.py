@@ -97,23 +97,23 @@ async def test_places_that_overlap_are_several(use: Use, root: Path) -> None:
     assert "stands 2 times" in (await use("edit", path="f", oldText="aba", newText="x")).text
 
 
-async def test_mode_and_links_are_kept(use_here: Use, root: Path) -> None:
+async def test_mode_and_links_are_kept(use: Use, root: Path) -> None:
     (root / "script").write_text("#!/bin/sh\necho a\n")
     (root / "script").chmod(0o750)
     (root / "link").symlink_to("script")
 
-    await use_here("edit", path="link", oldText="echo a", newText="echo b")
+    await use("edit", path="link", oldText="echo a", newText="echo b")
 
     assert (root / "link").is_symlink()
     assert (root / "script").read_text() == "#!/bin/sh\necho b\n"
     assert (root / "script").stat().st_mode & 0o777 == 0o750
 
 
-async def test_editing_keeps_to_the_workspace(use_here: Use, root: Path) -> None:
+async def test_editing_keeps_to_the_workspace(use: Use, root: Path) -> None:
     (root / "out").symlink_to("/etc/hosts")
 
     for path in ("/etc/hosts", "../x", "out"):
-        assert "outside the allowed paths" in (await use_here("edit", path=path, oldText="a", newText="b")).text
+        assert "outside the allowed paths" in (await use("edit", path=path, oldText="a", newText="b")).text
 
 
 texts = st.text("ab\n", max_size=40)
@@ -151,8 +151,8 @@ async def test_a_very_large_change_is_shown_as_one(use: Use, root: Path, needs: 
     assert result.details["diff"].endswith("\n+299x\n 2992\n 2993\n 2994\n")
 
 
-async def test_a_file_that_is_not_there_or_no_file_is_an_error(use_here: Use, root: Path) -> None:
+async def test_a_file_that_is_not_there_or_no_file_is_an_error(use: Use, root: Path) -> None:
     os.mkfifo(root / "fifo")
 
-    assert "no such file" in (await use_here("edit", path="none", oldText="a", newText="b")).text
-    assert "FIFO" in (await use_here("edit", path="fifo", oldText="a", newText="b")).text
+    assert "no such file" in (await use("edit", path="none", oldText="a", newText="b")).text
+    assert "FIFO" in (await use("edit", path="fifo", oldText="a", newText="b")).text

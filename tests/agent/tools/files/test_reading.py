@@ -133,14 +133,14 @@ def test_sizes_are_said_as_people_say_them() -> None:
     assert [size_in_words(size) for size in (1, 51_200, 5 << 20)] == ["1 bytes", "50 KB", "5 MB"]
 
 
-async def test_the_last_page_of_a_long_file_takes_bounded_memory(use_here: Use, root: Path) -> None:
+async def test_the_last_page_of_a_long_file_takes_bounded_memory(use: Use, root: Path) -> None:
     with (root / "huge").open("wb") as file:
         file.truncate(100 << 20)
         file.seek(0, os.SEEK_END)
         file.write(b"\nlast\n")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    result = await use_here("read", path="huge", offset=2)
+    result = await use("read", path="huge", offset=2)
 
     assert result.text == "last\n"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 * 1024  # KB
@@ -207,21 +207,21 @@ async def test_half_a_picture_is_an_error(use: Use, root: Path) -> None:
 
 
 async def test_a_picture_without_the_extra_is_an_error_that_names_it(
-    use_here: Use, root: Path, monkeypatch: pytest.MonkeyPatch
+    use: Use, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
     monkeypatch.delitem(__import__("sys").modules, "PIL.Image")
     (root / "p").write_bytes(b"\x89PNG\r\n\x1a\n")
 
-    assert (await use_here("read", path="p")).text == "cannot look at pictures: install the extra 'images' (pillow)"
+    assert (await use("read", path="p")).text == "cannot look at pictures: install the extra 'images' (pillow)"
 
 
-async def test_reading_keeps_to_the_workspace(use_here: Use, root: Path) -> None:
+async def test_reading_keeps_to_the_workspace(use: Use, root: Path) -> None:
     os.mkfifo(root / "fifo")
 
-    assert "outside the allowed paths" in (await use_here("read", path="/etc/hosts")).text
-    assert "is a FIFO" in (await use_here("read", path="fifo")).text
-    assert "is a directory" in (await use_here("read", path=".")).text
+    assert "outside the allowed paths" in (await use("read", path="/etc/hosts")).text
+    assert "is a FIFO" in (await use("read", path="fifo")).text
+    assert "is a directory" in (await use("read", path=".")).text
 
 
 def test_reading_stops_soon_after_the_page_of_a_huge_file(tmp_path: Path) -> None:

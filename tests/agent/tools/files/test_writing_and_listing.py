@@ -79,12 +79,12 @@ async def test_50_kb_of_names_are_shown(use: Use, root: Path) -> None:
     assert result.details["truncation"]["cut_by"] == "bytes"
 
 
-async def test_listing_keeps_to_the_workspace_and_to_directories(use_here: Use, root: Path) -> None:
+async def test_listing_keeps_to_the_workspace_and_to_directories(use: Use, root: Path) -> None:
     (root / "f").touch()
 
-    assert "outside the allowed paths" in (await use_here("ls", path="..")).text
-    assert (await use_here("ls", path="f")).is_error
-    assert (await use_here("ls", path="none")).is_error
+    assert "outside the allowed paths" in (await use("ls", path="..")).text
+    assert (await use("ls", path="f")).is_error
+    assert (await use("ls", path="none")).is_error
 
 
 # `read_file`, `write_file`, `list_directory`: what the model is told about files.
