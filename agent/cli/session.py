@@ -112,7 +112,8 @@ class Desk:
     answer; approver: answers instead. watch: called with the agent at every step, after it was shown. tells: called
     with the events of S2, pieces included. draws: makes what shows the steps of an agent in another way. talk: takes
     what is typed between runs, and commands that change the conversation; without it there is one run. leave: called
-    with an exit code when the user leaves. interrupted_by: the first signal of the last run.
+    with an exit code when the user leaves. rules: the file that `always` adds to, by default the user's own.
+    interrupted_by: the first signal of the last run.
     """
 
     screen: Screen
@@ -125,6 +126,7 @@ class Desk:
     shows_final_text: bool = False
     talk: Callable[[str], None] | None = None
     leave: Callable[[int], None] | None = None
+    rules: Path | None = None
     runs: list[Run] = field(factory=list, init=False)
     run: Run | None = field(default=None, init=False)
     agent: Agent | None = field(default=None, init=False)
@@ -143,7 +145,7 @@ class Desk:
             max_iterations=self.preset.max_iterations,
             attempts=self.preset.attempts,
         )
-        self.standing = StandingAnswers(self.preset.judging_policy())
+        self.standing = StandingAnswers(self.preset.judging_policy(), self.rules)
         self._person = Person(
             self.screen,
             present=self.present,
