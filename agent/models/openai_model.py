@@ -298,7 +298,7 @@ Api = Literal["chat", "responses"]
 class StreamAssembly(Protocol):
     """An answer while it streams. `is_finished`: it is whole; `is_over`: nothing else can come either."""
 
-    def feed(self, raw: object) -> Delta | None:
+    def feed(self, raw: object) -> tuple[Delta, ...]:
         """Take the next parsed event; return what it adds for listeners."""
 
     @property
@@ -394,7 +394,7 @@ async def _feed(assembly: StreamAssembly, chunks: RawChunks, on_delta: Callable[
     with anyio.CancelScope() as scope:
         try:
             async for chunk in chunks:
-                if delta := assembly.feed(chunk):
+                for delta in assembly.feed(chunk):
                     on_delta(delta)
                 if assembly.is_over:
                     return

@@ -70,7 +70,7 @@ async def test_text_streams_to_those_who_look_on(server: Any) -> None:
     answer = await ask(server.url, seen=seen)
 
     assert answer == Answer(AssistantMessage("hello", (), "hm"), "stop", Usage(7, 2))
-    assert seen == [Delta(reasoning="hm"), Delta("he"), Delta("llo")]
+    assert seen == [Delta("hm", "reasoning"), Delta("he"), Delta("llo")]
 
 
 async def test_a_server_that_never_closes_is_left_after_done(server: Any) -> None:
