@@ -15,7 +15,7 @@ from constitution.analysis.other_code import (
 )
 from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.python_code import read_python
-from constitution.analysis.search import own_server, serve
+from constitution.analysis.search import serve
 from constitution.analysis.shells import INPUTS, run_file, run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -88,7 +88,6 @@ def interpreter(command: Command) -> Steps:
     line = read_line(words, options | {"-I", *loads, *row.get("takes", "").split()}, to_operand=True)
     codes = line.operands[1:2] if "eval" in options and line.operands[:1] == ("eval",) else line.value_of(*options)
     loaded = "".join(loads[name].format(*value.split("=", 1), "") for name, value in line.values if name in loads)
-    yield from own_server(command)
 
     def read(code: str) -> Steps:
         reading = read_tcl(code) if language == "tcl" else read_code(loaded + code, language)

@@ -141,7 +141,7 @@ def outputs(command: Command) -> Steps:
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
 
 
-SETTING = pattern(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
+SETTING = pattern(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|\w+command|alias\.\w+)(?:::)?=!?", re.I)
 OTHER_SETTING = pattern(r"^[\w:-]+[.:][\w:.-]*=")
 
 
