@@ -73,9 +73,12 @@ class _Pattern:
         self._given = text, flags
 
     def __getattr__(self, name: str) -> object:
-        method: object = getattr(re.compile(*self._given), name)
-        setattr(self, name, method)
-        return method
+        return getattr(_compiled(*self._given), name)  # not kept here: a b-thread that judges would have hidden state
+
+
+@cache
+def _compiled(text: Any, flags: int) -> Any:
+    return re.compile(text, flags)
 
 
 def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
