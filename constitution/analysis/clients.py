@@ -2,7 +2,7 @@
 
 import re
 
-from constitution.analysis.program_rows import secrets_in_code
+from constitution.analysis.program_rows import secrets_in_code, statements
 from constitution.analysis.steps import (
     BARE_SHELL,
     Command,
@@ -107,7 +107,7 @@ def database(command: Command) -> Steps:
                 yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
             yield Script(match[1])
         yield from secrets_in_code(word)
-        yield from _files_of_console(word)
+        yield from statements("console", word)
         for script in PROGRAMS.findall(word):
             yield Script(script.replace("''", "'"))
     if command.stdin.text:
@@ -115,25 +115,6 @@ def database(command: Command) -> Steps:
             [command.name, *(["x"] if command.name == "sqlite3" else []), command.stdin.text],
             Flow(command.stdin.origin),
         )
-
-
-LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"]|\bload\s+['\"])([^\s'\"]+)")
-READ_BY_CONSOLE = pattern(r"^\s*\.read\s+(\S+)")
-IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*(\S+)")
-WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
-
-
-def _files_of_console(text: str) -> Steps:
-    """`sqlite3 x '.load ./x'`, `.read FILE`, `.output FILE`."""
-    for path in LOADED.findall(text):
-        yield Found(Effect.PRELOAD, path=path, says="load {path}")
-    for path in IMPORTED_BY_CONSOLE.findall(text):
-        yield Found(Effect.READ, path=path)
-    for path in READ_BY_CONSOLE.findall(text):
-        yield Found(Effect.EXECUTE, path=path)
-    for path in WRITTEN_BY_CONSOLE.findall(text):
-        if path not in ("stdout", "off"):
-            yield Found(Effect.WRITE, path=path)
 
 
 def npm(command: Command) -> Steps:

@@ -264,7 +264,6 @@ def client(command: Command) -> Steps:
     ):
         says = "change a database of another machine"
         yield Found(Effect.CLOUD_CHANGE, says=says)
-    yield from files_in(command)
 
 
 def batch(command: Command) -> Steps:
@@ -290,16 +289,3 @@ ELSEWHERE = pattern(
 
 HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
 REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
-
-
-def files_in(command: Command) -> Steps:
-    """Files and addresses that statements of a database name: `COPY x TO 's3://b/y'`, `read_text('/home/me/x')`."""
-    for text in [*command.argv[1:], command.stdin.text]:
-        if "'" not in text:
-            continue
-        for path in sign("statement_reads").findall(text):
-            yield Found(Effect.READ, path=path)
-        for path in sign("statement_writes").findall(text):
-            yield Found(Effect.WRITE, path=path)
-        if sign("statement_sends").search(text):
-            yield Found(Effect.UPLOAD, says="send data to another machine")
