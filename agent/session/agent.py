@@ -233,7 +233,7 @@ class Agent:
         `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
         """
         asking = Inferences(
-            self._voice,
+            evolve(self._voice, model=self.model),
             self.toolbox,
             self.system_prompt,
             self.journal.context,
