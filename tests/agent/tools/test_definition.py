@@ -67,15 +67,12 @@ async def forecast(
     return f"{place.city} {days} {unit.name} {tags} {options} {context.call_id}"
 
 
-async def test_name_description_and_category_come_from_the_function() -> None:
-    assert (forecast.name, forecast.category, forecast.parallel) == ("forecast", "read", True)
-    assert forecast.description == "Forecast the weather.\n\nFor any place on Earth."
-    assert forecast.schema() == ToolSchema("forecast", forecast.description, forecast.parameters)
-
-
 async def test_the_schema_comes_from_annotations_and_docstring() -> None:
     properties: Any = forecast.parameters["properties"]
 
+    assert (forecast.name, forecast.category, forecast.parallel) == ("forecast", "read", True)
+    assert forecast.description == "Forecast the weather.\n\nFor any place on Earth."
+    assert forecast.schema() == ToolSchema("forecast", forecast.description, forecast.parameters)
     assert forecast.parameters["type"] == "object"
     assert forecast.parameters["required"] == ["place"]
     assert forecast.parameters["additionalProperties"] is False
@@ -137,37 +134,27 @@ async def test_all_problems_are_reported_with_their_paths(arguments: dict[str, A
     assert forecast.check(arguments) == problems
 
 
-@rows("is_async", [True, False])
-async def test_s5_4_an_exception_is_the_content_of_an_error_result(is_async: bool) -> None:
-    async def fail_async() -> str:
-        """Fail."""
-        raise RuntimeError("disk on fire")
-
-    def fail_in_thread() -> str:
-        """Fail."""
-        raise RuntimeError("disk on fire")
-
-    result = await (tool(fail_async) if is_async else tool(fail_in_thread)).run({})
-
-    assert result == ToolResult("disk on fire", is_error=True)
-
-
 @rows(
     ("error", "text"),
     [
+        (RuntimeError("disk on fire"), "disk on fire"),
         (KeyError(), "KeyError"),
         (SystemExit("leaving"), "leaving"),
         (ExceptionGroup("several", [ValueError("one"), ExceptionGroup("inner", [ValueError("two")])]), "one; two"),
         (ValueError("\ud800"), "?"),
     ],
 )
-async def test_every_error_has_a_text(error: BaseException, text: str) -> None:
-    @tool
-    async def fail() -> str:
+async def test_s5_4_an_exception_is_the_content_of_an_error_result(error: BaseException, text: str) -> None:
+    async def fail_async() -> str:
         """Fail."""
         raise error
 
-    assert (await fail.run({})).text == text
+    def fail_in_thread() -> str:
+        """Fail."""
+        raise error
+
+    for failing in (tool(fail_async), tool(fail_in_thread), tool(quick=True)(fail_in_thread)):
+        assert await failing.run({}) == ToolResult(text, is_error=True)
 
 
 async def test_a_tool_returns_text_or_a_result_and_nothing_else() -> None:
@@ -176,10 +163,9 @@ async def test_a_tool_returns_text_or_a_result_and_nothing_else() -> None:
         """Answer."""
         return 42 if wrong else ToolResult("42", details={"n": 42})
 
+    wrong = ToolResult("tool 'answer' returned int; return str or ToolResult", is_error=True)
     assert await answer.run({"wrong": False}) == ToolResult("42", details={"n": 42})
-    assert await answer.run({"wrong": True}) == ToolResult(
-        "tool 'answer' returned int; return str or ToolResult", is_error=True
-    )
+    assert await answer.run({"wrong": True}) == wrong
 
 
 async def test_a_timeout_of_the_tool_is_an_error_result() -> None:
@@ -255,18 +241,21 @@ async def test_a_tool_that_can_wait_is_not_quick() -> None:
         tool(quick=True, timeout=1.0)(listen)
 
 
-async def test_progress_of_a_blocking_tool_arrives_in_the_event_loop() -> None:
+async def test_a_blocking_tool_runs_in_a_daemon_thread_and_its_progress_arrives_in_the_event_loop() -> None:
     pieces: list[tuple[str, threading.Thread]] = []
+    seen: list[threading.Thread] = []
 
     @tool
     def work(context: ToolContext) -> str:
         """Work."""
+        seen.append(threading.current_thread())
         context.progress("half")
         return "done"
 
     await work.run({}, ToolContext(progress=lambda text: pieces.append((text, threading.current_thread()))))
 
     assert pieces == [("half", threading.main_thread())]
+    assert (seen[0].daemon, seen[0] is threading.main_thread()) == (True, False)
 
 
 async def test_a_parameter_may_have_any_name() -> None:
