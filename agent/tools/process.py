@@ -17,9 +17,8 @@ from agent.tools.descendants import (
     Family,
     end_commands_with_us,
     end_orphans,
-    note_end,
-    note_start,
     our_children,
+    own_children,
     token_value,
 )
 from agent.tools.output import Retained, Retention
@@ -112,7 +111,7 @@ class Child:
     def close(self) -> None:
         """Reap the process and give everything back to the system."""
         self.popen.poll()
-        note_end(self.popen.pid)
+        own_children.discard(self.popen.pid)
         for descriptor in (*self.pipes, *([] if self.handle is None else [self.handle])):
             os.close(descriptor)
 
@@ -155,7 +154,7 @@ def start_child(
     finally:
         for _, writing in pipes:
             os.close(writing)
-    note_start(popen.pid)
+    own_children.add(popen.pid)
     for reading, _ in pipes:
         os.set_blocking(reading, False)
     outputs = tuple(reading for reading, _ in pipes)
