@@ -56,7 +56,7 @@ def test_it_works_offline_without_terminal_and_input(performed_alone: str, comma
         "Approve command: cat .env? (yes/no)\nsystem   no terminal: the demo answers yes",
         "Of my 9 calls, 3 were",
         "Nothing was pushed",
-        "git push: then rejected: nothing_leaves_after_a_secret: a secret was read earlier in",
+        "git push: then rejected: nothing_leaves_after_a_secret: a secret was read earlier",
         "git push: now asks a person: git push would send commits to the remote",
         "says gate_approved; its b-threads say gate_rejected",
         "the model is told: interrupted, outcome unknown",
