@@ -75,10 +75,8 @@ def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
             print(dump({"call": call.id, "tool": call.tool, "decision": kind}))
         else:
             tone: Tone = "good" if kind.startswith("approved") else "refused"
-            room = screen.width - 36
-            screen.line(
-                f"{visible(call.id):12}  {screen.painted(f'{kind:20}', tone)}  {cut(visible(action_of(call)), room)}"
-            )
+            action = cut(visible(action_of(call)), screen.width - 36)
+            screen.line(f"{visible(call.id):12}  {screen.painted(f'{kind:20}', tone)}  {action}")
     return exit_codes.OK
 
 
