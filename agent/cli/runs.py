@@ -216,7 +216,7 @@ def execute(arguments: Namespace) -> int:
         screen.line(f"no runs in {runs_folder()} yet: bpagent run PROMPT makes one", "system")
         return exit_codes.OK
     longest = max(len(summary.id) for summary in found)
-    title = f"{'id':{longest}}  {'folder':{FOLDER}}  {'preset':11}  {'end':11}  turns  {'cost':>10}  prompt"
+    title = f"{'id':{longest}}  {'folder':{FOLDER}}  {'end':11}  turns  {'cost':>10}  prompt"
     screen.line(title, "title")
     for summary in found:
         _show(summary, longest, screen)
@@ -227,7 +227,7 @@ def execute(arguments: Namespace) -> int:
 def _show(summary: Summary, longest: int, screen: Screen) -> None:
     folder = shortened(visible(Path(summary.workspace).name), FOLDER)
     status = screen.painted(f"{summary.status:11}", TONES.get(summary.status, "plain"))
-    first = f"{summary.id:{longest}}  {folder:{FOLDER}}  {visible(summary.preset):11}  "
+    first = f"{summary.id:{longest}}  {folder:{FOLDER}}  "
     rest = f"  {summary.turns:5}  {summary.spent:>10}  "
     room = max(screen.width - len(first) - 11 - len(rest), 20)
     prompt = visible(" ".join(summary.prompt.split()))
