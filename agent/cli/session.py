@@ -36,6 +36,7 @@ from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible, visible_lines
 from agent.effects.approval import Approver
 from agent.models.model import Piece
+from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
@@ -126,7 +127,7 @@ class Desk:
     shows_final_text: bool = False
     talk: Callable[[str], None] | None = None
     leave: Callable[[int], None] | None = None
-    rules: Path | None = None
+    rules: Path = field(factory=rules_file)
     runs: list[Run] = field(factory=list, init=False)
     run: Run | None = field(default=None, init=False)
     agent: Agent | None = field(default=None, init=False)

@@ -14,8 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from attrs import evolve
-
 from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.demo.scenes import SCENES, attack
