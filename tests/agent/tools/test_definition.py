@@ -3,7 +3,7 @@
 import pathlib
 import threading
 from enum import Enum
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 import anyio
 import jsonschema_rs
@@ -379,9 +379,10 @@ async def test_what_a_model_cannot_be_told_is_refused_where_it_is_defined(functi
 
 ANNOTATIONS: list[Any] = [
     str, int, float, bool, None, Unit, Place, Options, Literal["a", 1, True, None], Literal[0, False], int | None,
-    list[int], tuple[str, ...], dict[str, int | bool], list[Place] | dict[str, str], Union[int, list[int | str]],
+    list[int], tuple[str, ...], dict[str, int | bool], list[Place] | dict[str, str], int | list[int | str],
     Annotated[int, Limits(minimum=-1, maximum=2)], Annotated[float, Limits(above=0)] | None,
-    Annotated[str, Limits(max_length=2)], Annotated[str, Limits(pattern=r"a+|\d?")], Annotated[list[str], Limits(max_length=1)],
+    Annotated[str, Limits(max_length=2)], Annotated[str, Limits(pattern=r"a+|\d?")],
+    Annotated[list[str], Limits(max_length=1)],
     list[Annotated[str, Limits(pattern="^ab$")]] | Annotated[int, Limits(maximum=0)],
 ]  # fmt: skip
 SIMPLE: list[Any] = [
