@@ -13,13 +13,13 @@ from outside. No model is asked while it is looked at. An answer that others get
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from attrs import asdict, frozen
 
 from agent.lab.episodes.results import ResultsError, Row
 from agent.lab.json_lines import append_line
-from agent.protocols.asking import unasked
 from agent.vocabulary.conversion import parsed
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import (
@@ -170,7 +170,7 @@ def budget_of_experiment(limit: float = 1.0) -> BThreadBody:
 def _is_used_up(limit: float) -> BThreadBody:
     """Look at the ledger, and again if a model was paid meanwhile; return whether nothing is left."""
     while True:
-        said = yield sync(request=LOOK, otherwise=unasked(LOOK), block=[ASKS_MODELS, RunEnded])
+        said = yield sync(request=LOOK, otherwise=partial(QuestionForgone, LOOK), block=[ASKS_MODELS, RunEnded])
         if isinstance(said, QuestionForgone):
             return True  # another b-thread ends the run anyway
         said = yield sync(wait_for=LedgerGiven | COSTS, block=[ASKS_MODELS, RunEnded])
