@@ -43,8 +43,6 @@ from agent.vocabulary.questions import (
     AuditRequested,
     ChanceDrawn,
     ChanceRequested,
-    LedgerGiven,
-    LedgerRequested,
     ScoreGiven,
     ScoreRequested,
 )
@@ -322,7 +320,6 @@ EXAMPLES_WITH_PROTOCOLS: Examples = {
     ScoreRequested: scores,
     AuditRequested: verdicts,
     ChanceRequested: lots,
-    LedgerRequested: lambda _: (LedgerGiven(0.0), LedgerGiven(1.0)),
 }
 """Outcomes that each effect may have where there are protocols."""
 

@@ -33,7 +33,7 @@ SENDERS = {"curl", "ftp", "git", "nc", "rsync", "scp", "ssh", "wget"}
 def nothing_leaves_after_a_secret() -> BThreadBody:
     """Once a secret was read, refuse every command that could carry it away."""
     yield sync(wait_for=where(GateApproved, reads_a_secret))
-    yield sync(refuse=where(GateApproved, could_send), because="a secret was read earlier in this run")
+    yield sync(refuse=where(GateApproved, could_send), because="a secret was read earlier")
 
 
 def reads_a_secret(approved: GateApproved) -> bool:
