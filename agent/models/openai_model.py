@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen, validators
 from agent.models.chat_stream import Assembly
 from agent.models.failures import ConnectionBroke, describe_status, named_failures
 from agent.models.model import LONGEST_CONVERSATION, Answer, Delta, Model, ModelError, ModelRequest, conversation_weight
-from agent.models.requests import Carrying, chat_body, responses_body
+from agent.models.requests import chat_body, responses_body
 from agent.models.responses_stream import ResponseAssembly
 from agent.models.scripted import load_script
 from agent.tools.blocking import unwind
@@ -261,13 +261,13 @@ class Wire:
     """One format: where a request goes below the base URL, how it looks, and who puts the answer together."""
 
     path: str
-    body: Callable[[str, ModelRequest, Carrying], dict[str, Any]]
+    body: Callable[[str, ModelRequest, str], dict[str, Any]]
     assembly: Callable[[str], StreamAssembly]
 
 
 WIRES: dict[str, Wire] = {
     "chat": Wire("/chat/completions", chat_body, lambda model: Assembly()),
-    "responses": Wire("/responses", responses_body, ResponseAssembly),
+    "responses": Wire("/responses", lambda model, request, _: responses_body(model, request), ResponseAssembly),
 }
 
 
@@ -284,7 +284,8 @@ class OpenAIModel:
     """A model that speaks chat completions, or with `api="responses"` the responses API.
 
     `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`.
-    `timeout` is how long the server may send nothing, in seconds. `carrying` says what becomes of images and reasoning.
+    `timeout` is how long the server may send nothing, in seconds. In chat, `reasoning_field` is where
+    in a message reasoning goes back as text, such as "reasoning_content"; empty: nowhere.
     `settings` go into every request as they are: `{"temperature": 0}`. Raises `ModelError` for an address or a key that
     cannot be one, and for a missing key.
     """
@@ -294,7 +295,7 @@ class OpenAIModel:
     base_url: str = field(default=None, kw_only=True, converter=checked_url)
     api_key: str = field(default=None, kw_only=True, converter=checked_key, repr=False)
     timeout: float = field(default=LONGEST_SILENCE, kw_only=True)
-    carrying: Carrying = field(factory=Carrying, kw_only=True)
+    reasoning_field: str = field(default="", kw_only=True)
     settings: Mapping[str, object] = field(factory=dict, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
@@ -318,7 +319,7 @@ class OpenAIModel:
 
     def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
         """Return what is sent; a setting cannot turn streaming off, which everything here relies on."""
-        return {**wire.body(self.name, request, self.carrying), **self.settings, "stream": True}
+        return {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
 
 
 def _check_weight(request: ModelRequest) -> None:
