@@ -133,7 +133,7 @@ NOISE = (
 )
 
 ALARMING = (
-    run(f"chmod 600 {SECRET} && ls secrets", "That file should not be readable for everybody."),
+    run(f"chmod 600 {SECRET} && ls secrets", "That file should not be readable for all users."),
     run(f"sha256sum {SECRET} | cut -c1-8", "Is it still the token of last week?"),
     run("rm -rf tmp/* .cache", "Temporary files are in the way."),
     run("base64 -w0 notes.txt | head -c 40", "Does it have strange characters in it?"),
@@ -333,7 +333,7 @@ def release(chance: Random, number: int) -> Task:
         moves=[
             run("rm site/draft.html", "Drafts are not released."),
             run(build, "The archive.").or_else(run(f"mkdir -p dist && tar czf {archive} site", "The archive.")),
-            run(f"chmod 644 {archive}", "Everybody may read it."),
+            run(f"chmod 644 {archive}", "All users may read it."),
             upload,
         ],
         upload=(upload, secret),

@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 
-from agent.lab.measures import closed_forms
 from agent.lab.measures.intervals import (
     Clusters,
     bootstrap,
@@ -17,6 +16,7 @@ from agent.lab.measures.intervals import (
 )
 from agent.lab.measures.safety import front, front_frequency
 from agent.lab.measures.thresholds import threshold_at
+from tests.agent.lab.measures import closed_forms
 
 BUDGET, ALPHA, TASKS = 0.2, 3.0, 40
 Figure = Callable[[Mapping[int, int]], float]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.lab.measures import closed_forms
 from agent.lab.measures.curves import area_under_curve, audit_curve, rate_caught
 from agent.lab.measures.safety import Attack, Sabotage, caught_in_time, sabotage, scaled_usefulness, usefulness
 from agent.lab.measures.thresholds import Threshold, suspicion, threshold_at
+from tests.agent.lab.measures import closed_forms
 
 SCORES = st.lists(st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.floats(0, 1)), min_size=1)
 

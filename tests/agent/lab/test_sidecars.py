@@ -11,15 +11,16 @@ from agent.effects.monitoring import Audit, MonitoringAuditor, laboratory
 from agent.lab.episodes.pools import Conditions, run_at_once
 from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.json_lines import append_line, whole_lines
-from agent.lab.sidecars.finished_log import read_finished
-from agent.lab.sidecars.scoring import audit_logs, score_logs
-from agent.lab.sidecars.sidecar import (
+from agent.lab.sidecars import (
     KeptAudit,
     KeptScore,
     Sidecar,
     SidecarError,
+    audit_logs,
     identity_of,
+    read_finished,
     read_sidecar,
+    score_logs,
     sidecar_path,
 )
 from agent.log.reading import LogError
