@@ -9,13 +9,14 @@ is `quick`: then it runs where it is called, without a thread and without a task
 """
 
 import inspect
+import os
 import re
 import types
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
-from typing import Annotated, Any, Literal, NotRequired, Required, Union, overload
+from typing import Annotated, Any, Literal, TypeVar, Union, overload
 
 import anyio
 import attrs
@@ -24,48 +25,39 @@ from attrs import evolve, frozen
 
 from agent.tools.blocking import call_back, run_in_background
 from agent.tools.schemas import (
-    AnyOf,
-    ArrayOf,
     Background,
-    Choice,
-    Field,
+    Described,
     Limits,
-    MappingOf,
     Path,
-    Record,
     Rights,
-    Scalar,
-    ScalarKind,
+    Schema,
     Shape,
     ShellCommand,
     ToolSchema,
     Touch,
-    TupleOf,
     Url,
+    is_same,
+    problems,
 )
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Workspace, expand
 from agent.vocabulary.calls import Category, ToolResult
 from agent.vocabulary.events import ToolFinished
 from bp import Event
 
-_SCALARS: dict[Any, ScalarKind] = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    None: "null",
-    type(None): "null",
-}
+_SCALARS: dict[Any, str] = {
+    str: "string", int: "integer", float: "number", bool: "boolean", None: "null", type(None): "null",
+}  # fmt: skip
 Mark = Path | ShellCommand | Url | Background | Rights
+M = TypeVar("M")
 _UNIONS = (Union, types.UnionType)
 _NO_LIMITS = Limits()
 _CURE = (
-    "use str, int, float, bool, None, Literal, an enum, list, tuple, dict[str, ...], a union, a frozen attrs class "
-    "or a TypedDict"
+    "use str, int, float, bool, None, Literal, an enum, list, tuple[..., ...], dict[str, ...], a union or a frozen "
+    "attrs class"
 )
 
 
-def find_shape(annotation: Any, *, inside: tuple[type, ...] = ()) -> Shape:
+def find_shape(annotation: Any, *, inside: tuple[type, ...] = ()) -> Described:
     """Return the shape of `annotation`. Raises TypeError for what is not supported, naming what is."""
     return _shape(annotation, _NO_LIMITS, inside)
 
@@ -79,85 +71,103 @@ def find_marks(annotation: Any) -> tuple[Mark, ...]:
     return own + tuple(mark for part in inner for mark in find_marks(part))
 
 
-def find_description(annotation: Any) -> str | None:
-    """Return the text of `Annotated[X, "text"]`, or None."""
-    return next((text for text in _metadata(annotation) if isinstance(text, str)), None)
-
-
 def _metadata(annotation: Any) -> tuple[Any, ...]:
     return annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
 
 
-def _shape(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
-    if typing.get_origin(annotation) is Annotated:
+def _shape(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Described:
+    origin = typing.get_origin(annotation)
+    if origin is Annotated:
         own = next((mark for mark in annotation.__metadata__ if isinstance(mark, Limits)), limits)
         return _shape(annotation.__origin__, own, inside)
-    if typing.get_origin(annotation) in _UNIONS:
+    if origin in _UNIONS:
         return _union(annotation, limits, inside)
-    if typing.get_origin(annotation) in (list, tuple, Sequence):
+    if origin in (list, tuple, Sequence):
         return _array(annotation, limits, inside)
     if (annotation is None or isinstance(annotation, type)) and annotation in _SCALARS:
-        return _scalar(_SCALARS[annotation], limits)
-    if limits != _NO_LIMITS:
-        raise TypeError(f"{annotation!r} cannot have limits; they are for texts, numbers and arrays")
+        kind = _SCALARS[annotation]
+        schema = {"type": kind, **limits.keywords(kind)}
+        return Described(schema, int) if kind == "integer" else Described(schema)
+    limits.keywords(repr(annotation))
     return _unlimited(annotation, inside)
 
 
-def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Shape:
+def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Described:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Literal:
         return _choice(arguments, annotation)
     if origin in (dict, Mapping) and arguments[0] is str:
-        return MappingOf(find_shape(arguments[1], inside=inside))
+        part = find_shape(arguments[1], inside=inside)
+        schema: Schema = {"type": "object", "additionalProperties": part.written}
+        return Described(schema, lambda value: {key: part.build(each) for key, each in value.items()})
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return _choice(tuple(annotation), annotation)
     if isinstance(annotation, type) and attrs.has(annotation):
-        return _attrs_record(annotation, inside)
-    if typing.is_typeddict(annotation):
-        return _typed_dict(annotation, inside)
+        return _record(list(_attributes(annotation, inside)), annotation)
     raise TypeError(f"{annotation!r} has no JSON Schema here; {_CURE}")
 
 
-def _scalar(kind: ScalarKind, limits: Limits) -> Scalar:
-    for_texts = limits.max_length is not None or limits.pattern is not None
-    for_numbers = any(limit is not None for limit in (limits.minimum, limits.maximum, limits.above))
-    if (for_texts and kind != "string") or (for_numbers and kind not in ("integer", "number")):
-        raise TypeError(
-            f"its limits do not fit the type {kind}: max_length and pattern are for texts, minimum, maximum and above "
-            "for numbers"
-        )
-    return Scalar(kind, limits)
-
-
-def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
-    """Limits on a union are for its members, except null."""
+def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Described:
+    """Return a union, whose limits are for its members, except null; the first member that fits builds the value."""
     members = typing.get_args(annotation)
-    return AnyOf(tuple(_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members))
+    parts = [_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members]
+
+    def build(value: Any) -> Any:
+        return next(part.build(value) for part in parts if not any(problems(part.written, value, "")))
+
+    return Described({"anyOf": [part.written for part in parts]}, build)
 
 
-def _array(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
+def _array(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Described:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if limits != Limits(max_length=limits.max_length):
-        raise TypeError("its limits do not fit an array, which can have a max_length only")
     if origin is tuple and arguments[1:] != (Ellipsis,):
-        if limits != _NO_LIMITS:
-            raise TypeError(f"{annotation!r} has its length already; leave the limits out")
-        return TupleOf(tuple(find_shape(argument, inside=inside) for argument in arguments))
-    return ArrayOf(find_shape(arguments[0], inside=inside), list if origin is list else tuple, limits.max_length)
+        raise TypeError(f"{annotation!r} has a length of its own; {_CURE}")
+    part, into = find_shape(arguments[0], inside=inside), list if origin is list else tuple
+    schema = {"type": "array", "items": part.written, **limits.keywords("array")}
+    return Described(schema, lambda value: into(part.build(each) for each in value))
 
 
-def _choice(members: tuple[Any, ...], annotation: Any) -> Choice:
-    values = tuple(member.value if isinstance(member, Enum) else member for member in members)
+def _choice(members: tuple[Any, ...], annotation: Any) -> Described:
+    values = [member.value if isinstance(member, Enum) else member for member in members]
     if not values or not all(value is None or type(value) in (str, int, float, bool) for value in values):
         raise TypeError(f"{annotation!r} must list texts, numbers, truth values or None")
-    return Choice(values, members)
+    kind = {"type": "string"} if all(isinstance(value, str) for value in values) else {}
+
+    def build(value: Any) -> Any:
+        return next(member for allowed, member in zip(values, members, strict=True) if is_same(value, allowed))
+
+    return Described({**kind, "enum": values}, build)
 
 
-def _attrs_record(kind: type, inside: tuple[type, ...]) -> Record:
+@frozen
+class _Field:
+    """A named part of a record. `words` of the schema say more and forbid nothing: description, default."""
+
+    name: str
+    shape: Described
+    required: bool
+    words: Mapping[str, Any]
+
+
+def _record(fields: Sequence[_Field], into: Callable[..., Any]) -> Described:
+    """Return an object with these fields and no others."""
+    schema = {
+        "type": "object",
+        "properties": {each.name: {**each.shape.written, **each.words} for each in fields},
+        "required": [each.name for each in fields if each.required],
+        "additionalProperties": False,
+    }
+
+    def build(value: Any) -> Any:
+        return into(**{each.name: each.shape.build(value[each.name]) for each in fields if each.name in value})
+
+    return Described(schema, build)
+
+
+def _attributes(kind: type, inside: tuple[type, ...]) -> Iterator[_Field]:
     if not attrs.inspect(kind).is_frozen:
         raise TypeError(f"{kind.__name__} can change; use @attrs.frozen")
     hints = typing.get_type_hints(kind, include_extras=True)
-    fields = []
     for attribute in attrs.fields(kind):
         if attribute.validator is not None:
             raise TypeError(f"{kind.__name__}.{attribute.name} has a validator, which a schema cannot tell; use Limits")
@@ -165,37 +175,21 @@ def _attrs_record(kind: type, inside: tuple[type, ...]) -> Record:
             raise TypeError(f"{kind.__name__}.{attribute.name} has no annotation")
         if attribute.init:
             required = attribute.default is attrs.NOTHING
-            name = attribute.alias or attribute.name
-            fields.append(_nested_field(name, hints[attribute.name], required, kind, inside))
-    return Record(tuple(fields), kind)
+            yield _nested_field(attribute.alias or attribute.name, hints[attribute.name], required, kind, inside)
 
 
-def _typed_dict(kind: Any, inside: tuple[type, ...]) -> Record:
-    hints = typing.get_type_hints(kind, include_extras=True)
-    return Record(
-        tuple(
-            _nested_field(name, _without_requirement(hint), name in kind.__required_keys__, kind, inside)
-            for name, hint in hints.items()
-        )
-    )
-
-
-def _without_requirement(hint: Any) -> Any:
-    return typing.get_args(hint)[0] if typing.get_origin(hint) in (Required, NotRequired) else hint
-
-
-def _nested_field(name: str, hint: Any, required: bool, kind: type, inside: tuple[type, ...]) -> Field:
+def _nested_field(name: str, hint: Any, required: bool, kind: type, inside: tuple[type, ...]) -> _Field:
     if kind in inside:
         raise TypeError(f"{kind.__name__} contains itself; a tool's parameters have a fixed depth")
     if find_marks(hint):
         raise TypeError(f"{kind.__name__}.{name}: marks belong on the tool's own parameters, where the gate looks")
-    return Field(name, find_shape(hint, inside=(*inside, kind)), required, describe(hint))
+    return _Field(name, find_shape(hint, inside=(*inside, kind)), required, describe(hint))
 
 
-def describe(hint: Any, text: str | None = None) -> tuple[tuple[str, object], ...]:
+def describe(hint: Any, text: str | None = None) -> Schema:
     """Return the schema's words about a parameter: `text`, or else what its annotation says."""
-    description = text or find_description(hint)
-    return (("description", description),) if description else ()
+    description = text or next((text for text in _metadata(hint) if isinstance(text, str)), None)
+    return {"description": description} if description else {}
 
 
 _NAMED = re.compile(r"(\w+): *(.*)")
@@ -206,7 +200,7 @@ class Signature:
     """A function as a tool: its description, its parameters, their marks, and the parameter for the context."""
 
     description: str
-    parameters: Record
+    parameters: Described
     marks: tuple[tuple[str, Mark, object], ...]
     context: str | None
 
@@ -223,7 +217,7 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
     hints = _hints(function, name)
     parameters = _named_parameters(function, name)
     context = next((key for key in parameters if hints.get(key) is context_type), None)
-    fields: list[Field] = []
+    fields: list[_Field] = []
     marks: list[tuple[str, Mark, object]] = []
     for key, parameter in parameters.items():
         if key != context:
@@ -232,7 +226,7 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
             marks.extend((key, mark, default) for mark in find_marks(hints[key]))
     if texts:
         raise TypeError(f"tool {name!r} describes {', '.join(texts)}, but has no such parameter")
-    return Signature(description, Record(tuple(fields)), tuple(marks), context)
+    return Signature(description, _record(fields, dict), tuple(marks), context)
 
 
 def _hints(function: Callable[..., Any], name: str) -> Mapping[str, Any]:
@@ -250,7 +244,7 @@ def _named_parameters(function: Callable[..., Any], name: str) -> dict[str, insp
     return parameters
 
 
-def _field(tool: str, parameter: inspect.Parameter, hints: Mapping[str, Any], text: str | None) -> Field:
+def _field(tool: str, parameter: inspect.Parameter, hints: Mapping[str, Any], text: str | None) -> _Field:
     key = parameter.name
     if key not in hints:
         raise TypeError(f"tool {tool!r}: parameter {key!r} has no annotation; write {key}: str or what it is")
@@ -259,15 +253,12 @@ def _field(tool: str, parameter: inspect.Parameter, hints: Mapping[str, Any], te
     except TypeError as error:
         raise TypeError(f"tool {tool!r}: parameter {key!r}: {error}") from error
     required = parameter.default is parameter.empty
-    return Field(key, shape, required, describe(hints[key], text) + _default(parameter))
+    return _Field(key, shape, required, {**describe(hints[key], text), **_default(parameter)})
 
 
-def _default(parameter: inspect.Parameter) -> tuple[tuple[str, object], ...]:
-    value = parameter.default
-    if value is parameter.empty or value is None:
-        return ()
-    value = value.value if isinstance(value, Enum) else value
-    return (("default", value),) if type(value) in (str, int, float, bool) else ()
+def _default(parameter: inspect.Parameter) -> Schema:
+    value = parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
+    return {"default": value} if type(value) in (str, int, float, bool) else {}
 
 
 def _split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
@@ -295,12 +286,14 @@ class ToolContext:
     """The means of a running call: its id, and `progress` to show text while it runs.
 
     `progress` may be called from the tool's own thread, any number of times; who listens coalesces. `rights`: what the
-    call may do beyond the sandbox, as the user granted it (`agent.tools.sandbox.rights`).
+    call may do beyond the sandbox, as the user granted it (`agent.tools.sandbox.rights`). `workspace`: the folder where
+    the gate took commands to start, empty outside of an agent.
     """
 
     call_id: str = ""
     progress: Callable[[str], None] = _ignore
     rights: tuple[str, ...] = ()
+    workspace: str = ""
 
 
 @frozen(eq=False)
@@ -350,7 +343,7 @@ class Tool:
         return self.body(*arguments, **named)
 
     @cached_property
-    def parameters(self) -> dict[str, object]:
+    def parameters(self) -> Schema:
         """The JSON Schema that the model is told."""
         return self.shape.schema()
 
@@ -370,22 +363,26 @@ class Tool:
 
     def touches(self, arguments: Mapping[str, Any]) -> tuple[Touch, ...]:
         """Return the paths that a call with `arguments` names, as they are written there."""
-        return tuple(
-            Touch(path, mark.access)
-            for name, mark, default in self.marks
-            if isinstance(mark, Path)
-            for path in _texts(arguments.get(name, default))
-        )
+        return tuple(Touch(path, mark.access) for mark, path in self._marked(arguments, Path))
 
     def command(self, arguments: Mapping[str, Any]) -> str | None:
         """Return the shell command that a call with `arguments` would run, or None."""
-        commands = [
-            mark.prefix + text
-            for name, mark, default in self.marks
-            if isinstance(mark, ShellCommand)
-            for text in _texts(arguments.get(name, default))
-        ]
+        commands = [mark.prefix + text for mark, text in self._marked(arguments, ShellCommand)]
         return "\n".join(commands) if commands else None
+
+    def urls(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the addresses that a call with `arguments` would reach."""
+        return tuple(text for _, text in self._marked(arguments, Url))
+
+    def rights(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what a call with `arguments` asks for beyond the sandbox."""
+        return tuple(text for _, text in self._marked(arguments, Rights))
+
+    def _marked(self, arguments: Mapping[str, Any], kind: type[M]) -> Iterator[tuple[M, str]]:
+        """Yield the texts of the parameters that have a mark of a kind, with that mark."""
+        for name, mark, default in self.marks:
+            if isinstance(mark, kind):
+                yield from ((mark, text) for text in _texts(arguments.get(name, default)))
 
     @cached_property
     def command_in(self) -> str:
@@ -397,26 +394,34 @@ class Tool:
         """Return whether what a call with `arguments` starts would stay after the call."""
         return any(isinstance(mark, Background) and bool(arguments.get(name)) for name, mark, _ in self.marks)
 
-    def rights(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return what a call with `arguments` asks for beyond the sandbox."""
-        named = (name for name, mark, _ in self.marks if isinstance(mark, Rights))
-        return tuple(right for name in named for right in _texts(arguments.get(name)))
-
     def without(self, parameter: str) -> "Tool":
         """Return the tool without a parameter that has a default."""
-        assert isinstance(self.shape, Record)
-        left = tuple(each for each in self.shape.fields if each.name != parameter)
         marks = tuple(mark for mark in self.marks if mark[0] != parameter)
-        return evolve(self, shape=evolve(self.shape, fields=left), marks=marks)
+        return self._with(lambda named: {name: part for name, part in named.items() if name != parameter}, marks)
 
-    def urls(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the addresses that a call with `arguments` would reach."""
-        return tuple(
-            text
-            for name, mark, default in self.marks
-            if isinstance(mark, Url)
-            for text in _texts(arguments.get(name, default))
-        )
+    def with_rights(self, schema: Schema) -> "Tool":
+        """Return the tool with a parameter `rights`, which its function does not get."""
+        return self._with(lambda named: {**named, "rights": schema}, (*self.marks, ("rights", Rights(), ())))
+
+    def _with(self, change: Callable[[Schema], Schema], marks: tuple[tuple[str, Mark, object], ...]) -> "Tool":
+        assert isinstance(self.shape, Described)
+        written = self.shape.written
+        shape = evolve(self.shape, written={**written, "properties": change(written["properties"])})
+        return evolve(self, shape=shape, marks=marks)
+
+    def in_workspace(self, workspace: Workspace) -> "Tool":
+        """Return the tool with this workspace if it has none; its function gets paths as they are judged, absolute."""
+        if self.workspace is not None:
+            return self
+        defaults = {name: default for name, mark, default in self.marks if isinstance(mark, Path)}
+        home = os.path.expanduser("~")
+
+        def run(context: ToolContext, /, **arguments: Any) -> object:
+            paths = {name: arguments.get(name, default) for name, default in defaults.items()}
+            return self.function(context, **{**arguments, **_absolute(paths, workspace.root, home)})
+
+        function = run if defaults and self.body is not None else self.function
+        return evolve(self, workspace=workspace, function=function)
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
         """Run the tool and return its one result. Whatever goes wrong is an error result (S0 5.2, S5.4).
@@ -548,6 +553,15 @@ def _failure(error: BaseException) -> ToolResult:
 def _encodable(text: str) -> str:
     """Return `text` with what no log can hold as UTF-8 (lone surrogates, from file names) replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _absolute(value: Any, root: str, home: str) -> Any:
+    """Return the paths in the value of a parameter as they are judged."""
+    if isinstance(value, str):
+        return os.path.join(root, expand(value, home))
+    if isinstance(value, Mapping):
+        return {key: _absolute(part, root, home) for key, part in value.items()}
+    return [_absolute(part, root, home) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -3,9 +3,8 @@
 There is no look-around and there are no back references; `\\d`, `\\w`, `\\s` and `\\b` mean ASCII.
 """
 
+from functools import lru_cache
 from typing import Any, BinaryIO
-
-from attrs import field, frozen
 
 MOST_CHARACTERS = 100_000  # of a pattern
 PIECE = 4 << 20  # bytes of a file read at once
@@ -37,22 +36,16 @@ def _reason(error: Exception) -> str:
     return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
 
 
-@frozen
-class TextPattern:
-    """A regular expression that a whole text has to match. Raises ValueError for one that RE2 does not take."""
+_expression = lru_cache(maxsize=256)(compiled)
 
-    pattern: str
-    _expression: Any = field(init=False, repr=False, eq=False)
 
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "_expression", compiled(self.pattern))
-
-    def matches(self, text: str) -> bool:
-        """Return whether the whole text matches; one that is no Unicode does not."""
-        try:
-            return self._expression.fullmatch(text) is not None
-        except UnicodeEncodeError:
-            return False
+def matches(pattern: str, text: str) -> bool:
+    """Return whether a pattern matches a whole text; one that is no Unicode it does not. Raises ValueError."""
+    expression = _expression(pattern)
+    try:
+        return expression.fullmatch(text) is not None
+    except UnicodeEncodeError:
+        return False
 
 
 class LinePattern:

@@ -1,4 +1,4 @@
-"""Parameters of tools: one description of a value gives its JSON Schema and its check, so that they cannot differ."""
+"""Parameters of tools: the JSON Schema that a model is told is also what checks its arguments."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -7,14 +7,11 @@ from typing import Any, Literal, Protocol
 
 from attrs import field, frozen
 
-from agent.tools.patterns import TextPattern
+from agent.tools.patterns import matches
 from agent.vocabulary.errors import ToolError
 
 Access = Literal["read", "write", "list", "delete", "execute"]
-
-
-def _as_pattern(text: str | None) -> TextPattern | None:
-    return None if text is None else TextPattern(text)
+Schema = dict[str, Any]
 
 
 @frozen
@@ -22,14 +19,43 @@ class Limits:
     """Limits of a value beyond its type.
 
     `minimum` and `maximum` are inclusive, `above` is exclusive: for numbers. `max_length` counts characters of a text
-    or elements of a list. `pattern` must match the whole text; it is one of RE2 (`agent.tools.patterns`): ValueError.
+    or elements of a list. `pattern` must match the whole text; it is one of RE2 (`agent.tools.patterns`).
     """
 
     minimum: float | None = None
     maximum: float | None = None
     above: float | None = None
     max_length: int | None = None
-    pattern: TextPattern | None = field(default=None, converter=_as_pattern)
+    pattern: str | None = None
+
+    def keywords(self, kind: str) -> Schema:
+        """Return them as words of JSON Schema. Raises TypeError for those that are not for this type, ValueError."""
+        words = {
+            "minimum": self.minimum,
+            "maximum": self.maximum,
+            "exclusiveMinimum": self.above,
+            "maxItems" if kind == "array" else "maxLength": self.max_length,
+            "pattern": self.pattern and f"{_BEFORE}{self.pattern}{_AFTER}",
+        }
+        if self.pattern is not None:
+            matches(self.pattern, "")
+        found = {word: limit for word, limit in words.items() if limit is not None}
+        if not found.keys() <= _FITTING.get(kind, frozenset()):
+            raise TypeError(
+                f"its limits do not fit the type {kind}: max_length is for texts and arrays, pattern for texts, "
+                "minimum, maximum and above for numbers"
+            )
+        return found
+
+
+_BEFORE, _AFTER = "^(?:", ")$"  # around a pattern, which is about the whole text
+_OF_NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum"])
+_FITTING = {
+    "string": frozenset(["maxLength", "pattern"]),
+    "array": frozenset(["maxItems"]),
+    "integer": _OF_NUMBERS,
+    "number": _OF_NUMBERS,
+}
 
 
 @frozen
@@ -69,16 +95,6 @@ class Touch:
     access: Access
 
 
-# ruff: noqa: D102 - what the methods promise is said once, in `Shape`
-
-
-Schema = dict[str, object]
-ScalarKind = Literal["string", "integer", "number", "boolean", "null"]
-
-_NO_LIMITS = Limits()
-_SHOWN_CHARACTERS = 60
-
-
 class Shape(Protocol):
     """The form of a value."""
 
@@ -92,53 +108,117 @@ class Shape(Protocol):
         """Return the Python value; `value` has no problems."""
 
 
-@frozen
-class Scalar:
-    """A text, a number, a truth value, or null."""
-
-    kind: ScalarKind
-    limits: Limits = _NO_LIMITS
-
-    def schema(self) -> Schema:
-        limits = self.limits
-        keywords = {
-            "minimum": limits.minimum,
-            "maximum": limits.maximum,
-            "exclusiveMinimum": limits.above,
-            "maxLength": limits.max_length,
-            "pattern": limits.pattern and f"^(?:{limits.pattern.pattern})$",
-        }
-        return {"type": self.kind} | {key: value for key, value in keywords.items() if value is not None}
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        if not _is_kind(self.kind, value):
-            yield f"{path}: expected {_with_article(self.kind)}, found {shown(value)}"
-        elif isinstance(value, str):
-            yield from (f"{path}: {problem}" for problem in _text_problems(self.limits, value))
-        elif isinstance(value, int | float):
-            yield from (f"{path}: {problem}" for problem in _number_problems(self.limits, value))
-
-    def build(self, value: Any) -> Any:
-        return int(value) if self.kind == "integer" else value
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
-@frozen
-class Choice:
-    """One of some fixed JSON values; `members` are what the function gets for them."""
+@frozen(eq=False)
+class Described:
+    """A shape given as a JSON Schema of the words that are checked here, and as what builds the Python value."""
 
-    values: tuple[str | int | float | bool | None, ...]
-    members: tuple[Any, ...]
+    written: Schema
+    build: Callable[[Any], Any] = _as_it_is
 
     def schema(self) -> Schema:
-        kind: Schema = {"type": "string"} if all(isinstance(value, str) for value in self.values) else {}
-        return kind | {"enum": list(self.values)}
+        """Return the JSON Schema."""
+        return dict(self.written)
 
     def problems(self, value: object, path: str) -> Iterator[str]:
-        if not any(_same(value, allowed) for allowed in self.values):
-            yield f"{path}: expected one of {', '.join(map(shown, self.values))}; found {shown(value)}"
+        """Yield what is wrong with a value."""
+        return problems(self.written, value, path)
 
-    def build(self, value: Any) -> Any:
-        return next(member for allowed, member in zip(self.values, self.members, strict=True) if _same(value, allowed))
+
+def problems(schema: Schema, value: object, path: str) -> Iterator[str]:
+    """Yield each thing that is wrong with a value, by a schema of the words that `Described` shapes have."""
+    if "anyOf" in schema:
+        yield from _problems_of_all(schema["anyOf"], value, path)
+    elif "enum" in schema:
+        if not any(is_same(value, allowed) for allowed in schema["enum"]):
+            yield f"{path}: expected one of {', '.join(map(shown, schema['enum']))}; found {shown(value)}"
+    elif not _TYPES[schema["type"]](value):
+        kind = _WITH_ARTICLE.get(schema["type"], f"a {schema['type']}")
+        yield f"{path or 'arguments'}: expected {kind}, found {shown(value)}"
+    elif schema["type"] in _CHECKS:
+        yield from _CHECKS[schema["type"]](schema, value, path)
+
+
+def _problems_of_all(choices: list[Schema], value: object, path: str) -> Iterator[str]:
+    """Yield what is wrong by every choice; those of null say nothing where there are others."""
+    found = [list(problems(choice, value, path)) for choice in choices]
+    if all(found):
+        telling = [each for choice, each in zip(choices, found, strict=True) if choice != _NULL] or found[:1]
+        either = dict.fromkeys("; ".join(each).removeprefix(f"{path}: ") for each in telling)
+        yield from telling[0] if len(telling) == 1 else [f"{path}: " + ", or ".join(either)]
+
+
+def _of_text(schema: Schema, value: str, path: str) -> Iterator[str]:
+    longest, pattern = schema.get("maxLength"), schema.get("pattern")
+    if longest is not None and len(value) > longest:
+        yield f"{path}: expected at most {longest} characters, found {len(value)}"
+    if pattern is not None and not matches(text := pattern.removeprefix(_BEFORE).removesuffix(_AFTER), value):
+        yield f"{path}: expected a text that matches {text} as a whole, found {shown(value)}"
+
+
+def _of_number(schema: Schema, value: float, path: str) -> Iterator[str]:
+    if "minimum" in schema and value < schema["minimum"]:
+        yield f"{path}: expected at least {schema['minimum']}, found {shown(value)}"
+    if "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
+        yield f"{path}: expected more than {schema['exclusiveMinimum']}, found {shown(value)}"
+    if "maximum" in schema and value > schema["maximum"]:
+        yield f"{path}: expected at most {schema['maximum']}, found {shown(value)}"
+
+
+def _of_array(schema: Schema, value: list[Any], path: str) -> Iterator[str]:
+    if len(value) > schema.get("maxItems", math.inf):
+        yield f"{path}: expected at most {schema['maxItems']} elements, found {len(value)}"
+    for index, element in enumerate(value):
+        yield from problems(schema["items"], element, f"{path}[{index}]")
+
+
+def _of_object(schema: Schema, value: Mapping[Any, object], path: str) -> Iterator[str]:
+    named, other = schema.get("properties", {}), schema["additionalProperties"]
+    for name, part in named.items():
+        if name in value:
+            yield from problems(part, value[name], _below(path, name))
+        elif name in schema["required"]:
+            yield f"{_below(path, name)}: missing"
+    cure = f"use {', '.join(named)}" if named else "there are none"
+    for key in value:
+        if not isinstance(key, str):
+            yield f"{path}: expected texts as keys, found {shown(key)}"
+        elif key not in named:
+            below = _below(path, key)
+            yield from [f"{below}: unknown; {cure}"] if other is False else problems(other, value[key], below)
+
+
+_NULL = {"type": "null"}
+_WITH_ARTICLE = {"integer": "an integer", "array": "an array", "object": "an object", "null": "null"}
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str) and not isinstance(value, Enum),
+    "integer": lambda value: _is_number(value) and (isinstance(value, int) or value.is_integer()),
+    "number": lambda value: _is_number(value) and math.isfinite(value),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "array": lambda value: isinstance(value, list | tuple),
+    "object": lambda value: isinstance(value, Mapping),
+}
+_CHECKS: Mapping[str, Callable[[Schema, Any, str], Iterator[str]]] = {
+    "string": _of_text, "integer": _of_number, "number": _of_number, "array": _of_array, "object": _of_object,
+}  # fmt: skip
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_same(value: object, allowed: object) -> bool:
+    """Tell whether two values are equal as JSON: 1 is 1.0, and neither is true."""
+    if isinstance(value, bool) or isinstance(allowed, bool):
+        return value is allowed
+    return value == allowed
+
+
+_SHOWN_CHARACTERS = 60
 
 
 def shown(value: object) -> str:
@@ -156,199 +236,15 @@ def shown(value: object) -> str:
     return repr(value)[: 2 * _SHOWN_CHARACTERS]
 
 
-def _is_kind(kind: ScalarKind, value: object) -> bool:
-    if isinstance(value, bool):
-        return kind == "boolean"
-    match kind:
-        case "string":
-            return isinstance(value, str) and not isinstance(value, Enum)
-        case "integer":
-            return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        case "number":
-            return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
-        case _:
-            return kind == "null" and value is None
-
-
-def _same(value: object, allowed: object) -> bool:
-    """Equal as JSON: 1 is 1.0, and neither is true."""
-    if isinstance(value, bool) or isinstance(allowed, bool):
-        return value is allowed
-    return value == allowed
-
-
-def _text_problems(limits: Limits, value: str) -> Iterator[str]:
-    if limits.max_length is not None and len(value) > limits.max_length:
-        yield f"expected at most {limits.max_length} characters, found {len(value)}"
-    if limits.pattern is not None and not limits.pattern.matches(value):
-        yield f"expected a text that matches {limits.pattern.pattern} as a whole, found {shown(value)}"
-
-
-def _number_problems(limits: Limits, value: float) -> Iterator[str]:
-    if limits.minimum is not None and value < limits.minimum:
-        yield f"expected at least {limits.minimum}, found {shown(value)}"
-    if limits.above is not None and value <= limits.above:
-        yield f"expected more than {limits.above}, found {shown(value)}"
-    if limits.maximum is not None and value > limits.maximum:
-        yield f"expected at most {limits.maximum}, found {shown(value)}"
-
-
-def _with_article(kind: ScalarKind) -> str:
-    return {"integer": "an integer", "null": "null"}.get(kind, f"a {kind}")
-
-
-_NULL = Scalar("null")
-
-
-@frozen
-class ArrayOf:
-    """Any number of elements of one shape."""
-
-    element: Shape
-    into: Callable[[Iterator[Any]], Any] = list
-    max_length: int | None = None
-
-    def schema(self) -> Schema:
-        limit: Schema = {} if self.max_length is None else {"maxItems": self.max_length}
-        return {"type": "array", "items": self.element.schema()} | limit
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        if not isinstance(value, list | tuple):
-            yield f"{path}: expected an array, found {shown(value)}"
-            return
-        if self.max_length is not None and len(value) > self.max_length:
-            yield f"{path}: expected at most {self.max_length} elements, found {len(value)}"
-        for index, element in enumerate(value):
-            yield from self.element.problems(element, f"{path}[{index}]")
-
-    def build(self, value: Any) -> Any:
-        return self.into(self.element.build(element) for element in value)
-
-
-@frozen
-class TupleOf:
-    """An array with a fixed number of elements, each with a shape of its own."""
-
-    elements: tuple[Shape, ...]
-
-    def schema(self) -> Schema:
-        count = len(self.elements)
-        first: Schema = {"prefixItems": [element.schema() for element in self.elements]} if self.elements else {}
-        return {"type": "array"} | first | {"items": False, "minItems": count, "maxItems": count}
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        if not isinstance(value, list | tuple) or len(value) != len(self.elements):
-            yield f"{path}: expected an array of {len(self.elements)} elements, found {shown(value)}"
-            return
-        for index, (shape, element) in enumerate(zip(self.elements, value, strict=True)):
-            yield from shape.problems(element, f"{path}[{index}]")
-
-    def build(self, value: Any) -> Any:
-        return tuple(shape.build(element) for shape, element in zip(self.elements, value, strict=True))
-
-
-@frozen
-class MappingOf:
-    """An object with any keys, whose values have one shape."""
-
-    element: Shape
-
-    def schema(self) -> Schema:
-        return {"type": "object", "additionalProperties": self.element.schema()}
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        if not isinstance(value, Mapping):
-            yield f"{path}: expected an object, found {shown(value)}"
-            return
-        for key, element in value.items():
-            if not isinstance(key, str):
-                yield f"{path}: expected texts as keys, found {shown(key)}"
-            yield from self.element.problems(element, _below(path, str(key)))
-
-    def build(self, value: Any) -> Any:
-        return {key: self.element.build(element) for key, element in value.items()}
-
-
-@frozen
-class Field:
-    """A named part of a record. `extra` are schema keywords that say more and forbid nothing: description, default."""
-
-    name: str
-    shape: Shape
-    required: bool = True
-    extra: tuple[tuple[str, object], ...] = ()
-
-
-@frozen
-class Record:
-    """An object with these fields and no others."""
-
-    fields: tuple[Field, ...]
-    into: Callable[..., Any] = dict
-
-    def schema(self) -> Schema:
-        return {
-            "type": "object",
-            "properties": {field.name: field.shape.schema() | dict(field.extra) for field in self.fields},
-            "required": [field.name for field in self.fields if field.required],
-            "additionalProperties": False,
-        }
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        if not isinstance(value, Mapping):
-            yield f"{path or 'arguments'}: expected an object, found {shown(value)}"
-            return
-        for each in self.fields:
-            if each.name in value:
-                yield from each.shape.problems(value[each.name], _below(path, each.name))
-            elif each.required:
-                yield f"{_below(path, each.name)}: missing"
-        yield from self._unknown(value, path)
-
-    def build(self, value: Any) -> Any:
-        return self.into(
-            **{field.name: field.shape.build(value[field.name]) for field in self.fields if field.name in value}
-        )
-
-    def _unknown(self, value: Mapping[Any, object], path: str) -> Iterator[str]:
-        known = [field.name for field in self.fields]
-        cure = f"use {', '.join(known)}" if known else "there are none"
-        for key in value:
-            if key not in known:
-                yield f"{_below(path, str(key))}: unknown; {cure}"
-
-
-@frozen
-class AnyOf:
-    """A value that fits at least one of these shapes; the first one that fits builds it."""
-
-    shapes: tuple[Shape, ...]
-
-    def schema(self) -> Schema:
-        return {"anyOf": [shape.schema() for shape in self.shapes]}
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        found = [(shape, list(shape.problems(value, path))) for shape in self.shapes]
-        if all(problems for _, problems in found):
-            telling = [problems for shape, problems in found if shape != _NULL] or [found[0][1]]
-            yield from telling[0] if len(telling) == 1 else [_either(path, telling)]
-
-    def build(self, value: Any) -> Any:
-        return next(shape.build(value) for shape in self.shapes if not any(shape.problems(value, "")))
-
-
 def _below(path: str, name: str) -> str:
     shortened = name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}..."
     return f"{path}.{shortened}" if path else shortened
 
 
-def _either(path: str, found: list[list[str]]) -> str:
-    """Say in one problem what each shape of a union expected; what is wrong deeper inside is kept as it is."""
-    choices = dict.fromkeys("; ".join(problems).removeprefix(f"{path}: ") for problems in found)
-    return f"{path}: " + ", or ".join(choices)
-
-
 _MOST_NAMED = 10  # problems that a message lists
+
+
+# ruff: noqa: D102 - the promises of the methods are in `Shape`
 
 
 @frozen(eq=False)
@@ -406,7 +302,7 @@ class ToolSchema:
 
     name: str
     description: str
-    parameters: dict[str, object]
+    parameters: Schema
 
 
 def render_tools(tools: tuple[ToolSchema, ...]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from tempfile import TemporaryFile
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any
 
 import anyio
 from attrs import define, evolve, field, frozen
@@ -57,111 +57,57 @@ def _names(names: Iterable[str]) -> frozenset[str]:
 
 @frozen
 class Snapshot:
-    """The state of a session: its directory, and how its variables differ from those that every command is given.
-
-    Those in `inner` are variables of the shell alone: its programs do not see them.
-    """
+    """The state of a session: its directory, and how its variables differ from those that every command is given."""
 
     cwd: str
-    exported: Mapping[str, str] = field(factory=dict)
-    inner: Mapping[str, str] = field(factory=dict)
+    changed: Mapping[str, str] = field(factory=dict)
     unset: frozenset[str] = field(default=frozenset(), converter=_names)
 
     @property
     def variables(self) -> dict[str, Any]:
         """The differences from the variables that every command is given, as the log keeps it."""
-        differing = {"exported": dict(self.exported), "inner": dict(self.inner), "unset": tuple(sorted(self.unset))}
-        return {name: values for name, values in differing.items() if values}
+        return {"changed": dict(self.changed), "unset": tuple(sorted(self.unset))} if self.changed or self.unset else {}
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return what the next shell starts with; it has to be told which of it is its own (`inner`)."""
+        """Return what the next shell starts with."""
         kept = {name: value for name, value in given.items() if name not in self.unset}
-        return {**kept, **self.exported, **self.inner, "PWD": self.cwd}
+        return {**kept, **self.changed, "PWD": self.cwd}
 
 
-@frozen
-class Left:
-    """The state after a command: where the session stands now, and what of it is not kept, in words."""
-
-    snapshot: Snapshot
-    notes: tuple[str, ...] = ()
-
-
-@frozen
-class _Fields:
-    """The output of a shell, sorted. `others` are its functions and arrays."""
-
-    cwd: str
-    exported: dict[str, str] = field(factory=dict)
-    inner: dict[str, str] = field(factory=dict)
-    others: list[str] = field(factory=list)
-
-    @property
-    def variables(self) -> dict[str, str]:
-        return {**self.exported, **self.inner}
-
-
-def read_left(content: bytes, given: Mapping[str, str]) -> Left | None:
+def read_left(content: bytes, given: Mapping[str, str]) -> tuple[Snapshot, tuple[str, ...]] | None:
     """Return what a shell left, which had been given these variables and those of the session.
 
-    None when it did not come to that: killed, replaced by `exec`, too large, or nonsense.
+    That is where the session stands now, and what of it is not kept, in words. None when it did not come to that:
+    killed, replaced by `exec`, too large, or nonsense.
     """
-    fields = _read(content)
-    if fields is None:
+    cwd, *fields = map(os.fsdecode, content.split(b"\0"))
+    if len(content) > MOST_BYTES or fields[-2:] != ["end", ""] or not os.path.isabs(cwd) or not _is_text(cwd):
         return None
-    changed = _changes(fields, {name: value for name, value in given.items() if _is_kept(name)})
-    plain = [name for name in changed if not changes_commands(name)]
-    kept = _those_that_fit({name: fields.variables[name] for name in plain if name in fields.variables})
-    snapshot = Snapshot(
-        fields.cwd,
-        exported={name: value for name, value in kept.items() if name in fields.exported},
-        inner={name: value for name, value in kept.items() if name in fields.inner},
-        unset=frozenset(name for name in plain if name not in fields.variables),
-    )
-    changing = [name for name in changed if changes_commands(name)]
-    unfit = [name for name in plain if name in fields.variables and name not in kept]
-    notes = ((changing, FOR_A_CHANGE), (fields.others, FOR_A_FORM), (unfit, FOR_A_VALUE))
-    return Left(snapshot, tuple(_note(names, why) for names, why in notes if names))
-
-
-def _read(content: bytes) -> _Fields | None:
-    """Sort what a shell wrote: its directory, then kind, name and value of everything, then `end`."""
-    parts = content.split(b"\0")
-    if len(content) > MOST_BYTES or len(parts) % 3 != 2 or parts[-4:] != [b"end", b"", b"", b""]:
+    others = [each for each in fields[:-2] if each.startswith(("array ", "function "))]
+    pairs = [each.partition("=") for each in fields[:-2] if each not in others]
+    if not all(equals and NAME.fullmatch(name) for name, equals, _ in pairs):
         return None
-    cwd = os.fsdecode(parts[0])
-    if not os.path.isabs(cwd) or not _is_text(cwd):
-        return None
-    fields = _Fields(cwd)
-    for kind, name, value in _in_threes(map(os.fsdecode, parts[1:-4])):
-        if kind in ("function", "array"):
-            fields.others.extend([f"{kind} {name}"] if OF_EVERY_SHELL.fullmatch(name) is None else [])
-        elif kind not in ("exported", "inner") or not NAME.fullmatch(name):
-            return None
-        elif _is_kept(name):
-            (fields.exported if kind == "exported" else fields.inner)[name] = value
-    return fields
+    found = {name: value for name, _, value in pairs if OF_EVERY_SHELL.fullmatch(name) is None}
+    return _compared(cwd, found, {name: value for name, value in given.items() if _is_kept(name)}, others)
 
 
-def _in_threes(parts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Return parts in threes."""
-    one = iter(parts)
-    return zip(one, one, one, strict=True)
+def _compared(
+    cwd: str, found: Mapping[str, str], given: Mapping[str, str], others: Iterable[str]
+) -> tuple[Snapshot, tuple[str, ...]]:
+    at_first = {**AT_FIRST, **given}
+    names = sorted(name for name in found.keys() | given.keys() if found.get(name) != at_first.get(name))
+    changing = [name for name in names if changes_commands(name)]
+    plain = [name for name in names if name not in changing]
+    kept = _those_that_fit({name: found[name] for name in plain if name in found})
+    unfit = [name for name in plain if name in found and name not in kept]
+    ours = (each for each in others if OF_EVERY_SHELL.fullmatch(each.partition(" ")[2]) is None)
+    notes = ((changing, FOR_A_CHANGE), (list(ours), FOR_A_FORM), (unfit, FOR_A_VALUE))
+    snapshot = Snapshot(cwd, kept, frozenset(name for name in plain if name not in found))
+    return snapshot, tuple(_note(names, why) for names, why in notes if names)
 
 
 def _is_kept(name: str) -> bool:
     return NAME.fullmatch(name) is not None and OF_EVERY_SHELL.fullmatch(name) is None
-
-
-def _changes(fields: _Fields, given: Mapping[str, str]) -> list[str]:
-    """Return the variables that are not as every command is given them: another value, gone, exported or no longer."""
-    found, at_first = fields.variables, {**AT_FIRST, **given}
-    names = found.keys() | given.keys()
-    return sorted(
-        name
-        for name in names
-        if found.get(name) != at_first.get(name) or (name in given and name not in fields.exported)
-    )
 
 
 def _those_that_fit(variables: Mapping[str, str]) -> dict[str, str]:
@@ -195,47 +141,30 @@ def _note(names: Sequence[str], why: str) -> str:
 _HIGH = 200  # descriptors from here on are seldom used in commands
 
 _SCRIPT = r"""
-__bpagent_leave_one() {
-    [[ -v $__bpagent_name ]] && builtin printf "$1"'\0%s\0%s\0' "$__bpagent_name" "${!__bpagent_name}"
-}
 __bpagent_leave() {
     builtin set +euf
     {
-        builtin printf '%s\0' "$PWD"
-        builtin printf 'inner\0IFS\0%s\0' "$IFS"
+        builtin printf '%s\0IFS=%s\0' "$PWD" "$IFS"
         builtin local IFS=$' \t\n' __bpagent_name
         for __bpagent_name in $(builtin compgen -v); do
-            [[ $__bpagent_name = IFS || $__bpagent_name = __bpagent_* ]] && continue
+            [[ $__bpagent_name = IFS || $__bpagent_name = __bpagent_* || ! -v $__bpagent_name ]] && continue
             case ${!__bpagent_name@a} in
-                *[aA]*) builtin printf 'array\0%s\0\0' "$__bpagent_name" ;;
-                *x*) __bpagent_leave_one exported ;;
-                *) __bpagent_leave_one inner ;;
+                *[aA]*) ;;
+                *) builtin printf '%s=%s\0' "$__bpagent_name" "${!__bpagent_name}" ;;
             esac
         done
-        builtin unset -f __bpagent_leave __bpagent_leave_one
-        for __bpagent_name in $(builtin compgen -A function); do
-            builtin printf 'function\0%s\0\0' "$__bpagent_name"
-        done
-        builtin printf 'end\0\0\0'
+        builtin unset -f __bpagent_leave
+        for __bpagent_name in $(builtin compgen -A arrayvar); do builtin printf 'array %s\0' "$__bpagent_name"; done
+        for __bpagent_name in $(builtin compgen -A function); do builtin printf 'function %s\0' "$__bpagent_name"; done
+        builtin printf 'end\0'
     } >&OUT 2>/dev/null
     builtin trap - EXIT
     builtin exit "$__bpagent_code"
 }
 builtin trap '{ __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leave' EXIT
-INNER
 builtin eval "$(</dev/fd/COMMAND)"; \
 { __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leave
 """
-
-
-def script_for(inner: Iterable[str], command: int, out: int) -> str:
-    """Return the lines for a shell that reads its command from one descriptor and leaves what there is in another.
-
-    Nothing of the session stands in it but names: of the variables that programs are not to see.
-    """
-    names = " ".join(sorted(inner))
-    own = f"builtin declare +x {names}" if names else ""
-    return _SCRIPT.replace("INNER", own).replace("/dev/fd/COMMAND", f"/dev/fd/{command}").replace(">&OUT", f">&{out}")
 
 
 @contextmanager
@@ -260,35 +189,6 @@ OF_A_BARE_SHELL = {"PATH": os.defpath, "SHELL": "/bin/sh", "TERM": "dumb"}
 NOTHING_KEPT = "[the session is as it was before this command: directory and variables that it changed are lost]"
 
 
-@define
-class Session:
-    """An open session; `snapshot` is where it stands."""
-
-    snapshot: Snapshot
-
-    async def run(
-        self, command: str, before: tuple[str, ...] = (), **how: Unpack[How]
-    ) -> tuple[Finished, tuple[str, ...]]:
-        """Run a command; return how it ended, and what the session does not keep of it, in words.
-
-        before: the words that confine its shell.
-
-        Raises CannotStart and ToolError when nothing was run.
-        """
-        now, given = self.snapshot, {**OF_A_BARE_SHELL, **how["env"]}
-        if not os.path.isdir(now.cwd):
-            raise ToolError(f"the session's directory {now.cwd} is gone; close the session with close=true")
-        with exchange(encoded(command)) as (script, out):
-            inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
-            argv = (*before, "bash", "-c", script_for(now.inner, script, out))
-            finished = await run_process(argv, pass_fds=(script, out), **inside)
-            left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given)
-        if left is None:
-            return finished, (NOTHING_KEPT,)
-        self.snapshot = left.snapshot
-        return finished, left.notes
-
-
 SESSION_IS_OPEN = (
     "a persistent session is open, in which single commands do not run; give persistent=true to run this in the "
     "session, or close=true to close the session first"
@@ -301,8 +201,7 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
     With `processes` a command may stay in the background.
     """
     chosen = options or ShellOptions()
-    runner = Runner("terminal", chosen, processes=processes)
-    held = _Terminal(cwd, runner)
+    held = _Terminal(cwd, Runner("terminal", chosen, processes=processes))
 
     @tool(category="write")
     async def terminal(
@@ -330,32 +229,20 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
                 return await held.start(command or "", context)
             return await held.use(command, persistent, close, timeout, context)
 
-    counting = runner.heard_by(terminal)
-
-    def hear(event: Event) -> None:
-        held.hear(event)
-        if counting.hears is not None:
-            counting.hears(event)
-
-    def restore(finished: ToolFinished) -> None:
-        held.restore(finished.details)
-        if counting.restores is not None:
-            counting.restores(finished)
-
-    made = evolve(terminal, hears=hear, restores=restore, cwd=lambda: held.where)
+    made = evolve(terminal, hears=held.hear, restores=held.restore, cwd=lambda: held.where)
     return in_sandbox(with_background(made, processes), chosen)
 
 
 @define(eq=False)
 class _Terminal:
-    """The one terminal of an agent, and its session while one is open.
+    """The one terminal of an agent. `session` is the state of the session while one is open.
 
     `judged` is where the commands of calls that are under way would begin when they were judged.
     """
 
     root: str
     runner: Runner
-    session: Session | None = None
+    session: Snapshot | None = None
     lock: anyio.Lock = field(factory=anyio.Lock)
     judged: dict[str, str] = field(factory=dict)
     told: Mapping[str, Any] | None = None
@@ -363,10 +250,11 @@ class _Terminal:
     @property
     def where(self) -> str:
         """The directory in which the next command starts."""
-        return self.root if self.session is None else self.session.snapshot.cwd
+        return self.root if self.session is None else self.session.cwd
 
     def hear(self, event: Event) -> None:
         """Know where a command is judged, until its call is over."""
+        self.runner.session.hear(event)
         if isinstance(event, ActionDescribed):
             self.judged[event.call.id] = event.facts.cwd
         elif isinstance(event, CallAnswered):
@@ -375,11 +263,8 @@ class _Terminal:
     async def start(self, command: str, context: ToolContext) -> ToolResult:
         """Start a command in the background, where the session stands if one is open."""
         self._check_place(context)
-        if self.session is None:
-            return await self.runner.start(command, self.root, context)
-        now = self.session.snapshot
-        first = f"declare +x {' '.join(sorted(now.inner))}\n" if now.inner else ""
-        return await self.runner.start(command, now.cwd, context, now.environment, first)
+        env = dict if self.session is None else self.session.environment
+        return await self.runner.start(command, self.where, context, env)
 
     async def use(
         self, command: str | None, persistent: bool, close: bool, asked: float | None, context: ToolContext
@@ -392,19 +277,39 @@ class _Terminal:
             return self._opened_or_closed(persistent, close)
         self._check_place(context)
         if persistent and self.session is None:
-            self.session = Session(Snapshot(self.root))
+            self.session = Snapshot(self.root)
         closing = close and self.session is not None
 
         async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
             if self.session is None:
                 return await LocalCommands().run(text, shell=(*before, *self.runner.options.shell), **how), ()
-            finished, lost = await self.session.run(text, before, **how)
+            finished, lost = await self._run_in(self.session, text, before, how)
             return finished, ["[session closed]"] if closing else lost
 
         told = await self.runner.run(command, self.where, asked, context, execute)
         if closing:
             self.session = None
         return evolve(told, details={**told.details, **self._state()})
+
+    async def _run_in(
+        self, now: Snapshot, command: str, before: tuple[str, ...], how: How
+    ) -> tuple[Finished, tuple[str, ...]]:
+        """Run a command in the session; return how it ended, and what the session does not keep of it, in words.
+
+        Raises CannotStart and ToolError when nothing was run.
+        """
+        given = {**OF_A_BARE_SHELL, **how["env"]}
+        if not os.path.isdir(now.cwd):
+            raise ToolError(f"the session's directory {now.cwd} is gone; close the session with close=true")
+        with exchange(encoded(command)) as (script, out):
+            inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
+            text = _SCRIPT.replace("/dev/fd/COMMAND", f"/dev/fd/{script}").replace(">&OUT", f">&{out}")
+            finished = await run_process((*before, "bash", "-c", text), pass_fds=(script, out), **inside)
+            left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given)
+        if left is None:
+            return finished, (NOTHING_KEPT,)
+        self.session, notes = left
+        return finished, notes
 
     def _check_place(self, context: ToolContext) -> None:
         """Raise ToolError for a command that was judged in another directory than it would start in."""
@@ -420,7 +325,7 @@ class _Terminal:
             self.session = None
         elif persistent:
             text = "[session is open already]" if self.session is not None else "[session opened]"
-            self.session = self.session or Session(Snapshot(self.root))
+            self.session = self.session or Snapshot(self.root)
         else:
             raise ToolError("give a command, persistent=true to open a session, or close=true to close it")
         return ToolResult(text, details=self._state())
@@ -428,14 +333,16 @@ class _Terminal:
     def _state(self) -> dict[str, Any]:
         """Return what the details of a call say of the session; its variables where they have changed."""
         state = {"cwd": self.where, "terminal": "closed" if self.session is None else "open"}
-        kept = None if self.session is None else self.session.snapshot.variables
+        kept = None if self.session is None else self.session.variables
         changed, self.told = kept != self.told, kept
         return {**state, "variables": kept} if changed and kept is not None else state
 
-    def restore(self, details: Mapping[str, Any]) -> None:
+    def restore(self, finished: ToolFinished) -> None:
         """Open the session that a recorded call left open, with its directory and variables, or close it."""
+        self.runner.session.restore(finished)
+        details = finished.details
         if details.get("terminal") == "open":
             self.told = details.get("variables", self.told)
-            self.session = Session(Snapshot(details["cwd"], **(self.told or {})))
+            self.session = Snapshot(details["cwd"], **(self.told or {}))
         elif "terminal" in details:
             self.session = self.told = None

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from agent.effects.loop import declared_effects
+from agent.effects.monitoring import laboratory_effects
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
 from agent.verification.environment import (
@@ -18,7 +19,6 @@ from agent.verification.environment import (
     examples_for,
     examples_with,
     in_threes,
-    laboratory_effects,
     people_for,
 )
 from agent.verification.invariants import invariants_of
@@ -76,10 +76,11 @@ def verify_loop(
     """
     chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
     kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
-    usual = usual_examples((*chosen, *(required or ())), protocols)
+    looked_at = (*chosen, *(required or ()))
+    usual = usual_examples(looked_at, protocols)
     if not protocols and any(rule.name == "one_at_a_time" for rule in chosen):
         usual = in_threes(usual)  # where calls run at a time, three would have too many states
-    return verify_in_world((*core, *chosen, *protocols, *kept), chosen, tuple(protocols), examples or usual, options)
+    return verify_in_world((*core, *chosen, *protocols, *kept), looked_at, tuple(protocols), examples or usual, options)
 
 
 def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:

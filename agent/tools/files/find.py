@@ -1,7 +1,7 @@
 """The tools `find` (S2) and `list_files` (S3): files whose paths match a glob, without those that git ignores."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -10,7 +10,7 @@ from attrs import frozen
 
 from agent.tools.definition import Tool, tool
 from agent.tools.output import cut_head, tell_cut
-from agent.tools.patterns import TextPattern
+from agent.tools.patterns import matches
 from agent.tools.schemas import Limits, Path
 from agent.tools.workspace import Entry, Files, Folder
 from agent.vocabulary.calls import ToolResult
@@ -18,30 +18,18 @@ from agent.vocabulary.errors import ToolError
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-_MOST_ALTERNATIVES = 256
 _MOST_CHARACTERS = 4096
-
+Glob = Callable[[str], bool]
 
 # Ours, since `wcmatch` goes back over what it has matched: eight times `**/a/` took it 44 seconds on 40 directories.
 
 
-@frozen
-class Glob:
-    """A pattern that was read, as an expression of RE2 for the whole path."""
-
-    expression: TextPattern
-
-    def matches(self, path: str) -> bool:
-        """Tell whether the pattern means `path`, relative and with / between its names."""
-        return self.expression.matches(path.encode("utf-8", "replace").decode())
-
-
 def make_glob(pattern: str, *, anywhere: bool = False, hidden: bool = True) -> Glob:
-    """Return a pattern. Raises ToolError for one that cannot be read or leaves its directory.
+    """Return what tells whether a pattern means a path, relative and with / between its names.
 
-    anywhere: a pattern without / is about names in any directory. hidden: wildcards mean names that begin with a dot.
+    anywhere: a pattern without / is about names in any directory. hidden: wildcards mean names that begin with a dot;
+    else these have to be named. Raises ToolError for a pattern that cannot be read or leaves its directory.
     """
     if len(pattern) > _MOST_CHARACTERS:
         raise ToolError(f"the pattern has {len(pattern)} characters; {_MOST_CHARACTERS} are the most")
@@ -49,98 +37,56 @@ def make_glob(pattern: str, *, anywhere: bool = False, hidden: bool = True) -> G
         raise ToolError(f"the pattern {pattern[:80]!r} leaves its directory; give one relative to it, without ..")
     if "\0" in pattern or not pattern.strip("/"):
         raise ToolError(f"{pattern[:80]!r} is no pattern; give one such as *.py or src/**/*.py")
-    alternatives = "|".join(_expression(each, anywhere=anywhere, hidden=hidden) for each in _expand(pattern))
+    expression = _expression(_NEEDLESS.sub("", pattern), anywhere=anywhere)
+    named = hidden or re.search(r"(?:^|[/{,])\.(?!/)", pattern)
     try:
-        return Glob(TextPattern(alternatives))
+        matches(expression, "")
     except ValueError as error:
         raise ToolError(f"the pattern {pattern[:80]!r} cannot be read: {error}") from error
+    return lambda path: (named or "/." not in f"/{path}") and matches(expression, _as_text(path))
 
 
-def _expand(pattern: str) -> list[str]:
-    """Return the alternatives that braces make of a pattern."""
-    waiting, done = [pattern], list[str]()
-    while waiting:
-        if len(waiting) + len(done) > _MOST_ALTERNATIVES:
-            raise ToolError(f"the pattern has more than {_MOST_ALTERNATIVES} alternatives")
-        first = waiting.pop()
-        found = _innermost_braces(first)
-        if found is None:
-            done.append(first)
-        else:
-            start, end = found
-            waiting += [first[:start] + choice + first[end + 1 :] for choice in first[start + 1 : end].split(",")]
-    return done[::-1]
+def _as_text(path: str) -> str:
+    return path.encode("utf-8", "replace").decode()
 
 
-def _innermost_braces(pattern: str) -> tuple[int, int] | None:
-    """Return where the first } and its { stand; braces in a set or after a backslash are characters."""
-    opened: list[int] = []
-    for position, sign in _signs(pattern):
-        if sign == "{":
-            opened.append(position)
-        elif sign == "}" and opened:
-            return opened[-1], position
-    return None
+_NEEDLESS = re.compile(r"(?<![^/])\./|/(?=/)|/$")
+_SIGNS = re.compile(
+    r"\\(?P<escaped>.)|\[(?P<set>[!^]?\]?[^\]]*)\]|(?P<folders>(?<![^/{,])\*\*/)|(?P<all>(?<![^/{,])\*\*(?=[,}]|$))"
+    r"|(?P<star>\*+)|(?P<any>\?)|(?P<brace>[{,}])|(?P<plain>.)",
+    re.DOTALL,
+)
+_FOLDERS = "(?:[^/]+/)*"
+_WILDCARDS = {"folders": _FOLDERS, "all": f"{_FOLDERS}[^/]+", "star": "[^/]*", "any": "[^/]"}
 
 
-def _signs(pattern: str) -> Iterator[tuple[int, str]]:
-    """Yield the characters that mean something: not those after a backslash or in a set."""
-    position = 0
-    while position < len(pattern):
-        sign = pattern[position]
-        if sign == "[" and (end := pattern.find("]", position + 2)) != -1:
-            position = end
-        elif sign == "\\":
-            position += 1
-        else:
-            yield position, sign
-        position += 1
+def _expression(pattern: str, *, anywhere: bool) -> str:
+    """Return a pattern as an expression of RE2 for the whole path. Braces without their counterpart are characters."""
+    parts: list[str] = []
+    opened: list[list[int]] = []  # where each brace that is open stands, and the commas in it
+    for sign in _SIGNS.finditer(pattern):
+        if sign[0] == "{":
+            opened.append([len(parts)])
+        elif sign[0] == "," and opened:
+            opened[-1].append(len(parts))
+        elif sign[0] == "}" and opened:
+            start, *commas = opened.pop()
+            parts[start] = "(?:"
+            for comma in commas:
+                parts[comma] = "|"
+            parts.append(")")
+            continue
+        parts.append(_sign(sign))
+    return (_FOLDERS if anywhere and "/" not in pattern else "") + "".join(parts)
 
 
-_SIGNS = re.compile(r"\\(?P<escaped>.)|\[(?P<set>[!^]?\]?[^\]]*)\]|(?P<star>\*+)|(?P<any>\?)|(?P<plain>.)", re.DOTALL)
-_NOTHING = r"[^\x00-\x{10FFFF}]"
-
-
-def _expression(pattern: str, *, anywhere: bool, hidden: bool) -> str:
-    names = [name for name in pattern.split("/") if name not in ("", ".")]
-    if anywhere and "/" not in pattern.strip("/"):
-        names.insert(0, "**")
-    if names[-1:] == ["**"]:
-        names.append("*")
-    folders = "(?:[^/]+/)*" if hidden else "(?:[^./][^/]*/)*"
-    before = "".join(folders if name == "**" else f"{_name(name, hidden)}/" for name in names[:-1])
-    return before + "".join(_name(name, hidden) for name in names[-1:])
-
-
-def _name(name: str, hidden: bool) -> str:
-    """Return the expression for one name; wildcards mean no dot at its beginning, unless hidden files are meant."""
-    signs = list(_SIGNS.finditer(name))
-    return "".join(map(_sign, signs)) if hidden or name.startswith(".") else _without_dot(signs)
-
-
-def _sign(sign: re.Match[str], also_not: str = "") -> str:
-    match sign.lastgroup:
-        case "star":
-            return "[^/]*"
-        case "any":
-            return f"[^/{also_not}]"
-        case "set":
-            inside = re.sub(r"([\\\[\]^])", r"\\\1", sign["set"].lstrip("!^"))
-            negated = sign["set"][0] in "!^"
-            return f"[^/{also_not}{inside}]" if negated else f"[{inside.replace(also_not or '/', '')}]"
-    return re.escape(sign[sign.lastgroup or 0])
-
-
-def _without_dot(signs: list[re.Match[str]]) -> str:
-    if not signs:
-        return ""
-    first, rest = signs[0], "".join(map(_sign, signs[1:]))
-    if first.lastgroup == "star":
-        return f"(?:[^./][^/]*{rest}|{_without_dot(signs[1:])})"
-    return _NOTHING if first[0] == "." else _sign(first, ".") + rest
-
-
-_MOST_LINES = 10_000  # of one file that are looked at
+def _sign(sign: re.Match[str]) -> str:
+    kind = sign.lastgroup or ""
+    if kind != "set":
+        return _WILDCARDS.get(kind) or re.escape(sign[kind])
+    text = sign["set"]
+    inside = re.sub(r"([\\\[\]^])", r"\\\1", text.lstrip("!^"))
+    return f"[^/{inside}]" if text[0] in "!^" else f"[{inside.replace('/', '')}]"
 
 
 @frozen
@@ -169,27 +115,18 @@ NOTHING_IGNORED = Ignored()
 def read_rules(content: bytes) -> "GitIgnoreSpec":
     """Return the rules of a `.gitignore` file; lines that cannot be read say nothing."""
     from pathspec import GitIgnoreSpec
-
-    lines = content.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")[:_MOST_LINES]
-    rules = [rule for line in lines if len(line) <= _MOST_CHARACTERS for rule in _rule(line.removesuffix("\r"))]
-    return GitIgnoreSpec(rules, backend="re2")  # in time linear in the name, whatever the rules
-
-
-def _rule(line: str) -> "Iterator[GitIgnoreSpecPattern]":
     from pathspec.patterns.gitignore import GitIgnorePatternError
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-    with suppress(GitIgnorePatternError):
-        rule = GitIgnoreSpecPattern(_without_last_spaces(line))
-        if rule.include is not None:
-            yield rule
-
-
-def _without_last_spaces(line: str) -> str:
-    """A backslash keeps the space after it, and no other one, as in git (pathspec takes the line for broken)."""
-    text = line.rstrip(" ")
-    backslashes = len(text) - len(text.rstrip("\\"))
-    return f"{text} " if backslashes % 2 and len(text) < len(line) else text
+    rules = []
+    for line in content.decode("utf-8", "replace").removeprefix("\ufeff").split("\n"):
+        with suppress(GitIgnorePatternError):
+            if (
+                len(line) <= _MOST_CHARACTERS
+                and (rule := GitIgnoreSpecPattern(line.removesuffix("\r"))).include is not None
+            ):
+                rules.append(rule)
+    return GitIgnoreSpec(rules, backend="re2")  # in time linear in the name, whatever the rules
 
 
 _MOST_DEPTH = 200
@@ -290,7 +227,7 @@ def make_find(files: Files) -> Tool:
             limit: how many paths, at most
         """
         glob = make_glob(pattern, anywhere=True)
-        return _tell((found.path for found in walk(files, path) if glob.matches(found.path)), limit)
+        return _tell((found.path for found in walk(files, path) if glob(found.path)), limit)
 
     return find
 
@@ -308,9 +245,7 @@ def make_list_files(files: Files) -> Tool:
             pattern: such as *.py (directly in the workspace), **/*.py or src/**/*.{js,ts}
         """
         glob = make_glob(pattern, hidden=False)
-        return _tell(
-            (found.path for found in walk(files, ".", all_files=True) if glob.matches(found.path)), MOST_RESULTS
-        )
+        return _tell((found.path for found in walk(files, ".", all_files=True) if glob(found.path)), MOST_RESULTS)
 
     return list_files
 

@@ -184,7 +184,7 @@ async def test_an_unknown_one_is_an_error_that_names_those_there_are(tools: Mapp
 async def test_without_processes_the_parameter_is_not_offered(root: Path) -> None:
     tools = {tool.name: tool for tool in workspace_tools(root)}
 
-    assert "background" not in tools["bash"].parameters["properties"]  # type: ignore[operator]
+    assert "background" not in tools["bash"].parameters["properties"]
     assert "process_output" not in tools
 
 

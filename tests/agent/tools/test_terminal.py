@@ -65,7 +65,7 @@ async def test_a_session_keeps_its_directory_and_plain_variables(terminal: Termi
 
     text = await kept(terminal, 'pwd; echo "[$X]" "[$Y]" "[${Z-none}]" "$N"; bash -c \'echo [$X][$Y]\'; cd - ')
 
-    assert text == f"{root}/sub\n[a  b] [c\nd] [] it's \"\n[][c d]\n{root}\n"
+    assert text == f"{root}/sub\n[a  b] [c\nd] [] it's \"\n[a b][c d]\n{root}\n"
 
 
 async def test_a_session_starts_from_a_bare_environment(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,25 +119,24 @@ async def test_exit_codes_travel_beside_the_output(terminal: Terminal) -> None:
     assert not result.is_error
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "exit 0", "exit 5", "echo 'open", 'echo "open $(', "cat <<END\nopen", "set -e; false",
-        "exec >/dev/null 2>&1",
-        "exec 3>&1 1>&2", "set -u; echo $NOT_SET", "trap 'echo bye' EXIT", "kill -0 $$", "return 3", "set -x",
-        "if true; then", "readonly R=1; R=2", "unset -f __bpagent_leave2", "break", ")",
-        "shopt -s extdebug",
-        "echo ': complete'; printf '/etc\\0\\0\\0'", "IFS=/", "function cd { echo no; }; unset -f cd",
-        "set -o posix",
-    ],
+COMMANDS = (
+    "exit 0", "exit 5", "echo 'open", 'echo "open $(', "cat <<END\nopen", "set -e; false", "exec >/dev/null 2>&1",
+    "exec 3>&1 1>&2", "set -u; echo $NOT_SET", "trap 'echo bye' EXIT", "return 3", "set -x", "if true; then",
+    "readonly R=1; R=2", "unset -f __bpagent_leave2", "break", ")", "shopt -s extdebug",
+    "echo ': complete'; printf '/etc\\0\\0\\0'", "IFS=/", "function cd { echo no; }; unset -f cd", "set -o posix",
 )  # fmt: skip
-async def test_a_session_survives(terminal: Terminal, root: Path, command: str) -> None:
+
+
+async def test_a_session_survives_any_command(terminal: Terminal, root: Path) -> None:
     (root / "sub").mkdir()
     await kept(terminal, "cd sub; X=kept; export Y=too")
+    lost = []
+    for command in COMMANDS:
+        await kept(terminal, command)
+        if await kept(terminal, 'echo "$PWD $X"; bash -c "echo \\$X \\$Y"') != f"{root}/sub kept\nkept too\n":
+            lost.append(command)
 
-    await kept(terminal, command)
-
-    assert await kept(terminal, 'echo "$PWD $X"; bash -c "echo \\$X \\$Y"') == f"{root}/sub kept\ntoo\n"
+    assert lost == []
 
 
 @rows("command", ["exec true", "kill -9 $$", "trap 'X=2' EXIT; X=3; exit 0", "set -n"])
@@ -173,15 +172,6 @@ async def test_a_session_whose_directory_is_gone_does_not_run_elsewhere(terminal
     assert result.is_error
     assert result.text == f"the session's directory {root}/sub is gone; close the session with close=true"
     assert os.listdir(root) == []
-
-
-async def test_variables_of_a_call_are_not_carried_into_the_next(terminal: Terminal) -> None:
-    first = await kept(terminal, "echo $BPAGENT_CALL; echo $SHLVL")
-
-    second = await kept(terminal, "echo $BPAGENT_CALL; echo $SHLVL")
-
-    assert first.splitlines()[0] != second.splitlines()[0]
-    assert first.splitlines()[1] == second.splitlines()[1]
 
 
 @rows(
@@ -221,15 +211,6 @@ async def test_the_gate_sees_where_a_command_of_the_session_starts(terminal: Ter
     assert facts.command == "rm -r x"
 
 
-async def test_an_open_quote_is_told_without_the_words_of_the_session(root: Path) -> None:
-    terminal = make_terminal(str(root))
-
-    answer = await terminal.run({"command": 'echo "abc', "persistent": True})
-
-    assert "unexpected EOF" in answer.text
-    assert "__bpagent" not in answer.text
-
-
 async def test_the_envelope_of_s4_holds_in_a_session_too(root: Path) -> None:
     terminal = make_terminal(str(root), ShellOptions(form="envelope", compact=500))
     (root / "sub").mkdir()
@@ -252,18 +233,15 @@ async def test_the_envelope_of_s4_holds_in_a_session_too(root: Path) -> None:
 # A command cannot make a session run text that the gate never judged, nor make later commands mean something else.
 
 
-Session = Callable[[str], Any]
-
-
-EVERYWHERE = "for fd in 200 201 202; do printf '%s\\0{}end\\0\\0\\0' \"$PWD\" >&$fd; done 2>/dev/null; kill -9 $$"
+EVERYWHERE = "for fd in 200 201 202; do printf '%s\\0{}end\\0' \"$PWD\" >&$fd; done 2>/dev/null; kill -9 $$"
 WAYS = {
-    "a state of shell text": EVERYWHERE.replace("{}end", r"echo forged\n\0echo forged\n").replace(r"\0\0\0", r"\0"),
-    "shell text in a value": EVERYWHERE.format(r"exported\0X\0$(echo forged >&2)\0"),
-    "shell text in a name": EVERYWHERE.format(r"inner\0X;echo forged\0v\0"),
-    "an option in a name": EVERYWHERE.format(r"inner\0-f\0v\0"),
-    "a function in the environment": EVERYWHERE.format(r"exported\0BASH_FUNC_ls%%%%\0() { echo forged; }\0"),
+    "a state of shell text": EVERYWHERE.replace("{}end", r"echo forged\n\0echo forged\n"),
+    "shell text in a value": EVERYWHERE.format(r"X=$(echo forged >&2)\0"),
+    "shell text in a name": EVERYWHERE.format(r"X;echo forged=v\0"),
+    "an option in a name": EVERYWHERE.format(r"-f=v\0"),
+    "a function in the environment": EVERYWHERE.format(r"BASH_FUNC_ls%%%%=() { echo forged; }\0"),
     "a script that every shell reads": "echo 'echo forged' > f; export BASH_ENV=$PWD/f ENV=$PWD/f",
-    "the same, written by itself": "echo 'echo forged' > f; " + EVERYWHERE.format(r"exported\0BASH_ENV\0f\0"),
+    "the same, written by itself": "echo 'echo forged' > f; " + EVERYWHERE.format(r"BASH_ENV=f\0"),
     "a function by the name of a program": "ls() { echo forged; }; export -f ls",
     "a function by the name of a builtin": "echo() { command echo forged; }; builtin() { :; }",
     "an alias": "shopt -s expand_aliases; alias ls='echo forged'",
@@ -274,16 +252,6 @@ WAYS = {
     "a number that is a command": "export N='a[$(echo forged >&2)0]'",
     "letters between words": "export IFS=o",
 }  # fmt: skip
-
-
-@pytest.fixture
-def session(root: Path) -> Session:
-    tool = make_terminal(str(root), ShellOptions(timeout=20))
-
-    async def session(command: str) -> ToolResult:
-        return await tool.run({"command": command, "persistent": True})
-
-    return session
 
 
 @pytest.mark.parametrize("sequential", [True, False])
@@ -318,12 +286,14 @@ async def test_an_approved_command_runs_in_another_process_where_it_was_judged(r
 
 
 @rows("way", WAYS)
-async def test_no_text_of_an_earlier_command_runs_in_a_later_one(session: Session, way: str) -> None:
-    await session("true")
+async def test_no_text_of_an_earlier_command_runs_in_a_later_one(terminal: Terminal, way: str) -> None:
+    await terminal("true", persistent=True)
 
-    await session(WAYS[way])
+    await terminal(WAYS[way], persistent=True)
 
-    later = await session("ls; bash -c ls; sh -c ls; (( N + 1 )); x='no no'; printf '<%s>' $x; echo done; set -x; :")
+    later = await terminal(
+        "ls; bash -c ls; sh -c ls; (( N + 1 )); x='no no'; printf '<%s>' $x; echo done; set -x; :", persistent=True
+    )
     assert "forged" not in later.text
     assert "<no><no>done" in later.text
 
@@ -351,37 +321,37 @@ async def test_no_text_of_an_earlier_command_runs_in_a_later_one(session: Sessio
     ],
 )  # fmt: skip
 async def test_what_is_not_kept_is_said(
-    session: Session, monkeypatch: pytest.MonkeyPatch, command: str, note: str
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, command: str, note: str
 ) -> None:
     monkeypatch.setenv("LANG", "C.UTF-8")
-    before = (await session("echo $PATH $HOME ${X-none} ${L-none}")).text
+    before = (await terminal("echo $PATH $HOME ${X-none} ${L-none}", persistent=True)).text
 
-    result = await session(command)
+    result = await terminal(command, persistent=True)
 
     assert result.text.splitlines() == ["(no output)", note]
-    after = await session("echo $PATH $HOME ${X-none} ${L-none}; type f f1 2>/dev/null")
+    after = await terminal("echo $PATH $HOME ${X-none} ${L-none}; type f f1 2>/dev/null", persistent=True)
     assert after.text == f"{before}[exit code 1]"
 
 
 @rows(
     "written",
-    ["x", r"\0", r"/\0end\0\0", r"/\0inner\0X\0", r"a\0end\0\0\0", r"/\0else\0X\0v\0end\0\0\0", r"\377\0end\0\0\0"],
+    ["x", r"\0", r"/\0end", r"/\0X=3\0", r"a\0end\0", r"/\0else\0end\0", r"\377\0end\0"],
 )  # fmt: skip
-async def test_nonsense_leaves_the_session_as_it_was(session: Session, written: str) -> None:
-    await session("X=1")
+async def test_nonsense_leaves_the_session_as_it_was(terminal: Terminal, written: str) -> None:
+    await terminal("X=1", persistent=True)
 
-    result = await session(f"X=2; printf '{written}' >&201; kill -9 $$")
+    result = await terminal(f"X=2; printf '{written}' >&201; kill -9 $$", persistent=True)
 
     assert result.text.endswith(NOTHING_KEPT)
-    assert (await session("echo $X")).text == "1\n"
+    assert (await terminal("echo $X", persistent=True)).text == "1\n"
 
 
-async def test_variables_keep_their_place_and_those_that_were_given_can_go(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+async def test_variables_are_seen_by_programs_and_those_that_were_given_can_go(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", "UTC")
-    await session("A=inner; export B=outer; unset TZ; export USER; declare +x TERM")
+    await terminal("A=inner; export B=outer; unset TZ; export USER", persistent=True)
 
-    text = (await session("bash -c 'echo ${A-none} $B ${TZ-none}'; echo $A")).text
+    text = (await terminal("bash -c 'echo ${A-none} $B ${TZ-none}'; echo $A", persistent=True)).text
 
-    assert text == "none outer none\ninner\n"
+    assert text == "inner outer none\ninner\n"

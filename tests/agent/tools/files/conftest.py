@@ -10,25 +10,15 @@ from agent.tools.files.editing import make_edit, make_write
 from agent.tools.files.find import make_find, make_list_files
 from agent.tools.files.grep import make_grep
 from agent.tools.files.reading import make_ls, make_read
-from agent.tools.remote import RemoteFiles
-from agent.tools.workspace import Files, Workspace
+from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolResult
 
 Use = Callable[..., Any]
 
 
-@pytest.fixture(params=["here", "there"])
-def use(root: Path, request: pytest.FixtureRequest) -> Use:
-    """Use a tool: on this machine, and on one that is reached over a shell."""
-    return user_of(Workspace(root) if request.param == "here" else RemoteFiles(("bash", "-c"), str(root)))
-
-
 @pytest.fixture
-def use_here(root: Path) -> Use:
-    return user_of(Workspace(root))
-
-
-def user_of(files: Files) -> Use:
+def use(root: Path) -> Use:
+    files = Workspace(root)
     tools = {tool.name: tool for make in (make_edit, make_ls, make_read, make_write) for tool in [make(files)]}
 
     async def use(name: str, **arguments: Any) -> ToolResult:
@@ -56,27 +46,7 @@ def grep(root: Path) -> Use:
 
 @pytest.fixture
 def find(root: Path) -> Use:
-    return finder_of(Workspace(root))
-
-
-@pytest.fixture
-def grep_there(root: Path) -> Use:
-    """Search on a machine that is reached over a shell."""
-    tool = make_grep(RemoteFiles(("bash", "-c"), str(root)))
-
-    async def grep(pattern: str, **arguments: Any) -> ToolResult:
-        return await tool.run({"pattern": pattern, **arguments})
-
-    return grep
-
-
-@pytest.fixture
-def find_there(root: Path) -> Use:
-    return finder_of(RemoteFiles(("bash", "-c"), str(root)))
-
-
-def finder_of(files: Files) -> Use:
-    tools = {"find": make_find(files), "list_files": make_list_files(files)}
+    tools = {"find": make_find(Workspace(root)), "list_files": make_list_files(Workspace(root))}
 
     async def find(pattern: str, *, tool: str = "find", **arguments: Any) -> ToolResult:
         return await tools[tool].run({"pattern": pattern, **arguments})

@@ -20,11 +20,7 @@ from .conftest import Use, plant
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
 
-@rows("place", ["find", "find_there"])
-async def test_files_are_found_by_name_anywhere_or_by_path(
-    request: pytest.FixtureRequest, root: Path, place: str
-) -> None:
-    find = request.getfixturevalue(place)
+async def test_files_are_found_by_name_anywhere_or_by_path(find: Use, root: Path) -> None:
     plant(root, dict.fromkeys(["a.py", "src/b.py", "src/deep/c.py", "src/c.js", ".hidden/d.py"], ""))
 
     assert (await find("*.py")).text == ".hidden/d.py\na.py\nsrc/b.py\nsrc/deep/c.py"
@@ -75,10 +71,10 @@ async def test_s3_list_files_matches_from_the_root_and_keeps_inside(find: Use, r
     ],
 )  # fmt: skip
 def test_a_pattern_means_these_paths(pattern: str, path: str, meant: bool) -> None:
-    assert make_glob(pattern).matches(path) is meant
+    assert make_glob(pattern)(path) is meant
 
 
-@rows("pattern", ["", "/", "a\0", "{a,b}" * 10])
+@rows("pattern", ["", "/", "a\0", "a" * 5000])
 def test_what_is_no_pattern_is_an_error(pattern: str) -> None:
     with pytest.raises(ToolError):
         make_glob(pattern)
@@ -139,11 +135,7 @@ async def test_the_walk_is_that_of_rg(root: Path, needs: Callable[[str], Path]) 
 # `grep`: the same lines with `rg` and with Python, limits and notices exact, no pattern that stalls (S2).
 
 
-@rows("place", ["grep", "grep_there"])
-async def test_matches_are_given_with_file_and_number_sorted_by_path(
-    request: pytest.FixtureRequest, root: Path, place: str
-) -> None:
-    grep = request.getfixturevalue(place)
+async def test_matches_are_given_with_file_and_number_sorted_by_path(grep: Use, root: Path) -> None:
     plant(root, {"b.py": "x\nfoo = 1\n", "a/c.py": "foo\n", ".hidden": "foo", "a.py": "bar\n"})
 
     result = await grep("fo+")
