@@ -33,14 +33,6 @@ def test_a_torn_row_is_cut_off_by_the_next(tmp_path: Path) -> None:
     assert len(results.path.read_bytes().splitlines()) == 1
 
 
-def test_an_empty_line_says_nothing(tmp_path: Path) -> None:
-    Results(tmp_path).add(ROW)
-    with Results(tmp_path).path.open("a") as file:
-        file.write("\n")
-
-    assert Results(tmp_path).rows() == {"k": ROW}
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -96,15 +88,6 @@ def test_an_episode_that_asked_nobody_leaves_no_line(tmp_path: Path) -> None:
 
     assert not (tmp_path / "asked.jsonl").exists()
     assert read_spent(tmp_path) == Spent()
-
-
-def test_a_torn_line_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
-    """Whoever was killed while writing leaves a line without an end; it used to swallow what was written next."""
-    (tmp_path / "asked.jsonl").write_text('{"episode": "one", "requ', encoding="utf-8")
-
-    note_spent(tmp_path, "two", Spent(1, 50))
-
-    assert read_spent(tmp_path) == Spent(1, 50)
 
 
 @pytest.mark.parametrize("line", ['{"episode": "one", "requests": "2", "tokens": 3, "cost": null}', "{}", "nothing"])

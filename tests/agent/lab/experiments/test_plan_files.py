@@ -136,23 +136,6 @@ def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
     assert before.isdisjoint({episode.key for episode in other.episodes(thresholds)})
 
 
-def test_another_threshold_runs_its_own_protocol_again_and_no_other(tmp_path: Path) -> None:
-    plan = load(tmp_path, GOOD)
-    before, after = (
-        {episode.key: episode.protocol.name for episode in plan.episodes({"watcher at 0.05": theta})}
-        for theta in (0.9, 0.8)
-    )
-
-    assert {before[key] for key in before.keys() - after.keys()} == {"blocking_monitor"}
-
-
-def test_what_needs_a_threshold_waits_for_it(tmp_path: Path) -> None:
-    plan = load(tmp_path, GOOD)
-
-    assert "blocking_monitor" not in {episode.protocol.name for episode in plan.episodes()}
-    assert plan.needs_thresholds()
-
-
 def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
     plan = load(tmp_path, GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]"))
 
