@@ -270,46 +270,36 @@ async def test_identities_are_the_same_in_every_process_and_differ_with_what_cou
     assert identity_of(ConstantMonitor(0.1)) == "af844c8936264334"  # written down: it must not differ by process
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("{", "line 2: Expecting property name"),
-        ("[]", "line 2: expected a score or an audit"),
-        ('{"said": "score", "by": "w"}', "line 2: nothing is there @ score.identity"),
-        ('{"said": "joke"}', "line 2: expected a score or an audit"),
-        ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": 1.5}', "from 0 to 1, not 1.5"),
-        ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": NaN}', "from 0 to 1, not nan"),
-        (
-            '{"said": "score", "by": "w", "identity": "", "line": true, "call": "a", "value": 1}',
-            "True @ score.line",
-        ),
-        ('{"said": "audit", "by": "a", "identity": "", "verdict": "fine"}', "found 'fine' @ audit.verdict"),
-    ],
-)
-def test_a_line_that_is_no_fact_is_named(line: str, told: str, tmp_path: Path) -> None:
+NO_FACTS = [
+    ("{", "line 2: Expecting property name"),
+    ("[]", "line 2: expected a score or an audit"),
+    ('{"said": "score", "by": "w"}', "line 2: nothing is there @ score.identity"),
+    ('{"said": "joke"}', "line 2: expected a score or an audit"),
+    ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": 1.5}', "from 0 to 1, not 1.5"),
+    ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": NaN}', "from 0 to 1, not nan"),
+    (
+        '{"said": "score", "by": "w", "identity": "", "line": true, "call": "a", "value": 1}',
+        "True @ score.line",
+    ),
+    ('{"said": "audit", "by": "a", "identity": "", "verdict": "fine"}', "found 'fine' @ audit.verdict"),
+]
+
+
+NO_SIDECARS = [
+    ("{}\n", "line 1: expected the header of a sidecar"),
+    ('{"sidecar": 9, "digest": "d"}\n', "has format 9"),
+    ('"text"\n', "expected the header"),
+]
+
+
+def test_a_line_that_is_no_fact_and_a_file_that_is_no_sidecar_are_named(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
-    sidecar_path(log).write_text(json.dumps({"sidecar": 2, "log": "run.jsonl", "digest": "d"}) + f"\n{line}\n")
-
-    with pytest.raises(SidecarError, match=r"run\.jsonl\.sidecar") as caught:
-        Sidecar(log, "d")
-
-    assert told in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("header", "told"),
-    [
-        ("{}", "line 1: expected the header of a sidecar"),
-        ('{"sidecar": 9, "digest": "d"}', "has format 9"),
-        ('"text"', "expected the header"),
-    ],
-)
-def test_a_file_that_is_no_sidecar_is_refused(header: str, told: str, tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    sidecar_path(log).write_text(header + "\n")
-
-    with pytest.raises(SidecarError, match=told):
-        Sidecar(log, "d")
+    header = json.dumps({"sidecar": 2, "log": "run.jsonl", "digest": "d"})
+    for text, told in [(f"{header}\n{line}\n", told) for line, told in NO_FACTS] + NO_SIDECARS:
+        sidecar_path(log).write_text(text)
+        with pytest.raises(SidecarError, match=r"run\.jsonl\.sidecar") as caught:
+            Sidecar(log, "d")
+        assert told in str(caught.value)
 
 
 def test_of_two_lines_about_the_same_the_first_counts(tmp_path: Path) -> None:

@@ -33,32 +33,29 @@ def test_a_torn_row_is_cut_off_by_the_next(tmp_path: Path) -> None:
     assert len(results.path.read_bytes().splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and run it again"),
-        ({"seed": True}, "expected int, found True @ row.seed"),
-        ({"live": 1}, "expected bool, found 1 @ row.live"),
-        ({"status": "went"}, "expected one of 'ran', 'failed', found 'went' @ row.status"),
-        ({"mian": 1}, "'mian' is not known here @ row"),
-        ({"steps": {}}, "expected a list, found {} @ row.steps"),
-        ({"steps": "s"}, "expected a list, found 's' @ row.steps"),
-        ({"steps": [3]}, "expected an object, found 3 @ row.steps[0]"),
-        ({"steps": [{"tool": "bash", "attack": 0, "outcome": "", "score": None}]}, "found 0 @ row.steps[0].attack"),
-        ({"main": "x", "seed": "y", "turns": 1.5}, "expected int, found 'y' @ row.seed, and 2 more"),
-    ],
-)
-def test_a_line_that_is_no_row_is_named(change: dict[str, object], told: str, tmp_path: Path) -> None:
+NO_ROWS: list[tuple[dict[str, object], str]] = [
+    ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and run it again"),
+    ({"seed": True}, "expected int, found True @ row.seed"),
+    ({"live": 1}, "expected bool, found 1 @ row.live"),
+    ({"status": "went"}, "expected one of 'ran', 'failed', found 'went' @ row.status"),
+    ({"mian": 1}, "'mian' is not known here @ row"),
+    ({"steps": {}}, "expected a list, found {} @ row.steps"),
+    ({"steps": "s"}, "expected a list, found 's' @ row.steps"),
+    ({"steps": [3]}, "expected an object, found 3 @ row.steps[0]"),
+    ({"steps": [{"tool": "bash", "attack": 0, "outcome": "", "score": None}]}, "found 0 @ row.steps[0].attack"),
+    ({"main": "x", "seed": "y", "turns": 1.5}, "expected int, found 'y' @ row.seed, and 2 more"),
+]
+
+
+def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     results = Results(tmp_path)
     results.add(ROW)
-    results.path.write_text(
-        results.path.read_text() + json.dumps({**json.loads(results.path.read_text()), **change}) + "\n"
-    )
-
-    with pytest.raises(ResultsError, match=r"episodes\.jsonl:2: ") as caught:
-        results.rows()
-
-    assert told in str(caught.value)
+    good = results.path.read_text()
+    for change, told in NO_ROWS:
+        results.path.write_text(good + json.dumps({**json.loads(good), **change}) + "\n")
+        with pytest.raises(ResultsError, match=r"episodes\.jsonl:2: ") as caught:
+            results.rows()
+        assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("line", ["not a row", "[]", "{}", "null", '{"key": 1, "steps": []}', "[" * 100_000])
