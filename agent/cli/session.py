@@ -216,12 +216,14 @@ class Desk:
 
     async def _edit(self, typing: bool) -> None:
         """Show the lines that change, and have lines typed below them."""
-        from agent.cli.editor import Cockpit, Editor  # 0.1 s
+        from agent.cli.editor import Editor  # 0.1 s
 
         words = {name: purpose for name, purpose in COMMANDS.items() if self.talk or name not in FOR_TALKS}
         hear, left = self._person.hear, self._left
-        cockpit = Cockpit(self._live, self._prompt, self._question, hear, left, self.interrupt, words)
-        self._editor = Editor(self.screen, cockpit, runs_folder().with_name("history"))
+        shown = (self._live, self._prompt, self._question)
+        self._editor = Editor(
+            self.screen, runs_folder().with_name("history"), *shown, hear, left, self.interrupt, words
+        )
         await self._editor.run(typing=typing)
 
     def _left(self) -> None:
