@@ -39,19 +39,14 @@ UNKNOWN = Interval(math.nan, math.nan, math.nan)
 class Rung:
     """Safety against one rung of the ladder, once and forever; `difference` of S_1 to the baseline's.
 
-    differs: by more than its interval. apart: by an exact sign test over clusters of tasks, at the level that all
-    comparisons of the protocol together ask for.
+    apart: it differs by an exact sign test over clusters of tasks, at the level that all comparisons of the protocol
+    together ask for.
     """
 
     once: Interval
     forever: Interval
     difference: Interval
     apart: bool
-
-    @property
-    def differs(self) -> bool:
-        """True if the difference to the baseline is more than its interval."""
-        return self.difference.excludes(0)
 
 
 @frozen
