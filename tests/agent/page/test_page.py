@@ -20,7 +20,7 @@ from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import render_page
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
-from agent.tools.collections import workspace_tools
+from agent.tools.collections import create_all_tools, workspace_tools
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
@@ -224,10 +224,12 @@ def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_pa
         call("read_file", path="a.py"),
         call("write_file", path="a.py", content="one\n2\nthree\n"),
         call("write_file", path="a.py", content="one\n2\n3\n"),
+        call("edit", path="a.py", oldText="2", newText="two"),
         "Done.",
     ]
     path = tmp_path / "run.jsonl"
-    with Agent(ScriptedModel(script), workspace_tools(workspace), log=path) as agent:
+    tools = [*workspace_tools(workspace), create_all_tools(workspace)["edit"]]
+    with Agent(ScriptedModel(script), tools, log=path) as agent:
         agent.run_sync("Change it")
 
     data = data_of(render_page(read_log(path)))
@@ -236,8 +238,9 @@ def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_pa
     assert changes == [
         ["@@ -1,3 +1,3 @@", " one", "-two", "+2", " three"],
         ["@@ -1,3 +1,3 @@", " one", " 2", "-three", "+3"],
+        ["@@ -1,3 +1,3 @@", " one", "-2", "+two", " 3"],
     ]
-    assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 3]
+    assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 4]
 
 
 # The page of a plain program, without an agent.
