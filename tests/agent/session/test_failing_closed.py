@@ -29,6 +29,7 @@ from tests.agent.breaking_off import broken_off
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, grumble, note
 from tests.agent.soundness import recorded
+from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 

@@ -14,6 +14,7 @@ from agent.vocabulary.events import ApprovalAsked, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
+from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 

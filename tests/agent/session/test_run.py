@@ -34,6 +34,7 @@ from bp import BThreadBody, ProgramEnded, bthread, sync, where
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
 from tests.agent.soundness import recorded
+from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 

@@ -44,7 +44,6 @@ def spending(*usages: Usage) -> list[Any]:
 # budgets
 
 
-@pytest.mark.anyio
 async def test_cost_ends_the_run_and_is_in_log_and_usage(make_agent: MakeAgent) -> None:
     preset = evolve(DEFAULT, max_cost=0.5, prices=("scripted=1/10", "other=9/9"))
     agent = make_agent(*spending(Usage(100_000, 20_000), Usage(100_000, 10_000)), "Never.", tools=[note], preset=preset)
@@ -57,7 +56,6 @@ async def test_cost_ends_the_run_and_is_in_log_and_usage(make_agent: MakeAgent) 
     assert finished[0]["data"]["usage"]["cost"] == pytest.approx(0.3)
 
 
-@pytest.mark.anyio
 async def test_usage_is_estimated_only_where_the_provider_says_nothing_and_somebody_counts(
     make_agent: MakeAgent,
 ) -> None:
@@ -83,7 +81,6 @@ def test_prices_are_read_by_row() -> None:
 # deadline
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("sequential", [True, False])
 async def test_at_the_deadline_what_runs_is_cut_off_and_every_call_is_answered(
     make_agent: MakeAgent, sequential: bool
@@ -113,7 +110,6 @@ def notes(count: int) -> list[Any]:
     return [call("note", text=f"{number}" * 400) for number in range(count)]
 
 
-@pytest.mark.anyio
 async def test_a_summary_by_the_model_is_visible_and_is_no_answer(make_agent: MakeAgent) -> None:
     preset = evolve(DEFAULT, context_tokens=440, compaction="summary", system_prompt="")
     script = [*notes(2), "Notes 0 and 1 were taken.", "Done."]
@@ -132,7 +128,6 @@ async def test_a_summary_by_the_model_is_visible_and_is_no_answer(make_agent: Ma
     assert run.usage.input_tokens > summary.usage.input_tokens
 
 
-@pytest.mark.anyio
 async def test_a_stop_cuts_a_summary_short(make_agent: MakeAgent) -> None:
     async def think(_: object) -> str:
         await anyio.sleep(3600)

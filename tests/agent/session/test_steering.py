@@ -14,6 +14,7 @@ from agent.vocabulary.messages import Image, Message, UserMessage
 from bp import BThreadBody, bthread, sync, where
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
+from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 

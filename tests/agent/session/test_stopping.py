@@ -31,6 +31,7 @@ from bp import BThread, Event, Step
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, grumble, note
 from tests.agent.soundness import recorded
+from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 
