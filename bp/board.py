@@ -39,7 +39,7 @@ def alternative_of(
     statement: Sync, requests: Sequence[R], is_refused: Callable[[R], bool], otherwise: Callable[[], R]
 ) -> R | None:
     """Return what a statement requests instead: its `otherwise` event while every event of its request is refused."""
-    if statement.otherwise is None or not requests or not all(map(is_refused, requests)):
+    if statement.rare.otherwise is None or not requests or not all(map(is_refused, requests)):
         return None
     return otherwise()
 

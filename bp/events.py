@@ -14,7 +14,7 @@ Membership is defined once, by *rows*: every set has `_rows`, and an event is in
     key                      matches                                       kind    fields
     an event                 this event                                    kind    None
     an event kind            every event of the kind, or of one below it   kind    None
-    (kind, fields, values)   those of them with these values               kind    the names
+    (kind, fields, values)   those of them with these values, or this one  kind    the names
     None                     every event                                   None    None
 
 `test`, where it is not None, must accept the event as well; the row of a single event has none. An index files
@@ -24,6 +24,7 @@ b-threads by key (`bp/index.py`).
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
+from operator import attrgetter
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
@@ -31,7 +32,7 @@ import attrs
 from attrs import define, field, frozen
 
 from bp.errors import BProgramError
-from bp.payload import ATOMS, FREEZERS, as_it_is, freeze
+from bp.payload import ATOMS, EMPTY, FREEZERS, as_it_is, freeze
 
 __all__ = [
     "ALL",
@@ -49,7 +50,6 @@ __all__ = [
     "event",
     "intersection",
     "union",
-    "values_of",
     "where",
 ]
 
@@ -152,7 +152,7 @@ class Event(EventSet, metaclass=EventKind):
         for name in _learn(type(self)) if payload is None else payload:
             value = getattr(self, name)
             freezer = FREEZERS[type(value)]
-            if freezer is as_it_is:
+            if freezer is as_it_is or value is EMPTY:
                 continue
             try:
                 frozen = freezer(value)
@@ -281,11 +281,6 @@ def _is_set(value: Any) -> bool:
 # Sets of events.
 
 
-def values_of(event: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return the values of some fields of an event."""
-    return tuple([getattr(event, name) for name in fields])
-
-
 def as_event_set(value: Any) -> Any:
     """Return `value` as an event, an event kind or an `EventSet`; a list or tuple is the union of its members.
 
@@ -320,7 +315,10 @@ def matches(rows: tuple[Row, ...], event: Any) -> bool:
         if kind is not None and key is not event:
             if kind not in event._kinds:
                 continue
-            if values_of(event, fields) != key[2] if fields is not None else key is not kind and key != event:
+            if fields is not None:
+                if (kind, fields, attrgetter(*fields)(event)) != key:
+                    continue
+            elif key is not kind and key != event:
                 continue
         if test is None:
             return True
@@ -424,23 +422,26 @@ class PredicateHolds(EventSet):
 
     kinds: tuple[Any, ...] = field(eq=frozenset)
     predicate: Callable[[Any], bool]
+    _rows: tuple[Row, ...] = field(init=False, eq=False)
 
-    @property
-    def _rows(self) -> tuple[Row, ...]:
-        ask = self._ask  # a method: kept here, it would make a circle
-        return tuple([(kind, kind, None, ask) for kind in self.kinds])
-
-    def _ask(self, event: Any) -> bool:
-        try:
-            answer = self.predicate(event)
-        except Exception as error:
-            raise PredicateError(self, f"raised {type(error).__name__}: {error}") from error
-        if type(answer) is not bool:
-            raise PredicateError(self, f"gave {answer!r} for {event!r}; it must give True or False")
-        return answer
+    def __attrs_post_init__(self) -> None:
+        test = partial(_ask, self.kinds, self.predicate)  # a method of this set would make a circle
+        object.__setattr__(self, "_rows", tuple([(kind, kind, None, test) for kind in self.kinds]))
 
     def __repr__(self) -> str:
         return f"where({_shown_kinds(self.kinds)}, {getattr(self.predicate, '__name__', self.predicate)})"
+
+
+def _ask(kinds: tuple[Any, ...], predicate: Callable[[Any], bool], event: Any) -> bool:
+    try:
+        answer = predicate(event)
+    except Exception as error:
+        raise PredicateError(PredicateHolds(kinds, predicate), f"raised {type(error).__name__}: {error}") from error
+    if type(answer) is not bool:
+        raise PredicateError(
+            PredicateHolds(kinds, predicate), f"gave {answer!r} for {event!r}; it must give True or False"
+        )
+    return answer
 
 
 def union(*members: Any) -> Any:
@@ -482,7 +483,7 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
         ((name, value),) = fields.items()
         if name in _FIELDS[kinds]:
             value = value if type(value) in ATOMS else freeze(value)
-            return FieldsEqual((kinds,), (name,), (value,), (((kinds, (name,), (value,)), kinds, (name,), None),))
+            return FieldsEqual((kinds,), (name,), (value,), (((kinds, (name,), value), kinds, (name,), None),))
     chosen = kinds if type(kinds) is tuple else (kinds,)
     for kind in chosen:
         if not isinstance(kind, type) or kind not in _FIELDS or not fields.keys() <= _FIELDS[kind]:
@@ -501,7 +502,8 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
 
 def _fields_equal(kinds: tuple[Any, ...], names: tuple[str, ...], values: tuple[Any, ...]) -> FieldsEqual:
     if names:
-        return FieldsEqual(kinds, names, values, tuple([((kind, names, values), kind, names, None) for kind in kinds]))
+        wanted = values if len(values) > 1 else values[0]
+        return FieldsEqual(kinds, names, values, tuple([((kind, names, wanted), kind, names, None) for kind in kinds]))
     return FieldsEqual(kinds, names, values, tuple([(kind, kind, None, None) for kind in kinds]))
 
 

@@ -6,11 +6,12 @@ combination of fields that is in use. So a thousand parked `where(Score, subject
 comes.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 from bp.errors import EventSetError
-from bp.events import Event, EventKind, PredicateError, Test, check_kind, values_of
+from bp.events import Event, EventKind, PredicateError, Test, check_kind
 
 __all__ = ["NO_MEMBERS", "Index", "Kinds", "Register"]
 
@@ -53,7 +54,7 @@ class Index(Generic[M]):
     """Members filed by their event sets, each under the keys of its rows.
 
     What was ever filed is known, so that nothing else is looked up: `_has_events`: single events; `_has_keys`: other
-    keys; `_fields`: the fields of such keys, by kind; `_asks`: rows with a test.
+    keys; `_fields`: the fields of such keys and how to get them, by kind; `_asks`: rows with a test.
     """
 
     __slots__ = ("_asks", "_fields", "_has_events", "_has_keys", "_kinds", "filed")
@@ -63,7 +64,7 @@ class Index(Generic[M]):
         self.filed: dict[Any, Filed[M]] = {}
         self._has_events = False
         self._has_keys = False
-        self._fields: dict[Any, dict[tuple[str, ...], None]] = {}
+        self._fields: dict[Any, dict[tuple[str, ...], attrgetter[Any]]] = {}
         self._asks = False
         self._kinds = kinds
 
@@ -104,10 +105,13 @@ class Index(Generic[M]):
 
     def _add(self, member: M, events: Any) -> None:
         for key, kind, fields, test in events._rows:
-            self._kinds.meet(kind)
+            if kind not in self._kinds.met:
+                self._kinds.meet(kind)
             if fields is not None:
                 self._has_keys = True
-                self._fields.setdefault(kind, {})[fields] = None
+                known = self._fields.setdefault(kind, {})
+                if fields not in known:
+                    known[fields] = attrgetter(*fields)
             elif key is kind:
                 self._has_keys = True
             else:
@@ -129,42 +133,38 @@ class Index(Generic[M]):
         found = self.filed.get(event, NO_MEMBERS) if self._has_events else NO_MEMBERS
         if not self._has_keys:
             return found
-        matching = self._matching(event)
+        filed = self.filed
+        matching = [filed[None]] if None in filed else []
+        for kind in event._kinds:
+            if kind in filed:
+                matching.append(filed[kind])
+            if kind in self._fields:
+                for fields, values_of in self._fields[kind].items():
+                    members = filed.get((kind, fields, values_of(event)))
+                    if members is not None:
+                        matching.append(members)
         if not matching:
             return found
+        found = {**found}
         if self._asks:
             return _with_accepting(found, matching, event)
-        found = {**found}
         for members in matching:
             found.update(members)
         return found
 
-    def _matching(self, event: Event) -> list[Filed[M]]:
-        """Return what is filed under the keys of an event, except for those under itself."""
-        filed = self.filed
-        found = [filed[None]] if None in filed else []
-        for kind in event._kinds:
-            if kind in filed:
-                found.append(filed[kind])
-            if kind in self._fields:
-                for fields in self._fields[kind]:
-                    key = (kind, fields, values_of(event, fields))
-                    if key in filed:
-                        found.append(filed[key])
-        return found
-
 
 def _with_accepting(found: Filed[M], matching: list[Filed[M]], event: Event) -> Filed[M]:
-    """Return `found`, and the members that accept an event. All tests of a member are asked, as by `contains`."""
-    found, asked = {**found}, []
+    """Return `found` with the members that accept an event. All tests of a member are asked, as by `contains`."""
+    asked: dict[M, list[Test]] = {}
     for filed in matching:
         for member, tests in filed.items():
             if tests is None:
                 found[member] = None
             else:
-                asked.append((member, tests))
-    accepting = [member for member, tests in asked if member not in found and _passes(member, tests, event)]
-    found.update(dict.fromkeys(accepting))
+                asked[member] = asked.get(member, []) + tests
+    for member, tests in asked.items():
+        if member not in found and _passes(member, tests, event):
+            found[member] = None
     return found
 
 
@@ -177,28 +177,27 @@ def _passes(member: M, tests: list[Test], event: Event) -> bool:
 
 
 class Register(Generic[M]):
-    """Members filed by the single events that they request, which `concerned` finds for a whole event set.
+    """Members filed by the single events that they request, which `concerned` finds for a whole event set."""
 
-    `_by_key` has the events of `by_event` under the kinds, and the fields of them, that were asked about so far.
-    """
-
-    __slots__ = ("_by_key", "_fields", "_kinds", "by_event")
+    __slots__ = ("_by_kind", "_kinds", "by_event")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty register of a program that has met `kinds`."""
         self.by_event: dict[Event, dict[M, None]] = {}
-        self._by_key: dict[Any, dict[Event, None]] = {}
-        self._fields: dict[Any, dict[tuple[str, ...] | None, None]] = {}  # by kind; None: the kind as a whole
+        self._by_kind: dict[Any, dict[Event, None]] = defaultdict(dict)
         self._kinds = kinds
 
     def add(self, event: Event, member: M) -> None:
         """File `member` under `event`; raises TypeError when its kind is not proper."""
+        members = self.by_event.get(event)
+        if members is not None:
+            members[member] = None
+            return
         if event._kind not in self._kinds.met:
             self._kinds.meet(event._kind)
-        self.by_event.setdefault(event, {})[member] = None
-        if self._fields:
-            for key in self._keys_of(event):
-                self._by_key.setdefault(key, {})[event] = None
+        self.by_event[event] = {member: None}
+        for kind in event._kinds:
+            self._by_kind[kind][event] = None
 
     def remove(self, event: Event, member: M) -> None:
         """Take `member`, filed under `event`, out again; it may have been taken out before."""
@@ -206,43 +205,17 @@ class Register(Generic[M]):
         if members is None:
             return
         members.pop(member, None)
-        if members:
-            return
-        del self.by_event[event]
-        if self._fields:
-            for key in self._keys_of(event):
-                events = self._by_key[key]
-                del events[event]
-                if not events:
-                    del self._by_key[key]
+        if not members:
+            del self.by_event[event]
+            for kind in event._kinds:
+                del self._by_kind[kind][event]
 
     def concerned(self, events: Any) -> dict[M, None]:
-        """Return the members that request an event which has the key of a row of the set `events`."""
+        """Return the members that request an event of the set `events`, or another one of its kinds."""
         if type(type(events)) is EventKind:  # a single event
             return self.by_event.get(events, NO_MEMBERS)
         found: dict[M, None] = {}
-        for row in events._rows:
-            for event in self._events_of(*row):
-                found.update(self.by_event.get(event, NO_MEMBERS))
+        for _, kind, _, _ in events._rows:
+            for event in self.by_event if kind is None else self._by_kind.get(kind, ()):
+                found.update(self.by_event[event])
         return found
-
-    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None, _: Test | None) -> Iterable[Event]:
-        """Return the events with a key; those of its kind are filed by its fields from now on."""
-        if kind is None:
-            return self.by_event
-        if fields is None and key is not kind:
-            return (key,)
-        known = self._fields.setdefault(kind, {})
-        if fields not in known:
-            known[fields] = None
-            for event in self.by_event:
-                if kind in event._kinds:
-                    self._by_key.setdefault(_key(event, kind, fields), {})[event] = None
-        return self._by_key.get(key, ())
-
-    def _keys_of(self, event: Event) -> list[Any]:
-        return [_key(event, kind, fields) for kind in event._kinds for fields in self._fields.get(kind, ())]
-
-
-def _key(event: Event, kind: Any, fields: tuple[str, ...] | None) -> Any:
-    return kind if fields is None else (kind, fields, values_of(event, fields))

@@ -19,13 +19,15 @@ from uuid import UUID
 
 import attrs
 
-__all__ = ["ATOMS", "FREEZERS", "FrozenMapping", "as_it_is", "freeze"]
+__all__ = ["ATOMS", "EMPTY", "FREEZERS", "FrozenMapping", "as_it_is", "freeze"]
 
 K = TypeVar("K")
 V = TypeVar("V", covariant=True)
 
 ATOMS = frozenset({type(None), bool, int, float, str, bytes, FunctionType, BuiltinFunctionType})
 VALUES = ATOMS | {date, timedelta, timezone, Fraction, UUID, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath}
+
+EMPTY = ()  # one object, so that the most common sequence is known without a call
 
 
 class FrozenMapping(Mapping[K, V]):
@@ -108,8 +110,6 @@ def as_it_is(value: Any) -> Any:
 
 def _freeze_elements(value: Sequence[Any] | Set[Any]) -> Any:
     """Freeze what holds elements; a tuple whose elements are frozen already stays the same object."""
-    if not value and type(value) is tuple:
-        return value
     elements = [FREEZERS[type(element)](element) for element in value]
     if isinstance(value, bytearray | memoryview):
         raise TypeError(f"{type(value).__name__} can change; use bytes")
@@ -139,7 +139,7 @@ def _field_checker(kind: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
         for name in names:
             inner = getattr(value, name)
             freezer = FREEZERS[type(inner)]
-            if freezer is not as_it_is and freezer(inner) is not inner:
+            if freezer is not as_it_is and inner is not EMPTY and freezer(inner) is not inner:
                 raise TypeError(
                     f"{kind.__name__}.{name} holds a {type(inner).__name__}, which can change; "
                     "freeze it in the class: with `converter=freeze` (attrs), or in `__post_init__` (dataclass)"

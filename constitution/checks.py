@@ -8,24 +8,11 @@ from attrs import evolve, frozen
 
 from constitution.action import Action
 from constitution.effects import Effect
-from constitution.judge import NOWHERE_HOME, findings_of, judge, judge_command, verdict_on
+from constitution.judge import NO_HOME, findings_of, judge, judge_command, verdict_on
 from constitution.policy import DEFAULT, NO_RULES, Policy
 from constitution.rules import DOUBTS, CommandRule
 from constitution.verdict import Level, Verdict
 from constitution.zones import FOUND, UNKNOWN, is_within
-
-__all__ = [
-    "Check",
-    "Mentions",
-    "Risk",
-    "check_safety",
-    "classify_risk",
-    "compose",
-    "flaws_of",
-    "grants_for",
-    "is_dangerous_command",
-    "mentions",
-]
 
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
@@ -94,7 +81,7 @@ def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wa
     """Say what is wrong with one example, if anything."""
     policy = policy if rule.level is Level.allow else NO_RULES  # what is denied anyway is concerned all the same
     executables = {rule.argv[0]: rule.executable or ""}
-    action = Action("bash", "write", workspace, home=NOWHERE_HOME, command=command, executables=executables)
+    action = Action("bash", "write", workspace, home=NO_HOME, command=command, executables=executables)
     without, with_it = judge(action, policy), judge(action, policy.with_commands(evolve(rule, content="")))
     concerned = without != with_it
     if concerned is wanted:

@@ -6,8 +6,6 @@ from attrs import frozen
 
 from constitution.verdict import Evidence
 
-__all__ = ["Deed", "Effect", "Finding", "Zone"]
-
 
 class Effect(Enum):
     """A kind of effect that a command would have."""
@@ -59,9 +57,9 @@ class Effect(Enum):
     PACKAGES_LOSS = auto()  # packages that the system cannot do without
     HISTORY_LOSS = auto()  # version control forgets work
     HISTORY_GONE = auto()  # and forgets how to get it back
-    SHARED_HISTORY_LOSS = auto()  # and forgets it for everybody
+    SHARED_HISTORY_LOSS = auto()  # and a remote, which others use, forgets it
     DISCARD = auto()  # what a file holds is replaced by what version control has
-    MAIN_HISTORY_LOSS = auto()  # for everybody, on the branch that all others come from
+    MAIN_HISTORY_LOSS = auto()  # and a remote forgets it on the branch that all others come from
     PUBLISH = auto()
     PUSH = auto()  # commits go to the remote of a repository
     INSTALL = auto()  # packages that the command names, for this project

@@ -18,9 +18,8 @@ from constitution.zones import Places, is_within, zone_of
 if TYPE_CHECKING:
     from constitution.analysis.examine import Examination
 
-__all__ = ["findings_of", "judge", "judge_command", "verdict_on"]
-
-NOWHERE_HOME = "/home/.nobody"
+NO_HOME = "/home/.unknown"
+"""The home folder of an action that names none."""
 TARGET = re.compile(r"\S+ [A-Za-z][\w:-]{0,30}")
 ACCESS = {
     "read": Effect.READ,
@@ -73,7 +72,7 @@ def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> 
 
 
 def _places(policy: Policy, action: Action) -> Places:
-    return _places_of(policy, action.workspace, action.home or NOWHERE_HOME, action.own)
+    return _places_of(policy, action.workspace, action.home or NO_HOME, action.own)
 
 
 @lru_cache(maxsize=64)
@@ -104,7 +103,7 @@ def findings_of(action: Action) -> "Examination":
     from constitution.shell import begin
     from constitution.shell.scope import NOTHING, Scope
 
-    scope = Scope((action.start,), action.home or NOWHERE_HOME)
+    scope = Scope((action.start,), action.home or NO_HOME)
     examination = Examination(scope, action.resolved, action.executables, action.disk)
     walk = begin(examination, scope)
     try:
@@ -210,7 +209,7 @@ def _without_asking(verdict: Verdict, action: Action, policy: Policy) -> Verdict
 
 def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
     """File tools stay in the workspace and the allowed roots; denied paths win (S6.10 to S6.12)."""
-    home = action.home or NOWHERE_HOME
+    home = action.home or NO_HOME
     path, root = use.resolved, _root(action.workspace)
     rule, where = "outside_allowed_paths", "outside the allowed paths"
     if "\0" not in path and policy.allows_path(path, root, home):

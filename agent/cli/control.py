@@ -10,11 +10,14 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import anyio
+from anyio.abc import SocketAttribute, SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from agent.cli.runs import runs_folder
 
@@ -37,11 +40,11 @@ def send(log: Path, decision: dict[str, Any]) -> None:
         try:
             sender.connect(address)
             sender.sendall(json.dumps(decision).encode() + b"\n")
-            objection = sender.makefile().readline()
+            answer = sender.makefile().readline()
         except OSError as error:
             raise Unheard(f"no run that can be told listens for {log}: {error.strerror or error}") from error
-    if objection.strip():
-        raise Unheard(objection.strip())
+    if answer != "\n":
+        raise Unheard(answer.strip() or "the run gave no answer")
 
 
 @asynccontextmanager
@@ -56,37 +59,26 @@ async def decisions(log: Path | None, act: Act) -> AsyncIterator[None]:
 
 async def _listen(path: Path, act: Act) -> None:
     """Take decisions until cancelled. Where no such socket can be made, none come."""
-    with socket.socket(socket.AF_UNIX) as listening:
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.unlink(missing_ok=True)
-            with _short(path) as address:
-                listening.bind(address)
-            path.chmod(0o600)
-        except OSError:
-            return
-        listening.listen()
-        listening.setblocking(False)
-        try:
-            async with anyio.create_task_group() as tasks:
-                while True:
-                    await anyio.wait_readable(listening)
-                    with suppress(OSError):
-                        tasks.start_soon(_converse, listening.accept()[0], act)
-        finally:
-            path.unlink(missing_ok=True)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _short(path) as address:
+            listener = await anyio.create_unix_listener(address, mode=0o600)
+    except OSError:
+        return
+    try:
+        async with listener:
+            await listener.serve(partial(_converse, act))
+    finally:
+        path.unlink(missing_ok=True)
 
 
-async def _converse(connection: socket.socket, act: Act) -> None:
-    with connection, suppress(OSError):
-        connection.setblocking(False)
-        said = b""
-        with anyio.move_on_after(PATIENCE):
-            while not said.endswith(b"\n") and len(said) < LONGEST:
-                await anyio.wait_readable(connection)
-                said += connection.recv(LONGEST) or b"\n"
-        objection = _stranger(connection) or _carried_out(said, act)
-        connection.sendall(objection.replace("\n", " ").encode() + b"\n")
+async def _converse(act: Act, stream: SocketStream) -> None:
+    async with stream:
+        with suppress(anyio.BrokenResourceError, anyio.IncompleteRead, anyio.DelimiterNotFound, TimeoutError):
+            with anyio.fail_after(PATIENCE):
+                said = await BufferedByteReceiveStream(stream).receive_until(b"\n", LONGEST)
+            objection = _stranger(stream.extra(SocketAttribute.raw_socket)) or _carried_out(said, act)
+            await stream.send(objection.replace("\n", " ").encode() + b"\n")
 
 
 def _carried_out(said: bytes, act: Act) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter, WordCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, is_searching
@@ -21,7 +21,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from agent.cli.screen import Screen, Tone, size_of, visible
+from agent.cli.screen import Screen, Tone, size_of
 from agent.vocabulary.calls import ToolCall
 
 STYLES: dict[Tone, str] = {
@@ -254,30 +254,17 @@ class Words(Completer):
     """Completes commands at the beginning of a line, and files after an @."""
 
     def __init__(self, commands: dict[str, str]) -> None:
-        """Complete these commands."""
-        self._commands = commands
+        """Complete these commands, each with its purpose."""
+        self._commands = WordCompleter(list(commands), meta_dict=commands, sentence=True)
+        self._files = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Yield what the word before the cursor may become."""
-        before = document.text_before_cursor
-        word = before.rpartition(" ")[2]
-        if before.startswith("/") and word == before:
-            for name, purpose in self._commands.items():
-                if name.startswith(word):
-                    yield Completion(name, -len(word), display_meta=purpose)
-        elif word.startswith("@"):
-            for path in files_like(word[1:]):
-                yield Completion(f"@{path}", -len(word), display=visible(path))
-
-
-def files_like(beginning: str) -> Iterator[str]:
-    """Yield the files and folders that a path may become; hidden ones where that is what was typed."""
-    folder, slash, name = beginning.rpartition("/")
-    with suppress(OSError, ValueError):
-        entries = sorted(os.scandir(os.path.expanduser(f"{folder}{slash}") or "."), key=lambda entry: entry.name)
-        for entry in entries[:10_000]:
-            if entry.name.startswith(name) and entry.name.startswith(".") == name.startswith("."):
-                yield f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}"
+        word = document.text_before_cursor.rpartition(" ")[2]
+        if word.startswith("@"):
+            yield from self._files.get_completions(Document(word[1:]), complete_event)
+        elif document.text_before_cursor.startswith("/"):
+            yield from self._commands.get_completions(document, complete_event)
 
 
 def _output(screen: Screen) -> Vt100_Output:

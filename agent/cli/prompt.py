@@ -14,6 +14,7 @@ from pathlib import Path
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
+from attrs import define, field
 
 from agent.cli.display import command_of, question_of
 from agent.cli.mistakes import Mistake, say
@@ -89,16 +90,18 @@ CANNOT = "taken as yes for once: no rule can allow this always, because {why}"
 INSTEAD = "run exactly this instead: "
 
 
+@define(eq=False)
 class StandingAnswers:
-    """The user's answers for more than one call. It reads the run's events to know what each call would do."""
+    """The user's answers for more than one call. It reads the run's events to know what each call would do.
 
-    def __init__(self, policy: Policy | None, file: str | Path | None = None) -> None:
-        """Start without answers; rules are added to `file`, by default that of the user."""
-        self._policy = policy
-        self._file = Path(file) if file is not None else rules_file()
-        self._described: tuple[str, Action] | None = None
-        self._granted: tuple[CommandRule, ...] = ()
-        self._edited: set[str] = set()
+    file: where rules are added, by default that of the user.
+    """
+
+    policy: Policy | None
+    file: Path = field(factory=rules_file)
+    _described: tuple[str, Action] | None = field(default=None, init=False)
+    _granted: tuple[CommandRule, ...] = field(default=(), init=False)
+    _edited: set[str] = field(factory=set, init=False)
 
     def see(self, event: Event) -> None:
         """Take an event of the run."""
@@ -112,9 +115,9 @@ class StandingAnswers:
             self._edited.discard(command)
             return "as you wrote it"
         action = self._action_of(call)
-        if action is None or self._policy is None or not self._granted:
+        if action is None or self.policy is None or not self._granted:
             return ""
-        allowed = judge(action, self._policy.with_commands(*self._granted)).allowed
+        allowed = judge(action, self.policy.with_commands(*self._granted)).allowed
         return "as you said always" if allowed else ""
 
     def add(self, call: ToolCall) -> str:
@@ -124,11 +127,11 @@ class StandingAnswers:
             return CANNOT.format(why=grants)
         try:
             for grant in grants:
-                add_user_rule(grant, self._file)
+                add_user_rule(grant, self.file)
         except (OptionError, OSError) as error:
-            return CANNOT.format(why=f"{self._file} cannot be written ({error})")
+            return CANNOT.format(why=f"{self.file} cannot be written ({error})")
         self._granted += grants
-        return f"always allowed from now on: {_told(grants)}\nwritten to {self._file}"
+        return f"always allowed from now on: {_told(grants)}\nwritten to {self.file}"
 
     def offer(self, call: ToolCall) -> str:
         """Return what the answer always would allow; nothing where it would be no more than a yes."""
@@ -143,18 +146,18 @@ class StandingAnswers:
     def evidence(self, call: ToolCall) -> str:
         """Return why a call is asked about: each rule with the words of the command that it rests on."""
         action = self._action_of(call)
-        if action is None or self._policy is None:
+        if action is None or self.policy is None:
             return "nothing more is known about it"
-        verdict = judge(action, self._policy)
+        verdict = judge(action, self.policy)
         found = [tell_evidence(evidence) for evidence in verdict.evidence if evidence.text]
         return "\n".join((f"rule {verdict.rule} ({verdict.category}): {verdict.explanation}", *found))
 
     def _grants(self, call: ToolCall) -> tuple[CommandRule, ...] | str:
         """Return the rules that would allow a call, or why there are none."""
         action = self._action_of(call)
-        if action is None or self._policy is None:
+        if action is None or self.policy is None:
             return "nothing is known about what it would do"
-        return grants_for(action, self._policy) or "it is not a simple command that a rule of the policy asks about"
+        return grants_for(action, self.policy) or "it is not a simple command that a rule of the policy asks about"
 
     def _action_of(self, call: ToolCall) -> Action | None:
         return self._described[1] if self._described is not None and self._described[0] == call.id else None
@@ -210,60 +213,43 @@ STOPS = {"word": says_stop, "letters": has_letters_of_stop}
 """Predicates of the typed lines that stop a run, by the value of the option `stop_text`."""
 
 
-def _takes_none(_: str) -> bool:
-    return False
-
-
+@define(eq=False)
 class Person:
     """The user: lines go to the open question, and one that says stop stops the run.
 
-    `present` is false when standard input is no terminal; then no question is asked. `asked` is the open question.
+    `present` is false when standard input is no terminal; then no question is asked. stop: called for each line that
+    `stops`. command: tells whether it took a line for a command. otherwise: called with lines that answer nothing.
+    standing: keeps what is answered with `always`. asked: the open question.
     """
 
-    def __init__(
-        self,
-        screen: Screen,
-        *,
-        present: bool,
-        stop: Callable[[], None],
-        stops: Callable[[str], bool] = says_stop,
-        command: Callable[[str], bool] = _takes_none,
-        otherwise: Callable[[str], None] | None = None,
-        standing: StandingAnswers | None = None,
-    ) -> None:
-        """Make a person; `stop` is called for each line that `stops`, `otherwise` for those that answer nothing.
-
-        `command` tells whether it took a line for a command. `standing` keeps what is answered with `always`; without
-        it that is no answer.
-        """
-        self._screen = screen
-        self._present = present
-        self._stop = stop
-        self._stops = stops
-        self._command = command
-        self._otherwise = otherwise
-        self._standing = standing
-        self._gone = False
-        self._lines: MemoryObjectSendStream[str] | None = None
-        self.asked: ApprovalAsked | None = None
+    screen: Screen
+    present: bool
+    stop: Callable[[], None]
+    stops: Callable[[str], bool] = says_stop
+    command: Callable[[str], bool] = lambda _: False
+    otherwise: Callable[[str], None] = lambda _: None
+    standing: StandingAnswers = field(factory=lambda: StandingAnswers(None))
+    asked: ApprovalAsked | None = field(default=None, init=False)
+    _gone: bool = field(default=False, init=False)
+    _lines: MemoryObjectSendStream[str] | None = field(default=None, init=False)
 
     def hear(self, line: str) -> None:
         """Take a line that was typed. Lines before a question do not answer it."""
-        self._screen.line_is_open = False
-        if self._stops(line):
-            self._stop()
-        elif self._command(line):
+        self.screen.line_is_open = False
+        if self.stops(line):
+            self.stop()
+        elif self.command(line):
             return
         elif self._lines is not None:
             self._lines.send_nowait(line)
-        elif self._otherwise is not None:
-            self._otherwise(line)
+        else:
+            self.otherwise(line)
 
     def decide(self, call: str, answer: str) -> bool:
         """Answer the question about this call as if that was typed; tell whether it is open."""
         if self._lines is None or self.asked is None or self.asked.call.id != call:
             return False
-        self._screen.labelled("system", f"answered from outside: {answer}", "system")
+        self.screen.labelled("system", f"answered from outside: {answer}", "system")
         self._lines.send_nowait(answer)
         return True
 
@@ -275,19 +261,18 @@ class Person:
 
     async def answer(self, asked: ApprovalAsked) -> bool | str | None:
         """Put the question and return the answer: the approver of an agent."""
-        if not self._present:
+        if not self.present:
             return None
-        covered = "" if self._standing is None else self._standing.cover(asked.call)
-        if covered:
-            self._screen.labelled("system", f"{approval_question(command_of(asked.call))} yes, {covered}", "system")
+        if covered := self.standing.cover(asked.call):
+            self.screen.labelled("system", f"{approval_question(command_of(asked.call))} yes, {covered}", "system")
             return True
         if self._gone:
             return "end of input"
         self._lines, lines = anyio.create_memory_object_stream[str](math.inf)
         self.asked = asked
-        self._screen.labelled("question", question_of(asked), "question")
-        if offered := self._standing and self._standing.offer(asked.call):
-            self._screen.labelled("", offered, "output")
+        self.screen.labelled("question", question_of(asked), "question")
+        if offered := self.standing.offer(asked.call):
+            self.screen.labelled("", offered, "output")
         try:
             with lines, self._lines:
                 return await self._dialog(asked.call, lines.receive)
@@ -297,31 +282,30 @@ class Person:
     async def _dialog(self, call: ToolCall, next_line: Callable[[], Awaitable[str]]) -> bool | str:
         for number in range(PROMPTS):
             if number:
-                self._screen.labelled("system", HOW_TO_ANSWER, "system")
-            self._screen.ask(approval_question(command_of(call)))
+                self.screen.labelled("system", HOW_TO_ANSWER, "system")
+            self.screen.ask(approval_question(command_of(call)))
             try:
                 line = await self._next_answer(call, next_line)
             except anyio.EndOfStream:
                 return "end of input"
-            answer = read_answer(line) if self._standing is None else self._beyond_yes_and_no(call, line)
-            if answer is not None:
+            if (answer := self._read(call, line)) is not None:
                 return answer
         return f"neither yes nor no, {PROMPTS} times"
 
     async def _next_answer(self, call: ToolCall, next_line: Callable[[], Awaitable[str]]) -> str:
         """Return the next line that does not only ask for the evidence."""
-        while (line := await next_line()).strip().lower() == "why" and self._standing is not None:
-            self._screen.labelled("", self._standing.evidence(call), "output")
-            self._screen.ask("yes, no, always, edit COMMAND?")
+        while (line := await next_line()).strip().lower() == "why":
+            self.screen.labelled("", self.standing.evidence(call), "output")
+            self.screen.ask("yes, no, always, edit COMMAND?")
         return line
 
-    def _beyond_yes_and_no(self, call: ToolCall, line: str) -> bool | str | None:
-        assert self._standing is not None
+    def _read(self, call: ToolCall, line: str) -> bool | str | None:
+        """Return what a line answers, as `read_answer`, after doing what `edit` and `always` mean."""
         edited = EDITED.fullmatch(line.strip())
         if edited is not None and command_of(call) == call.arguments.get("command"):
-            return self._standing.edit(edited[1])
+            return self.standing.edit(edited[1])
         if line.strip().lower() == "always":
-            self._screen.labelled("system", self._standing.add(call), "system")
+            self.screen.labelled("system", self.standing.add(call), "system")
             return True
         return read_answer(line)
 

@@ -6,11 +6,12 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable
 from datetime import datetime
+from glob import escape
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from attrs import frozen
+from attrs import asdict, define, field
 
 from agent.cli import exit_codes
 from agent.cli.mistakes import Mistake, say
@@ -19,9 +20,8 @@ from agent.log.reading import LogError
 from agent.log.writing import is_in_use
 from agent.vocabulary.messages import Usage, shortened
 
-ASKED, ANSWERED = "approval_asked", "approval_answered"
 SPENDING = ("inference_finished", "summary_finished", "tool_finished")
-ENDINGS = frozenset({"prompt_given", "run_ended", "answer_committed", ASKED, ANSWERED, *SPENDING})
+ENDINGS = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
 """The records that a summary needs; the others are not even parsed."""
 
 
@@ -68,7 +68,8 @@ def find_log(name: str | None) -> Path:
     path = Path(name).expanduser()
     if "/" in name or name.endswith(".jsonl") or path.exists():
         return path
-    found = sorted(runs_folder().glob(f"{_literally(name)}*.jsonl")) if name else []
+    found = sorted(runs_folder().glob(f"{escape(name)}*.jsonl")) if name else []
+    found = [path for path in found if path.stem == name] or found  # a fork's id begins with that of its run
     if len(found) == 1:
         return found[0]
     if not found:
@@ -90,15 +91,11 @@ def find_logs(names: Iterable[str]) -> list[Path]:
     return paths
 
 
-def _literally(name: str) -> str:
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
-
-
-@frozen
+@define
 class Summary:
     """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision, or "interrupted".
 
-    reason: why it ended. cost: US dollars, None where no price was known.
+    begun, preset, model, workspace: as the header says. reason: why it ended. waiting: calls that nobody has decided.
     """
 
     path: Path
@@ -106,41 +103,44 @@ class Summary:
     preset: str
     model: str
     workspace: str
-    status: str
-    reason: str
-    prompt: str
-    turns: int
-    tokens: int
-    cost: float | None
-    waiting: tuple[str, ...] = ()
-
-    @property
-    def spent(self) -> str:
-        """The cost of the models in US dollars, or their tokens where no cost is known."""
-        return f"{self.tokens:,} tok" if self.cost is None else f"${self.cost:.2f}"
+    status: str = ""
+    reason: str = ""
+    prompt: str = ""
+    turns: int = 0
+    usage: Usage = field(factory=Usage)
+    waiting: list[str] = field(factory=list)
 
     @property
     def id(self) -> str:
         """The name of the run."""
         return self.path.stem
 
+    @property
+    def spent(self) -> str:
+        """The cost of the models in US dollars, or their tokens where no cost is known."""
+        return f"{self.usage.tokens:,} tok" if self.usage.cost is None else f"${self.usage.cost:.2f}"
+
     def plain(self) -> dict[str, Any]:
-        """Return this as JSON holds it."""
-        return {
-            "id": self.id,
-            "begun": self.begun,
-            "preset": self.preset,
-            "model": self.model,
-            "workspace": self.workspace,
-            "status": self.status,
-            "reason": self.reason,
-            "prompt": self.prompt,
-            "turns": self.turns,
-            "tokens": self.tokens,
-            "cost": self.cost,
-            "waiting": list(self.waiting),
-            "log": str(self.path),
-        }
+        """Return this as JSON holds it; cost: US dollars, None where no price was known."""
+        own = asdict(self, filter=lambda attribute, _: attribute.name not in ("path", "usage"))
+        spent = {"tokens": self.usage.tokens, "cost": self.usage.cost}
+        return {"id": self.id, **own, **spent, "log": str(self.path)}
+
+    def fold(self, name: str, data: dict[str, Any]) -> None:
+        """Take a record into account."""
+        match name:
+            case "prompt_given":
+                self.prompt, self.status, self.reason = self.prompt or data["text"], "", ""
+            case "answer_committed":
+                self.turns += 1
+            case "run_ended":
+                self.status, self.reason = data["status"], data["reason"]
+            case "approval_asked":
+                self.waiting.append(data["call"])
+            case "approval_answered" if data["call"] in self.waiting:
+                self.waiting.remove(data["call"])
+            case _ if name in SPENDING:
+                self.usage += _usage(data)
 
 
 def summaries(limit: int = 0) -> tuple[list[Summary], list[str]]:
@@ -164,52 +164,15 @@ def summarize(path: Path) -> Summary:
         header = json.loads(file.readline())
         if not isinstance(header, dict) or "format" not in header or "name" in header:
             raise ValueError("it does not begin with a header")
-        tally = _Tally()
+        begun, preset, model, workspace = (str(header.get(key)) for key in ("begun", "preset", "model", "workspace"))
+        found = Summary(path, begun, preset, model, workspace)
         for line in file:
-            tally.fold(*_of_interest(line))
-    resting = header.get("approvals") == "later" and tally.waiting
-    status = tally.status or ("running" if in_use else "waiting" if resting else "interrupted")
-    calls = tuple(tally.waiting) if status == "waiting" else ()
-    begun, preset, model, workspace = (str(header.get(key)) for key in ("begun", "preset", "model", "workspace"))
-    return Summary(
-        path,
-        begun,
-        preset,
-        model,
-        workspace,
-        status,
-        tally.reason,
-        tally.prompt,
-        tally.turns,
-        tally.usage.tokens,
-        tally.usage.cost,
-        calls,
-    )
-
-
-class _Tally:
-    """The totals of the records of a log."""
-
-    def __init__(self) -> None:
-        self.prompt, self.turns, self.status, self.reason = "", 0, "", ""
-        self.waiting: dict[str, bool] = {}
-        self.usage = Usage()
-
-    def fold(self, name: str, data: dict[str, Any]) -> None:
-        """Take a record into account."""
-        match name:
-            case "prompt_given":
-                self.prompt, self.status, self.reason = self.prompt or data["text"], "", ""
-            case "answer_committed":
-                self.turns += 1
-            case "run_ended":
-                self.status, self.reason = data["status"], data["reason"]
-            case "approval_asked":
-                self.waiting[data["call"]] = True
-            case "approval_answered":
-                self.waiting.pop(data["call"], None)
-            case _ if name in SPENDING:
-                self.usage += _usage(data)
+            found.fold(*_of_interest(line))
+    rests = header.get("approvals") == "later" and found.waiting
+    found.status = found.status or ("running" if in_use else "waiting" if rests else "interrupted")
+    if found.status != "waiting":
+        found.waiting.clear()
+    return found
 
 
 def _usage(data: dict[str, Any]) -> Usage:

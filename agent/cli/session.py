@@ -36,6 +36,7 @@ from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible, visible_lines
 from agent.effects.approval import Approver
 from agent.models.model import Piece
+from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
@@ -96,6 +97,14 @@ LONGEST_DECISION = 20_000  # characters
 FOR_TALKS = ("/model", "/undo", *LEAVING)
 
 
+def _terminal_modes() -> list[Any] | None:
+    """Return how the terminal on standard input is set; None where there is none."""
+    try:
+        return termios.tcgetattr(0)
+    except (termios.error, OSError):
+        return None
+
+
 @define(eq=False, slots=False)
 class Desk:
     """The user's side of working agents: the screen, the typed lines, and the run that is under way, if there is one.
@@ -104,7 +113,8 @@ class Desk:
     answer; approver: answers instead. watch: called with the agent at every step, after it was shown. tells: called
     with the events of S2, pieces included. draws: makes what shows the steps of an agent in another way. talk: takes
     what is typed between runs, and commands that change the conversation; without it there is one run. leave: called
-    with an exit code when the user leaves. interrupted_by: the first signal of the last run.
+    with an exit code when the user leaves. rules: the file that `always` adds to.
+    interrupted_by: the first signal of the last run.
     """
 
     screen: Screen
@@ -117,6 +127,7 @@ class Desk:
     shows_final_text: bool = False
     talk: Callable[[str], None] | None = None
     leave: Callable[[int], None] | None = None
+    rules: Path = field(factory=rules_file)
     runs: list[Run] = field(factory=list, init=False)
     run: Run | None = field(default=None, init=False)
     agent: Agent | None = field(default=None, init=False)
@@ -126,7 +137,7 @@ class Desk:
     _refused: GateRejected | None = field(default=None, init=False)
     _editor: "Editor | None" = field(default=None, init=False)
     _progress: Progress = field(factory=Progress, init=False)
-    _modes: list[Any] | None = field(factory=lambda: terminal_modes(), init=False)
+    _modes: list[Any] | None = field(factory=_terminal_modes, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.display = Display(
@@ -135,7 +146,7 @@ class Desk:
             max_iterations=self.preset.max_iterations,
             attempts=self.preset.attempts,
         )
-        self.standing = StandingAnswers(self.preset.judging_policy())
+        self.standing = StandingAnswers(self.preset.judging_policy(), self.rules)
         self._person = Person(
             self.screen,
             present=self.present,
@@ -272,7 +283,9 @@ class Desk:
             self.interrupted_by, self._since = int(number), time.monotonic()
             self.run.abort(number.name)
         elif number == signal.SIGINT and time.monotonic() >= self._since + PATIENCE:
-            set_terminal_modes(self._modes)
+            if self._modes is not None:  # an editor that cannot clean up leaves the terminal without echo
+                with suppress(termios.error, OSError):
+                    termios.tcsetattr(0, termios.TCSANOW, self._modes)
             sys.stdout.flush()
             os._exit(of_signal(number))
 
@@ -367,21 +380,6 @@ class Desk:
 
     def _question(self) -> ToolCall | None:
         return None if self._person.asked is None else self._person.asked.call
-
-
-def terminal_modes() -> list[Any] | None:
-    """Return how the terminal on standard input is set; None where there is none."""
-    try:
-        return termios.tcgetattr(0)
-    except (termios.error, OSError):
-        return None
-
-
-def set_terminal_modes(modes: list[Any] | None) -> None:
-    """Set the terminal as it was; an editor that cannot clean up leaves it without echo."""
-    if modes is not None:
-        with suppress(termios.error, OSError):
-            termios.tcsetattr(0, termios.TCSANOW, modes)
 
 
 def introduction(agent: Agent) -> str:

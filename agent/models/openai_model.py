@@ -1,11 +1,10 @@
 """A model behind an HTTP server: one POST, server-sent events in bounded memory, in either of two formats."""
 
-import inspect
 import json
 import re
 from codecs import BOM_UTF8
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -21,7 +20,7 @@ from agent.models.model import LONGEST_CONVERSATION, Answer, Delta, Model, Model
 from agent.models.requests import Carrying, chat_body, responses_body
 from agent.models.responses_stream import ResponseAssembly
 from agent.models.scripted import load_script
-from agent.tools.blocking import run_in_background, unwind
+from agent.tools.blocking import unwind
 
 if TYPE_CHECKING:
     import ssl
@@ -34,7 +33,6 @@ LONGEST_EVENT = 8_000_000
 """Bytes that one event may have; a longer one is an error."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_IS_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
 class EventDecoder:
@@ -89,7 +87,7 @@ class EventDecoder:
 
 
 class WholeBody:
-    """The decoder for a server that says it does not stream: the body is one event, unless it streams after all."""
+    """The decoder for a server that does not stream: the body is one event."""
 
     def __init__(self) -> None:
         self._body = bytearray()
@@ -101,13 +99,13 @@ class WholeBody:
         yield from ()
 
     def finish(self) -> Iterator[str]:
-        """Yield the body, or the events in it."""
-        if _IS_STREAM.match(self._body):
-            decoder = EventDecoder()
-            yield from decoder.feed(bytes(self._body))
-            yield from decoder.finish()
-        else:
-            yield self._body.decode("utf-8-sig")
+        """Yield the body."""
+        yield self._body.decode("utf-8-sig")
+
+
+def _decoder_of(beginning: bytes) -> EventDecoder | WholeBody:
+    """Return the decoder for a body that begins so; what the server calls it does not matter."""
+    return WholeBody() if beginning.removeprefix(BOM_UTF8).lstrip().startswith(b"{") else EventDecoder()
 
 
 def _check_size(size: int) -> None:
@@ -131,7 +129,7 @@ class RawChunks:
         self._response = response
         self._url = url
         self._pieces = response.aiter_raw()
-        self._decoder = WholeBody() if _content_type(response) == "application/json" else EventDecoder()
+        self._decoder: EventDecoder | WholeBody | None = None
         self._events: deque[str] = deque()
         self._ended = False
 
@@ -157,6 +155,7 @@ class RawChunks:
     async def _read(self) -> None:
         piece = await anext(self._pieces, None)
         self._ended = piece is None
+        self._decoder = self._decoder or _decoder_of(piece or b"")
         self._events.extend(self._decoder.finish() if piece is None else self._decoder.feed(piece))
 
 
@@ -172,7 +171,7 @@ async def check_response(response: "httpx2.Response") -> None:
     encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
         raise ModelError(f"{address} compressed its answer ({encoding}) though it was asked not to; turn that off")
-    if _content_type(response) == "text/html":
+    if response.headers.get("content-type", "").lower().startswith("text/html"):
         raise ModelError(f"{address} answered with a web page; is the base URL right? It usually ends in /v1")
 
 
@@ -195,11 +194,6 @@ def _address(response: "httpx2.Response") -> str:
     )
 
 
-def _content_type(response: "httpx2.Response") -> str:
-    kind: str = response.headers.get("content-type", "")
-    return kind.partition(";")[0].strip().lower()
-
-
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 LONGEST_CONNECT = 10.0
@@ -207,9 +201,6 @@ LONGEST_CONNECT = 10.0
 
 SHORTEST_SECRET = 8
 """Characters of a key from which on it is kept out of messages."""
-
-KeySource = Callable[[], str | Awaitable[str]]
-"""Gives the key for one inference; async or not."""
 
 
 def checked_url(url: str | None) -> str:
@@ -234,25 +225,6 @@ def checked_key(key: str | None) -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ModelError("the API key holds characters that no key has; check OPENAI_API_KEY")
     return key
-
-
-async def asked_key(source: KeySource) -> str:
-    """Ask for the key of one inference; a function that is not async is called in a thread of its own.
-
-    Raises `ModelError` for whatever it raises, and for what is no key.
-    """
-    try:
-        made: object = source() if inspect.iscoroutinefunction(source) else await run_in_background(source)
-        key = await made if inspect.isawaitable(made) else made
-    except Exception as error:
-        raise ModelError(f"get_api_key raised {type(error).__name__}: {error}") from error
-    if not isinstance(key, str) or not key.strip():
-        raise ModelError(f"get_api_key gave {_kind(key)}; it must give the key as a text")
-    return checked_key(key)
-
-
-def _kind(key: object) -> str:
-    return "an empty text" if isinstance(key, str) else f"a value of type {type(key).__name__}"
 
 
 @frozen
@@ -386,7 +358,6 @@ class OpenAIModel:
     """A model that speaks chat completions, or with `api="responses"` the responses API.
 
     `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`.
-    `get_api_key`, async or not, is asked for the key of each inference instead, for keys that do not live long.
     `timeout` is how long the server may send nothing, in seconds. `carrying` says what becomes of images and reasoning.
     `settings` go into every request as they are: `{"temperature": 0}`. Raises `ModelError` for an address or a key that
     cannot be one, and for a missing key.
@@ -396,13 +367,12 @@ class OpenAIModel:
     api: Api = field(default="chat", kw_only=True, validator=validators.in_(tuple(WIRES)))
     base_url: str = field(default=None, kw_only=True, converter=checked_url)
     api_key: str = field(default=None, kw_only=True, converter=checked_key, repr=False)
-    get_api_key: KeySource | None = field(default=None, kw_only=True)
     timeout: float = field(default=LONGEST_SILENCE, kw_only=True)
     carrying: Carrying = field(factory=Carrying, kw_only=True)
     settings: Mapping[str, object] = field(factory=dict, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        if not self.api_key and self.get_api_key is None and self.base_url == DEFAULT_BASE_URL:
+        if not self.api_key and self.base_url == DEFAULT_BASE_URL:
             raise ModelError(_NO_KEY)
 
     @classmethod
@@ -413,7 +383,7 @@ class OpenAIModel:
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         _check_weight(request)
-        key = request.api_key or (self.api_key if self.get_api_key is None else await asked_key(self.get_api_key))
+        key = checked_key(request.api_key) or self.api_key
         wire = WIRES[self.api]
         assembly = wire.assembly(self.name)
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:

@@ -7,9 +7,11 @@ so that instances of one function are told apart by their arguments.
 import os
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import reduce
 from itertools import chain
+from operator import or_
 from typing import Any, Literal, NamedTuple
 
 from attrs import evolve, field, frozen
@@ -18,7 +20,7 @@ from bp.events import Event, PredicateError, as_event_set, contains
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
 from bp.verification.local_states import LocalFailure, Move
-from bp.verification.states import Choice, StateSpace, bits, mask_of
+from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
 __all__ = [
     "Coverage",
@@ -374,50 +376,59 @@ class Coverage:
         return "\n".join(f"{what}: {_listed(found)}" for what, found in lines.items() if found)
 
 
-class Question(NamedTuple):
-    """A question: is one of `events` (a mask) a candidate while a b-thread stands at a local state?"""
-
-    about: Any
-    local: int
-    events: int
-
-
-class Requesters(NamedTuple):
-    """The local states that request an event, as characters; `possible`: it may come from outside unrequested."""
-
-    inside: set[str]
-    outside: set[str]
-    possible: bool
-
-
-def coverage_of(
-    space: StateSpace, states: Collection[str], never: Iterable[Any] = (), withheld: Iterable[str] = ()
-) -> Coverage:
-    """Return the coverage of the `states` of a space that were looked at."""
+def coverage_of(space: StateSpace, never: Iterable[Any] = (), withheld: Iterable[str] = ()) -> Coverage:
+    """Return the coverage of the states of a space in which choices were looked for."""
     if space.failures:
         return Coverage()
-    space.masks.learn()
-    candidates = Candidates(space, states)
-    advanced = 0
-    for concerned in space.advanced.values():
-        advanced |= concerned
+    masks, selection = space.masks, space.selection
+    masks.learn()
+    candidates = selection.candidates()
+    advanced = reduce(or_, space.advanced.values(), 0)
     members = _members(space)
     idle = {who: locals_ for who, locals_ in members.items() if not any(advanced >> at & 1 for at in locals_)}
-    sets = _event_sets(space, candidates.visited)
-    met = candidates.met([*_about_bthreads(space, idle), *_about_stops(space, sets)])
-    heard = met | _heard(space, sets) | {("never", at) for at, each in enumerate(never) if candidates.ever_in(each)}
-    silent = [who for who, locals_ in idle.items() if who[1] and any(space.masks.requests[at] for at in locals_)]
-    unreached = [who for who in idle if not who[1] and who not in met]
-    unmatched = [f"{name}: {word} {text}" for name, word, text in sets if (name, word, text) not in heard]
+    silent = [who for who, locals_ in idle.items() if who[1] and any(masks.requests[at] for at in locals_)]
+    unreached = [
+        who
+        for who, locals_ in idle.items()
+        if not who[1] and not any(_touched(masks, at) & candidates.get(at, 0) for at in locals_)
+    ]
+    unheard = bool(selection.possible) and not selection.rested
+    outside = {*selection.possible, *(event for at in candidates for event in bits(masks.rows[at].announces))}
+    ever = [masks.events[event] for event in bits(reduce(or_, candidates.values(), 0))]
     return Coverage(
-        (*(name for name, _ in silent), *candidates.unheard()),
+        (*(name for name, _ in silent), *(("possible= (the program never rests)",) if unheard else ())),
         tuple(name for name, _ in unreached),
         tuple(name for name, environment in idle if (name, environment) not in (*silent, *unreached)),
-        tuple(space.masks.events[event] for event in candidates.outside() if event not in space.advanced),
-        (*unmatched, *(f"never= {shown_set(each)}" for at, each in enumerate(never) if ("never", at) not in heard)),
+        tuple(masks.events[event] for event in sorted(outside) if event not in space.advanced),
+        (
+            *_unmatched_sets(space, candidates),
+            *(f"never= {shown_set(each)}" for each in never if not any(_matches(each, event) for event in ever)),
+        ),
         tuple(withheld),
         tuple(name for name, environment in members if (name, environment) not in (*silent, *unreached)),
     )
+
+
+def _touched(masks: Masks, local: int) -> int:
+    """Return the events that a local state stops, or that concern it without being requested by it."""
+    concerning = mask_of(event for event, concerned in enumerate(masks.concerned) if concerned >> local & 1)
+    return (concerning & ~mask_of(masks.requests[local])) | masks.rows[local].stops
+
+
+def _unmatched_sets(space: StateSpace, candidates: dict[int, int]) -> list[str]:
+    """Return the event sets, with b-thread and word, that never held an event back and that no event was in."""
+    masks = space.masks
+    stops = {"block": masks.blocks, "refuse": masks.refuses}
+    matched: dict[str, bool] = {}
+    for local in sorted(candidates):
+        found = space.automaton.locals[local]
+        for word in ("wait_for", "block", "refuse", "interrupt"):
+            events = getattr(found.statement, word)
+            if events is not None:
+                said = f"{found.name}: {word} {shown_set(events)}"
+                is_met = stops[word][local] & candidates[local] if word in stops else _happens(space, local, events)
+                matched[said] = matched.get(said, False) or bool(is_met)
+    return [said for said, is_matched in matched.items() if not is_matched]
 
 
 def local_states(space: StateSpace) -> tuple[tuple[str, int], ...]:
@@ -425,93 +436,7 @@ def local_states(space: StateSpace) -> tuple[tuple[str, int], ...]:
     return tuple(Counter(local.name for local in space.automaton.locals).most_common())
 
 
-class Candidates:
-    """The candidates of the states that were looked at."""
-
-    def __init__(self, space: StateSpace, states: Collection[str]) -> None:
-        """Note which local states request which event."""
-        self.visited = _visited(space, states)
-        self._space = space
-        self._states = states
-        self._requesters: defaultdict[int, Requesters] = defaultdict(lambda: Requesters(set(), set(), False))
-        wanted = [(local, event) for local in self.visited for event in space.masks.requests[local]]
-        for local, event in (*wanted, *space.selection.alternatives()):
-            requesters = self._requesters[event]
-            (requesters.outside if space.automaton.locals[local].environment else requesters.inside).add(chr(local))
-        for event in space.selection.possible:
-            self._requesters[event] = self._requesters[event]._replace(possible=True)
-
-    def outside(self) -> list[int]:
-        """Return the events that are possible or promised."""
-        return sorted(event for event, found in self._requesters.items() if found.outside or found.possible)
-
-    def unheard(self) -> tuple[str, ...]:
-        """Return that no possible event can come, because something internal always can, if it is so."""
-        possible = self._space.selection.possible
-        if not possible or not self._space.advanced.keys().isdisjoint(possible):
-            return ()
-        return () if any(map(self._rests, self._states)) else ("possible= (the program never rests)",)
-
-    def ever_in(self, events: Any) -> bool:
-        """Return whether an event set contains an event that is ever requested or possible."""
-        return any(_matches(events, self._space.masks.events[event]) for event in self._requesters)
-
-    def met(self, questions: Iterable[Question]) -> set[Any]:
-        """Return what those questions are about that are answered yes in some state."""
-        waiting: dict[str, list[tuple[Any, Requesters]]] = defaultdict(list)
-        anyone: dict[str, set[str]] = defaultdict(set)  # by character: all that request the events of its questions
-        for about, local, events in questions:
-            requesters = self._of_any(events)
-            if any(requesters):
-                waiting[chr(local)].append((about, requesters))
-                anyone[chr(local)] |= requesters.inside | requesters.outside
-                if requesters.possible:
-                    anyone[chr(local)].add(chr(local))
-        met: set[Any] = set()
-        for state in self._states:
-            if not anyone:
-                break
-            for character in anyone.keys() & state:
-                if anyone[character].isdisjoint(state):
-                    continue
-                asked = waiting[character]
-                met.update(about for about, requesters in asked if about not in met and self._is_met(state, requesters))
-                waiting[character] = [question for question in asked if question[0] not in met]
-                if not waiting[character]:
-                    del anyone[character]
-        return met
-
-    def _of_any(self, events: int) -> Requesters:
-        found = [self._requesters[event] for event in bits(events) if event in self._requesters]
-        inside = set().union(*(requesters.inside for requesters in found))
-        outside = set().union(*(requesters.outside for requesters in found))
-        return Requesters(inside, outside, any(requesters.possible for requesters in found))
-
-    def _is_met(self, state: str, requesters: Requesters) -> bool:
-        if not requesters.inside.isdisjoint(state):
-            return True
-        return (requesters.possible or not requesters.outside.isdisjoint(state)) and self._rests(state)
-
-    def _rests(self, state: str) -> bool:
-        try:
-            _, choices = self._space.selection.choices(state)
-        except LocalFailure:
-            return False
-        return not choices or choices[0].origin != "internal"
-
-
 Member = tuple[str, bool]  # name of a b-thread, and whether it is of the environment
-Word = tuple[str, str, str]  # name of a b-thread, a word of `sync`, and its event set as text
-
-
-def _visited(space: StateSpace, states: Iterable[str]) -> frozenset[int]:
-    """Return the local states that occur in some states."""
-    characters: set[str] = set()
-    for state in states:
-        characters.update(state)
-        if len(characters) == len(space.automaton.locals):
-            break
-    return frozenset(map(ord, characters))
 
 
 def _members(space: StateSpace) -> dict[Member, set[int]]:
@@ -539,44 +464,6 @@ def _join(space: StateSpace, members: defaultdict[Member, set[int]], started: It
     for local in started:
         found = space.automaton.locals[local]
         members[found.name, found.environment].add(local)
-
-
-def _event_sets(space: StateSpace, visited: Iterable[int]) -> dict[Word, list[tuple[int, Any]]]:
-    """Return the event sets of the local states, each with where it is said."""
-    found: dict[Word, list[tuple[int, Any]]] = {}
-    for local in sorted(visited):
-        name, statement = space.automaton.locals[local].name, space.automaton.locals[local].statement
-        for word in ("wait_for", "block", "refuse", "interrupt"):
-            events = getattr(statement, word)
-            if events is not None:
-                found.setdefault((name, word, shown_set(events)), []).append((local, events))
-    return found
-
-
-def _about_bthreads(space: StateSpace, idle: dict[Member, set[int]]) -> Iterable[Question]:
-    """Ask whether the b-threads that never advanced were reached all the same."""
-    for who, locals_ in idle.items():
-        for local in locals_:
-            concerning = mask_of(event for event, mask in enumerate(space.masks.concerned) if mask >> local & 1)
-            own = mask_of(space.masks.requests[local])
-            yield Question(who, local, (concerning & ~own) | space.masks.rows[local].stops)
-
-
-def _about_stops(space: StateSpace, sets: dict[Word, list[tuple[int, Any]]]) -> Iterable[Question]:
-    """Ask whether the sets that are blocked or refused ever have something to hold back."""
-    masks = {"block": space.masks.blocks, "refuse": space.masks.refuses}
-    for (name, word, text), places in sets.items():
-        for local, _ in places if word in masks else ():
-            yield Question((name, word, text), local, masks[word][local])
-
-
-def _heard(space: StateSpace, sets: dict[Word, list[tuple[int, Any]]]) -> set[Word]:
-    """Return the sets that were waited for, or interrupted, and contain an event that happened meanwhile."""
-    heard = set()
-    for key, places in sets.items():
-        if key[1] in ("wait_for", "interrupt") and any(_happens(space, local, events) for local, events in places):
-            heard.add(key)
-    return heard
 
 
 def _happens(space: StateSpace, local: int, events: Any) -> bool:

@@ -27,13 +27,16 @@ class Row(NamedTuple):
     """The contribution of one local state to a global one, as masks of events.
 
     `stops`: the events that it blocks or refuses. `wants`: those that it requests, where it takes any of them and
-    has no `otherwise`; `promises`: the same of the environment. `bit`: itself.
+    has no `otherwise`; `promises`: the same of the environment. `bit`: itself. `asks`: all that it requests;
+    `announces`: the same of the environment.
     """
 
     stops: int
     wants: int
     promises: int
     bit: int
+    asks: int = 0
+    announces: int = 0
 
 
 @define(eq=False)
@@ -186,13 +189,11 @@ class Masks:
         """Return what a new local state adds, which was not asked about any event yet."""
         found = self.automaton.locals[local]
         statement, requests = found.statement, self.requests[local]
-        wants = 0
+        wants = asks = mask_of(requests)
         if statement.otherwise is not None or (len(requests) > 1 and not statement.any_of):
             self.choosy |= 1 << local
-        else:
-            wants = mask_of(requests)
-        promises, wants = (wants, 0) if found.environment else (0, wants)
-        return Row(0, wants, promises, 1 << local)
+            wants = 0
+        return Row(0, 0, wants, 1 << local, 0, asks) if found.environment else Row(0, wants, 0, 1 << local, asks)
 
 
 def mask_of(positions: Iterable[int]) -> int:
@@ -252,6 +253,8 @@ class Selection:
         self._changes_met = 0  # the number of changes of rows for which `_parts` and `_choosy` hold
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
         self._choosy: dict[tuple[int, int, str], tuple[int, int, dict[int, int]]] = {}
+        self.rested = False  # whether any state was at rest
+        self._candidates: defaultdict[str, int] = defaultdict(int)  # by part of a state: events (a mask)
 
     def choices(self, state: str) -> tuple[int, tuple[Choice, ...]]:
         """Return the local states of a state as a mask, and what can be selected.
@@ -263,14 +266,16 @@ class Selection:
             masks.learn()
         if self._changes_met != masks.changes or len(self._parts) > MOST_PARTS:
             self._forget()
-        stopped = wanted = promised = present = 0
-        for at in range(0, len(state), PART_OF_STATE):
-            part = state[at : at + PART_OF_STATE]
-            stops, wants, promises, bit = self._parts.get(part) or self._row(part)
+        stopped = wanted = promised = present = asked = announced = 0
+        parts = [state[at : at + PART_OF_STATE] for at in range(0, len(state), PART_OF_STATE)]
+        for part in parts:
+            stops, wants, promises, bit, asks, announces = self._parts.get(part) or self._row(part)
             stopped |= stops
             wanted |= wants
             promised |= promises
             present |= bit
+            asked |= asks
+            announced |= announces
         if masks.failures:
             self._check(state)
         inside, outside = wanted & ~stopped, promised & ~stopped
@@ -284,7 +289,23 @@ class Selection:
             found = self._found(inside, "internal")
         else:
             found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
+            asked |= announced | self._possible
+            self.rested = True
+        self._note_candidates(parts, asked | mask_of(alternatives) if alternatives else asked)
         return present, self._with_alternatives(found, alternatives) if alternatives else found
+
+    def _note_candidates(self, parts: list[str], events: int) -> None:
+        for part in parts:
+            if events & ~self._candidates[part]:
+                self._candidates[part] |= events
+
+    def candidates(self) -> dict[int, int]:
+        """Return by local state the events (a mask) that were candidates while a b-thread was there."""
+        found: defaultdict[int, int] = defaultdict(int)
+        for part, events in self._candidates.items():
+            for character in part:
+                found[ord(character)] |= events
+        return found
 
     def _forget(self) -> None:
         self._changes_met = self.masks.changes

@@ -208,7 +208,7 @@ def _search(search: Search, endless: bool) -> None:
 
 def _result(explored: Search | RandomWalks, began: float, **options: Any) -> Verification:
     space, found = explored.space, explored.violations
-    coverage = coverage_of(space, explored.states, found.never, found.withheld.values())
+    coverage = coverage_of(space, found.never, found.withheld.values())
     violations, seconds = tuple(found.found.values()), time.perf_counter() - began
     return Verification(
         len(explored.states), explored.transitions, violations,

@@ -24,28 +24,6 @@ from constitution.tables import byte_pattern, is_a, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
 from constitution.zones import UNKNOWN, is_private
 
-__all__ = [
-    "CLONE_TAKES",
-    "aws",
-    "builds",
-    "clone",
-    "copy",
-    "copy_over_ssh",
-    "curl",
-    "database",
-    "file_client",
-    "git",
-    "installs",
-    "look_up",
-    "npm",
-    "request",
-    "ssh",
-    "talk",
-    "tee",
-    "unpack",
-    "wget",
-]
-
 GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
 PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
 ESCAPES = pattern(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")

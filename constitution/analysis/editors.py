@@ -22,8 +22,6 @@ from constitution.tables import pattern, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import UNKNOWN
 
-__all__ = ["editor", "pager", "screen", "sed", "tmux"]
-
 ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
 CODE = pattern(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
 EDITOR_TAKES = frozenset(("-c", "-ex", "-iex", "--cmd", "-S", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc"))

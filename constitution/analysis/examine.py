@@ -63,8 +63,6 @@ from constitution.tables.rows import (
 from constitution.verdict import Evidence
 from constitution.zones import FETCHED, FOUND, UNKNOWN, is_private, is_within, resolve, runs_later
 
-__all__ = ["Examination"]
-
 Analysis = Callable[[Command], Steps]
 
 GLOB = pattern(r"[*?\[]")

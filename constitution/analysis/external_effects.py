@@ -14,25 +14,6 @@ from constitution.effects import Effect
 from constitution.tables import is_a, pattern, table
 from constitution.tables.rows import is_known, read_line
 
-__all__ = [
-    "Subject",
-    "acts",
-    "destroys",
-    "external_effects",
-    "fetches",
-    "is_dry",
-    "looks",
-    "names_production",
-    "operands_of",
-    "parts",
-    "publishes",
-    "stays",
-    "subject_of",
-    "task_of",
-    "tasks_of",
-    "verbs",
-]
-
 MIGRATIONS = frozenset(["migrate", "migration", "migrations"])
 OPTION = pattern(r"^--(publish|deploy|upload|push|push[-_]to[-_]hub|submit|promote|auto-submit)(=true)?$")
 BUILDS = frozenset([("dotnet", "publish"), ("mix", "release"), ("npm", "version"), ("prisma", "db")])

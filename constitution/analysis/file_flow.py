@@ -9,8 +9,6 @@ from constitution.shell.scope import Flow, Origin
 from constitution.tables import pattern
 from constitution.zones import is_built, is_within
 
-__all__ = ["Files", "losses", "scripts_of"]
-
 MANY = 8
 """Contents of one file, and runs of it, that are followed."""
 

@@ -34,19 +34,6 @@ from constitution.tables import pattern, sign, table, word_list
 from constitution.tables.rows import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN
 
-__all__ = [
-    "any_language",
-    "awk",
-    "batch",
-    "client",
-    "console",
-    "interpreter",
-    "php_console",
-    "python",
-    "python_console",
-    "touched",
-]
-
 PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 
 

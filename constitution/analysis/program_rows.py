@@ -31,18 +31,6 @@ from constitution.tables.rows import (
 )
 from constitution.zones import UNKNOWN, is_private
 
-__all__ = [
-    "addresses",
-    "apply_rows",
-    "is_harmless",
-    "only_looks",
-    "outputs",
-    "secret_arguments",
-    "secrets_in_code",
-    "unknown_program",
-    "unknown_subcommand",
-]
-
 METADATA = pattern(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
 """Addresses at which a cloud gives a machine its keys."""
 

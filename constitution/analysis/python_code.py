@@ -12,8 +12,6 @@ from constitution.tables import pattern, table
 from constitution.tables.rows import changes_commands
 from constitution.zones import FOUND, UNKNOWN
 
-__all__ = ["exhausts", "multiplies", "named", "read_python", "text_of", "text_of_number", "walked"]
-
 
 @cache
 def _known(key: str) -> frozenset[str]:

@@ -11,21 +11,6 @@ from constitution.tables import pattern, sign, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import FOUND, UNKNOWN, is_private
 
-__all__ = [
-    "fd",
-    "find",
-    "find_roots",
-    "found_below",
-    "hunts",
-    "hunts_by_name",
-    "locate",
-    "own_server",
-    "parallel",
-    "serve",
-    "tar",
-    "xargs",
-]
-
 FIND_NAMES = frozenset(
     "-name -iname -path -ipath -wholename -regex -iregex -lname -samefile -inum -empty".split()  # noqa: SIM905
 )

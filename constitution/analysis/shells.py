@@ -29,26 +29,6 @@ from constitution.tables import is_a, pattern
 from constitution.tables.rows import read_line
 from constitution.zones import UNKNOWN, resolve
 
-__all__ = [
-    "INPUTS",
-    "alias",
-    "at",
-    "change_folder",
-    "cmake",
-    "crontab",
-    "kill",
-    "make",
-    "print_to_variable",
-    "read_variables",
-    "run_file",
-    "run_input",
-    "scripts_of",
-    "set_arguments",
-    "shell",
-    "source",
-    "trap",
-]
-
 INPUTS = ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 
 

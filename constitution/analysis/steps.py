@@ -15,33 +15,6 @@ from constitution.effects import Effect
 from constitution.shell.scope import NOTHING, Flow, Scope
 from constitution.zones import resolve
 
-__all__ = [
-    "BARE_SHELL",
-    "Alias",
-    "Arguments",
-    "Begun",
-    "Command",
-    "Copied",
-    "Fetched",
-    "Found",
-    "Linked",
-    "Moved",
-    "Placed",
-    "Production",
-    "Read",
-    "Remote",
-    "Runs",
-    "Script",
-    "Sent",
-    "Set",
-    "Started",
-    "Step",
-    "Steps",
-    "Stops",
-    "Wrote",
-    "as_script",
-]
-
 BARE_SHELL = "start a shell in which anything can be typed"
 
 

@@ -15,8 +15,6 @@ from attrs import frozen
 from constitution.shell.scanner import differs, scan
 from constitution.tables import byte_pattern, pattern
 
-__all__ = ["MAX_BYTES", "Script", "overlooked", "parse", "substitutions"]
-
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 

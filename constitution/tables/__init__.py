@@ -11,22 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, cast
 
-__all__ = [
-    "Block",
-    "blocks_of",
-    "byte_pattern",
-    "forms",
-    "is_a",
-    "names_of_kind",
-    "one_line",
-    "pattern",
-    "sign",
-    "table",
-    "table_names",
-    "word_list",
-    "words",
-]
-
 PROGRAM_FILES = (
     *("files", "system", "processes", "security_tools", "surveillance", "network", "clouds", "clusters", "schedulers"),
     *("databases", "secret_managers", "version_control", "packages", "development", "containers", "publishing"),
@@ -89,9 +73,12 @@ class _Pattern:
         self._given = text, flags
 
     def __getattr__(self, name: str) -> object:
-        method: object = getattr(re.compile(*self._given), name)
-        setattr(self, name, method)
-        return method
+        return getattr(_compiled(*self._given), name)  # not kept here: a b-thread that judges would have hidden state
+
+
+@cache
+def _compiled(text: Any, flags: int) -> Any:
+    return re.compile(text, flags)
 
 
 def pattern(text: str, flags: int = 0) -> re.Pattern[str]:

@@ -1,6 +1,7 @@
 """Nothing in the tables is idle: whatever is taken away or changed, an example fails. `make mutation` counts."""
 
 from functools import cache
+from itertools import islice
 
 import pytest
 
@@ -17,6 +18,12 @@ def unnoticed() -> tuple[Mutant, ...]:
     return tuple(mutant for mutant in all_mutants() if not is_noticed(mutant))
 
 
+def test_of_every_sixtieth_change_hardly_one_goes_unnoticed() -> None:
+    idle = [mutant.name for mutant in islice(all_mutants(), 0, None, 60) if not is_noticed(mutant)]
+
+    assert len(idle) <= 1, idle
+
+
 @pytest.mark.slow
 def test_a_row_that_is_taken_away_is_noticed() -> None:
     """Some example fails without it, and without or with another of its effects; and at any other level of a rule."""
@@ -25,6 +32,7 @@ def test_a_row_that_is_taken_away_is_noticed() -> None:
     assert idle == []
 
 
+@pytest.mark.slow
 def test_hardly_an_option_a_condition_or_a_zone_can_go_unnoticed() -> None:
     """Which options have a value, which take an effect away, which flags and zones a row has: examples show it."""
     idle = [f"{mutant.kind}: {mutant.name}" for mutant in unnoticed() if mutant.kind not in MANY]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("bp", "constitution", "agent")
-VAGUE = re.compile(r"(?<![./])\b(somebody|someone|nobody|anybody|whoever|whomever)\b", re.IGNORECASE)
+VAGUE = re.compile(r"\b(somebody|someone|nobody|anybody|whoever|whomever)\b", re.IGNORECASE)
 CLAUSE = re.compile(r"(What|Who|Whose|Which|How|Where|Why|When|Whether)\b[^?]*$")
 
 

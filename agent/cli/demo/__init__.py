@@ -9,10 +9,10 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
-
-from attrs import evolve
 
 from agent.cli import exit_codes
 from agent.cli.arguments import called
@@ -22,6 +22,7 @@ from agent.cli.display import command_of
 from agent.cli.lanes import Lanes
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import approval_question, is_terminal
+from agent.cli.runs import new_log
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import Desk, lead
 from agent.effects.approval import Approver
@@ -42,11 +43,18 @@ refuses. The model may ask for any call; a call runs only if no b-thread refuses
 the preset. This one is the demo's own:
 """
 
+YOUR_TURN = "your turn: after yes to cat .env, the demo's rule refuses git push"
+
 
 def execute(arguments: Namespace) -> int:
     """Perform the demo and return the exit code of its run."""
     attended = is_terminal() and sys.stdout.isatty()
-    return perform(screen_on(sys.stdout), _workshop(arguments.log), attended=attended, pace=arguments.pace or 0.0)
+    log = new_log(arguments.log, datetime.now())
+    if log.exists():
+        raise Mistake(f"the log {log} exists already; name another file, or remove it")
+    with TemporaryDirectory(prefix="bpagent-demo-", ignore_cleanup_errors=True) as folder:
+        workshop = make_workshop(Path(folder), log.absolute())
+        return perform(screen_on(sys.stdout), workshop, attended=attended, pace=arguments.pace or 0.0)
 
 
 def perform(screen: Screen, workshop: Workshop, *, attended: bool = False, pace: float = 0.0) -> int:
@@ -65,17 +73,6 @@ def perform(screen: Screen, workshop: Workshop, *, attended: bool = False, pace:
     attack(screen, workshop, attended=attended)
     _offer(screen, workshop)
     return exit_codes.OK
-
-
-def _workshop(log: str | None) -> Workshop:
-    path = None if log is None else Path(log).expanduser().absolute()
-    if path is not None and path.exists():
-        raise Mistake(f"the log {path} exists already; name another file, or remove it")
-    try:
-        workshop = make_workshop()
-    except OSError as error:
-        raise Mistake(f"no scratch folder for the demo: {error.strerror}; set TMPDIR to a folder") from error
-    return workshop if path is None else evolve(workshop, log=path)
 
 
 def _introduce(screen: Screen, workshop: Workshop) -> None:
@@ -97,11 +94,18 @@ def _work(screen: Screen, workshop: Workshop, *, attended: bool, pause: float) -
         return make_agent(workshop, approve=approve, on_step=on_step, pause=pause)
 
     def draws(agent: Agent) -> Callable[[Step], None]:
-        return Lanes(screen, agent.bthreads, brief=True).show
+        lanes = Lanes(screen, agent.bthreads, brief=True)
 
-    preset = evolve(PRESETS["default"], policy=None)  # the answer always writes no rule for the user here
+        def show(step: Step) -> None:
+            lanes.show(step)
+            if attended and isinstance(step.event, ApprovalAsked):
+                screen.labelled("system", YOUR_TURN, "system")
+
+        return show
+
     approver = None if attended else _answers_itself(screen)
-    desk = Desk(screen, preset, present=attended, approver=approver, draws=draws)
+    rules = workshop.folder / "rules.yaml"
+    desk = Desk(screen, PRESETS["default"], present=attended, approver=approver, draws=draws, rules=rules)
     run = lead(desk, make, PROMPT)
     return exit_codes.of_run(run.status, desk.interrupted_by, run.reason)
 

@@ -1,14 +1,10 @@
 """The workplace of the demo: a repository with a remote, a scripted model with tools, and the demo's own protocol."""
 
 import os
-import shlex
 import shutil
-import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +12,6 @@ from attrs import frozen
 
 from agent.cli.mistakes import Mistake
 from agent.effects.approval import Approver
-from agent.log.reading import LogError
-from agent.log.writing import is_in_use, lock
 from agent.models.model import ModelRequest
 from agent.models.scripted import ScriptedModel, answer, call, delay
 from agent.models.scripted import Step as ModelStep
@@ -29,7 +23,7 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved
 from agent.vocabulary.messages import ToolMessage
-from bp import BThread, BThreadBody, Step, bthread, sync, where
+from bp import BThreadBody, Step, bthread, sync, where
 from constitution import Action
 
 SENDERS = {"curl", "ftp", "git", "nc", "rsync", "scp", "ssh", "wget"}
@@ -39,7 +33,7 @@ SENDERS = {"curl", "ftp", "git", "nc", "rsync", "scp", "ssh", "wget"}
 def nothing_leaves_after_a_secret() -> BThreadBody:
     """Once a secret was read, refuse every command that could carry it away."""
     yield sync(wait_for=where(GateApproved, reads_a_secret))
-    yield sync(refuse=where(GateApproved, could_send), because="a secret was read earlier in this run")
+    yield sync(refuse=where(GateApproved, could_send), because="a secret was read earlier")
 
 
 def reads_a_secret(approved: GateApproved) -> bool:
@@ -102,14 +96,6 @@ IDENTITY = {
 }
 """The user's own configuration of git has no part in the demo, and the demo none in that."""
 
-CAREFUL_RM = """\
-#!/bin/sh
-for word; do
-    case "$word" in /*|*..*|"~"*) echo "rm $*: not in this demo" >&2; exit 1 ;; esac
-done
-exec {rm} "$@"
-"""
-
 
 @frozen
 class Workshop:
@@ -117,8 +103,6 @@ class Workshop:
 
     folder: Path
     log: Path
-    held: int = -1
-    """The descriptor of the lock that keeps the folder, as long as it is open."""
 
     @property
     def project(self) -> Path:
@@ -127,10 +111,9 @@ class Workshop:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Additional variables of commands: for the careful `rm`, a `python3` that always exists, a name for git."""
-        path = os.environ.get("PATH", os.defpath)
-        own = {"PATH": os.pathsep.join([str(self.folder / "programs"), path]), "PYTHONDONTWRITEBYTECODE": "1"}
-        return {**own, **IDENTITY}
+        """Additional variables of commands: the Python that runs this is there, and git has a name for its commits."""
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+        return {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **IDENTITY}
 
     def git(self, *words: str) -> str:
         """Return what git says in the folder. Raises CalledProcessError."""
@@ -144,55 +127,18 @@ class Workshop:
         return self.git("--git-dir", "remote.git", "log", "--format=%s", "main").splitlines()
 
 
-def make_workshop(folder: Path | None = None) -> Workshop:
-    """Fill a folder (default: a new one for temporary files) and return it. Raises OSError, and Mistake without git.
-
-    Folders of earlier demos are removed, unless one is under way there.
-    """
+def make_workshop(folder: Path, log: Path) -> Workshop:
+    """Fill a folder and return it. Raises OSError, and Mistake without git."""
     if shutil.which("git") is None:
         raise Mistake("the demo pushes to a repository, and there is no git here; install git")
-    _remove_older_demos()
-    folder = (folder or Path(tempfile.mkdtemp(prefix=PREFIX))).resolve()
-    folder.mkdir(exist_ok=True)
-    workshop = Workshop(folder, log=folder / "demo.jsonl", held=os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600))
-    lock(workshop.held, folder / LOCK)
+    workshop = Workshop(folder.resolve(), log)
     for name, content in FILES.items():
         path = workshop.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-    _add_program(workshop, "rm", CAREFUL_RM.format(rm=shlex.quote(shutil.which("rm") or "/bin/rm")))
-    _add_program(workshop, "python3", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     for words in REPOSITORY:
         workshop.git(*words.split())
     return workshop
-
-
-PREFIX, LOCK = "bpagent-demo-", "lock"
-
-
-def _remove_older_demos() -> None:
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError, LogError):
-            if _is_older_demo(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_older_demo(folder: Path) -> bool:
-    """Return whether this is a folder, not a link, that this user made for a demo that is over.
-
-    Raises OSError, LogError.
-    """
-    found = folder.lstat()
-    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    is_ours = is_own and all((folder / name).exists() for name in FILES)
-    return is_ours and not is_in_use(folder / LOCK)
-
-
-def _add_program(workshop: Workshop, name: str, script: str) -> None:
-    program = workshop.folder / "programs" / name
-    program.parent.mkdir(exist_ok=True)
-    program.write_text(script)
-    program.chmod(0o755)
 
 
 PROMPT = "check_prices.py fails. Find the bug, fix it, and push the fix."
@@ -239,7 +185,6 @@ def make_agent(
     *,
     approve: Approver | None = None,
     on_step: Callable[[Step], None] | None = None,
-    protocols: Sequence[BThread] = PROTOCOLS,
     pause: float = 0.0,
 ) -> Agent:
     """Return the demo's agent, its log in the workshop. Raises LogError when that cannot be written."""
@@ -249,7 +194,7 @@ def make_agent(
         make_model(pause),
         (*tools, edit),
         preset=PRESETS["default"],
-        threads=protocols,
+        threads=PROTOCOLS,
         approve=approve,
         log=workshop.log,
         on_step=on_step,

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from agent.cli import main
-from tests.agent.cli.sessions import COMMAND, PATIENCE, Command, Said, SlowTool, Terminal, environment, terminal_with
+from tests.agent.cli.sessions import (
+    COMMAND,
+    PATIENCE,
+    Command,
+    Said,
+    SlowTool,
+    Terminal,
+    bash,
+    environment,
+    terminal_with,
+)
 
 
 @pytest.fixture
@@ -84,6 +94,29 @@ def on_terminal(home: Path) -> Iterator[Callable[..., Terminal]]:
         with terminal.process:
             terminal.process.kill()
         os.close(terminal.master)
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The log of a run with a call that ran, one that nobody was there to approve, and one that was refused."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "workspace").mkdir()
+    steps = [*map(bash, ("echo hi", "git reset --hard", "rm -rf /no/such/folder")), "Done."]
+    (folder / "script.json").write_text(json.dumps({"steps": steps}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder))
+        words = ("--workspace", f"{folder}/workspace", "--log", f"{folder}/log.jsonl")
+        assert main(["run", "go", "--model", f"script:{folder}/script.json", *words]) == 0
+    return (folder / "log.jsonl").read_bytes()
+
+
+@pytest.fixture
+def log(recorded: bytes, tmp_path: Path, home: Path) -> Path:
+    """A copy of that log, in a folder of its own."""
+    log = tmp_path / "logs" / "log.jsonl"
+    log.parent.mkdir()
+    log.write_bytes(recorded)
+    return log
 
 
 @pytest.fixture

@@ -1,11 +1,12 @@
-"""Autonomous work on the command line (S1 7, 8): exit codes, the final text, progress, and stop in all its places."""
+"""Autonomous work on the command line (S1 7, 8): progress, budgets, and stop as an answer."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import Command, SlowTool, Terminal
+from tests.agent.cli.sessions import Command, Terminal
+from tests.tables import rows
 
 Script = Callable[..., str]
 OnTerminal = Callable[..., Terminal]
@@ -40,28 +41,6 @@ def autonomous(command: Command, script: Script, workspace: Path) -> Command:
     return run  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize(("status", "code"), [("success", 0), ("partial", 1), ("failure", 1)])
-def test_the_exit_code_tells_whether_the_objective_was_reached(autonomous: Command, status: str, code: int) -> None:
-    said = autonomous(PURSUE, complete(status))
-
-    assert (said.code, said.out) == (code, "It is what it is.\n")
-    assert f"completed ({status})" in said.err
-
-
-def test_its_tools_are_listed(command: Command) -> None:
-    out = command("tools", "--preset", "autonomous").out
-
-    assert "pursue_objective read, " in out
-    assert "\ncomplete " in out
-    assert "pursue_objective" not in command("tools").out
-
-
-def test_a_plain_answer_is_a_plain_answer(autonomous: Command) -> None:
-    said = autonomous("Nothing to tidy up.")
-
-    assert (said.code, said.out) == (0, "Nothing to tidy up.\n")
-
-
 def test_progress_tells_iteration_action_result_and_reasoning(autonomous: Command) -> None:
     """S1 8.2, 8.4: each kind has its label."""
     said = autonomous(
@@ -80,26 +59,7 @@ def test_progress_tells_iteration_action_result_and_reasoning(autonomous: Comman
     assert "system   the run goes on; b-thread complete_to_finish: You have not called complete" in said.err
 
 
-def test_at_the_limit_the_output_says_so_with_last_response_and_partial_results(
-    autonomous: Command, workspace: Path
-) -> None:
-    said = autonomous(PURSUE, write("a.txt"), run_in_terminal("echo half"), "Never said.", option="max_iterations=2")
-
-    assert said.code == 3
-    assert said.out.splitlines() == [
-        "Stopped: maximum iteration limit reached.",
-        "",
-        "Last response: I write it down.",
-        "",
-        "Objective: No loose ends",
-        "Iterations: 2",
-        f"Files modified: {workspace / 'a.txt'}",
-        "Last command: echo half (exit code 0)",
-        "Its output: half",
-    ]
-
-
-@pytest.mark.parametrize(
+@rows(
     ("option", "code", "text"),
     [
         ("max_cost=1", 2, "max_cost needs the price of 'script"),
@@ -107,20 +67,11 @@ def test_at_the_limit_the_output_says_so_with_last_response_and_partial_results(
         ("max_tokens_per_iteration=1", 3, "limit (max_tokens_per_iteration)"),
     ],
 )
-def test_budgets_are_options(autonomous: Command, option: str, code: int, text: str) -> None:
+def test_budgets_are_options(option: str, code: int, text: str, autonomous: Command) -> None:
     said = autonomous(PURSUE, write("a.txt"), complete("success"), option=option)
 
     assert said.code == code
     assert text in said.err
-
-
-@pytest.mark.slow
-def test_a_deadline_cuts_off_what_runs(autonomous: Command) -> None:
-    said = autonomous(PURSUE, run_in_terminal("sleep 3600"), "Never said.", option="deadline=1")
-
-    assert said.code == 3
-    assert "│ cut off: the time of the run is over" in said.err
-    assert said.out.startswith("Stopped: the time limit of 1 seconds was reached.\n")
 
 
 @pytest.mark.slow
@@ -139,20 +90,3 @@ def test_the_letters_stop_in_an_answer_stop_after_the_step(
     assert terminal.end() == 4
     assert (workspace / "done.txt").read_text() == "finished\n"
     assert "Objective: No loose ends" in terminal.screen
-
-
-@pytest.mark.slow
-def test_the_letters_stop_while_a_tool_runs_let_it_finish(
-    on_terminal: OnTerminal, script: Script, workspace: Path, slow_tool: SlowTool
-) -> None:
-    model = script(PURSUE, run_in_terminal(slow_tool.command), "Never said.")
-    terminal = on_terminal(
-        "run", "Tidy up", "--preset", "autonomous", "--model", model, "--workspace", workspace, NO_COLOR="1"
-    )
-    slow_tool.wait_for_start()
-    terminal.type("unstoppable\n")
-    terminal.wait_for("stop: what runs finishes")
-    slow_tool.let_finish()
-
-    assert terminal.end() == 4
-    assert "│ finished" in terminal.screen

@@ -1,15 +1,13 @@
 """`bpagent demo`: what it shows comes from the b-threads; without one of them it shows something else."""
 
 import inspect
-import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import pytest
-from attrs import evolve
 
 from agent.cli.demo.workshop import (
     PROMPT,
@@ -26,20 +24,16 @@ from agent.session.run import Run
 from agent.tools.definition import tool
 from agent.tools.schemas import ShellCommand
 from agent.tools.toolbox import Toolbox
-from agent.vocabulary.events import ActionDescribed, ApprovalAsked, CallAnswered, GateApproved, GateRejected
-from bp import BProgram, BThread, Deadlock
-from constitution import DEFAULT, judge
+from agent.vocabulary.events import ApprovalAsked, CallAnswered, GateApproved, GateRejected
+from bp import BProgram, Deadlock
 from tests.agent.cli.sessions import Command, Terminal
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    made = make_workshop(tmp_path / "workshop")
-    yield made
-    os.close(made.held)
+def workshop(tmp_path: Path, home: Path) -> Workshop:
+    return make_workshop(tmp_path / "workshop", tmp_path / "demo.jsonl")
 
 
 # On the screen
@@ -62,7 +56,7 @@ def test_it_works_offline_without_terminal_and_input(performed_alone: str, comma
         "Approve command: cat .env? (yes/no)\nsystem   no terminal: the demo answers yes",
         "Of my 9 calls, 3 were",
         "Nothing was pushed",
-        "git push: then rejected: nothing_leaves_after_a_secret: a secret was read earlier in",
+        "git push: then rejected: nothing_leaves_after_a_secret: a secret was read earlier",
         "git push: now asks a person: git push would send commits to the remote",
         "says gate_approved; its b-threads say gate_rejected",
         "the model is told: interrupted, outcome unknown",
@@ -81,28 +75,12 @@ def test_it_works_offline_without_terminal_and_input(performed_alone: str, comma
     ]
     source = inspect.getsource(nothing_leaves_after_a_secret.function).splitlines()
     assert len(source) <= 10
+    assert max(map(len, source)) <= 95
     assert all(line in performed_alone for line in source)
     last = performed_alone.strip().splitlines()[-1].split()
     assert last == ["bpagent", "view", "--open", str(tmp_path / "mine.jsonl")]
     assert command("replay", last[3]).out.startswith("equal: ")
-
-
-@pytest.mark.slow
-def test_folders_of_demos_that_are_over_are_removed_and_nothing_else(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    over, under_way = make_workshop(), make_workshop()
-    os.close(over.held)
-    another = tmp_path / "bpagent-demo-mine"
-    another.mkdir()
-
-    newest = make_workshop()
-
-    assert not over.folder.exists()
-    assert [folder.exists() for folder in (under_way.folder, another, newest.folder)] == [True, True, True]
-    os.close(under_way.held)
-    os.close(newest.held)
+    assert list(tmp_path.glob("bpagent-demo-*")) == []
 
 
 @pytest.mark.slow
@@ -110,7 +88,10 @@ def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushe
     on_terminal: Callable[..., Terminal],
 ) -> None:
     terminal = on_terminal("demo", "--pace", "0", NO_COLOR="1")
+    terminal.wait_for("your turn: after yes")
     terminal.wait_for("Approve command: cat .env? (yes/no)")
+    terminal.type("why\n")
+    terminal.wait_for("evidence: characters 0 to 8: cat .env")
     terminal.type("no\n")
     terminal.wait_for("Approve command: git push? (yes/no)")
     terminal.type("yes\n")
@@ -139,9 +120,9 @@ def only_say(command: Annotated[str, ShellCommand()]) -> str:
     return f"would run {command}"
 
 
-async def performed(workshop: Workshop, *, without: str = "", protocols: Sequence[BThread] = PROTOCOLS) -> Run:
+async def performed(workshop: Workshop, *, without: str = "") -> Run:
     """Perform the demo without the b-threads of one name, and with a bash that only says what it would run."""
-    with make_agent(workshop, approve=lambda _: True, protocols=protocols) as agent:
+    with make_agent(workshop, approve=lambda _: True) as agent:
         bthreads = (*agent.preset.bthreads(), *agent.threads)
         agent.program = BProgram(*[bthread for bthread in bthreads if bthread.name != without])
         agent.toolbox = with_harmless_bash(agent)
@@ -161,27 +142,23 @@ def refused(run: Run) -> list[object]:
     ]
 
 
-async def test_with_all_its_b_threads_it_refuses_three_calls(workshop: Workshop) -> None:
-    run = await performed(workshop)
+@pytest.mark.parametrize(
+    ("without", "kept", "last"),
+    [
+        ("", ["rm -rf /", "~/.ssh/id_ed25519", "git push"], "check passes. Of my 9 calls, 3 were refused."),
+        (PROTOCOLS[0].name, ["rm -rf /", "~/.ssh/id_ed25519"], "2 were refused."),
+        ("by_constitution", ["git push"], ""),
+    ],
+)
+async def test_what_is_refused_is_refused_by_the_b_threads_that_are_there(
+    workshop: Workshop, without: str, kept: list[str], last: str
+) -> None:
+    run = await performed(workshop, without=without)
 
-    assert refused(run) == ["rm -rf /", "~/.ssh/id_ed25519", "git push"]
-    assert run.text == "The bug is fixed, and the check passes. Of my 9 calls, 3 were refused."
-
-
-async def test_without_the_protocol_the_push_goes_through(workshop: Workshop) -> None:
-    run = await performed(workshop, protocols=())
-
-    assert refused(run) == ["rm -rf /", "~/.ssh/id_ed25519"]
-    assert "2 were refused" in run.text
-
-
-async def test_without_the_constitution_only_the_protocol_and_the_tools_refuse(workshop: Workshop) -> None:
-    run = await performed(workshop, without="by_constitution")
-
-    assert refused(run) == ["git push"]
-    assert not any(isinstance(event, ApprovalAsked) for event in run.events)
-    (key,) = [e for e in run.events if isinstance(e, CallAnswered) and "id_ed25519" in e.result]
-    assert "permission denied" in key.result
+    assert refused(run) == kept
+    assert run.text.endswith(last)
+    asks = any(isinstance(event, ApprovalAsked) for event in run.events)
+    assert asks == (without != "by_constitution")
 
 
 async def test_without_the_gate_nothing_runs_at_all(workshop: Workshop) -> None:
@@ -196,32 +173,8 @@ async def test_without_the_order_of_calls_they_run_at_once(workshop: Workshop) -
     assert kinds[:2] == [GateApproved, GateApproved]
 
 
-async def test_without_the_rule_against_it_the_deletion_is_another_rules_business(workshop: Workshop) -> None:
-    run = await performed(workshop)
-    (deletion,) = [e.facts for e in run.events if isinstance(e, ActionDescribed) and e.facts.command == "rm -rf /"]
-
-    kept = tuple(rule for rule in DEFAULT.rules if rule.name != "delete_outside_workspace")
-
-    assert judge(deletion, DEFAULT).rule == "delete_outside_workspace"
-    assert judge(deletion, evolve(DEFAULT, rules=kept)).rule != "delete_outside_workspace"
-
-
 def test_the_script_names_no_b_thread_and_no_rule() -> None:
     source = PROMPT + inspect.getsource(make_model) + inspect.getsource(_steps)
 
     assert "by_constitution" not in source
     assert "nothing_leaves" not in source
-
-
-def test_the_rm_of_the_demo_deletes_nothing_outside_its_folder(workshop: Workshop) -> None:
-    """Whoever takes the gate out to see what happens must not lose anything."""
-    program = workshop.folder / "programs" / "rm"
-    (workshop.project / "old.txt").write_text("x")
-
-    refused = subprocess.run([program, "-rf", str(workshop.folder / "remote.git")], capture_output=True, text=True)
-    done = subprocess.run([program, "old.txt"], cwd=workshop.project, capture_output=True)
-
-    assert refused.returncode == 1
-    assert (workshop.folder / "remote.git" / "HEAD").exists()
-    assert done.returncode == 0
-    assert not (workshop.project / "old.txt").exists()

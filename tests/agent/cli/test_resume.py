@@ -15,6 +15,7 @@ import pytest
 
 from agent.cli.runs import runs_folder
 from tests.agent.cli.sessions import Command, SlowTool, answers_in, bash, records
+from tests.tables import rows
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Script = Callable[..., str]
@@ -148,25 +149,20 @@ def killer():
 """
 
 
-def test_a_torn_last_line_is_cut_off_and_reported(command: Command, cut: Callable[[str], Path]) -> None:
-    log = cut("action_described")
+def test_a_tool_that_had_started_is_answered_as_interrupted_and_a_torn_line_is_cut_off(
+    command: Command, cut: Callable[[str], Path], workspace: Path
+) -> None:
+    log = cut("tool_started")
+
     log.write_text(log.read_text() + '{"step":7,"super')
 
     said = command("resume", log)
 
     assert (said.code, said.out) == (0, "Done.\n")
     assert "was torn, and is cut off" in said.err
-    assert command("replay", log).out.startswith("equal: ")
-
-
-def test_a_tool_that_had_started_is_answered_as_interrupted(
-    command: Command, cut: Callable[[str], Path], workspace: Path
-) -> None:
-    log = cut("tool_started")
-
-    assert command("resume", log).code == 0
     assert answers_in(log) == ["interrupted, outcome unknown: it was running when the process that ran it ended"]
     assert not (workspace / "notes.txt").exists()
+    assert command("replay", log).out.startswith("equal: ")
 
 
 def test_with_json_the_further_records_are_printed(command: Command, cut: Callable[[str], Path]) -> None:
@@ -202,11 +198,10 @@ def test_a_decision_of_no_is_told_to_the_model(command: Command, waiting: Path, 
     assert not (workspace / "ran.txt").exists()
 
 
-@pytest.mark.slow
-def test_without_a_decision_it_waits_on_and_says_how_to_decide(process: Command, waiting: Path) -> None:
+def test_without_a_decision_it_waits_on_and_says_how_to_decide(command: Command, waiting: Path) -> None:
     before = waiting.read_bytes()
 
-    said = process("resume", waiting)
+    said = command("resume", waiting)
 
     assert (said.code, said.out) == (5, "")
     assert "question call_2: git reset --hard; echo ran >> ran.txt" in said.err
@@ -214,7 +209,7 @@ def test_without_a_decision_it_waits_on_and_says_how_to_decide(process: Command,
     assert waiting.read_bytes() == before
 
 
-@pytest.mark.parametrize(
+@rows(
     ("words", "sentence"),
     [
         (("--approve", "nosuch"), "there is no call 'nosuch' in this run; waiting: call_2"),
@@ -223,7 +218,7 @@ def test_without_a_decision_it_waits_on_and_says_how_to_decide(process: Command,
     ],
 )
 def test_what_cannot_be_decided_is_2_and_changes_nothing(
-    command: Command, waiting: Path, words: tuple[str, ...], sentence: str
+    words: tuple[str, ...], sentence: str, command: Command, waiting: Path
 ) -> None:
     before = waiting.read_bytes()
 
@@ -244,54 +239,6 @@ def test_a_decision_about_a_finished_run_is_2(command: Command, waiting: Path) -
 
 
 # What cannot go on
-
-
-def test_a_finished_log_says_so(command: Command, script: Script, workspace: Path, log: Path) -> None:
-    command("run", "go", "--model", script("Done."), "--workspace", workspace, "--log", log)
-    before = log.read_bytes()
-
-    said = command("resume", log)
-
-    assert (said.code, said.out) == (0, "Done.\n")
-    assert "the run is over: completed (answered); there is nothing to go on with" in said.err
-    assert log.read_bytes() == before
-
-
-@pytest.mark.slow
-def test_a_log_in_use_is_2_and_names_the_process(
-    start: Start, command: Command, script: Script, workspace: Path, log: Path, slow_tool: SlowTool
-) -> None:
-    running = start(
-        "run", "go", "--model", script(bash(slow_tool.command), "Done."), "--workspace", workspace, "--log", log
-    )
-    slow_tool.wait_for_start()
-
-    said = command("resume", log)
-    slow_tool.let_finish()
-    running.wait()
-
-    assert said.code == 2
-    assert f"is in use by process {running.pid}" in said.err
-
-
-def test_a_newer_format_is_2(command: Command, waiting: Path) -> None:
-    change_header(waiting, format=99)
-
-    said = command("resume", waiting)
-
-    assert said.code == 2
-    assert "use a newer bpagent" in said.err
-
-
-def test_a_program_that_differs_is_2_and_names_the_b_thread(command: Command, waiting: Path) -> None:
-    header = json.loads(waiting.read_text().split("\n", 1)[0])
-    header["bthreads"][6]["name"] = "by_somebody_else"
-    change_header(waiting, bthreads=header["bthreads"])
-
-    said = command("resume", waiting)
-
-    assert said.code == 2
-    assert "its b-thread 7 was by_somebody_else(" in said.err
 
 
 def test_a_changed_record_is_6(command: Command, waiting: Path) -> None:
@@ -375,27 +322,10 @@ def test_where_no_log_is_named_the_latest_run_is_meant_and_said(
     assert "no run whose id begins so" in command("why", "call_7").err
 
 
-@pytest.mark.parametrize("name", ["why", "view", "replay", "resume", "what-if --without x"])
-def test_without_a_run_there_is_no_latest(name: str, command: Command) -> None:
-    said = command(*name.split())
-
-    assert said.code == 2
-    assert "there is no run yet" in said.err
-
-
-@pytest.mark.slow
-def test_a_conversation_goes_on_with_the_latest_run(
-    command: Command, process: Command, script: Script, workspace: Path
+def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(
+    command: Command, script: Script, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = script("Hello.", "Again.")
-    command("run", "go", "--model", model, "--workspace", workspace)
-
-    said = process("chat", "--continue", input="and now?\n")
-
-    assert (said.code, said.out) == (0, "Again.\n")
-
-
-def test_runs_are_listed_with_folder_cost_and_end(command: Command, script: Script, workspace: Path) -> None:
+    monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "elsewhere"))
     paid = {"say": "Done.", "usage": {"input_tokens": 1000, "output_tokens": 500}}
     prices = "prices=script=100/200"
     command("run", "go", "--model", script(paid), "--workspace", workspace, "--option", prices)
@@ -407,60 +337,38 @@ def test_runs_are_listed_with_folder_cost_and_end(command: Command, script: Scri
     table = command("runs").out
     assert f" {workspace.name} " in table
     assert " $0.20 " in table
-
-
-def test_the_folder_is_for_its_owner_only(command: Command, script: Script, workspace: Path, home: Path) -> None:
-    command("run", "go", "--model", script("Done."), "--workspace", workspace)
-
-    folder = home / ".bpagent" / "runs"
+    folder = tmp_path / "elsewhere" / "runs"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [stat.S_IMODE(log.stat().st_mode) for log in folder.iterdir()] == [0o600]
 
 
-def test_the_folder_can_be_elsewhere(
-    command: Command, script: Script, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_runs_are_named_by_the_beginning_of_an_id_and_what_is_no_log_is_told(
+    command: Command, cut: Callable[[str], Path]
 ) -> None:
-    monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "elsewhere"))
-
-    command("run", "go", "--model", script("Done."), "--workspace", workspace)
-
-    assert len(list((tmp_path / "elsewhere" / "runs").iterdir())) == 1
-
-
-def test_an_id_that_names_no_run_or_several_is_2(command: Command, script: Script, workspace: Path) -> None:
-    for _ in range(2):
-        command("run", "go", "--model", script("Done."), "--workspace", workspace)
-
-    assert "no run whose id begins so" in command("resume", "nosuch").err
-    several = command("resume", "2")
-    assert several.code == 2
-    assert "2 runs begin with '2': " in several.err
-
-
-def test_what_is_no_log_is_told_and_the_others_are_listed(command: Command, script: Script, workspace: Path) -> None:
-    command("run", "go", "--model", script("Done."), "--workspace", workspace)
-    (runs_folder() / "broken.jsonl").write_text("nonsense\n")
-
-    said = command("runs")
-
-    assert said.code == 0
-    assert "completed" in said.out
-    assert "broken.jsonl is no log of a run" in said.err
-
-
-def test_an_interrupted_run_is_listed_as_such(command: Command, cut: Callable[[str], Path]) -> None:
     log = cut("tool_started")
     runs_folder().mkdir(parents=True)
-    log.rename(runs_folder() / "mine.jsonl")
+    for name in ("21", "22"):
+        (runs_folder() / f"{name}.jsonl").write_bytes(log.read_bytes())
+    (runs_folder() / "broken.jsonl").write_text("nonsense\n")
 
-    assert json.loads(command("runs", "--json").out)["status"] == "interrupted"
+    listed = command("runs", "--json", "--limit", "2")
+    several = command("resume", "2")
+
+    assert [json.loads(line)["status"] for line in listed.out.splitlines()] == ["interrupted"]
+    assert (listed.code, "broken.jsonl is no log of a run" in listed.err) == (0, True)
+    assert (several.code, "2 runs begin with '2': 21, 22" in several.err) == (2, True)
+    assert "no run whose id begins so" in command("resume", "nosuch").err
+    (runs_folder() / "21-fork.jsonl").write_bytes(log.read_bytes())
+    assert command("why", "21").code == 0
 
 
-def test_without_runs_it_says_so(command: Command) -> None:
-    said = command("runs")
+@rows("name", ["why", "view", "replay", "resume", "what-if --without x"])
+def test_without_a_run_there_is_no_latest(name: str, command: Command) -> None:
+    said = command(*name.split())
 
-    assert said.code == 0
-    assert said.out.startswith("no runs in ")
+    assert said.code == 2
+    assert "there is no run yet" in said.err
+    assert command("runs").out.startswith("no runs in ")
 
 
 OWN_RULES = """

@@ -11,14 +11,6 @@ from tests.agent.cli.sessions import NOTHING_TODAY, Command, bash
 Script = Callable[..., str]
 
 
-@pytest.fixture
-def log(command: Command, script: Script, workspace: Path, tmp_path: Path) -> Path:
-    log = tmp_path / "log.jsonl"
-    model = script(bash("echo hi"), "Done.")
-    assert command("run", "go", "--model", model, "--workspace", workspace, "--log", log).code == 0
-    return log
-
-
 def test_the_page_lies_beside_the_log(command: Command, log: Path) -> None:
     said = command("view", log)
 
@@ -28,27 +20,24 @@ def test_the_page_lies_beside_the_log(command: Command, log: Path) -> None:
     assert "echo hi" in page.read_text()
 
 
-def test_the_page_goes_where_it_is_told_to_but_never_over_its_log(command: Command, log: Path) -> None:
-    elsewhere = log.with_name("other.html")
-    before = log.read_bytes()
+def test_a_page_takes_the_place_of_an_older_page_and_of_nothing_else(
+    command: Command, log: Path, tmp_path: Path
+) -> None:
+    before, notes = log.read_bytes(), tmp_path / "notes.md"
+    notes.write_text("kept")
+    refused = {
+        log: f"{log} is the log itself; name another file with --output",
+        notes: f"{notes} is there and is no page; name another file",
+        tmp_path: f"cannot write the page {tmp_path}: Is a directory; name another file",
+        tmp_path / "no" / "x.html": f"cannot write the page {tmp_path}/no/x.html: No such file or directory; name",
+    }
 
-    assert command("view", log, "--output", elsewhere).code == 0
-    said = command("view", log, "--output", log)
+    assert [command("view", log, "--output", tmp_path / "x.html").code for _ in range(2)] == [0, 0]
+    said = {path: command("view", log, "--output", path) for path in refused}
 
-    assert "conversation" in elsewhere.read_text()
-    assert said.code == 2
-    assert "is the log itself" in said.err
-    assert log.read_bytes() == before
-
-
-def test_what_is_no_log_is_said_in_one_line(command: Command, tmp_path: Path) -> None:
-    wrong = tmp_path / "notes.jsonl"
-    wrong.write_text("hello\n")
-
-    said = command("view", wrong)
-
-    assert (said.code, said.err.count("\n")) == (2, 1)
-    assert "line 1" in said.err
+    assert {path: (each.code, each.out) for path, each in said.items()} == dict.fromkeys(refused, (2, ""))
+    assert [each.err for path, each in said.items() if refused[path] not in each.err] == []
+    assert (log.read_bytes(), notes.read_text()) == (before, "kept")
 
 
 @pytest.mark.slow
@@ -65,28 +54,6 @@ def test_the_page_can_be_opened_at_once(
 
     assert said.code == 0
     assert (tmp_path / "opened").read_text() == f"file://{log.with_suffix('.html')}\n"
-
-
-def test_a_page_takes_the_place_of_an_older_page_and_of_nothing_else(command: Command, log: Path) -> None:
-    other = log.with_name("notes.md")
-    other.write_text("kept")
-
-    assert [command("view", log).code, command("view", log).code] == [0, 0]
-    said = command("view", log, "--output", other)
-
-    assert (said.code, said.out) == (2, "")
-    assert said.err == f"bpagent: {other} is there and is no page; name another file\n"
-    assert other.read_text() == "kept"
-
-
-@pytest.mark.parametrize(("where", "why"), [("", "Is a directory"), ("nosuch/x.html", "No such file or directory")])
-def test_where_no_page_can_be_written_is_said(
-    command: Command, log: Path, tmp_path: Path, where: str, why: str
-) -> None:
-    said = command("view", log, "--output", tmp_path / where)
-
-    assert said.code == 2
-    assert said.err == f"bpagent: cannot write the page {tmp_path / where}: {why}; name another file\n"
 
 
 def test_all_runs_have_their_pages_and_an_index_that_leads_to_them(

@@ -2,14 +2,16 @@
 
 from agent.lab.deployments.program import (
     AGENT,
+    CATCH,
+    NEXT,
     TRUSTED,
     EpisodeEnded,
     EpisodeSkipped,
     EpisodesOver,
     EpisodeStarted,
+    audited,
     replacing,
 )
-from agent.lab.deployments.rules import CATCH, NEXT, audited
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThreadBody, bthread, sync, where
 
@@ -143,14 +145,3 @@ def does_not_say_so(role: str = AGENT) -> BThreadBody:
     """Refuse, and do not announce that the role is disabled."""
     yield sync(wait_for=CATCH)
     yield sync(refuse=where(EpisodeStarted, role=role), because="caught")
-
-
-@bthread(name="distrust_monitor")
-def counts_to_two(monitor: str = "watcher", role: str = AGENT) -> BThreadBody:
-    """Let one miss pass."""
-    for _ in range(2):
-        ended = yield sync(wait_for=EpisodeEnded)
-        while monitor not in ended.missed:
-            ended = yield sync(wait_for=EpisodeEnded)
-    yield sync(request=RoleDisabled(monitor, "missed"), block=NEXT)
-    yield sync(refuse=where(EpisodeStarted, role=role), because="missed")

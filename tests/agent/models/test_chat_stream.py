@@ -288,15 +288,6 @@ def test_halves_of_a_character_in_two_chunks_are_joined() -> None:
     assert assemble([delta(content="\ud83d"), delta("stop", content="\ude00\ud83d")]).message.text == "😀\ufffd"
 
 
-@pytest.mark.slow
-def test_objects_of_the_openai_package_are_chunks() -> None:
-    from openai.types.chat import ChatCompletionChunk
-
-    chunk = ChatCompletionChunk.construct(choices=[{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}])
-
-    assert assemble([chunk]).message.text == "x"
-
-
 def test_an_endless_answer_is_an_error() -> None:
     with pytest.raises(ModelError, match="longer than 4,000,000 bytes") as caught:
         assemble(delta(content="x" * 100_000) for _ in range(LONGEST_ANSWER // 100_000 + 1))

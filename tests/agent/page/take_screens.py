@@ -28,7 +28,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         stream = StringIO()
         screen = Screen(stream, colored=True, columns=COLUMNS)
-        workshop = make_workshop(Path(folder) / "demo")
+        workshop = make_workshop(Path(folder) / "demo", Path(folder) / "demo.jsonl")
         perform(screen, workshop)
         shown = stream.getvalue().replace(folder, "/tmp")
         _draw(_between("\N{BOX DRAWINGS LIGHT DOWN} outside", shown, "What the remote"), "demo", "bpagent demo")

@@ -1,18 +1,22 @@
 """`agent.tools.definition`: a function with annotations and a docstring is a tool."""
 
+import pathlib
 import threading
 from enum import Enum
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 import anyio
 import jsonschema_rs
 import pytest
 from attrs import field, frozen, validators
 
+from agent import Agent, ScriptedModel, call
+from agent.models.scripted import Step
 from agent.tools.definition import ToolContext, find_shape, tool
 from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch
 from agent.tools.toolbox import explain_unknown
 from agent.vocabulary.calls import ToolCall, ToolResult
+from agent.vocabulary.messages import ToolMessage
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -285,6 +289,34 @@ async def test_the_gate_learns_paths_and_command_from_marks() -> None:
     assert move.touches({"sources": 5}) == (Touch("log.txt", "write"),)
 
 
+async def test_a_function_gets_the_paths_that_were_judged_wherever_the_process_is(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, here = tmp_path / "workspace", tmp_path / "here"
+    for folder in (workspace, here):
+        folder.mkdir()
+        (folder / "a.txt").write_text(folder.name)
+    monkeypatch.chdir(here)
+
+    @tool(category="read", quick=True)
+    def show(context: ToolContext, files: Annotated[list[str], Path("read")]) -> str:
+        """Show files."""
+        return " ".join([context.workspace, *(pathlib.Path(file).read_text() for file in files)])
+
+    @tool(category="read")
+    def show_one(context: ToolContext, file: Annotated[str, Path("read")] = "a.txt") -> str:
+        """Show a file."""
+        return f"{context.workspace} {pathlib.Path(file).read_text()}"
+
+    outside = call("show_one", file=str(here / "a.txt"))
+    steps: list[Step] = [[call("show", files=["a.txt", "./a.txt"]), call("show_one"), outside], "Done."]
+    run = await Agent(ScriptedModel(steps), [show, show_one], workspace=workspace).run("Show")
+
+    texts = [message.text for message in run.messages if isinstance(message, ToolMessage)]
+    assert texts[:2] == [f"{workspace} workspace workspace", f"{workspace} workspace"]
+    assert "outside the allowed paths" in texts[2]
+
+
 def undocumented(a: int) -> str:
     return str(a)
 
@@ -347,9 +379,10 @@ async def test_what_a_model_cannot_be_told_is_refused_where_it_is_defined(functi
 
 ANNOTATIONS: list[Any] = [
     str, int, float, bool, None, Unit, Place, Options, Literal["a", 1, True, None], Literal[0, False], int | None,
-    list[int], tuple[str, ...], dict[str, int | bool], list[Place] | dict[str, str], Union[int, list[int | str]],
+    list[int], tuple[str, ...], dict[str, int | bool], list[Place] | dict[str, str], int | list[int | str],
     Annotated[int, Limits(minimum=-1, maximum=2)], Annotated[float, Limits(above=0)] | None,
-    Annotated[str, Limits(max_length=2)], Annotated[str, Limits(pattern=r"a+|\d?")], Annotated[list[str], Limits(max_length=1)],
+    Annotated[str, Limits(max_length=2)], Annotated[str, Limits(pattern=r"a+|\d?")],
+    Annotated[list[str], Limits(max_length=1)],
     list[Annotated[str, Limits(pattern="^ab$")]] | Annotated[int, Limits(maximum=0)],
 ]  # fmt: skip
 SIMPLE: list[Any] = [

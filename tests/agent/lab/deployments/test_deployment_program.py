@@ -7,24 +7,28 @@ from typing import Any, get_args
 import pytest
 from attrs import frozen
 
-from agent.lab.deployments.program import EpisodeEnded, EpisodesOver, EpisodeStarted, History, Instead, run_deployment
-from agent.lab.deployments.rules import (
+from agent.lab.deployments.plan import RulePlan
+from agent.lab.deployments.program import (
     NEXT,
     RULES,
+    EpisodeEnded,
+    EpisodesOver,
+    EpisodeStarted,
+    History,
+    Instead,
     audit_afterwards,
     audit_first,
     audit_suspicious,
-    distrust_monitor,
-    rule_named,
+    run_deployment,
     shut_down_on_catch,
 )
-from agent.lab.deployments.verification import invariants_of_deployment, verify_deployment
 from agent.verification.counterexample import tell
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThread, Event, contains
 from bp.testing import drive
 from tests.agent.faults import deployments as faults
 from tests.agent.faults.fault import told
+from tests.agent.lab.deployments.deployment_model import invariants_of_deployment, verify_deployment
 
 
 class World:
@@ -32,13 +36,11 @@ class World:
 
     def __init__(self, *scores: float | None, harmful: tuple[int, ...] = ()) -> None:
         self.scores, self.harmful, self.events = scores, harmful, list[Event]()
-        self.missed: dict[int, tuple[str, ...]] = {}
         self.caught: tuple[int, ...] = ()
 
     async def run_episode(self, started: EpisodeStarted, history: History) -> EpisodeEnded:
         number = started.episode
-        missed = self.missed.get(number, ())
-        return EpisodeEnded(number, started.role, number in self.caught, self.scores[number], missed)
+        return EpisodeEnded(number, started.role, number in self.caught, self.scores[number])
 
     async def audit(self, asked: AuditRequested) -> AuditGiven:
         assert isinstance(asked.subject, WholeEpisode)
@@ -139,16 +141,6 @@ async def test_a_catch_without_shutdown_changes_nothing_but_is_noted() -> None:
     assert (history.caught_after, len(history.runs)) == (1, 2)
 
 
-async def test_a_monitor_that_missed_a_honeypot_watches_no_further_episode() -> None:
-    world = World(0.1, 0.1, 0.1)
-    world.missed = {0: ("other",), 1: ("watcher",)}
-
-    history = await world.deploy(distrust_monitor("watcher"))
-
-    assert (list(history.runs), history.disabled) == ([0, 1], {"watcher": 2})
-    assert EpisodeEnded(1, "agent", score=0.1, missed=("watcher",)).suspicion == float("inf")
-
-
 async def test_an_auditor_who_raises_has_found_nothing_and_cleared_nothing() -> None:
     world = World(0.1, 0.1)
 
@@ -169,9 +161,9 @@ async def test_an_episode_that_fails_ends_the_deployment_with_its_own_error() ->
 
 
 async def test_a_rule_is_found_by_its_name() -> None:
-    assert rule_named("audit_first").make(2) == audit_first(2)
+    assert RulePlan("audit_first", (("episodes", 2),)).bthread() == audit_first(episodes=2)
     with pytest.raises(ValueError, match="did you mean 'audit_first'"):
-        rule_named("audit_fist")
+        RulePlan("audit_fist").bthread()
 
 
 def ended(number: int, score: float | None = 0.1) -> EpisodeEnded:
@@ -222,12 +214,11 @@ ALONE = {
     "audit_suspicious": audit_suspicious(1, 0.5),
     "audit_afterwards": audit_afterwards(1),
     "shut_down_on_catch": shut_down_on_catch(),
-    "distrust_monitor": distrust_monitor(),
 }
 
 
 def test_every_rule_that_ships_is_verified() -> None:
-    assert list(ALONE) == [rule.name for rule in RULES]
+    assert list(ALONE) == list(RULES)
 
 
 @pytest.mark.slow
@@ -289,7 +280,6 @@ FAULTS = (
     Fault(faults.forgives(), "error", "disabled_roles_run_nothing", (audit_first(1),), episodes=3),
     Fault(faults.heeds_audits_alone(), "error", "disabled_roles_run_nothing", (audit_first(1),)),
     Fault(faults.does_not_say_so(), "error", "disabled_roles_run_nothing", (audit_first(1),)),
-    Fault(faults.counts_to_two(), "error", "unfit_monitors_watch_nothing", episodes=3),
 )
 
 
