@@ -210,16 +210,6 @@ async def test_a_server_is_reachable_by_the_next_call_and_dead_after_the_run(roo
             socket.create_connection(("127.0.0.1", port), 5)
 
 
-async def test_looking_at_a_process_again_and_again_is_no_doom_loop(root: Path, tools: Mapping[str, Tool]) -> None:
-    looks = [call("process_output", id="bg_1") for _ in range(5)]
-    script = [call("bash", command="exec sleep 300", background=True), *looks, "Done."]
-
-    with agent_with(root, tools, *script) as agent:
-        run = await agent.run("Wait")
-
-    assert (run.status, run.text) == ("completed", "Done.")
-
-
 async def test_an_aborted_run_leaves_nothing(root: Path, tools: Mapping[str, Tool]) -> None:
     script = [call("bash", command=f"echo $$ > number; {FOREVER}", background=True), call("bash", command="sleep 60")]
 

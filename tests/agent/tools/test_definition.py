@@ -259,17 +259,6 @@ async def test_a_blocking_tool_runs_in_a_daemon_thread_and_its_progress_arrives_
     assert (seen[0].daemon, seen[0] is threading.main_thread()) == (True, False)
 
 
-async def test_a_parameter_may_have_any_name() -> None:
-    @tool
-    async def odd(self: str, context: str, function: str, given: ToolContext) -> str:
-        """Take odd names."""
-        return self + context + function + given.call_id
-
-    result = await odd.run({"self": "a", "context": "b", "function": "c"}, ToolContext("d"))
-
-    assert result.text == "abcd"
-
-
 async def test_the_gate_learns_paths_and_command_from_marks() -> None:
     @tool
     async def move(
