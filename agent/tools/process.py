@@ -22,6 +22,7 @@ from agent.tools.descendants import (
     token_value,
 )
 from agent.tools.output import Retained, Retention
+from agent.tools.schemas import encoded
 from agent.vocabulary.errors import CannotStart
 
 ALLOWED_VARIABLES = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "TZ")
@@ -130,7 +131,7 @@ def start_child(
     Raises CannotStart, saying why.
     """
     for text in (*argv, cwd, *env, *env.values()):
-        _check_text(text)
+        encoded(text, repr(text[:40]), CannotStart)
     token = os.urandom(8).hex()
     end_commands_with_us()
     siblings, started = our_children(), time.monotonic()
@@ -187,16 +188,6 @@ def _explain(error: OSError, program: str, cwd: str) -> str:
     if isinstance(error, FileNotFoundError):
         return f"cannot start {program!r}: no such program on PATH"
     return f"cannot start {program!r}: {error.strerror or error}"
-
-
-def _check_text(text: str) -> None:
-    """Refuse what no process can be given. Raises CannotStart."""
-    if "\0" in text:
-        raise CannotStart(f"a NUL character at position {text.index(chr(0))} of {text[:40]!r}; leave it out")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise CannotStart(f"a lone surrogate at position {error.start} of {text[:40]!r}; leave it out") from error
 
 
 GRACE = 2.0  # seconds between TERM and KILL when the time is up

@@ -8,7 +8,7 @@ from typing import Annotated
 from attrs import frozen
 
 from agent.tools.definition import Tool, tool
-from agent.tools.schemas import Path
+from agent.tools.schemas import Path, encoded
 from agent.tools.workspace import Files
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
@@ -139,21 +139,11 @@ def make_write(files: Files, *, name: str = "write") -> Tool:
             path: the file, relative or absolute
             content: all of the file's new text
         """
-        encoded = encode(content, "content")
-        replace(files, path, encoded)
-        return ToolResult(f"wrote {len(encoded)} bytes to {path}", details={"bytes": len(encoded)})
+        written = encoded(content, "content", holds_nul=True)
+        replace(files, path, written)
+        return ToolResult(f"wrote {len(written)} bytes to {path}", details={"bytes": len(written)})
 
     return write
-
-
-def encode(text: str, name: str) -> bytes:
-    """Return `text` as UTF-8. Raises ToolError, naming the parameter, for a lone surrogate."""
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ToolError(
-            f"{name}: a lone surrogate at position {error.start} cannot be written; leave it out"
-        ) from error
 
 
 def replace(files: Files, path: str, content: bytes) -> None:
@@ -199,8 +189,8 @@ def _check(old: str, new: str) -> None:
         raise ToolError("oldText is empty; give the text that is to be replaced, or use write for a new file")
     if old == new:
         raise ToolError("oldText and newText are the same; nothing would change")
-    encode(old, "oldText")
-    encode(new, "newText")
+    encoded(old, "oldText", holds_nul=True)
+    encoded(new, "newText", holds_nul=True)
 
 
 def _read(files: Files, path: str) -> str:

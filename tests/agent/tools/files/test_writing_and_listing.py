@@ -91,7 +91,7 @@ async def test_errors_are_content_and_name_the_path(call: Call, root: Path) -> N
     for name, arguments, text in (
         ("read_file", {"path": "none"}, f"no such file: {root}/none"),
         ("read_file", {"path": "."}, f"{root} is a directory, not a file"),
-        ("read_file", {"path": "a\0"}, "'a\\x00' contains a NUL character; no path does"),
+        ("read_file", {"path": "a\0"}, "'a\\x00': a NUL character at byte 1; leave it out"),
         ("write_file", {"path": "x", "content": "a\ud800"}, "content: a lone surrogate at position 1"),
         ("write_file", {"path": "x" * 300, "content": ""}, "File name too long"),
         ("read_file", {"path": "x/" * 3000 + "x"}, "File name too long"),
