@@ -247,8 +247,8 @@ def make_webfetch(
 def _result(fetched: Fetched, wanted: Format, details: dict[str, object]) -> ToolResult:
     kind = media_type(fetched.content[:16])
     if kind is not None:
-        picture = prepare(fetched.content, kind, resize=True)
-        return ToolResult(f"[picture {fetched.url}: {picture}]", details=details, images=(picture.image,))
+        image, words = prepare(fetched.content, kind, resize=True)
+        return ToolResult(f"[picture {fetched.url}: {words}]", details=details, images=(image,))
     is_text = fetched.content_type.startswith("text/") or fetched.content_type.endswith(("+json", "+xml"))
     if not is_text and fetched.content_type not in _TEXTS:
         raise ToolError(f"{fetched.url} is {fetched.content_type}, neither text nor a picture")
