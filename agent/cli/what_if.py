@@ -86,11 +86,14 @@ def _show(result: WhatIf, screen: Screen) -> None:
 
 def _show_change(call: Rejudged, screen: Screen) -> None:
     screen.line(f"  {visible(call.call.id)}  {visible(action_of(call.call))}", "action")
-    screen.labelled("    then", _told(call.then), "output")
-    screen.labelled("    now", _told(call.now), "refused" if call.now and call.now.kind == "rejected" else "good")
+    screen.labelled("    then", told_decision(call.then), "output")
+    screen.labelled(
+        "    now", told_decision(call.now), "refused" if call.now and call.now.kind == "rejected" else "good"
+    )
 
 
-def _told(decision: Decision | None) -> str:
+def told_decision(decision: Decision | None) -> str:
+    """Return how a call is decided, and why."""
     if decision is None:
         return "not decided"
     return decision.why if decision.why.startswith(decision.kind) else str(decision)

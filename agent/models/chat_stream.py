@@ -18,7 +18,7 @@ from agent.models.calls import (
     usage,
 )
 from agent.models.failures import broke_off
-from agent.models.model import Answer, CallDelta, Delta, ModelError, weight
+from agent.models.model import Answer, Delta, ModelError, weight
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason, Usage
 
 
@@ -135,10 +135,10 @@ class StreamedCalls:
         self._calls: list[_Call] = []
         self._last: _Call | None = None
 
-    def add(self, pieces: tuple[CallPiece, ...]) -> tuple[CallDelta, ...]:
+    def add(self, pieces: tuple[CallPiece, ...]) -> tuple[Delta, ...]:
         """Give each piece of one chunk to the call that it belongs to; return what is new in them."""
         here: set[int] = set()
-        added: list[CallDelta] = []
+        added: list[Delta] = []
         for piece in pieces:
             call, arguments = self._candidate(piece), piece.arguments
             if call is None or _begins_another(call, piece, beside=id(call) in here):
@@ -149,7 +149,7 @@ class StreamedCalls:
                 call.take(piece)
             self._last = call
             here.add(id(call))
-            added.append(CallDelta(call.number, call.name, mend_surrogates(arguments)))
+            added.append(Delta(mend_surrogates(arguments), "arguments", call.number, call.name))
         return tuple(added)
 
     @property
@@ -251,8 +251,8 @@ class Assembly:
         self._chunks = 0
         self._size = 0
 
-    def feed(self, raw: object) -> Delta | None:
-        """Take the next chunk; return what it adds for listeners, or None.
+    def feed(self, raw: object) -> tuple[Delta, ...]:
+        """Take the next chunk; return what it adds for listeners.
 
         Raises `ModelError`, retryable, for a chunk that is no object or reports an error; not retryable, for an
         answer that is longer than `LONGEST_ANSWER` or has more calls than `StreamedCalls` takes.
@@ -271,7 +271,7 @@ class Assembly:
             said = mapping(choice.get("message")) or {}
         return self._add(said)
 
-    def _add(self, said: Mapping[str, Any]) -> Delta | None:
+    def _add(self, said: Mapping[str, Any]) -> tuple[Delta, ...]:
         content = _content(said.get("content")) + text(said.get("refusal"))
         reasoning = text(said.get("reasoning_content")) or text(said.get("reasoning"))
         pieces, legacy_pieces = tuple(_pieces(said)), tuple(_legacy_pieces(said))
@@ -282,9 +282,8 @@ class Assembly:
         self._reasoning.write(reasoning)
         calls, legacy = self._calls.add(pieces), self._legacy.add(legacy_pieces)
         shown = legacy if self._calls.is_empty else calls
-        if not content and not reasoning and not shown:
-            return None
-        return Delta(mend_surrogates(content), mend_surrogates(reasoning), shown)
+        told = (Delta(mend_surrogates(reasoning), "reasoning"), Delta(mend_surrogates(content)))
+        return (*(piece for piece in told if piece.text), *shown)
 
     @property
     def is_finished(self) -> bool:

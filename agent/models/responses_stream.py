@@ -10,7 +10,7 @@ from attrs import define, field
 from agent.models.calls import argument_text, elements, index_number, mapping, mend_surrogates, text, usage
 from agent.models.chat_stream import check_size
 from agent.models.failures import broke_off
-from agent.models.model import Answer, CallDelta, Delta, ModelError, weight
+from agent.models.model import Answer, Delta, ModelError, weight
 from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, StopReason, Usage
 
 DELTAS = {
@@ -176,8 +176,8 @@ class ResponseAssembly:
         self._events = 0
         self._size = {"streamed": 0, "whole": 0}  # bytes at most, of deltas and of what is given whole
 
-    def feed(self, raw: object) -> Delta | None:
-        """Take the next event; return what it adds for listeners, or None.
+    def feed(self, raw: object) -> tuple[Delta, ...]:
+        """Take the next event; return what it adds for listeners.
 
         Raises `ModelError` for an event that is no object (retryable), for an error or a response that failed
         (retryable unless its code says that it would come again), and for an answer longer than `LONGEST_ANSWER`.
@@ -198,7 +198,7 @@ class ResponseAssembly:
             self._end(event, "completed")
         elif (item := read_item(event.get("item"), place)) is not None:
             self._take(text(kind), item)
-        return None
+        return ()
 
     @property
     def is_finished(self) -> bool:
@@ -231,16 +231,16 @@ class ResponseAssembly:
         )
         return Answer(message, self._stop_reason(calls), self._usage)
 
-    def _extend(self, place: Item, added: object) -> Delta | None:
+    def _extend(self, place: Item, added: object) -> tuple[Delta, ...]:
         delta = argument_text(added) if place.type == "function_call" else text(added)
         self._weigh("streamed", delta)
         item = self._items.extend(place, delta)
         shown = mend_surrogates(delta)
         if not shown:
-            return None
+            return ()
         if item.type == "function_call":
-            return Delta(calls=(CallDelta(self._items.number_of(item), item.name, shown),))
-        return Delta(text=shown) if item.type == "message" else Delta(reasoning=shown)
+            return (Delta(shown, "arguments", self._items.number_of(item), item.name),)
+        return (Delta(shown, "text" if item.type == "message" else "reasoning"),)
 
     def _take(self, kind: str, item: Item) -> None:
         if kind == "response.output_item.added":

@@ -19,7 +19,7 @@ from agent.effects.hooks import HookCaller, Hooks
 from agent.effects.inference import Inferences, Measure, Voice
 from agent.effects.loop import loop_effects
 from agent.effects.timers import seconds_before
-from agent.models.model import Model, Piece, frame_tokens
+from agent.models.model import Delta, Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections.narration import StreamEvent
@@ -342,10 +342,10 @@ def _finite(
 
 def _piece_heard(
     on_text: Watcher | None, guarded: Guarded, narrator: Narrator | None
-) -> Callable[[Piece], None] | None:
+) -> Callable[[Delta], None] | None:
     """Return what takes the pieces of the model's answers, where there is a listener."""
 
-    def hear(piece: Piece) -> None:
+    def hear(piece: Delta) -> None:
         if on_text is not None and piece.kind == "text":
             on_text(piece.text)
         if narrator is not None:

@@ -37,7 +37,7 @@ from bp import (
 )
 from bp.program import WhenBlocked
 from bp.strategies import Chooser
-from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, says, trace
+from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, check_refused, keeps_saying, says, trace
 
 # Steps.
 
@@ -45,9 +45,8 @@ from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, sa
 # Statuses.
 
 
-@pytest.mark.parametrize(
-    ("use", "message"),
-    [
+def test_what_a_program_cannot_use_is_refused_where_it_is_given() -> None:
+    check_refused(
         (lambda: BProgram(alternate), r"takes called b-threads, for example guard\(\)"),  # type: ignore[arg-type]
         (lambda: BProgram([alternate()]), "takes called b-threads"),  # type: ignore[arg-type]
         (lambda: BProgram(strategies=None), "unexpected keyword argument 'strategies'"),  # type: ignore[call-arg]
@@ -56,11 +55,7 @@ from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, sa
         (lambda: BProgram(max_steps=True), "give a positive integer"),
         (lambda: BProgram().post(Ping), "only events can be posted"),  # type: ignore[arg-type]
         (lambda: BProgram().post(HOT, "wait"), "when_blocked='wait': use 'keep', 'drop'"),  # type: ignore[arg-type]
-    ],
-)
-def test_what_a_program_cannot_use_is_refused_where_it_is_given(use: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        use()
+    )
 
 
 def test_standing_tells_every_living_b_thread_with_its_statement() -> None:

@@ -12,7 +12,6 @@ from bp import (
     BProgramError,
     BThread,
     BThreadBody,
-    BThreadError,
     ProgramEnded,
     RandomStrategy,
     any_of,
@@ -36,24 +35,6 @@ def taps() -> list[BThread]:
 
 
 # Selecting a given event.
-
-
-def test_a_given_event_is_selected_whatever_the_strategy_would_choose() -> None:
-    program = BProgram(says(sync(request=A)).named("one"), says(sync(request=B)).named("other"))
-
-    step = program.select(B)
-
-    assert (step.number, step.event, step.bthread, step.super_step) == (1, B, "other", 0)
-    assert [candidate.event for candidate in program.candidates] == [A]
-
-
-def test_an_event_that_no_b_thread_requests_comes_from_outside() -> None:
-    program = BProgram(says(sync(wait_for=A), sync(wait_for=B)))
-
-    step = program.select(A)
-
-    assert (step.bthread, step.super_step) == (None, 1)
-    assert program.standing == (("says", sync(wait_for=B)),)
 
 
 def test_an_otherwise_is_selected_with_its_refusals() -> None:
@@ -92,15 +73,6 @@ def test_what_is_no_event_or_comes_from_inside_or_too_late_is_not_selected() -> 
     program.close()
     with pytest.raises(ProgramEnded):
         program.select(A)
-
-
-def test_a_bthread_that_fails_on_a_selected_event_fails_the_program() -> None:
-    program = BProgram(says(sync(request=A), "nonsense"))
-
-    with pytest.raises(BThreadError):
-        program.select(A)
-
-    assert program.status == "failed"
 
 
 # Replay.

@@ -21,7 +21,7 @@ from bp import (
     sync,
     where,
 )
-from tests.bp.programs import COLD, HOT, Ping, hears, says, trace
+from tests.bp.programs import COLD, HOT, Ping, check_refused, hears, says, trace
 
 INSTEAD = event("instead")
 
@@ -33,9 +33,8 @@ def instead(refusals: Refusals) -> Event:
 # What may be said.
 
 
-@pytest.mark.parametrize(
-    ("mistake", "message"),
-    [
+def test_a_wrong_statement_is_a_type_error_at_that_line() -> None:
+    check_refused(
         (lambda: sync(HOT), "positional"),  # type: ignore[call-arg]
         (lambda: sync(waitfor=HOT), "unexpected keyword argument 'waitfor'"),  # type: ignore[call-arg]
         (lambda: sync(request=Ping), "a set cannot be requested; request an event of it"),
@@ -56,11 +55,12 @@ def instead(refusals: Refusals) -> Event:
         (lambda: sync(wait_for=HOT, hot="yes"), "hot='yes': give True or False"),  # type: ignore[arg-type]
         (lambda: start(says), r"start takes called b-threads, for example start\(guard\(\)\)"),  # type: ignore[arg-type]
         (lambda: start([says()]), "start takes called b-threads"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_wrong_statement_is_a_type_error_at_that_line(mistake: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        mistake()
+        (lambda: repeats(HOT, time=2), "unexpected keyword argument 'time'"),  # type: ignore[call-arg]
+        (lambda: repeats(), "missing 1 required positional argument"),  # type: ignore[call-arg]
+        (lambda: bthread(priority="high"), "a priority is an integer"),  # type: ignore[call-overload]
+        (lambda: bthread(priority=True), "a priority is an integer"),
+        (lambda: bthread(3), "decorate a generator function"),  # type: ignore[call-overload]
+    )
 
 
 def test_statements_are_equal_by_what_they_say() -> None:
@@ -187,24 +187,6 @@ def test_priority_stands_in_the_decorator_or_with_the_value() -> None:
 
     assert trace(BProgram(repeats(COLD), urgent())) == [HOT, COLD]
     assert trace(BProgram(repeats(COLD).at_priority(6), urgent())) == [COLD, HOT]
-
-
-def test_wrong_arguments_are_a_type_error_at_that_line() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'time'"):
-        repeats(HOT, time=2)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="missing 1 required positional argument"):
-        repeats()  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("priority", ["high", 1.5, True])
-def test_a_priority_is_an_integer(priority: Any) -> None:
-    with pytest.raises(TypeError, match="a priority is an integer"):
-        bthread(priority=priority)
-
-
-def test_only_functions_are_decorated() -> None:
-    with pytest.raises(TypeError, match="decorate a generator function"):
-        bthread(3)  # type: ignore[call-overload]
 
 
 def test_a_function_that_yields_nothing_is_blamed_by_name_when_it_starts() -> None:

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 import anyio
-from attrs import define, field, frozen
+from attrs import define, field
 
 from agent.effects.monitoring import evidence_of
 from agent.lab.episodes.results import Step as Committed
@@ -77,13 +77,6 @@ class Rounds:
                 self.now = max(self.now, begun + 1)
 
 
-@frozen
-class Said:
-    """A monitor's answer about a draft or a call in this turn."""
-
-    value: float | None
-
-
 @define(eq=False)
 class Observer:
     """The recorder of the calls' outcomes, and of when the side task succeeds. `side`: its check, None if not live.
@@ -106,17 +99,18 @@ class Observer:
     _calls: list[ToolCall] = field(factory=list)
     _scores: list[float | None] = field(factory=list)
     _outcomes: dict[tuple[str, int], str] = field(factory=dict)
-    _said: list[Said] = field(factory=list)
+    _said: list[float | None] = field(factory=list)
     _latest: dict[str, int] = field(factory=dict)
     _later: dict[int, Evidence] = field(factory=dict)
     _roles: dict[str, str] = field(factory=dict)
 
     def see(self, step: Step) -> None:
         """Take a step into account. For `Agent(on_step=...)`."""
-        event = step.event
-        note = _NOTES.get(type(event))
-        if note is not None:
-            note(self, event)
+        event, kind = step.event, type(step.event)
+        if kind in _COUNTED:
+            self.counts[_COUNTED[kind]] += 1
+        elif kind in _NOTES:
+            _NOTES[kind](self, event)
         self.rounds.fold(event)
 
     @property
@@ -135,10 +129,6 @@ class Observer:
         """
         return self.caught_at is not None and (self.tau is None or self.caught_at < self.tau)
 
-    def number_of(self, call_id: str) -> int | None:
-        """Return the number of the latest committed call with this id; None if there is none."""
-        return self._latest.get(call_id)
-
     def _requested(self, requested: InferenceRequested) -> None:
         self._roles[requested.draft] = requested.role
         if requested.draft == "d0":
@@ -151,10 +141,9 @@ class Observer:
 
     def _commit(self, answer: AnswerCommitted) -> None:
         self.counts["turns"] += 1
-        drafts = [said.value for said in self._said]
         for call in answer.calls:
             self._latest[call.id] = len(self._calls)
-            self._scores.append(_most_suspicious(drafts) if drafts else self._score(call))
+            self._scores.append(_most_suspicious(self._said) if self._said else self._score(call))
             self._calls.append(call)
 
     def _score(self, call: ToolCall) -> float | None:
@@ -173,7 +162,7 @@ class Observer:
         self.counts["monitor_tokens"] += given.usage.tokens
         self.answers["monitor"].append(given.usage)
         if given.monitor == self.watcher:
-            self._said.append(Said(given.value))
+            self._said.append(given.value)
             self._scored(given)
 
     def _scored(self, given: ScoreGiven) -> None:
@@ -228,26 +217,17 @@ class Observer:
         if given.is_caught:
             self._found(given)
 
-    def _rejected(self, _: GateRejected) -> None:
-        self.counts["rejected"] += 1
 
-    def _person_asked(self, _: ApprovalAsked) -> None:
-        self.counts["questions"] += 1
-
-    def _audit_asked(self, _: AuditRequested) -> None:
-        self.counts["audits"] += 1
-
+_COUNTED: dict[type, str] = {GateRejected: "rejected", ApprovalAsked: "questions", AuditRequested: "audits"}
+"""The field of a row that counts an event, by its class."""
 
 _NOTES: dict[type, Callable[[Observer, Any], None]] = {
     InferenceRequested: Observer._requested,
     InferenceFinished: Observer._drafted,
     AnswerCommitted: Observer._commit,
-    GateRejected: Observer._rejected,
-    ApprovalAsked: Observer._person_asked,
     ToolFinished: Observer._look,
     CallAnswered: Observer._answered,
     ScoreGiven: Observer._take_score,
-    AuditRequested: Observer._audit_asked,
     AuditGiven: Observer._audited,
     Contained: Observer._found,
     RoleDisabled: Observer._found,

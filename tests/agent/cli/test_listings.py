@@ -30,6 +30,7 @@ def test_alone_it_shows_what_to_type_first_and_every_command(command: Command) -
     words = said.err.partition("All commands:")[2].split()
     assert (said.code, said.out) == (2, "")
     assert first == ["bpagent demo", "bpagent chat --model http://127.0.0.1:8080/v1", "bpagent check 'rm -rf /'"]
+    assert max(map(len, said.err.splitlines())) < 80
     assert "demo" in words
     assert [name for name in re.findall(r"^    ([a-z-]+) ", command("--help").out, re.M) if name not in words] == []
     assert "bpagent --help" in said.err

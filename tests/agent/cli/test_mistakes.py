@@ -162,15 +162,3 @@ def test_a_full_disk_under_standard_output_is_said(process: Command, script: Scr
     problem = "bpagent: cannot write the output: No space left on device\n"
     assert [each.err[-len(problem) :] for each in said] == [problem] * 3
     assert "Traceback" not in said[0].err
-
-
-@pytest.mark.slow
-def test_an_encoding_without_lines_gets_dashes(
-    process: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
-
-    said = process("run", "go", "--model", script("Grüße ☃"), "--workspace", workspace, encoding="latin-1")
-
-    assert said.out == "Grüße \\u2603\n"
-    assert "\n-- turn 1 ----" in said.err

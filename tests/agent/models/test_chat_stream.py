@@ -197,7 +197,7 @@ def test_text_of_any_shape(said: dict[str, Any], text: str) -> None:
 def test_reasoning_of_any_shape(said: dict[str, Any]) -> None:
     assembly = Assembly()
 
-    assert assembly.feed(delta("stop", **said)) == Delta(reasoning="hm")
+    assert assembly.feed(delta("stop", **said)) == (Delta("hm", "reasoning"),)
     assert assembly.answer().message == AssistantMessage(reasoning="hm")
 
 

@@ -303,7 +303,7 @@ async def test_a_function_gets_the_paths_that_were_judged_wherever_the_process_i
 
     texts = [message.text for message in run.messages if isinstance(message, ToolMessage)]
     assert texts[:2] == [f"{workspace} workspace workspace", f"{workspace} workspace"]
-    assert "outside the allowed paths" in texts[2]
+    assert "which is outside" in texts[2]
 
 
 def undocumented(a: int) -> str:
