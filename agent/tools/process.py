@@ -148,10 +148,12 @@ def start_child(
                 start_new_session=True,
                 pass_fds=pass_fds,
             )
-    except OSError as error:
+    except BaseException as error:
         for reading, _ in pipes:
             os.close(reading)
-        raise CannotStart(_explain(error, argv[0], cwd)) from error
+        if isinstance(error, OSError):
+            raise CannotStart(_explain(error, argv[0], cwd)) from error
+        raise
     finally:
         for _, writing in pipes:
             os.close(writing)

@@ -82,8 +82,9 @@ def read_left(content: bytes, given: Mapping[str, str]) -> tuple[Snapshot, tuple
     cwd, *fields = map(os.fsdecode, content.split(b"\0"))
     if len(content) > MOST_BYTES or fields[-2:] != ["end", ""] or not os.path.isabs(cwd) or not _is_text(cwd):
         return None
-    others = [each for each in fields[:-2] if each.startswith(("array ", "function "))]
-    pairs = [each.partition("=") for each in fields[:-2] if each not in others]
+    forms = ("array ", "function ")
+    others = [each for each in fields[:-2] if each.startswith(forms)]
+    pairs = [each.partition("=") for each in fields[:-2] if not each.startswith(forms)]
     if not all(equals and NAME.fullmatch(name) for name, equals, _ in pairs):
         return None
     found = {name: value for name, _, value in pairs if OF_EVERY_SHELL.fullmatch(name) is None}
