@@ -204,7 +204,7 @@ tools:
     assert "NOT_DECLARED" not in result.text
 
 
-async def test_the_gate_sees_the_program_and_its_arguments(declare: Declare, root: Path, tmp_path: Path) -> None:
+def test_the_gate_sees_the_program_and_its_arguments(declare: Declare, root: Path, tmp_path: Path) -> None:
     call = declare(KUBECTL)
     toolbox = Toolbox(call.tools.values(), Workspace(root))
 
