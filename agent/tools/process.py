@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
@@ -320,26 +319,18 @@ class _Shown:
 
     def __init__(self, progress: Callable[[str], None] | None) -> None:
         self._progress = progress
-        self._waiting: deque[str] = deque()
-        self._length = 0
+        self._waiting = ""
         self._left_out = 0
 
     def add(self, text: str) -> None:
-        if self._progress is None:
-            return
-        self._waiting.append(text)
-        self._length += len(text)
-        while self._length - len(self._waiting[0]) > MOST_SHOWN:
-            oldest = self._waiting.popleft()
-            self._length, self._left_out = self._length - len(oldest), self._left_out + len(oldest)
+        if self._progress is not None:
+            self._left_out += max(0, len(self._waiting) + len(text) - MOST_SHOWN)
+            self._waiting = (self._waiting + text)[-MOST_SHOWN:]
 
     def show(self) -> None:
         if self._progress is not None and self._waiting:
-            text = "".join(self._waiting)
-            left_out = self._left_out + max(0, len(text) - MOST_SHOWN)
-            text = (f"[{left_out} characters left out]\n" if left_out else "") + text[-MOST_SHOWN:]
-            self._waiting.clear()
-            self._length = self._left_out = 0
+            left_out = f"[{self._left_out} characters left out]\n" if self._left_out else ""
+            text, self._waiting, self._left_out = left_out + self._waiting, "", 0
             self._progress(text)
 
     async def show_now_and_then(self) -> None:

@@ -53,7 +53,7 @@ async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak() -> None:
     assert finished.exit_code == 5
 
 
-@pytest.mark.parametrize(
+@rows(
     "hide",
     [
         "sleep 60 & echo $! >{pid}; wait",
@@ -85,7 +85,7 @@ async def test_what_ignores_term_is_killed_after_the_grace_time(tmp_path: Path) 
     assert not runs(pid_file)
 
 
-@pytest.mark.parametrize(
+@rows(
     "leave",
     [
         "sleep 60 & echo $! >{pid}",
@@ -151,7 +151,7 @@ async def test_a_missing_program_or_directory_is_named(tmp_path: Path) -> None:
         await run_process(["true"], cwd=str(tmp_path / "gone"), env=tool_environment(), timeout=1, output_limit=10)
 
 
-@pytest.mark.parametrize("ignore", ["", "trap '' TERM; "])
+@rows("ignore", ["", "trap '' TERM; "])
 async def test_cancellation_ends_everything_within_a_second(ignore: str, tmp_path: Path) -> None:
     started = anyio.Event()
     pid_file = tmp_path / "pid"
