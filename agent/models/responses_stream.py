@@ -205,11 +205,6 @@ class ResponseAssembly:
         """True when the server said how the response ended."""
         return bool(self._status)
 
-    @property
-    def is_over(self) -> bool:
-        """True when nothing more can come: the last event holds the usage, too."""
-        return self.is_finished
-
     def answer(self) -> Answer:
         """Return the whole answer.
 
