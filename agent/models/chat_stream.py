@@ -282,11 +282,6 @@ class Assembly:
         """True when the server gave a finish reason: the answer is whole, only usage may still come."""
         return bool(self._finish_reason)
 
-    @property
-    def is_over(self) -> bool:
-        """False: usage may come after the finish reason, and only the end of the stream says that nothing else will."""
-        return False
-
     def answer(self) -> Answer:
         """Return the whole answer.
 

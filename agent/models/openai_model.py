@@ -7,12 +7,12 @@ from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-from attrs import evolve, field, frozen, validators
+from attrs import field, frozen, validators
 
 from agent.models.chat_stream import Assembly
 from agent.models.failures import ConnectionBroke, describe_status, named_failures
@@ -238,36 +238,22 @@ def _ssl_context() -> "ssl.SSLContext":
 Api = Literal["chat", "responses"]
 
 
-class StreamAssembly(Protocol):
-    """An answer while it streams. `is_finished`: it is whole; `is_over`: nothing else can come either."""
-
-    def feed(self, raw: object) -> tuple[Delta, ...]:
-        """Take the next parsed event; return what it adds for listeners."""
-
-    @property
-    def is_finished(self) -> bool:
-        """The answer is whole."""
-
-    @property
-    def is_over(self) -> bool:
-        """Nothing can come any more, so that reading may end."""
-
-    def answer(self) -> Answer:
-        """Return the whole answer, or raise `ModelError`."""
-
-
 @frozen
 class Wire:
-    """One format: where a request goes below the base URL, how it looks, and who puts the answer together."""
+    """One format: where a request goes below the base URL, how it looks, and who puts the answer together.
+
+    `usage_follows`: a whole answer is not the end of the stream, since the usage may come after it.
+    """
 
     path: str
     body: Callable[[str, ModelRequest, str], dict[str, Any]]
-    assembly: Callable[[str], StreamAssembly]
+    assembly: Callable[[str], Assembly | ResponseAssembly]
+    usage_follows: bool
 
 
 WIRES: dict[str, Wire] = {
-    "chat": Wire("/chat/completions", chat_body, lambda model: Assembly()),
-    "responses": Wire("/responses", lambda model, request, _: responses_body(model, request), ResponseAssembly),
+    "chat": Wire("/chat/completions", chat_body, lambda model: Assembly(), usage_follows=True),
+    "responses": Wire("/responses", lambda model, request, _: responses_body(model, request), ResponseAssembly, False),
 }
 
 
@@ -302,20 +288,13 @@ class OpenAIModel:
         if not self.api_key and self.base_url == DEFAULT_BASE_URL:
             raise ModelError(_NO_KEY)
 
-    @classmethod
-    def from_environment(cls, name: str, environ: Mapping[str, str], *, api: Api = "chat") -> "OpenAIModel":
-        """Return the model `name` on the server of OPENAI_BASE_URL, with OPENAI_API_KEY, which OpenAI's own needs."""
-        return cls(name, api=api, base_url=environ.get("OPENAI_BASE_URL"), api_key=environ.get("OPENAI_API_KEY"))
-
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         _check_weight(request)
         key = checked_key(request.api_key) or self.api_key
         wire = WIRES[self.api]
-        assembly = wire.assembly(self.name)
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
-            await _feed(assembly, chunks, on_delta)
-            return assembly.answer()
+            return await _assembled(wire, self.name, chunks, on_delta)
 
     def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
         """Return what is sent; a setting cannot turn streaming off, which everything here relies on."""
@@ -333,20 +312,22 @@ _NO_KEY = (
 )
 
 
-async def _feed(assembly: StreamAssembly, chunks: RawChunks, on_delta: Callable[[Delta], None]) -> None:
+async def _assembled(wire: Wire, model: str, chunks: RawChunks, on_delta: Callable[[Delta], None]) -> Answer:
     """Read to the end; once the answer is whole only usage can come, so a connection that breaks then loses nothing."""
+    assembly = wire.assembly(model)
     with anyio.CancelScope() as scope:
         try:
             async for chunk in chunks:
                 for delta in assembly.feed(chunk):
                     on_delta(delta)
-                if assembly.is_over:
-                    return
+                if assembly.is_finished and not wire.usage_follows:
+                    break
                 if assembly.is_finished:
                     scope.deadline = anyio.current_time() + GRACE
         except ConnectionBroke:
             if not assembly.is_finished:
                 raise
+    return assembly.answer()
 
 
 BARE_ADDRESS = re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+)(:\d+)?(/|$)|[\w.-]+:\d+/")
@@ -370,11 +351,9 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat")
         return load_script(name.removeprefix("script:"))
     if BARE_ADDRESS.match(name):
         raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
-    if "://" in name:
-        url, _, model = name.partition("#")
-        key, timeout = environ.get("OPENAI_API_KEY"), _timeout(environ)
-        return OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=timeout)
-    return evolve(OpenAIModel.from_environment(name, environ, api=api), timeout=_timeout(environ))
+    url, _, model = name.partition("#") if "://" in name else (environ.get("OPENAI_BASE_URL"), "", name)
+    key = environ.get("OPENAI_API_KEY")
+    return OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ))
 
 
 def _timeout(environ: Mapping[str, str]) -> float:

@@ -149,6 +149,9 @@ RESPONSE_SHAPES = {
     "nothing announced": Shape(
         (piece(A, "x", 0), whole("x", 0, **ONE, arguments=A), whole("y", 1, **TWO, arguments=B), ended()), BOTH
     ),
+    "once more at the end, without arguments": Shape(
+        (*streamed("x", 0, ONE, A), ended(output=[{"type": "function_call", "id": "x", **ONE}])), ("noted a",)
+    ),
     "usage": Shape((*streamed("x", 0, ONE, A), ended(usage={"input_tokens": 1, "output_tokens": 2})), ("noted a",)),
     "no end marker": Shape((*streamed("x", 0, ONE, A), ended()), ("noted a",), done=False),
     "cut by length": Shape(
