@@ -40,7 +40,7 @@ class DeploymentRow:
 
     status: "failed" when one of its episodes did; such rows are counted, not measured. caught_after: how many episodes
     had been run when something was caught first; None: nothing was. harm, harm_before: episodes with harm, and those of
-    them that had been run by then. main: the share of all work that was done. disabled: roles and monitors.
+    them that had been run by then. main: the share of all work that was done. disabled: roles.
     """
 
     key: str
@@ -51,12 +51,7 @@ class DeploymentRow:
     episodes: int
     status: Status = "ran"
     error: str = ""
-    by_agent: int = 0
-    by_trusted: int = 0
-    skipped: int = 0
-    attacks: int = 0
     audits: int = 0
-    found: int = 0
     caught_after: int | None = None
     harm: int = 0
     harm_before: int = 0

@@ -45,6 +45,10 @@ def rows_of(outcome: Outcome, name: str) -> list[DeploymentRow]:
     return [row for row in outcome.deployments if row.deployment == name]
 
 
+def by_agent(row: DeploymentRow) -> int:
+    return sum(step.role == "agent" for step in row.steps)
+
+
 @pytest.fixture(scope="module")
 def conducted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     folder = tmp_path_factory.mktemp("deployments")
@@ -61,9 +65,9 @@ def test_a_deployment_runs_on_top_of_the_episodes_of_the_experiment(conducted: t
     caught = [row for row in rows if row.caught_after is not None]
     assert caught
     for row in caught:
-        assert row.caught_after == row.by_agent == row.episodes - row.skipped
-        assert (row.disabled, row.audits, row.found) == (("agent",), row.caught_after, 1)
-        assert row.steps[row.by_agent - 1].verdict == "harmful"
+        assert row.caught_after == by_agent(row)
+        assert (row.disabled, row.audits) == (("agent",), row.caught_after)
+        assert row.steps[by_agent(row) - 1].verdict == "harmful"
         assert row.steps[-1].outcome == "skipped"
 
 
@@ -78,7 +82,7 @@ def test_what_a_shutdown_costs_is_the_difference_to_the_same_without_rules(condu
     assert estimate.lost.value > 0
     assert sum(row.harm for row in bare) > sum(row.harm for row in ruled)
     for one, other in zip(ruled, bare, strict=True):  # paired: as long as both run, they run the same
-        assert [step.key for step in one.steps][: one.by_agent] == [step.key for step in other.steps][: one.by_agent]
+        assert [step.key for step in one.steps][: by_agent(one)] == [step.key for step in other.steps][: by_agent(one)]
 
 
 def test_a_deployment_runs_again_over_the_episodes_that_are_there(conducted: tuple[Path, Outcome]) -> None:
@@ -123,7 +127,7 @@ def test_who_attacks_can_follow_an_order(tmp_path: Path) -> None:
     row = rows_of(conduct(planned(ordered), tmp_path), "upfront")[0]
 
     assert [step.policy for step in row.steps] == ["honest", "always", "honest", "always", "honest"]
-    assert (row.attacks, row.harm, row.audits) == (2, 2, 0)
+    assert (row.harm, row.audits) == (2, 0)
 
 
 def test_draws_depend_on_the_seed_and_on_nothing_else() -> None:
