@@ -16,7 +16,7 @@ NEIGHBOURS := .venv-neighbours
 NEIGHBOURS_READY := $(NEIGHBOURS)/ready
 INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: help demo screens check test lint verify presets protocols laws adversary mutation settings agentdojo neighbours \
+.PHONY: help demo screens check test lint verify presets laws adversary mutation settings agentdojo neighbours \
 	verified results bench docs clean
 
 help: ## list these targets
@@ -41,9 +41,6 @@ lint: $(READY) ## check style and types, of code and tests
 
 verify: $(READY) ## look at every state of the loop with subsets of its rules (minutes; SUBSETS=all: hours)
 	SUBSETS=$(SUBSETS) $(BIN)/python -m tests.agent.verification.verify_every_subset
-
-protocols: $(READY) ## look at every state of the loop with every protocol, every pair, and larger sets (an hour)
-	$(BIN)/python -m tests.agent.verification.verify_every_pair $(STATES)
 
 presets: $(READY) ## verify every preset with every protocol and policy, and pairs; writes docs/verification.md (hours; STATES=300: minutes)
 	@$(BIN)/python -m tests.agent.verification.verify_every_preset $(STATES)

@@ -24,18 +24,19 @@ def _is_found(typed: str) -> bool:
 
 
 EXIT_CODES = """\
-exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 5 waits for approval,
-6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny;
-verify: 0 holds, 1 does not, 7 nothing is wrong, and some rule or invariant was never reached"""
+exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped,
+5 waits for approval, 6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM;
+check: 0 allow, 10 ask, 11 deny; verify: 0 holds, 1 does not, 7 nothing is wrong, and some
+rule or invariant was never reached"""
 
 FIRST_CONTACT = """\
 bpagent lets a model work with tools,
 under rules that you can name, test and take out.
 
 Begin with:
-    bpagent demo                                   an agent at work, offline
-    bpagent chat --model http://127.0.0.1:8080/v1  talk; the model is a server
-    bpagent check 'rm -rf /'                       a verdict; nothing is run
+    bpagent demo                                   watch an agent, offline
+    bpagent chat --model http://127.0.0.1:8080/v1  talk with an agent
+    bpagent check 'rm -rf /'                       judge it, without running it
 
 All commands:
     work       demo  run  chat  resume  runs  fork
@@ -54,12 +55,13 @@ MOST = 1_000_000_000
 NAMING = ("DIR", "FILE", "ID", "NAME")
 
 MODELS = """\
-a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
-http://127.0.0.1:8080/v1#name, script:FILE.yaml"""
+a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server),
+http://127.0.0.1:8080/v1, http://127.0.0.1:8080/v1#name, script:FILE.yaml. A script is
+steps: [{say: TEXT, call: {tool: NAME, arguments: {...}}}, ...]; with calls, a list of calls"""
 RUN_NOTES = f"""\
-Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
-progress, questions and errors go to standard error. A line that is "stop" on standard input stops the run,
-Ctrl-C aborts it.
+Standard output is the final text and nothing else (with --json: the records of the log, one
+JSON object per line); progress, questions and errors go to standard error. A line that is
+"stop" on standard input stops the run, Ctrl-C aborts it.
 
 {MODELS}"""
 
@@ -124,7 +126,7 @@ PRESET = (
         "--preset", metavar="NAME", help="which rules (default: what --config says, else default); see bpagent presets"
     ),
     _argument("--config", metavar="FILE", help="a configuration file; options win over it"),
-    _several("--option", "NAME=VALUE", "change one row of the preset"),
+    _several("--option", "NAME=VALUE", "change one row of what bpagent presets shows, such as policy=strict"),
 )
 CONTROL = (
     _several("--role", "ROLE=MODEL", "the model of another role: trusted, editor"),

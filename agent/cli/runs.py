@@ -69,6 +69,7 @@ def find_log(name: str | None) -> Path:
     if "/" in name or name.endswith(".jsonl") or path.exists():
         return path
     found = sorted(runs_folder().glob(f"{escape(name)}*.jsonl")) if name else []
+    found = [path for path in found if path.stem == name] or found  # a fork's id begins with that of its run
     if len(found) == 1:
         return found[0]
     if not found:

@@ -35,7 +35,8 @@ from agent.cli.prompt import (
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible, visible_lines
 from agent.effects.approval import Approver
-from agent.models.model import Piece
+from agent.models.model import Delta
+from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
@@ -112,7 +113,8 @@ class Desk:
     answer; approver: answers instead. watch: called with the agent at every step, after it was shown. tells: called
     with the events of S2, pieces included. draws: makes what shows the steps of an agent in another way. talk: takes
     what is typed between runs, and commands that change the conversation; without it there is one run. leave: called
-    with an exit code when the user leaves. interrupted_by: the first signal of the last run.
+    with an exit code when the user leaves. rules: the file that `always` adds to.
+    interrupted_by: the first signal of the last run.
     """
 
     screen: Screen
@@ -125,6 +127,7 @@ class Desk:
     shows_final_text: bool = False
     talk: Callable[[str], None] | None = None
     leave: Callable[[int], None] | None = None
+    rules: Path = field(factory=rules_file)
     runs: list[Run] = field(factory=list, init=False)
     run: Run | None = field(default=None, init=False)
     agent: Agent | None = field(default=None, init=False)
@@ -143,7 +146,7 @@ class Desk:
             max_iterations=self.preset.max_iterations,
             attempts=self.preset.attempts,
         )
-        self.standing = StandingAnswers(self.preset.judging_policy())
+        self.standing = StandingAnswers(self.preset.judging_policy(), self.rules)
         self._person = Person(
             self.screen,
             present=self.present,
@@ -415,9 +418,9 @@ def check_partials(arguments: Namespace, secrets: Iterable[str]) -> None:
 def print_partial(event: StreamEvent) -> None:
     """Print a piece of the model's text, reasoning or calls, or of a tool's output, as it comes."""
     match event:
-        case StreamEvent("message_update", piece=Piece("arguments", text, number, tool)):
+        case StreamEvent("message_update", piece=Delta(text, "arguments", number, tool)):
             print(dump({"partial": "arguments", "number": number, "tool": tool, "text": text}), flush=True)
-        case StreamEvent("message_update", piece=Piece(kind, text)):
+        case StreamEvent("message_update", piece=Delta(text, kind)):
             print(dump({"partial": kind, "text": text}), flush=True)
         case StreamEvent("tool_execution_update", call=ToolCall(id=call), text=piece):
             print(dump({"partial": "output", "call": call, "text": piece}), flush=True)

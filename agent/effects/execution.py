@@ -154,7 +154,9 @@ def _looked_up(
     """Return the facts with what the arguments name: command, program, paths, addresses and rights."""
     command, touches = tool.command(arguments), tool.touches(arguments)
     argv = () if tool.argv is None else tool.argv(arguments)
-    paths = tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches)
+    starts = facts.cwd if tool.cwd is not None else ""  # else in the root of the workspace
+    found = ((touch, workspace.resolve(_from(starts, touch.path))) for touch in touches)
+    paths = tuple(PathUse(touch.path, resolved, touch.access) for touch, resolved in found)
     text = shlex.join(argv) if argv and command is None else command
     named, disk = Mentions() if text is None else mentions(text), Disk()
     if text is not None or paths:
@@ -218,7 +220,11 @@ def _normal(home: str) -> str:
 def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str, str]:
     """Look up the paths that a command mentions, from where it starts."""
     found = (path for path in paths if _is_resolvable(path))
-    return {path: workspace.resolve(path if path.startswith("~") else os.path.join(cwd, path)) for path in found}
+    return {path: workspace.resolve(_from(cwd, path)) for path in found}
+
+
+def _from(cwd: str, path: str) -> str:
+    return path if path.startswith("~") else os.path.join(cwd, path)
 
 
 def _is_resolvable(path: str) -> bool:
@@ -244,7 +250,8 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
         if tool is None:
             return take_time(call, started.rights)
         begin = perf_counter()
-        return finished(call, tool.run_now(call.arguments, ToolContext(call.id, output_of(call) or _ignore)), begin)
+        context = ToolContext(call.id, output_of(call) or _ignore, workspace=toolbox.workspace.root)
+        return finished(call, tool.run_now(call.arguments, context), begin)
 
     async def take_time(call: ToolCall, rights: tuple[str, ...]) -> ToolFinished:
         begin = perf_counter()

@@ -14,7 +14,6 @@ from agent.models.model import (
     Model,
     ModelError,
     ModelRequest,
-    Piece,
     Price,
     frame_tokens,
     join_deltas,
@@ -84,7 +83,7 @@ class Inferences:
     context: Context
     totals: Totals
     others: Mapping[str, Voice] = {}
-    watcher: Callable[[Piece], None] | None = None
+    watcher: Callable[[Delta], None] | None = None
     hooks: HookCaller = NO_HOOKS
 
     async def answer(self, requested: InferenceRequested) -> Event:

@@ -9,6 +9,7 @@ is `quick`: then it runs where it is called, without a thread and without a task
 """
 
 import inspect
+import os
 import re
 import types
 import typing
@@ -38,7 +39,7 @@ from agent.tools.schemas import (
     is_same,
     problems,
 )
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Workspace, expand
 from agent.vocabulary.calls import Category, ToolResult
 from agent.vocabulary.events import ToolFinished
 from bp import Event
@@ -285,12 +286,14 @@ class ToolContext:
     """The means of a running call: its id, and `progress` to show text while it runs.
 
     `progress` may be called from the tool's own thread, any number of times; who listens coalesces. `rights`: what the
-    call may do beyond the sandbox, as the user granted it (`agent.tools.sandbox.rights`).
+    call may do beyond the sandbox, as the user granted it (`agent.tools.sandbox.rights`). `workspace`: the folder where
+    the gate took commands to start, empty outside of an agent.
     """
 
     call_id: str = ""
     progress: Callable[[str], None] = _ignore
     rights: tuple[str, ...] = ()
+    workspace: str = ""
 
 
 @frozen(eq=False)
@@ -405,6 +408,20 @@ class Tool:
         written = self.shape.written
         shape = evolve(self.shape, written={**written, "properties": change(written["properties"])})
         return evolve(self, shape=shape, marks=marks)
+
+    def in_workspace(self, workspace: Workspace) -> "Tool":
+        """Return the tool with this workspace if it has none; its function gets paths as they are judged, absolute."""
+        if self.workspace is not None:
+            return self
+        defaults = {name: default for name, mark, default in self.marks if isinstance(mark, Path)}
+        home = os.path.expanduser("~")
+
+        def run(context: ToolContext, /, **arguments: Any) -> object:
+            paths = {name: arguments.get(name, default) for name, default in defaults.items()}
+            return self.function(context, **{**arguments, **_absolute(paths, workspace.root, home)})
+
+        function = run if defaults and self.body is not None else self.function
+        return evolve(self, workspace=workspace, function=function)
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
         """Run the tool and return its one result. Whatever goes wrong is an error result (S0 5.2, S5.4).
@@ -536,6 +553,15 @@ def _failure(error: BaseException) -> ToolResult:
 def _encodable(text: str) -> str:
     """Return `text` with what no log can hold as UTF-8 (lone surrogates, from file names) replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _absolute(value: Any, root: str, home: str) -> Any:
+    """Return the paths in the value of a parameter as they are judged."""
+    if isinstance(value, str):
+        return os.path.join(root, expand(value, home))
+    if isinstance(value, Mapping):
+        return {key: _absolute(part, root, home) for key, part in value.items()}
+    return [_absolute(part, root, home) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _texts(value: object) -> tuple[str, ...]:

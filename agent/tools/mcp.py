@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from attrs import evolve
 
 from agent.tools import mcp_relay
 from agent.tools.definition import Mark, Tool, ToolContext
@@ -84,7 +85,9 @@ async def mcp_tools(
                     await session.initialize()
                     listed = [each async for each in _listed(session)]
                 kinds = categories or {}
-                yield tuple(_as_tool(each, session, prefix, kinds, timeout, command[0]) for each in listed)
+                here = os.path.abspath(cwd or "")
+                told = (_as_tool(each, session, prefix, kinds, timeout, command[0]) for each in listed)
+                yield tuple(evolve(each, cwd=lambda: here) for each in told)
         except FileNotFoundError as error:
             raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH") from error
 

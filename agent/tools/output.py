@@ -52,11 +52,6 @@ def cut_head(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = 
     return _cut(content, most_lines, most_bytes, at_end=False)
 
 
-def cut_tail(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = MOST_BYTES) -> Cut:
-    """Keep the end of `content`: at most so many lines, and so many bytes."""
-    return _cut(content, most_lines, most_bytes, at_end=True)
-
-
 def _cut(content: bytes, most_lines: int, most_bytes: int, *, at_end: bool) -> Cut:
     lines = _lines(content)
     nearest = lines[::-1] if at_end else lines

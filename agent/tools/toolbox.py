@@ -114,7 +114,7 @@ class Toolbox:
         tool = self._tools.get(call.tool)
         if tool is None or call.flaw is not None:
             return ToolResult(self.checked(call).flaw or "", is_error=True)
-        return await tool.run(call.arguments, ToolContext(call.id, progress, rights))
+        return await tool.run(call.arguments, ToolContext(call.id, progress, rights, self.workspace.root))
 
     def changes_files(self, call: ToolCall) -> bool:
         """Tell whether a call runs a command, or writes or deletes files, as far as its arguments say."""

@@ -44,8 +44,6 @@ from agent.vocabulary.questions import (
     AuditRequested,
     ChanceDrawn,
     ChanceRequested,
-    LedgerGiven,
-    LedgerRequested,
     ScoreGiven,
     ScoreRequested,
 )
@@ -328,7 +326,6 @@ EXAMPLES_WITH_PROTOCOLS: Examples = {
     ScoreRequested: scores,
     AuditRequested: verdicts,
     ChanceRequested: lots,
-    LedgerRequested: lambda _: (LedgerGiven(0.0), LedgerGiven(1.0)),
 }
 """Outcomes that each effect may have where there are protocols."""
 

@@ -48,8 +48,6 @@ from agent.vocabulary.questions import (
     AuditRequested,
     ChanceDrawn,
     ChanceRequested,
-    LedgerGiven,
-    LedgerRequested,
     ScoreGiven,
     ScoreRequested,
 )
@@ -72,7 +70,6 @@ OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     ScoreRequested: (ScoreGiven,),
     AuditRequested: (AuditGiven,),
     ChanceRequested: (ChanceDrawn,),
-    LedgerRequested: (LedgerGiven,),
 }
 """The effects of the loop and of protocols: what starts one, and with what it comes back."""
 

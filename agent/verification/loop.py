@@ -76,10 +76,11 @@ def verify_loop(
     """
     chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
     kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
-    usual = usual_examples((*chosen, *(required or ())), protocols)
+    looked_at = (*chosen, *(required or ()))
+    usual = usual_examples(looked_at, protocols)
     if not protocols and any(rule.name == "one_at_a_time" for rule in chosen):
         usual = in_threes(usual)  # where calls run at a time, three would have too many states
-    return verify_in_world((*core, *chosen, *protocols, *kept), chosen, tuple(protocols), examples or usual, options)
+    return verify_in_world((*core, *chosen, *protocols, *kept), looked_at, tuple(protocols), examples or usual, options)
 
 
 def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:

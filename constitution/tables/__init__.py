@@ -11,22 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, cast
 
-__all__ = [
-    "Block",
-    "blocks_of",
-    "byte_pattern",
-    "forms",
-    "is_a",
-    "names_of_kind",
-    "one_line",
-    "pattern",
-    "sign",
-    "table",
-    "table_names",
-    "word_list",
-    "words",
-]
-
 PROGRAM_FILES = (
     *("files", "system", "processes", "security_tools", "surveillance", "network", "clouds", "clusters", "schedulers"),
     *("databases", "secret_managers", "version_control", "packages", "development", "containers", "publishing"),

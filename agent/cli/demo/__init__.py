@@ -14,8 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from attrs import evolve
-
 from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.demo.scenes import SCENES, attack
@@ -44,6 +42,8 @@ In bpagent every rule is a b-thread: a generator that says, between two events, 
 refuses. The model may ask for any call; a call runs only if no b-thread refuses it. Most rules of this run ship with
 the preset. This one is the demo's own:
 """
+
+YOUR_TURN = "your turn: after yes to cat .env, the demo's rule refuses git push"
 
 
 def execute(arguments: Namespace) -> int:
@@ -94,11 +94,18 @@ def _work(screen: Screen, workshop: Workshop, *, attended: bool, pause: float) -
         return make_agent(workshop, approve=approve, on_step=on_step, pause=pause)
 
     def draws(agent: Agent) -> Callable[[Step], None]:
-        return Lanes(screen, agent.bthreads, brief=True).show
+        lanes = Lanes(screen, agent.bthreads, brief=True)
 
-    preset = evolve(PRESETS["default"], policy=None)  # the answer always writes no rule for the user here
+        def show(step: Step) -> None:
+            lanes.show(step)
+            if attended and isinstance(step.event, ApprovalAsked):
+                screen.labelled("system", YOUR_TURN, "system")
+
+        return show
+
     approver = None if attended else _answers_itself(screen)
-    desk = Desk(screen, preset, present=attended, approver=approver, draws=draws)
+    rules = workshop.folder / "rules.yaml"
+    desk = Desk(screen, PRESETS["default"], present=attended, approver=approver, draws=draws, rules=rules)
     run = lead(desk, make, PROMPT)
     return exit_codes.of_run(run.status, desk.interrupted_by, run.reason)
 

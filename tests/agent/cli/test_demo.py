@@ -75,6 +75,7 @@ def test_it_works_offline_without_terminal_and_input(performed_alone: str, comma
     ]
     source = inspect.getsource(nothing_leaves_after_a_secret.function).splitlines()
     assert len(source) <= 10
+    assert max(map(len, source)) <= 95
     assert all(line in performed_alone for line in source)
     last = performed_alone.strip().splitlines()[-1].split()
     assert last == ["bpagent", "view", "--open", str(tmp_path / "mine.jsonl")]
@@ -87,7 +88,10 @@ def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushe
     on_terminal: Callable[..., Terminal],
 ) -> None:
     terminal = on_terminal("demo", "--pace", "0", NO_COLOR="1")
+    terminal.wait_for("your turn: after yes")
     terminal.wait_for("Approve command: cat .env? (yes/no)")
+    terminal.type("why\n")
+    terminal.wait_for("evidence: characters 0 to 8: cat .env")
     terminal.type("no\n")
     terminal.wait_for("Approve command: git push? (yes/no)")
     terminal.type("yes\n")

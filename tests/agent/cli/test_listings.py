@@ -17,6 +17,12 @@ from tests.agent.cli.sessions import Command, bash, environment
 from tests.tables import rows
 
 
+def test_help_fits_in_a_hundred_columns(command: Command) -> None:
+    texts = (command("--help").out, command().err, command("run", "--help").out, command("chat", "--help").out)
+
+    assert [line for text in texts for line in text.splitlines() if len(line) > 100] == []
+
+
 def test_alone_it_shows_what_to_type_first_and_every_command(command: Command) -> None:
     said = command()
 

@@ -11,11 +11,11 @@ import pytest
 from agent import workspace_tools
 from agent.effects.approval import approval_effect
 from agent.effects.execution import coalesced, describe, join_texts
-from agent.effects.timers import backoff_effect, seconds_before
+from agent.effects.timers import seconds_before
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffElapsed, BackoffStarted
+from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
 from bp import Event
 from bp.runner import Broken, Effect
 
@@ -32,22 +32,6 @@ async def outcome(effect: Effect, started: Event) -> Any:
 
 
 # approval
-
-
-@pytest.mark.parametrize(
-    ("said", "yes", "text"),
-    [(True, True, ""), (False, False, ""), ("not now", False, "not now"), ("yes", False, "yes")],
-)
-async def test_only_true_approves(said: Any, yes: bool, text: str) -> None:
-    assert await outcome(approval_effect(lambda _: said), ASKED) == ApprovalAnswered(CALL, yes, text)
-
-
-async def test_an_approver_may_be_asynchronous() -> None:
-    async def approve(asked: ApprovalAsked) -> bool:
-        await anyio.lowlevel.checkpoint()
-        return asked == ASKED
-
-    assert await outcome(approval_effect(approve), ASKED) == ApprovalAnswered(CALL, yes=True)
 
 
 @pytest.mark.parametrize("how", ["failed", "cancelled", "abandoned"])
@@ -74,13 +58,6 @@ async def test_waits_double_up_to_eight_seconds_with_jitter(attempt: int, longes
 @pytest.mark.parametrize(("asked", "seconds"), [(0.0, 0.0), (7.5, 7.5), (500.0, 120.0), (-1.0, 0.0)])
 async def test_a_server_may_ask_for_up_to_two_minutes(asked: float, seconds: float) -> None:
     assert seconds_before(BackoffStarted(1, asked)) == seconds
-
-
-async def test_a_wait_says_how_long_it_was() -> None:
-    started = BackoffStarted(2)
-
-    assert await outcome(backoff_effect(lambda _: 0.001), started) == BackoffElapsed(2, 0.001)
-    assert backoff_effect().broken(started, Broken("cancelled")) == BackoffElapsed(2, 0.0)
 
 
 # description

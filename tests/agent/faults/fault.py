@@ -1,23 +1,21 @@
 """A planted fault, and whether the checker found it: the b-thread, what it breaks, and how that is told."""
 
-from collections.abc import Callable
+from typing import Any
 
 from attrs import frozen
 
 from agent.verification.counterexample import tell
-from bp import BThread, Verification, Violation
-
-__all__ = ["Fault", "is_found", "told"]
+from bp import Verification, Violation
 
 
 @frozen
 class Fault:
-    """A b-thread in the place of another, the rules that are there, and what the checker says of it."""
+    """A b-thread in the place of another, what the checker says of it, and the rules or protocols beside it."""
 
-    planted: Callable[..., BThread]
-    rules: tuple[str, ...]
+    planted: Any
     kind: str
     culprit: str  # the invariant that breaks; at a deadlock, who requests in vain
+    beside: tuple[Any, ...] = ()
 
     def is_told_by(self, violation: Violation) -> bool:
         """Whether a violation names the culprit."""

@@ -10,7 +10,7 @@ from agent.verification.loop import verify_loop
 from tests.agent.lab.verify_for_results import programs
 from tests.agent.lab.write_results import MARK, filled, reading
 from tests.agent.protocols.protocol_programs import rules_named
-from tests.agent.verification.verify_every_pair import verdict
+from tests.agent.verification.verify_every_preset import verdict
 
 DOCS = Path(__file__).parent.parent.parent.parent / "docs"
 

@@ -13,7 +13,7 @@ from agent.verification.environment import FEW_EXAMPLES
 from agent.verification.loop import verify_loop
 from bp import BThread
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named
-from tests.agent.verification.verify_every_pair import verdict
+from tests.agent.verification.verify_every_preset import verdict
 
 PLAN = Path("docs/results/plan.yaml")
 MOST = 300_000

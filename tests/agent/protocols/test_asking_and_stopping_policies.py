@@ -11,7 +11,6 @@ from agent.effects.approval import Approver
 from agent.presets.shipped import PRESETS
 from agent.protocols.policies import (
     PolicyError,
-    action,
     eventually,
     never,
     no_more_than,
@@ -20,29 +19,14 @@ from agent.protocols.policies import (
     since,
 )
 from agent.session.run import Run
-from agent.threads.judging import by_constitution
-from agent.verification.counterexample import tell
-from agent.verification.environment import any_verdict
-from agent.verification.loop import verify_loop
-from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
-    ActionDescribed,
-    ApprovalAnswered,
     ApprovalAsked,
     CallAnswered,
-    GateApproved,
-    GateRejected,
-    InferenceRequested,
-    ProposedAction,
-    RunEnded,
-    ToolFinished,
-    ToolStarted,
 )
-from bp import BThread, BThreadBody, bthread, start, sync, where
+from bp import BThread
 from tests.agent.conftest import MakeAgent
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.agent.protocols.test_policies import KNOWN, READ, SEND, TOOLS
-from tests.agent.protocols.test_verification_of_policies import no_end_without
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
@@ -202,108 +186,3 @@ def test_nobody_can_be_asked_about_an_end() -> None:
 
 
 # Model-checked.
-
-
-@bthread
-def nothing_unasked_before(what: str, first: str) -> BThreadBody:
-    """No `what` starts before `first` has ended well in the run, unless a person said yes to exactly that call."""
-    done, allowed = False, frozenset[ToolCall]()
-    while True:
-        said = yield sync(wait_for=GateApproved | ToolFinished | ApprovalAnswered | ProposedAction | RunEnded)
-        if isinstance(said, GateApproved):
-            has_yes = said.call in allowed  # pytest shows the parts of an assertion, and a set has no order to show
-            assert done or said.call.tool != what or has_yes, f"{what} starts without a yes"
-        elif isinstance(said, ApprovalAnswered):
-            allowed = allowed | {said.call} if said.yes else allowed - {said.call}
-        elif isinstance(said, ProposedAction):
-            allowed -= {said.call}
-        else:
-            done = isinstance(said, ToolFinished) and (done or (said.call.tool == first and not said.is_error))
-
-
-@bthread
-def nothing_goes_on_after(what: str, after: str) -> BThreadBody:
-    """Once `what` was put up after `after`, no model is asked, nothing starts, and the run does not complete."""
-    begun = broken = False
-    while True:
-        said = yield sync(wait_for=GateApproved | GateRejected | InferenceRequested | ToolStarted | RunEnded)
-        if broken:
-            assert not isinstance(said, InferenceRequested | ToolStarted | GateApproved), (
-                f"on after {what}: {said.name}"
-            )
-            assert not isinstance(said, RunEnded) or said.status != "completed", "completed all the same"
-        if isinstance(said, GateApproved):
-            assert not (begun and said.call.tool == what), f"{what} after {after}"
-            begun = begun or said.call.tool == after
-        elif isinstance(said, GateRejected):
-            broken = broken or (begun and said.call.tool == what)
-        elif isinstance(said, RunEnded):
-            begun = broken = False
-
-
-KEPT = {
-    "ask": (only_after("second", "first", otherwise="ask"), nothing_unasked_before("second", "first")),
-    "stop": (never("second", after="first", otherwise="stop"), nothing_goes_on_after("second", "first")),
-    "stop at the end": (
-        eventually("second", after="first", otherwise="stop"),
-        no_end_without("second", "first"),
-    ),
-}
-
-
-@rows("name", KEPT)
-@rows("rules", [ABORTED, STOPPED])
-def test_each_keeps_what_it_says_and_lets_no_run_hang(name: str, rules: tuple[BThread, ...]) -> None:
-    policy, kept = KEPT[name]
-
-    result = verify_loop(rules, [policy], invariants=[kept])
-
-    assert result.holds, "\n".join(map(tell, result.violations))
-
-
-@rows("name", KEPT)
-def test_without_the_policy_its_invariant_breaks(name: str) -> None:
-    kept = KEPT[name][1]
-
-    result = verify_loop(ABORTED, invariants=[kept])
-
-    assert {violation.bthread for violation in result.violations} == {kept.name}
-
-
-def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> None:
-    policies = [KEPT["ask"][0]]
-    judged = by_constitution(any_verdict)
-
-    result = verify_loop(ABORTED, [*policies, judged], invariants=[KEPT["ask"][1]], max_states=4_000)
-
-    assert not result.violations, "\n".join(map(tell, result.violations))
-
-
-@bthread(name="only_after")
-def takes_any_answer() -> BThreadBody:
-    while True:
-        described = yield sync(wait_for=where(ActionDescribed, lambda said: said.call.tool == "second"))
-        yield start(asks_and_goes_on(described.call))
-
-
-@bthread(name="only_after")
-def asks_and_goes_on(call: ToolCall) -> BThreadBody:
-    approval, question = where(GateApproved, call=call), ApprovalAsked(call, "may it?")
-    decided = where((GateApproved, GateRejected), call=call)
-    if (yield sync(request=question, block=approval, wait_for=decided)) == question:
-        yield sync(wait_for=where(ApprovalAnswered, call=call), block=[approval, RunEnded])
-
-
-@bthread(name="never")
-def refuses_the_call_alone() -> BThreadBody:
-    after, what = (where(GateApproved, action(tool)) for tool in ("first", "second"))
-    while True:
-        if isinstance((yield sync(wait_for=[after, RunEnded])), GateApproved):
-            yield sync(wait_for=RunEnded, refuse=what, because="not after first")
-
-
-@rows(("fault", "kept"), [(takes_any_answer(), KEPT["ask"][1]), (refuses_the_call_alone(), KEPT["stop"][1])])
-def test_a_planted_fault_is_found(fault: BThread, kept: BThread) -> None:
-    result = verify_loop((), [fault], invariants=[kept], max_states=20_000)
-
-    assert kept.name in {violation.bthread for violation in result.violations}

@@ -3,10 +3,22 @@
 import pytest
 
 from agent.protocols.policies import Scope, action, between, eventually, never, no_more_than, only_after, since
-from agent.verification.counterexample import tell
+from agent.threads.judging import by_constitution
+from agent.verification.environment import any_verdict
 from agent.verification.loop import verify_loop
-from agent.vocabulary.events import GateApproved, RunEnded, ToolFinished
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
+    ApprovalAnswered,
+    GateApproved,
+    GateRejected,
+    InferenceRequested,
+    ProposedAction,
+    RunEnded,
+    ToolFinished,
+    ToolStarted,
+)
 from bp import BThread, BThreadBody, bthread, sync, where
+from tests.agent.faults.fault import told
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.tables import rows
 
@@ -14,13 +26,18 @@ pytestmark = pytest.mark.slow
 
 
 @bthread
-def nothing_before(what: str, first: str) -> BThreadBody:
-    """No `what` starts in a run in which `first` has not ended well."""
-    done = False
+def nothing_unasked_before(what: str, first: str) -> BThreadBody:
+    """No `what` starts before `first` has ended well in the run, unless a person said yes to exactly that call."""
+    done, allowed = False, frozenset[ToolCall]()
     while True:
-        said = yield sync(wait_for=GateApproved | ToolFinished | RunEnded)
+        said = yield sync(wait_for=GateApproved | ToolFinished | ApprovalAnswered | ProposedAction | RunEnded)
         if isinstance(said, GateApproved):
-            assert done or said.call.tool != what, f"{what} is approved, and {first} has not ended well"
+            has_yes = said.call in allowed  # pytest shows the parts of an assertion, and a set has no order to show
+            assert done or said.call.tool != what or has_yes, f"{what} starts without a yes"
+        elif isinstance(said, ApprovalAnswered):
+            allowed = allowed | {said.call} if said.yes else allowed - {said.call}
+        elif isinstance(said, ProposedAction):
+            allowed -= {said.call}
         else:
             done = isinstance(said, ToolFinished) and (done or (said.call.tool == first and not said.is_error))
 
@@ -33,6 +50,26 @@ def nothing_after(what: str, after: str) -> BThreadBody:
         said = yield sync(wait_for=GateApproved | RunEnded)
         assert not (begun and isinstance(said, GateApproved) and said.call.tool == what), f"{what} after {after}"
         begun = isinstance(said, GateApproved) and (begun or said.call.tool == after)
+
+
+@bthread
+def nothing_goes_on_after(what: str, after: str) -> BThreadBody:
+    """Once `what` was put up after `after`, no model is asked, nothing starts, and the run does not complete."""
+    begun = broken = False
+    while True:
+        said = yield sync(wait_for=GateApproved | GateRejected | InferenceRequested | ToolStarted | RunEnded)
+        if broken:
+            assert not isinstance(said, InferenceRequested | ToolStarted | GateApproved), (
+                f"on after {what}: {said.name}"
+            )
+            assert not isinstance(said, RunEnded) or said.status != "completed", "completed all the same"
+        if isinstance(said, GateApproved):
+            assert not (begun and said.call.tool == what), f"{what} after {after}"
+            begun = begun or said.call.tool == after
+        elif isinstance(said, GateRejected):
+            broken = broken or (begun and said.call.tool == what)
+        elif isinstance(said, RunEnded):
+            begun = broken = False
 
 
 @bthread
@@ -60,25 +97,29 @@ def no_end_without(what: str, after: str) -> BThreadBody:
             owed = False
 
 
+UNASKED, NO_END = nothing_unasked_before("second", "first"), no_end_without("second", "first")
 KEPT = (
-    (only_after("second", "first"), nothing_before("second", "first")),
+    (only_after("second", "first"), UNASKED),
+    (only_after("second", "first", otherwise="ask"), UNASKED),
     (never("second", after="first"), nothing_after("second", "first")),
+    (never("second", after="first", otherwise="stop"), nothing_goes_on_after("second", "first")),
     (no_more_than(1, "first"), so_often("first", 1)),
-    (eventually("second", after="first"), no_end_without("second", "first")),
+    (eventually("second", after="first"), NO_END),
+    (eventually("second", after="first", otherwise="stop"), NO_END),
 )
-ABORTED = rules_named("abort_on_request")
+ABORTED, STOPPED = rules_named("abort_on_request"), rules_named("abort_on_request", "stop_on_request")
 
 
 @rows(("policy", "kept"), KEPT)
 def test_each_pattern_keeps_what_it_says_and_lets_no_run_hang(policy: BThread, kept: BThread) -> None:
-    result = verify_loop(ABORTED, [policy], invariants=[kept])
+    result = verify_loop(STOPPED, [policy], invariants=[kept])
 
-    assert result.holds, "\n".join(map(tell, result.violations))
+    assert result.holds, told(result)
 
 
-@rows(("policy", "kept"), KEPT)
-def test_without_the_policy_its_invariant_breaks(policy: BThread, kept: BThread) -> None:
-    result = verify_loop(ABORTED, invariants=[kept])
+@rows("kept", dict.fromkeys(kept for _, kept in KEPT))
+def test_without_the_policy_its_invariant_breaks(kept: BThread) -> None:
+    result = verify_loop(ABORTED, invariants=[kept], first=True)
 
     assert {violation.bthread for violation in result.violations} == {kept.name}
 
@@ -89,17 +130,36 @@ def test_policies_of_a_scope_let_no_run_hang(within: Scope) -> None:
 
     result = verify_loop(ABORTED, policies)
 
-    assert result.holds, "\n".join(map(tell, result.violations))
+    assert result.holds, told(result)
 
 
-def test_a_policy_that_takes_an_attempt_for_a_success_is_found() -> None:
-    @bthread(name="only_after")
-    def too_early() -> BThreadBody:
-        first, second = (where(GateApproved, action(tool)) for tool in ("first", "second"))
-        while True:
-            yield sync(wait_for=first, refuse=second, because="first is missing")
-            yield sync(wait_for=RunEnded)
+def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> None:
+    policies = [only_after("second", "first", otherwise="ask"), by_constitution(any_verdict)]
 
-    result = verify_loop((), [too_early()], invariants=[nothing_before("second", "first")])
+    result = verify_loop(ABORTED, policies, invariants=[UNASKED], max_states=4_000)
 
-    assert {violation.bthread for violation in result.violations} == {"nothing_before"}
+    assert not result.violations, told(result)
+
+
+@bthread(name="only_after")
+def too_early() -> BThreadBody:
+    """Take an attempt for a success."""
+    first, second = (where(GateApproved, action(tool)) for tool in ("first", "second"))
+    while True:
+        yield sync(wait_for=first, refuse=second, because="first is missing")
+        yield sync(wait_for=RunEnded)
+
+
+@bthread(name="never")
+def refuses_the_call_alone() -> BThreadBody:
+    after, what = (where(GateApproved, action(tool)) for tool in ("first", "second"))
+    while True:
+        if isinstance((yield sync(wait_for=[after, RunEnded])), GateApproved):
+            yield sync(wait_for=RunEnded, refuse=what, because="not after first")
+
+
+@rows(("fault", "kept"), [(too_early(), UNASKED), (refuses_the_call_alone(), KEPT[3][1])])
+def test_a_planted_fault_is_found(fault: BThread, kept: BThread) -> None:
+    result = verify_loop((), [fault], invariants=[kept], max_states=20_000)
+
+    assert kept.name in {violation.bthread for violation in result.violations}

@@ -55,20 +55,6 @@ async def test_a_text_ends_the_run_until_an_objective_is_taken(make_agent: MakeA
     assert {"pursue_objective", "complete", "bash"} <= set(tools)  # from the start
 
 
-@pytest.mark.parametrize("status", ["success", "partial", "failure"])
-async def test_complete_ends_the_run_with_its_status_as_the_reason(make_agent: MakeAgent, status: str) -> None:
-    run = await working(make_agent, PURSUE, complete(status)).run("Tidy up")
-
-    assert (run.status, run.reason, run.text) == ("completed", status, "All is tidy.")
-
-
-async def test_what_comes_after_complete_in_the_same_answer_is_skipped(make_agent: MakeAgent) -> None:
-    run = await working(make_agent, PURSUE, [complete(), call("note")], tools=[note]).run("Tidy up")
-
-    assert run.status == "completed"
-    assert answers(run.messages)[-1] == "skipped: All is tidy."
-
-
 async def test_a_text_alone_is_followed_by_a_user_message_with_the_state_block(make_agent: MakeAgent) -> None:
     agent = working(make_agent, PURSUE, "I think about it.", complete())
     run = await agent.run("Tidy up")

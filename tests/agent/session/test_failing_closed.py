@@ -11,11 +11,10 @@ from attrs import evolve
 from agent import Agent, answer, call, tool
 from agent.log.reading import LogError
 from agent.models.scripted import fail
-from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
 from agent.projections.state import Totals
 from agent.vocabulary.errors import RunError
-from agent.vocabulary.events import ActionDescribed, CallAnswered, RunEnded, ToolFinished, ToolStarted
+from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished, ToolStarted
 from bp import (
     BThread,
     BThreadBody,
@@ -28,7 +27,6 @@ from bp import (
     sync,
     where,
 )
-from constitution import Action, Verdict
 from tests.agent.breaking_off import broken_off
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, grumble, note
@@ -40,23 +38,6 @@ DEFAULT = PRESETS["default"]
 
 
 # B-threads
-
-
-async def test_a_judge_that_raises_ends_the_run(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(_: Action) -> Verdict:
-        raise ValueError("no idea")
-
-    from agent.threads.judging import by_constitution
-
-    agent = make_agent(call("note"), tools=[note], preset=UNJUDGED, threads=[by_constitution(judge)])
-    error = await broken_off(agent, BThreadError)
-
-    assert "'by_constitution' failed" in str(error)
-    assert "no idea" in str(error)
-    assert not any(record["name"] == "tool_started" for record in recorded(agent).records)
-
-
-UNJUDGED = Preset("unjudged", policy=None)
 
 
 @bthread
@@ -129,16 +110,6 @@ async def test_a_guard_that_holds_for_ever_is_named_as_a_deadlock(make_agent: Ma
     assert "held by hold" in str(error)
 
 
-async def test_a_predicate_that_raises_ends_the_run(make_agent: MakeAgent) -> None:
-    @bthread
-    def ask_too_much() -> BThreadBody:
-        yield sync(block=where(ToolStarted, lambda event: bool(event.no_such_field)))
-
-    error = await broken_off(make_agent(call("note"), tools=[note], threads=[ask_too_much()]), BThreadError)
-
-    assert "'ask_too_much'" in str(error)
-
-
 async def test_an_agent_that_broke_off_takes_no_further_run(make_agent: MakeAgent) -> None:
     agent = make_agent(call("note"), tools=[note], threads=[stumble(ToolStarted)])
     await broken_off(agent, BThreadError)
@@ -166,19 +137,6 @@ async def test_a_listener_that_raises_ends_the_run(make_agent: MakeAgent, name: 
     assert str(error).startswith("on_step failed at step ")
     assert "cannot look" in str(error)
     assert isinstance(error.__cause__, ValueError)
-
-
-async def test_a_listener_that_raises_at_the_end_leaves_the_end_as_it_was(make_agent: MakeAgent) -> None:
-    def look(step: Step) -> None:
-        if isinstance(step.event, RunEnded):
-            raise ValueError("cannot look")
-
-    agent = make_agent("Done.", on_step=look)
-    with pytest.raises(RunError):
-        await agent.run("Go")
-
-    ends = [record for record in recorded(agent).records if record["name"] == "run_ended"]
-    assert [end["data"]["status"] for end in ends] == ["completed"]
 
 
 @pytest.mark.parametrize("listener", ["on_text", "on_output"])

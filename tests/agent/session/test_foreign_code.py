@@ -14,10 +14,6 @@ from agent.models.scripted import fail
 from agent.presets.shipped import PRESETS
 from agent.vocabulary.events import ApprovalAsked, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, Usage, UserMessage
-from bp import (
-    BProgramError,
-)
-from tests.agent.breaking_off import broken_off
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
 from tests.agent.soundness import recorded
@@ -76,24 +72,6 @@ async def test_a_model_that_raises_has_failed(make_agent: MakeAgent, error: Base
 
 
 # Tools
-
-
-class Unspeakable(Exception):
-    """An error whose text cannot be made."""
-
-    def __str__(self) -> str:
-        raise self
-
-
-async def test_a_tool_whose_error_cannot_be_told_ends_the_run(make_agent: MakeAgent) -> None:
-    @tool
-    async def fail() -> str:
-        """Fail."""
-        raise Unspeakable
-
-    error = await broken_off(make_agent(call("fail"), tools=[fail]), BProgramError)
-
-    assert "tool_started has no outcome: Unspeakable" in str(error)
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

@@ -15,7 +15,7 @@ from agent.projections.narration import StreamEvent
 from agent.testing import assert_calls_answered
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
-from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tests.agent.breaking_off import broken_off
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, grumble, note
@@ -212,15 +212,6 @@ async def test_an_answer_that_breaks_off_is_told_and_not_replayed_to_the_model(m
     assert AssistantMessage("Half an ans") not in run.messages
 
 
-async def test_a_listener_that_raises_ends_the_run(make_agent: MakeAgent) -> None:
-    def refuse(event: StreamEvent) -> None:
-        raise ValueError("not listening")
-
-    error = await broken_off(make_agent("Done.", on_event=refuse, sound=False), RunError)
-
-    assert "on_event" in str(error)
-
-
 async def test_steering_follow_ups_and_limits_are_told_like_all_messages(make_agent: MakeAgent) -> None:
     agent = make_agent([call("note")], fail("busy", retryable=True), "", "One.", "Two.", tools=[note, grumble])
     async with agent.start("Go", narrated=True) as run:
@@ -239,12 +230,6 @@ async def test_a_run_that_nobody_narrates_has_no_story(make_agent: MakeAgent) ->
 
     with pytest.raises(RunError, match="narrated=True"):
         run.story  # noqa: B018
-
-
-def test_hooks_are_part_of_an_agent_and_not_of_its_preset() -> None:
-    agent = Agent(ScriptedModel([]), hooks=Hooks(get_steering_messages=list, get_follow_up_messages=list))
-
-    assert {"seek_steering", "seek_follow_ups"} <= {one.name for one in agent.bthreads}
 
 
 # `agent_loop`, the loop of specification S0 5.1 as one function: the scenarios once more through it
@@ -321,16 +306,6 @@ async def test_s5_5_and_s5_8_a_signal_reaches_stream_and_tool_and_the_list_is_re
     assert len(messages) == (1 if cancelled == "stream" else 4)
 
 
-async def test_a_signal_that_is_set_already_asks_nothing() -> None:
-    signal = anyio.Event()
-    signal.set()
-    model = ScriptedModel([])
-    messages: list[Message] = [UserMessage("Go")]
-
-    assert await agent_loop(messages, [], "", model, signal=signal) == [UserMessage("Go")]
-    assert model.requests == []
-
-
 async def test_s5_7_the_limit_appends_a_terminal_message_and_tells() -> None:
     events: list[dict[str, Any]] = []
     model = ScriptedModel([call("note")] * 2)
@@ -342,28 +317,6 @@ async def test_s5_7_the_limit_appends_a_terminal_message_and_tells() -> None:
     assert messages[-1] == TERMINAL
     assert len([message for message in messages if isinstance(message, ToolMessage)]) == 2
     assert events[-1] == {"type": "error", "message": "Maximum iteration limit reached"}
-
-
-async def test_the_default_limit_is_twenty() -> None:
-    messages = await agent_loop([UserMessage("Go")], [note], "", ScriptedModel([call("note")] * 20))
-
-    assert messages[-1] == TERMINAL
-
-
-async def test_an_earlier_conversation_is_continued() -> None:
-    earlier: list[Message] = [
-        UserMessage("First"),
-        AssistantMessage("", (RequestedCall("a", "note", "{}"),)),
-        ToolMessage("a", "noted"),
-        AssistantMessage("One."),
-    ]
-    messages = [*earlier, UserMessage("Second")]
-    model = ScriptedModel(["Two."])
-
-    await agent_loop(messages, [note], "", model)
-
-    assert messages == [*earlier, UserMessage("Second"), AssistantMessage("Two.")]
-    assert list(model.requests[0].messages) == messages[:-1]
 
 
 async def test_the_list_grows_while_the_loop_runs() -> None:

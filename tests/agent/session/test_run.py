@@ -26,7 +26,6 @@ from agent.vocabulary.events import (
     InferenceFinished,
     InferenceRequested,
     RunEnded,
-    SteeringGiven,
     ToolStarted,
 )
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
@@ -117,28 +116,6 @@ async def test_only_the_first_answer_counts(make_agent: MakeAgent) -> None:
     assert not any(isinstance(event, ToolStarted) for event in run.events)
 
 
-async def test_a_question_may_be_answered_later(make_agent: MakeAgent) -> None:
-    async with make_agent(QUESTIONABLE, "Done.").start("Go") as run:
-        async for step in run:
-            if isinstance(step.event, ApprovalAsked):
-                await anyio.wait_all_tasks_blocked()
-                run.answer("call_1", yes=True)
-
-    assert any(isinstance(event, ToolStarted) for event in run.events)
-
-
-async def test_an_answer_without_a_question_is_a_mistake(make_agent: MakeAgent) -> None:
-    async with make_agent("Done.").start("Go") as run:
-        with pytest.raises(KeyError):
-            run.answer("call_1", yes=True)
-
-
-async def test_in_a_run_without_a_person_the_answer_is_no(make_agent: MakeAgent) -> None:
-    run = await make_agent(QUESTIONABLE, "Done.").run("Go")
-
-    assert answers(run.messages)[0].startswith("denied: no person present")
-
-
 # Several runs
 
 
@@ -164,16 +141,6 @@ async def test_a_prompt_waits_for_the_end_of_the_run_before_it(make_agent: MakeA
     texts = [message.text for message in agent.messages]
     assert sorted(texts[::4]) == ["First", "Second"]
     assert [text for text in texts if text in ("One.", "Two.")] == ["One.", "Two."]
-
-
-async def test_what_comes_after_the_end_of_a_run_is_forgotten(make_agent: MakeAgent) -> None:
-    agent = make_agent("One.", "Two.")
-    async with agent.start("First") as first:
-        pass
-    first.stop()
-    first.abort()
-
-    assert (await agent.run("Second")).status == "completed"
 
 
 async def test_an_earlier_conversation_can_be_given(make_agent: MakeAgent) -> None:
@@ -224,22 +191,6 @@ async def test_the_shipped_prompt_names_tools_and_limits(tmp_path: Path) -> None
 async def test_a_preset_that_does_not_exist_is_named_with_the_nearest() -> None:
     with pytest.raises(OptionError, match="there is no preset 'defalt'; did you mean 'default'"):
         Agent(ScriptedModel([]), preset="defalt")
-
-
-async def test_a_b_thread_of_ones_own_changes_the_run(make_agent: MakeAgent) -> None:
-    @bthread
-    def no_notes() -> BThreadBody:
-        yield sync(refuse=GateApproved, because="no notes today")
-
-    run = await make_agent(call("note"), "Well.", tools=[note], threads=[no_notes()]).run("Go")
-
-    assert answers(run.messages) == ["rejected: no_notes: no notes today"]
-
-
-def test_run_sync_needs_no_event_loop(make_agent: MakeAgent) -> None:
-    agent = make_agent("One.", "Two.")
-
-    assert [agent.run_sync(prompt).text for prompt in ("First", "Second")] == ["One.", "Two."]
 
 
 async def test_ids_that_cannot_be_used_are_replaced_everywhere(make_agent: MakeAgent) -> None:
@@ -351,27 +302,6 @@ async def test_an_abort_from_another_thread_is_heard_at_once(make_agent: MakeAge
     assert (run.status, run.reason) == ("aborted", "abort_asked")
 
 
-async def test_a_stop_from_another_thread_is_heard_at_once(make_agent: MakeAgent) -> None:
-    with anyio.fail_after(SOON):
-        async with make_agent(QUESTIONABLE).start("Go") as run:
-            await at(run, ApprovalAsked, run.stop)
-
-    assert (run.status, run.reason) == ("stopped", "stop_asked")
-
-
-async def test_steering_from_another_thread_is_heard_at_once(make_agent: MakeAgent) -> None:
-    def steer() -> None:
-        run.steer("Rather this.")
-        run.abort()
-
-    with anyio.fail_after(SOON):
-        async with make_agent(call("hang"), tools=[hang]).start("Go") as run:
-            await at(run, ToolStarted, steer)
-
-    assert SteeringGiven("Rather this.") in run.events
-    assert run.status == "aborted"
-
-
 @pytest.mark.parametrize("yes", [True, False])
 async def test_an_answer_from_another_thread_is_heard_at_once(make_agent: MakeAgent, yes: bool) -> None:
     with anyio.fail_after(SOON):
@@ -450,17 +380,6 @@ def prefer(role: str, note: str = "") -> BThreadBody:
         yield sync(refuse=where(AnswerCommitted, draft="d0"), because="no", wait_for=AnswerCommitted | DraftsRefused)
 
 
-def test_each_role_has_a_model_of_its_own(make_agent: MakeAgent) -> None:
-    trusted = ScriptedModel(["I am trusted."], name="small")
-    agent = make_agent("I am not.", threads=[prefer("trusted")], models={"trusted": trusted})
-
-    run = agent.run_sync("Who are you?")
-
-    assert run.text == "I am trusted."
-    assert [request.role for request in trusted.requests] == ["trusted"]
-    assert [message.text for message in run.messages] == ["Who are you?", "I am trusted."]
-
-
 def test_a_draft_that_was_not_committed_is_in_nobodys_context(make_agent: MakeAgent) -> None:
     trusted = ScriptedModel([call("bash", command="ls"), "Done."])
     agent = make_agent("Secret plan.", "More of it.", threads=[prefer("trusted")], models={"trusted": trusted})
@@ -536,10 +455,3 @@ def test_a_run_whose_drafts_are_all_refused_ends_as_the_reason_says(make_agent: 
     run = make_agent("Hello.", threads=[limit()]).run_sync("Hi")
 
     assert (run.status, run.reason, run.text) == ("limit", "drafts", "No more.")
-
-
-@pytest.mark.anyio
-async def test_models_of_other_roles_are_asked_on_any_event_loop(make_agent: MakeAgent) -> None:
-    agent = make_agent("No.", threads=[prefer("trusted")], models={"trusted": ScriptedModel(["Yes."])})
-
-    assert (await agent.run("Well?")).text == "Yes."

@@ -19,7 +19,6 @@ from agent.vocabulary.events import (
     CallAnswered,
     DeadlineReached,
     InferenceRequested,
-    SummaryFailed,
     SummaryFinished,
     ToolStarted,
 )
@@ -120,25 +119,6 @@ def test_prices_are_read_by_row() -> None:
             read_prices([row])
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        "max_tokens=0",
-        "max_cost=-1",
-        "max_cost=nan",
-        "deadline=0",
-        "deadline=inf",
-        "doom_loop=1",
-        "prices=x",
-        "compaction=no",
-    ],
-)
-def test_options_that_make_no_sense_are_refused(option: str) -> None:
-    name, _, value = option.partition("=")
-    with pytest.raises(OptionError, match=name):
-        DEFAULT.with_options({name: value})
-
-
 # deadline
 
 
@@ -158,41 +138,6 @@ async def test_at_the_deadline_what_runs_is_cut_off_and_every_call_is_answered(
     assert len(answers(run.messages)) == 2
     after = run.events.index(DeadlineReached(0.3))
     assert not any(isinstance(event, ToolStarted | InferenceRequested) for event in run.events[after:])
-
-
-@pytest.mark.anyio
-async def test_an_inference_that_is_cut_off_is_no_failure(make_agent: MakeAgent) -> None:
-    async def think(_: object) -> str:
-        await anyio.sleep(3600)
-        return "never"
-
-    with anyio.fail_after(20):
-        run = await make_agent(think, preset=evolve(DEFAULT, deadline=0.2)).run("Go")
-
-    assert (run.status, run.reason) == ("limit", "deadline")
-
-
-@pytest.mark.anyio
-async def test_each_run_has_its_own_time_and_the_clock_of_the_one_before_is_gone(make_agent: MakeAgent) -> None:
-    agent = make_agent("One.", "Two.", preset=evolve(DEFAULT, deadline=600.0))
-    with anyio.fail_after(20):
-        runs = [await agent.run("Go"), await agent.run("Go on")]
-
-    assert [run.status for run in runs] == ["completed", "completed"]
-
-
-@pytest.mark.anyio
-async def test_a_run_that_waits_for_a_decision_rests_though_its_clock_runs(make_agent: MakeAgent) -> None:
-    agent = make_agent(
-        call("bash", command="git reset --hard"), "Done.", approve="later", preset=evolve(DEFAULT, deadline=600.0)
-    )
-    with anyio.fail_after(20):
-        run = await agent.run("Go")
-        assert run.status == "waiting"
-        agent.decide("call_1", False)
-        run = await agent.run()
-
-    assert run.status == "completed"
 
 
 # context
@@ -239,15 +184,6 @@ async def test_a_summary_by_the_model_is_visible_and_is_no_answer(make_agent: Ma
 
 
 @pytest.mark.anyio
-async def test_a_summary_that_fails_costs_nothing_but_itself(make_agent: MakeAgent) -> None:
-    preset = evolve(DEFAULT, context_tokens=440, compaction="summary", system_prompt="")
-    run = await make_agent(*notes(2), fail("busy"), "Done.", tools=[note], preset=preset).run("Take notes")
-
-    assert run.text == "Done."
-    assert SummaryFailed("busy") in run.events
-
-
-@pytest.mark.anyio
 async def test_a_stop_cuts_a_summary_short(make_agent: MakeAgent) -> None:
     async def think(_: object) -> str:
         await anyio.sleep(3600)
@@ -269,15 +205,6 @@ async def stopped_at(agent: Agent, name: str) -> Run:
             if step.event.name == name:
                 run.stop()
     return run
-
-
-def test_the_transcript_of_a_conversation_is_cut_where_it_is_long(tmp_path: Path) -> None:
-    from agent.vocabulary.messages import transcript
-
-    text = transcript([UserMessage("a" * 10_000)])
-
-    assert len(text) < 4100
-    assert "[... 6000 characters ...]" in text
 
 
 # The same command again and again is the same call, whatever the tool is called and whatever its timeout (S4)
@@ -373,14 +300,6 @@ async def test_where_nothing_can_be_left_out_the_model_is_not_asked_again(make_a
 
     assert (run.status, run.reason) == ("failed", "context_length_exceeded")
     assert len(agent.model.requests) == 1  # type: ignore[attr-defined]
-
-
-async def test_in_another_turn_it_is_summed_up_again(make_agent: MakeAgent) -> None:
-    script = [*LOOKS, OVERFLOW, SUMMARY, call("bash", command="seq 9 2000"), OVERFLOW, SUMMARY, "Done."]
-
-    run = await make_agent(*script).run("Look")
-
-    assert (run.status, run.text) == ("completed", "Done.")
 
 
 @pytest.mark.parametrize("preset", ["workspace", "autonomous", "coding", "gated", "passthrough"])

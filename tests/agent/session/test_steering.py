@@ -1,8 +1,6 @@
 """Steering, follow-ups and calls that run together, in whole runs; and an abort at every moment of such a run."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import anyio
 import pytest
@@ -258,17 +256,3 @@ async def test_what_people_show_with_their_words_is_heard_with_them(end: str, ma
     again = await agent.run("Go on") if end == "too late" else run
 
     assert [message for message in again.messages if isinstance(message, UserMessage)][1:3] == [first, second]
-
-
-async def test_words_without_pictures_have_the_records_that_they_had(make_agent: MakeAgent, tmp_path: Path) -> None:
-    @tool(category="read")
-    async def steer() -> str:
-        """Steer."""
-        run.steer("Rather this.")
-        return "steered"
-
-    async with make_agent(call("steer"), "Done.", tools=[steer], log=tmp_path / "log.jsonl").start("Go") as run:
-        pass
-
-    records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert [each["data"] for each in records if each.get("name") == "steering_given"] == [{"text": "Rather this."}]

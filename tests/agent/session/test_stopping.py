@@ -61,25 +61,6 @@ async def test_a_stop_lets_the_running_call_finish_and_answers_the_others(make_a
     assert run.events.count(StopAsked()) == 1
 
 
-async def test_a_stop_after_the_step_lets_the_whole_turn_finish(make_agent: MakeAgent) -> None:
-    """S1 7.3: the current step completes."""
-
-    @tool
-    async def stop_and_go_on() -> str:
-        """Stop the run, and finish."""
-        run.stop()
-        return "finished"
-
-    agent = make_agent(
-        [call("stop_and_go_on"), call("note")], tools=[stop_and_go_on, note], preset=evolve(DEFAULT, stop_after="step")
-    )
-    async with agent.start("Go") as run:
-        pass
-
-    assert run.status == "stopped"
-    assert answers(run.messages) == ["finished", "noted "]
-
-
 async def test_after_a_stop_nobody_is_asked_and_what_needs_a_yes_is_skipped(make_agent: MakeAgent) -> None:
     """Who has said stop has left; what needs no yes is finished with the step."""
 

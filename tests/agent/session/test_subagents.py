@@ -181,47 +181,6 @@ async def test_who_asks_to_stop_is_heard_by_the_subagent(tmp_path: Path) -> None
     assert results(run)[0].text.splitlines()[-1].startswith("[stopped: ")
 
 
-async def test_several_tasks_run_together_where_calls_may(tmp_path: Path) -> None:
-    together = anyio.Event()
-    count = 0
-
-    @tool(category="read")
-    async def meet() -> str:
-        """Wait until two are here."""
-        nonlocal count
-        count += 1
-        if count == 2:
-            together.set()
-        await together.wait()
-        return "met"
-
-    store = store_of(call("meet"), call("meet"), "A.", "B.", tools=(meet,))
-    calls = [call("task", **DELEGATE), call("task", **DELEGATE)]
-    preset = Preset("together", sequential=False)
-    agent = Agent(ScriptedModel([calls, "Done."]), [make_task(store)], workspace=tmp_path, preset=preset)
-
-    with anyio.fail_after(20):
-        run = await agent.run("Delegate")
-
-    assert sorted(result.text[:2] for result in results(run)) == ["A.", "B."]
-
-
-async def test_what_a_subagent_does_is_shown_while_it_runs() -> None:
-    from agent.tools.definition import ToolContext
-
-    shown: list[str] = []
-
-    await make_task(store_of(call("look"), "Done.")).run(DELEGATE, ToolContext("c", shown.append))
-
-    assert shown == ["look\n"]
-
-
-async def test_an_empty_prompt_is_an_error() -> None:
-    result = await make_task(store_of(answer("x"))).run({**DELEGATE, "prompt": " "})
-
-    assert result.text == "the prompt is empty; say what the subagent is to do"
-
-
 @bthread
 def no_look() -> BThreadBody:
     """A protocol of the parent."""

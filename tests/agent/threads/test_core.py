@@ -9,17 +9,15 @@ from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, tool
 from agent.presets.shipped import DEFAULT
-from agent.threads.core import CORE, carry_out, choose, converse, gate, session
+from agent.threads.core import carry_out, choose, converse, gate, session
 from agent.vocabulary.events import (
     AbortAsked,
     AnswerCommitted,
     CallAnswered,
-    DraftsRefused,
     DraftsSettled,
     GateApproved,
     GateRejected,
     HistoryGiven,
-    InferenceFailed,
     InferenceRequested,
     PromptGiven,
     ProposedAction,
@@ -32,7 +30,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import BThreadBody, Refusal, Refusals, bthread, sync
 from constitution import Level, Verdict
-from tests.agent.threads.loops import A, B, Loop, action, committed, described, drafted, finished
+from tests.agent.threads.loops import A, B, Loop, committed, described, drafted, finished
 
 ENDED = RunEnded("completed", "answered", "Done.")
 
@@ -54,30 +52,7 @@ def test_between_runs_only_a_prompt_or_a_history_may_come() -> None:
     assert not any(loop.can(event) for event in (StopAsked(), AbortAsked(), InferenceRequested(), ENDED))
 
 
-def test_a_prompt_waits_for_the_end_of_the_run_before_it() -> None:
-    loop = Loop(session())
-
-    assert loop.hear(PromptGiven("One"), PromptGiven("Two")) == ["prompt_given"]
-    assert loop.hear(ENDED) == ["run_ended", "prompt_given"]
-
-
 # converse
-
-
-def test_an_empty_answer_is_asked_again() -> None:
-    loop = Loop(converse())
-    loop.hear()
-
-    assert loop.hear(committed()) == ["answer_committed", "inference_requested"]
-
-
-def test_the_next_inference_waits_for_the_answer_to_every_call() -> None:
-    loop = Loop(converse())
-    loop.hear()
-
-    assert loop.hear(committed(A, B)) == ["answer_committed", "proposed_action:a", "proposed_action:b"]
-    assert loop.hear(CallAnswered("b", "2")) == ["call_answered:b"]
-    assert loop.hear(CallAnswered("a", "1")) == ["call_answered:a", "inference_requested"]
 
 
 def test_when_the_inference_is_refused_the_run_ends_with_the_worst_ending() -> None:
@@ -109,40 +84,7 @@ def test_when_completion_is_refused_with_an_ending_the_run_ends_so() -> None:
     assert loop.events[-1] == RunEnded("stopped", "asked")
 
 
-def test_without_any_draft_the_inference_is_asked_again() -> None:
-    loop = Loop(converse())
-    loop.hear()
-
-    assert loop.hear(DraftsSettled(())) == ["drafts_settled", "inference_requested"]
-
-
-def test_when_all_drafts_are_refused_the_run_has_failed() -> None:
-    loop = Loop(converse())
-    loop.hear()
-    loop.hear(DraftsRefused(Refusals((Refusal("censor", "no"),))))
-
-    assert loop.events[-1] == RunEnded("failed", "drafts_refused", "Every draft was refused: censor: no")
-
-
 # choose
-
-
-def test_a_draft_is_committed_when_it_has_settled() -> None:
-    loop = Loop(choose())
-
-    assert loop.hear(InferenceRequested(), drafted("Done.")) == [
-        "inference_requested",
-        "inference_finished",
-        "drafts_settled",
-        "answer_committed",
-    ]
-
-
-def test_a_failed_draft_settles_as_none() -> None:
-    loop = Loop(choose())
-
-    assert loop.hear(InferenceRequested(), InferenceFailed("d0", "busy"))[-1] == "drafts_settled"
-    assert loop.events[-1] == DraftsSettled(())
 
 
 def test_all_drafts_that_were_asked_for_are_waited_for() -> None:
@@ -162,13 +104,6 @@ def test_the_first_draft_that_nobody_refuses_is_committed() -> None:
     assert loop.events[-1] == AnswerCommitted("d1", second.message)
 
 
-def test_when_nobody_may_be_committed_that_is_said() -> None:
-    loop = Loop(choose(), refuse(AnswerCommitted, "bad"))
-    loop.hear(InferenceRequested(), drafted("One."))
-
-    assert loop.events[-1] == DraftsRefused(Refusals((Refusal("refuse", "bad"),)))
-
-
 def test_a_protocol_that_wants_another_draft_holds_the_settling() -> None:
     @bthread
     def second_opinion() -> BThreadBody:
@@ -182,21 +117,6 @@ def test_a_protocol_that_wants_another_draft_holds_the_settling() -> None:
 
 
 # carry_out and gate
-
-
-def test_a_call_is_proposed_approved_started_and_answered() -> None:
-    loop = Loop(carry_out(A), gate())
-
-    loop.hear(described(A))
-
-    assert loop.story == [
-        "proposed_action:a",
-        "action_described:a",
-        "gate_approved:a",
-        "tool_started:a",
-    ]
-    assert loop.hear(finished(A)) == ["tool_finished:a", "call_answered:a"]
-    assert loop.events[-1] == CallAnswered("a", "done")
 
 
 @pytest.mark.parametrize(
@@ -245,12 +165,6 @@ def test_the_gate_names_everyone_who_refuses_in_any_order() -> None:
         assert loop.events[-1] == GateRejected(A, expected)
 
 
-def test_several_actions_are_put_up_at_once() -> None:
-    loop = Loop(gate(), refuse(GateApproved(A, action(A)), "not a"))
-
-    assert loop.hear(described(A), described(B))[1::2] == ["gate_rejected:a", "gate_approved:b"]
-
-
 def test_holding_an_approval_only_delays_it() -> None:
     @bthread
     def hold() -> BThreadBody:
@@ -260,14 +174,6 @@ def test_holding_an_approval_only_delays_it() -> None:
 
     assert loop.hear(described(A)) == ["action_described:a"]
     assert loop.hear(finished(B)) == ["tool_finished:b", "gate_approved:a"]
-
-
-def test_the_core_alone_is_a_whole_loop() -> None:
-    loop = Loop(*CORE)
-    loop.hear()
-    loop.hear(drafted("", A), described(A), finished(A), drafted("Done."))
-
-    assert loop.events[-1] == ENDED
 
 
 # A thousand calls of one answer take time in proportion to their number

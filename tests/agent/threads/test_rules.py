@@ -1,266 +1,262 @@
-"""The rules, each alone, and what happens without it: only_whole_calls, order, approval, constitution, limits."""
-
-from collections.abc import Callable
-from typing import Literal
+"""What rules of the loop allow: an invariant says what must not happen, and these tests what has to."""
 
 import pytest
 
-from agent.threads.core import carry_out, gate
+from agent.threads.completion import COMPLETE, PURSUE, complete_to_finish
+from agent.threads.core import CORE, converse
 from agent.threads.judging import by_constitution
-from agent.threads.limits import at_most, empty_answers, retry, too_many_failures
-from agent.threads.stopping import abort_on_request, stop_on_request
-from agent.threads.tool_calls import answers_in_source_order, no_start_without_approval, one_at_a_time, only_whole_calls
-from agent.vocabulary.calls import ToolCall
+from agent.threads.limits import budget_of_cost, budget_of_tokens, budget_per_turn
+from agent.threads.steering import continue_with_follow_ups, skip_when_steered
+from agent.threads.stopping import stop_on_request, stop_when_said
+from agent.threads.summaries import summarize_when_full
+from agent.threads.tool_calls import doom_loop
+from agent.vocabulary.calls import ToolCall, signature
 from agent.vocabulary.events import (
-    AbortAsked,
     ApprovalAnswered,
-    BackoffElapsed,
-    BackoffStarted,
     CallAnswered,
-    FactsConfirmed,
-    GateApproved,
-    InferenceFailed,
+    FollowUpGiven,
+    GateRejected,
+    InferenceFinished,
     InferenceRequested,
+    PromptGiven,
     ProposedAction,
+    RunContinued,
     RunEnded,
+    SteeringGiven,
     StopAsked,
+    SummaryFinished,
     ToolFinished,
-    ToolStarted,
 )
-from bp import BThreadBody, bthread, start, sync
-from constitution import Action, Level, Verdict
-from tests.agent.threads.loops import FLAWED, A, B, C, Loop, action, committed, described, finished
+from agent.vocabulary.messages import Usage
+from agent.vocabulary.reasons import Ending, FollowUpWaits, Steered, rejected, worst_ending
+from bp import BThread, BThreadBody, Event, Refusal, Refusals, bthread, sync
+from constitution import Level, Verdict
+from tests.agent.threads.loops import FLAWED, A, B, Loop, committed, described, drafted, finished, message
 
 DONE = RunEnded("completed", "answered")
-ABORTED = RunEnded("aborted", "abort_asked")
 
 
-def answered(call: ToolCall, **options: str) -> CallAnswered:
-    return CallAnswered(call.id, "x", **options)  # type: ignore[arg-type]
+def again(id: str, text: str = "a") -> ToolCall:
+    return ToolCall(id, "note", {"text": text})
 
 
-# only_whole_calls
+def took(tokens: int, cost: float | None = None) -> InferenceFinished:
+    return InferenceFinished("d0", message(""), usage=Usage(tokens, 0, cost))
 
 
-def test_a_flawed_call_is_refused_until_it_is_answered() -> None:
-    loop = Loop(only_whole_calls())
-    loop.hear(committed(A, FLAWED))
-
-    assert loop.can(ProposedAction(A))
-    assert loop.reasons(ProposedAction(FLAWED)) == ["truncated: the arguments break off"]
-    loop.hear(answered(FLAWED))
-    assert loop.can(ProposedAction(FLAWED))
+# doom_loop
 
 
-# one_at_a_time, answers_in_source_order
+@pytest.mark.parametrize("between", [committed(B), DONE, SteeringGiven("Rather this")])
+def test_any_other_call_a_new_run_and_steering_begin_the_count_anew(between: Event) -> None:
+    loop = Loop(doom_loop(3))
+    loop.hear(committed(again("1")), committed(again("2")), between, committed(again("3")))
+
+    assert loop.can(ProposedAction(again("3")))
 
 
-def test_only_the_first_unanswered_call_is_proposed() -> None:
-    loop = Loop(one_at_a_time())
-    loop.hear(committed(A, B, C))
+def test_a_call_that_cannot_be_proposed_neither_counts_nor_resets() -> None:
+    loop = Loop(doom_loop(2))
+    loop.hear(committed(FLAWED), committed(FLAWED))
+    assert loop.can(InferenceRequested())
 
-    for now, later in [(A, (B, C)), (B, (C,))]:
-        assert loop.can(ProposedAction(now))
-        assert not any(loop.can(ProposedAction(call)) for call in later)
-        loop.hear(answered(now))
-    assert loop.can(ProposedAction(C))
+    loop.hear(committed(again("1")), committed(FLAWED), committed(again("2")))
+    assert not loop.can(InferenceRequested())
 
 
-def test_a_later_call_that_is_answered_early_is_passed_over() -> None:
-    loop = Loop(one_at_a_time())
-    loop.hear(committed(A, B, C), answered(B), answered(A))
+def test_steering_lets_go_of_a_run_that_was_about_to_end() -> None:
+    loop = Loop(doom_loop(2))
+    loop.hear(committed(again("1"), again("2")), SteeringGiven("Rather this"))
 
-    assert loop.can(ProposedAction(C))
+    assert loop.can(InferenceRequested())
 
 
-def test_answers_wait_for_those_before_them() -> None:
-    loop = Loop(answers_in_source_order())
-    loop.hear(committed(A, B, C))
+def test_arguments_are_compared_as_json_and_not_as_text() -> None:
+    one = ToolCall("1", "t", {"a": 1, "b": {"c": [5.0, True]}})
 
-    assert [loop.can(answered(call)) for call in (A, B, C)] == [True, False, False]
-    loop.hear(answered(A))
-    assert [loop.can(answered(call)) for call in (B, C)] == [True, False]
+    assert signature(one) == signature(ToolCall("2", "t", {"b": {"c": (5, True)}, "a": 1}))
+    assert signature(one) != signature(ToolCall("2", "t", {"a": 1, "b": {"c": [5, 1]}}))
+    assert signature(one) != signature(ToolCall("2", "u", {"a": 1, "b": {"c": [5, True]}}))
+
+
+# budgets
+
+BUDGETS = [
+    (budget_of_tokens(10), "max_tokens", "Stopped: the budget of 10 tokens is used up."),
+    (budget_of_cost(10.0), "max_cost", "Stopped: the budget of $10 is used up."),
+]
+
+
+@pytest.mark.parametrize(("bthread", "reason", "text"), BUDGETS)
+def test_a_text_that_uses_the_budget_up_is_still_an_answer(bthread: BThread, reason: str, text: str) -> None:
+    loop = Loop(converse(), bthread)
+    loop.hear()
+    loop.hear(took(11, 11.0), committed(text="Done."))
+
+    assert loop.events[-1] == RunEnded("completed", "answered", "Done.")
+
+
+def test_summaries_and_drafts_that_came_to_nothing_are_paid_for_too() -> None:
+    loop = Loop(budget_of_tokens(10))
+    loop.hear(took(4), took(4))
+    assert loop.can(InferenceRequested())
+
+    loop.hear(SummaryFinished("so far", Usage(1, 1)))
+    assert not loop.can(InferenceRequested())
+
+
+def test_a_turn_may_take_its_budget_and_not_a_token_more() -> None:
+    loop = Loop(budget_per_turn(10))
+    loop.hear(took(5), took(5), committed(A), took(10), committed(A))
+    assert loop.can(InferenceRequested())
+
+    loop.hear(took(6), took(5), committed(A))
+    assert loop.reasons(InferenceRequested()) == ["Stopped: a turn took more than the 10 tokens that one may take."]
+
+
+# deadline
+
+
+def test_an_ending_by_the_clock_counts_before_the_failures_that_it_causes() -> None:
+    def ends(*endings: Ending) -> str:
+        ended = worst_ending(Refusals(Refusal("b", ending) for ending in endings))
+        return "" if ended is None else ended.reason
+
+    clock, failed = Ending("limit", "deadline"), Ending("failed", "inference_failed")
+    stopped, done = Ending("stopped", "stop_asked"), Ending("completed", "success")
+    assert ends(failed, clock) == "deadline"
+    assert ends(clock, stopped) == "stop_asked"
+    assert ends(Ending("limit", "max_iterations"), done) == "success"
+    assert ends(Ending("aborted", "abort_asked"), done) == "abort_asked"
+
+
+# summarize_when_full
+
+
+def test_a_full_answer_that_ends_the_run_is_summed_up_before_the_next_run_asks() -> None:
+    loop = Loop(converse(), summarize_when_full(8))
+    loop.hear()
+
+    assert loop.hear(took(8), committed(text="Done.")) == ["inference_finished", "answer_committed", "run_ended"]
+    assert loop.hear() == ["prompt_given", "summary_requested"]
+
+
+# stop_when_said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        SteeringGiven("please Stop it"),
+        FollowUpGiven("nonstop"),
+        ApprovalAnswered(A, yes=False, text="no, STOP"),
+    ],
+)
+def test_the_letters_stop_in_whatever_is_said_ask_for_a_stop(said: SteeringGiven) -> None:
+    loop = Loop(stop_when_said())
+    loop.hear(said)
+
+    assert loop.events[-1] == StopAsked(said.text)
+
+
+def test_other_words_do_not() -> None:
+    assert Loop(stop_when_said()).hear(SteeringGiven("go on"), ApprovalAnswered(A, yes=True)) == [
+        "steering_given",
+        "approval_answered:a",
+    ]
+
+
+def test_a_run_that_goes_on_after_a_full_text_is_summed_up_first() -> None:
+    loop = Loop(summarize_when_full(8))
+    loop.hear(PromptGiven("Go"), took(8), committed(text="Done."))
+
+    assert loop.hear(RunContinued(Refusals())) == ["run_continued", "summary_requested"]
+
+
+# complete_to_finish, skip_when_steered, continue_with_follow_ups
+
+
+PURSUING = ToolCall("p", PURSUE, {"user_prompt": "Go", "objective": "All of it"})
+
+
+COMPLETING = ToolCall("c", COMPLETE, {"result": "It is done.", "status": "partial"})
+
+
+ANSWERED = RunEnded("completed", "answered", "Hello.")
+
+
+def ran(call: ToolCall) -> tuple[ToolFinished, CallAnswered]:
+    return finished(call), CallAnswered(call.id, "x")
+
+
+def test_a_complete_that_failed_or_did_not_run_completes_nothing() -> None:
+    loop = Loop(complete_to_finish())
+    loop.hear()
+    loop.hear(finished(COMPLETING, is_error=True), CallAnswered("c", "rejected", outcome="rejected"))
+
+    assert loop.can(InferenceRequested())
+    assert not loop.can(ANSWERED)
 
 
 @bthread
-def carry_out_all(*calls: ToolCall) -> BThreadBody:
-    yield sync(wait_for=type(committed()))
-    yield start(*[carry_out(call) for call in calls])
+def one_more_thing() -> BThreadBody:
+    """Somebody has something left to say when the run would complete, once."""
+    yield sync(refuse=RunEnded, because="one more thing", wait_for=RunContinued)
 
 
-# no_start_without_approval
+def test_after_complete_a_follow_up_is_heard_and_the_run_goes_on_as_it_began() -> None:
+    for after_objective, ends in ((False, False), (True, True)):
+        loop = Loop(converse(), complete_to_finish(after_objective), one_more_thing())
+        loop.hear()
+        loop.hear(*ran(PURSUING), committed(COMPLETING))
+        assert loop.hear(*ran(COMPLETING))[-3:] == ["completion_declared", "run_continued", "inference_requested"]
+
+        loop.hear(committed(text="Hello."))
+        assert (loop.story[-1] == "run_ended") == ends
 
 
-def test_exactly_the_approved_call_value_may_start_once() -> None:
-    loop = Loop(no_start_without_approval())
-    other_arguments = ToolCall("a", "note", {"text": "other"})
-    other_tool = ToolCall("a", "bash", {"text": "a"})
+def test_a_step_that_completes_the_work_completes_the_run_though_a_stop_was_asked_for() -> None:
+    """S1 4.1: complete exits the loop (5) before the interrupt is looked at (7)."""
+    for after, status in (("step", "completed"), ("call", "stopped")):
+        loop = Loop(converse(), complete_to_finish(), stop_on_request(after))  # type: ignore[arg-type]
+        loop.hear()
+        loop.hear(committed(COMPLETING), StopAsked(), *ran(COMPLETING))
 
-    assert loop.reasons(ToolStarted(A)) == ["the gate did not approve it"]
-    loop.hear(GateApproved(A, action(A)))
-    assert [loop.can(ToolStarted(call)) for call in (A, other_arguments, other_tool, B)] == [True, False, False, False]
-    loop.hear(ToolStarted(A))
-    assert not loop.can(ToolStarted(A))
-
-
-def test_an_approval_is_forgotten_with_its_call() -> None:
-    loop = Loop(no_start_without_approval())
-    loop.hear(GateApproved(A, action(A)), GateApproved(B, action(B)), answered(A))
-
-    assert [loop.can(ToolStarted(call)) for call in (A, B)] == [False, True]
+        ended = loop.events[-1]
+        assert isinstance(ended, RunEnded)
+        assert ended.status == status
 
 
-# by_constitution
+THIS = SteeringGiven("rather this")
 
 
-def judge_as(level: Level) -> Callable[[Action], Verdict]:
-    def judge(_: Action) -> Verdict:
-        return Verdict(level, "rule", explanation="why")
-
-    return judge
+NEXT = FollowUpGiven("and then that")
 
 
-def judged(level: Level) -> Loop:
-    loop = Loop(gate(), by_constitution(judge_as(level)))
-    loop.hear(described(A))
-    return loop
+SKIPPED = "skipped: Skipped due to queued user message."
 
 
-def test_what_is_allowed_is_approved() -> None:
-    assert judged(Level.allow).events[-1] == GateApproved(A, action(A))
+A_FOLLOW_UP = RunContinued(Refusals((Refusal("continue_with_follow_ups", FollowUpWaits()),)))
 
 
-def test_what_is_denied_is_rejected_with_the_verdict() -> None:
-    [refusal] = judged(Level.deny).events[-1].refusals  # type: ignore[attr-defined]
-
-    assert (refusal.bthread, refusal.because) == ("by_constitution", Verdict(Level.deny, "rule", explanation="why"))
+A_PROTOCOL = RunContinued(Refusals((Refusal("reviewer", "Look again."), *A_FOLLOW_UP.refusals)))
 
 
-@pytest.mark.parametrize("yes", [True, False])
-def test_what_needs_a_person_waits_for_the_answer(yes: bool) -> None:
-    loop = judged(Level.ask)
+def test_a_call_that_is_being_asked_about_is_skipped_and_its_question_withdrawn() -> None:
+    def judge(action: object) -> Verdict:
+        return Verdict(Level.ask, "any_rule", explanation="May it?")
 
-    assert loop.story[-1] == "approval_asked:a"
+    loop = Loop(*CORE, by_constitution(judge), skip_when_steered())
+    loop.hear(PromptGiven("Go"), drafted("", A), described(A))
+
+    loop.hear(THIS)
+    [gone] = [event for event in loop.events if isinstance(event, GateRejected)]
+    assert [refusal.because for refusal in gone.refusals] == [Steered()]
+    assert rejected("a", gone.refusals).result == SKIPPED
+
+
+def test_a_follow_up_waits_while_somebody_else_has_something_left_to_say() -> None:
+    loop = Loop(continue_with_follow_ups())
+    loop.hear(NEXT, A_PROTOCOL)
+
     assert not loop.can(DONE)
-    loop.hear(ApprovalAnswered(A, yes, "because"), *([FactsConfirmed(A)] if yes else []))
-    assert loop.story[-1] == ("gate_approved:a" if yes else "gate_rejected:a")
-    assert loop.can(DONE)
-
-
-def test_a_question_is_over_when_somebody_else_refuses() -> None:
-    """A yes that comes after the run was asked to stop approves nothing."""
-    loop = Loop(gate(), by_constitution(judge_as(Level.ask)), stop_on_request())
-    names = loop.hear(described(A), StopAsked(), ApprovalAnswered(A, yes=True))
-
-    assert names == [
-        "action_described:a",
-        "approval_asked:a",
-        "stop_asked",
-        "gate_rejected:a",
-        "approval_answered:a",
-    ]
-    assert loop.can(RunEnded("stopped", "stop_asked"))
-
-
-def test_an_action_that_nobody_could_describe_is_denied() -> None:
-    loop = Loop(gate(), by_constitution(judge_as(Level.allow)))
-    loop.hear(described(A, problem="no such disk"))
-
-    assert "no such disk" in str(loop.events[-1].refusals)  # type: ignore[attr-defined]
-
-
-# limits
-
-
-def test_at_most_counts_committed_answers_of_one_run() -> None:
-    loop = Loop(at_most(2, "Enough."))
-    loop.hear(committed(text="1"))
-
-    assert loop.can(InferenceRequested())
-    loop.hear(committed(text="2"))
-    assert loop.reasons(InferenceRequested()) == ["Enough."]
-    assert loop.can(DONE)
-    assert loop.can(ProposedAction(A))
-    loop.hear(DONE)
-    assert loop.can(InferenceRequested())
-
-
-def test_failures_in_a_row_count_tools_in_error_and_invalid_calls() -> None:
-    loop = Loop(too_many_failures(3))
-    error = ToolFinished(A, "boom", is_error=True)
-    loop.hear(error, answered(A), answered(FLAWED, outcome="invalid"), answered(B, outcome="rejected"))
-
-    assert loop.can(InferenceRequested())
-    loop.hear(error)
-    assert not loop.can(InferenceRequested())
-    assert not loop.can(ProposedAction(A))
-    assert loop.can(answered(A))
-
-
-@pytest.mark.parametrize("between", [finished(A), DONE])
-def test_a_success_or_a_new_run_begins_the_count_anew(between: ToolFinished | RunEnded) -> None:
-    loop = Loop(too_many_failures(2))
-    error = ToolFinished(A, "boom", is_error=True)
-    loop.hear(error, between, error)
-
-    assert loop.can(InferenceRequested())
-
-
-def test_empty_answers_in_a_row_end_the_run() -> None:
-    loop = Loop(empty_answers(2))
-    loop.hear(committed(), committed(A), committed())
-
-    assert loop.can(InferenceRequested())
-    loop.hear(committed())
-    assert "2 empty answers" in loop.reasons(InferenceRequested())[0]
-
-
-# retry
-
-BUSY = InferenceFailed("d0", "busy", retryable=True, retry_after=3.0)
-
-
-def test_after_a_failure_the_next_inference_waits_for_its_backoff() -> None:
-    loop = Loop(retry(3))
-
-    assert loop.hear(BUSY) == ["inference_failed", "backoff_started"]
-    assert loop.events[-1] == BackoffStarted(1, 3.0)
-    assert not loop.can(InferenceRequested())
-    assert not loop.can(ABORTED)
-    loop.hear(BackoffElapsed(1, 3.0))
-    assert loop.can(InferenceRequested())
-
-
-def test_what_cannot_help_is_refused_at_once() -> None:
-    loop = Loop(retry(4))
-
-    assert loop.hear(InferenceFailed("d0", "no such model")) == ["inference_failed"]
-    assert loop.reasons(InferenceRequested()) == ["no such model"]
-
-
-# stopping
-
-NEW = (InferenceRequested(), DONE, ProposedAction(A), GateApproved(A, action(A)), ToolStarted(A))
-
-
-@pytest.mark.parametrize("after", ["call", "step"])
-def test_a_stop_lets_nothing_new_start_until_the_run_has_ended(after: Literal["call", "step"]) -> None:
-    loop = Loop(stop_on_request(after))
-    loop.hear(StopAsked())
-
-    expected = [False, False, False, False, False] if after == "call" else [False, False, True, True, True]
-    assert [loop.can(event) for event in NEW] == expected
-    assert loop.can(answered(A))
-    assert loop.can(finished(A))
-    loop.hear(RunEnded("stopped", "stop_asked"))
-    assert all(loop.can(event) for event in NEW)
-
-
-def test_an_abort_lets_nothing_start_until_the_run_has_ended() -> None:
-    loop = Loop(abort_on_request())
-    loop.hear(AbortAsked())
-
-    assert not any(loop.can(event) for event in NEW)
-    assert loop.can(answered(A))
-    loop.hear(ABORTED)
-    assert all(loop.can(event) for event in NEW)

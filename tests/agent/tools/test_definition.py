@@ -1,5 +1,6 @@
 """`agent.tools.definition`: a function with annotations and a docstring is a tool."""
 
+import pathlib
 import threading
 from collections.abc import Mapping
 from enum import Enum
@@ -12,10 +13,13 @@ from attrs import NOTHING, field, frozen, make_class, validators
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools.definition import Tool, ToolContext, find_shape, tool
+from agent import Agent, ScriptedModel, call
+from agent.models.scripted import Step
+from agent.tools.definition import ToolContext, find_shape, tool
 from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch
 from agent.tools.toolbox import explain_unknown
 from agent.vocabulary.calls import ToolCall, ToolResult
+from agent.vocabulary.messages import ToolMessage
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -137,22 +141,6 @@ async def test_all_problems_are_reported_with_their_paths(arguments: dict[str, A
     assert forecast.check(arguments) == problems
 
 
-async def test_s6_2_an_invalid_call_never_reaches_the_function() -> None:
-    ran: list[int] = []
-
-    @tool
-    def count(number: int) -> str:
-        """Count."""
-        ran.append(number)
-        return "counted"
-
-    result = await count.run({"number": "1", "more": 2})
-
-    assert result.is_error
-    assert result.text == "invalid arguments: number: expected an integer, found '1'; more: unknown; use number"
-    assert not ran
-
-
 @rows("is_async", [True, False])
 async def test_s5_4_an_exception_is_the_content_of_an_error_result(is_async: bool) -> None:
     async def fail_async() -> str:
@@ -271,21 +259,6 @@ async def test_a_tool_that_can_wait_is_not_quick() -> None:
         tool(quick=True, timeout=1.0)(listen)
 
 
-async def test_a_thread_of_a_tool_never_keeps_the_program_alive() -> None:
-    seen: list[threading.Thread] = []
-
-    @tool
-    def look() -> str:
-        """Look."""
-        seen.append(threading.current_thread())
-        return ""
-
-    await look.run({})
-
-    assert seen[0].daemon
-    assert seen[0] is not threading.main_thread()
-
-
 async def test_progress_of_a_blocking_tool_arrives_in_the_event_loop() -> None:
     pieces: list[tuple[str, threading.Thread]] = []
 
@@ -328,6 +301,34 @@ async def test_the_gate_learns_paths_and_command_from_marks() -> None:
     )  # fmt: skip
     assert move.command({"sources": [], "target": "c"}) == "true"
     assert move.touches({"sources": 5}) == (Touch("log.txt", "write"),)
+
+
+async def test_a_function_gets_the_paths_that_were_judged_wherever_the_process_is(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, here = tmp_path / "workspace", tmp_path / "here"
+    for folder in (workspace, here):
+        folder.mkdir()
+        (folder / "a.txt").write_text(folder.name)
+    monkeypatch.chdir(here)
+
+    @tool(category="read", quick=True)
+    def show(context: ToolContext, files: Annotated[list[str], Path("read")]) -> str:
+        """Show files."""
+        return " ".join([context.workspace, *(pathlib.Path(file).read_text() for file in files)])
+
+    @tool(category="read")
+    def show_one(context: ToolContext, file: Annotated[str, Path("read")] = "a.txt") -> str:
+        """Show a file."""
+        return f"{context.workspace} {pathlib.Path(file).read_text()}"
+
+    outside = call("show_one", file=str(here / "a.txt"))
+    steps: list[Step] = [[call("show", files=["a.txt", "./a.txt"]), call("show_one"), outside], "Done."]
+    run = await Agent(ScriptedModel(steps), [show, show_one], workspace=workspace).run("Show")
+
+    texts = [message.text for message in run.messages if isinstance(message, ToolMessage)]
+    assert texts[:2] == [f"{workspace} workspace workspace", f"{workspace} workspace"]
+    assert "outside the workspace" in texts[2]
 
 
 def undocumented(a: int) -> str:
@@ -388,19 +389,6 @@ def validated(a: Checked) -> str:
 async def test_what_a_model_cannot_be_told_is_refused_where_it_is_defined(function: Any, complaint: str) -> None:
     with pytest.raises(TypeError, match=complaint):
         tool(function)
-
-
-async def test_a_tool_may_have_another_name(tools: Mapping[str, Tool]) -> None:
-    @tool(name="look_up")
-    async def find() -> str:
-        """Find."""
-        return "found"
-
-    assert find.name == "look_up"
-    assert [shipped.category for shipped in tools.values()] == ["write", "read", "write", "read"]
-
-
-# One description gives schema and check: what the schema accepts the code accepts, and nothing else.
 
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -478,23 +466,6 @@ def test_what_the_schema_accepts_the_code_accepts_and_the_other_way_round(data: 
     assert (not problems) == judge.is_valid(value), problems
     if not problems:
         shape.build(value)
-
-
-@given(st.floats())
-def test_numbers_are_finite(value: float) -> None:
-    problems = list(find_shape(float).problems(value, "x"))
-
-    assert bool(problems) == (value != value or value in (float("inf"), float("-inf")))
-
-
-@given(st.integers())
-def test_messages_stay_short_whatever_the_value(size: int) -> None:
-    for value in ("x" * 10_000, 10 ** min(abs(size) % 6_000, 6_000), ["x"] * 10_000, {"y" * 5_000: 1}):
-        for problem in find_shape(Literal["a"]).problems(value, "x"):
-            assert len(problem) < 250
-
-
-# `agent.tools.toolbox`: a call of a tool that is not there is answered with those that may have been meant.
 
 
 def test_the_answer_to_an_unknown_tool_names_what_there_is() -> None:

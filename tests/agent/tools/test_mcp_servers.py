@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from agent import Agent, ScriptedModel, call
+from agent.models.scripted import Step
 from agent.tools.mcp import mcp_tools
 from agent.tools.schemas import ForeignShape
 from agent.vocabulary.errors import CannotStart, ToolError
@@ -187,6 +188,18 @@ async def test_parameters_that_are_called_so_are_judged_as_commands_paths_and_ad
 
     assert asked == ["get", "mystery"]
     assert [event.call.tool for event in run.events if isinstance(event, ToolStarted)] == ["run"]
+
+
+async def test_a_relative_path_is_judged_where_the_server_runs(forward: list[str], tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    steps: list[Step] = [call("save", filePath="x.txt"), "Done."]
+
+    with anyio.fail_after(30):
+        async with mcp_tools(forward, cwd=str(tmp_path)) as tools:
+            run = await Agent(ScriptedModel(steps), tools, workspace=workspace).run("Go")
+
+    assert [event for event in run.events if isinstance(event, ToolStarted)] == []
 
 
 async def test_lines_that_are_no_json_are_told_once_and_do_no_harm(

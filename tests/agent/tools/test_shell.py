@@ -62,12 +62,6 @@ async def test_s6_3_output_over_the_limit_is_truncated_with_a_notice(root: Path)
     assert not result.is_error
 
 
-async def test_s6_3_the_limit_is_200_kb_unless_said_otherwise(call: Call) -> None:
-    result = await call("bash", command="head -c 300000 /dev/zero | tr '\\0' x")
-
-    assert result.text.count("x") == 200 * 1024
-
-
 async def test_s6_4_a_command_over_its_time_is_killed_and_answered_as_an_error(call: Call) -> None:
     result = await call("bash", command="echo begun; sleep 60", timeout=0.3)
 
@@ -119,17 +113,6 @@ async def test_a_death_by_signal_is_an_error_and_named(call: Call) -> None:
     assert result.details["signal"] == 11
 
 
-async def test_no_output_is_said(call: Call) -> None:
-    assert (await call("bash", command="true")).text == "(no output)"
-
-
-async def test_what_outlived_the_command_is_said(call: Call) -> None:
-    result = await call("bash", command="sleep 60 & echo hi")
-
-    assert result.text == "hi\n[1 process still running after the command had ended; killed]"
-    assert not result.is_error
-
-
 @rows("size", [131_070, 131_071, 131_072, 3_000_000])
 async def test_a_command_may_be_longer_than_an_argument(call: Call, size: int) -> None:
     script = "cat; echo begun; x=$(cat <<'END'\n"
@@ -148,23 +131,6 @@ async def test_what_no_shell_can_take_is_an_error(call: Call, command: str) -> N
     assert result.is_error
     assert "leave it out" in result.text
     result.text.encode()
-
-
-async def test_a_deleted_workspace_is_an_error(call: Call, root: Path) -> None:
-    root.rmdir()
-
-    result = await call("bash", command="pwd")
-
-    assert result.is_error
-    assert "does not exist" in result.text
-
-
-async def test_progress_is_shown_while_the_command_runs(tools: Mapping[str, Tool]) -> None:
-    pieces: list[str] = []
-
-    await tools["bash"].run({"command": "echo a; sleep 0.05; echo b"}, ToolContext("call_1", pieces.append))
-
-    assert "".join(pieces) == "a\nb\n"
 
 
 async def test_progress_is_shown_at_most_twenty_times_a_second(tools: Mapping[str, Tool]) -> None:
@@ -220,21 +186,6 @@ async def test_s2_the_last_50_kb_of_whole_lines_are_shown(root: Path) -> None:
     assert result.text.split("\n")[0].endswith("51")
 
 
-async def test_s2_the_end_of_one_long_line_is_shown(root: Path) -> None:
-    result = await shell_in(root, retention=TAIL)("head -c 60000 /dev/zero | tr '\\0' x; echo -n END")
-
-    assert result.text.startswith("x")
-    assert "xEND\n\n[output truncated: the end of line 1 is shown of 1 (50 KB limit)" in result.text
-
-
-async def test_a_short_output_is_whole_and_leaves_no_file(root: Path, temporary: Path) -> None:
-    result = await shell_in(root, retention=TAIL)("seq 2000")
-
-    assert result.text == "".join(f"{number}\n" for number in range(1, 2001))
-    assert "fullOutputPath" not in result.details
-    assert list(temporary.glob("*/*")) == []
-
-
 async def test_the_file_has_a_quota_which_is_said(root: Path, temporary: Path) -> None:
     small = Retention(1000, keep="tail", spill=True, quota=5000)
 
@@ -243,15 +194,6 @@ async def test_the_file_has_a_quota_which_is_said(root: Path, temporary: Path) -
     (file,) = temporary.glob("*/*")
     assert file.stat().st_size == 5000
     assert f"its first 4.883 KB is in {file}]" in result.text
-
-
-async def test_a_file_that_cannot_be_written_is_said(root: Path, temporary: Path) -> None:
-    temporary.rmdir()
-
-    result = await shell_in(root, retention=Retention(100, keep="tail", spill=True))("seq 1000")
-
-    assert result.text.endswith("all of it could not be kept: No such file or directory]")
-    assert result.text.startswith("977\n")
 
 
 async def test_the_first_lines_may_be_kept_instead(root: Path) -> None:
@@ -285,15 +227,6 @@ async def test_s2_without_a_default_timeout_none_is_set_and_any_may_be_asked_for
     assert (await shell("sleep 30", timeout=0.2)).text == (
         "(no output)\n[timed out after 0.2 seconds; the command was killed]"
     )
-
-
-async def test_a_timeout_above_the_longest_is_clamped_and_said_so(root: Path) -> None:
-    shell = shell_in(root, timeout=60, longest_timeout=300)
-
-    assert (await shell("echo", timeout=301)).text.endswith(
-        "[timeout of 301 seconds clamped to 300, the longest there is]"
-    )
-    assert (await shell("echo hi", timeout=300)).text == "hi\n"
 
 
 async def test_the_environment_may_be_inherited_and_a_hook_adds_to_it(
@@ -422,13 +355,6 @@ async def test_s4_steps_are_turns_where_there_are_any(root: Path) -> None:
     told = [envelope(await tool.run({"command": "true"}))["session"] for tool in (*tools, tools[0])]
 
     assert [(one["steps"], one["executed_commands"]) for one in told] == [(2, 1), (2, 2), (2, 3)]
-
-
-async def test_s4_what_seems_to_wait_for_a_person_is_labelled_and_runs(root: Path) -> None:
-    told = envelope(await shell_in(root, form="envelope")("less /dev/null; echo ran"))
-
-    assert told["result"]["interactive"] is True
-    assert told["result"]["output"].endswith("ran\n")
 
 
 @rows(

@@ -16,14 +16,9 @@ import PIL.Image
 import pytest
 from attrs import define, field
 
-from agent.effects.execution import describe
 from agent.tools.collections import CodingOptions, create_all_tools
-from agent.tools.toolbox import Toolbox
 from agent.tools.web import decode, find_address, is_public, make_webfetch, make_websearch, to_format
-from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import ToolError
-from constitution import Level, judge
 from tests.tables import rows
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -269,19 +264,6 @@ async def test_markdown_without_its_extra_is_an_error_that_names_it(
     assert "extra 'web'" in result.text
 
 
-async def test_the_gate_sees_the_address(root: Path) -> None:
-    facts = describe(
-        ToolCall("1", "webfetch", {"url": "https://example.com/x"}, "read"), Toolbox([make_webfetch()], Workspace(root))
-    )
-
-    assert facts.urls == ("https://example.com/x",)
-    verdict = judge(facts)
-    assert (verdict.level, verdict.rule) == (Level.ask, "reach_network")
-
-
-# websearch
-
-
 async def searched(site: Site, **arguments: Any) -> Any:
     return await make_websearch(base_url=site.url, api_key="k1").run({"query": "bees", **arguments})
 
@@ -324,19 +306,6 @@ async def test_a_search_that_fails_says_why_and_never_the_key(
 
     assert problem in result.text
     assert "k1" not in result.text
-
-
-async def test_a_search_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("EXA_API_KEY", raising=False)
-
-    assert (await make_websearch().run({"query": "x"})).text == (
-        "websearch needs a key: set EXA_API_KEY, or give api_key"
-    )
-
-
-@rows("arguments", [{"numResults": 11}, {"numResults": 0}, {"type": "neural"}, {"livecrawl": "always"}])
-async def test_options_of_a_search_are_checked(site: Site, arguments: dict[str, Any]) -> None:
-    assert (await searched(site, **arguments)).text.startswith("invalid arguments: ")
 
 
 def test_the_model_is_told_the_current_year() -> None:

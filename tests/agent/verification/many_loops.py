@@ -1,7 +1,6 @@
 """Many loops in one search, which is much faster than one for each; and few examples, for the many that there are."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -14,18 +13,9 @@ from agent.verification.environment import (
     declared_actions,
     with_actions,
 )
-from agent.verification.loop import Combination, invariants_with, usual_examples, verify_in_world
+from agent.verification.loop import invariants_with, usual_examples, verify_in_world
 from agent.vocabulary.events import ProposedAction
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync
-
-
-def small_combinations(rules: Sequence[str]) -> tuple[Combination, ...]:
-    """Return none, all, each alone, each left out, and every pair."""
-    alone = [Combination(f"only {rule}", (rule,)) for rule in rules]
-    left_out = [Combination(f"without {rule}", tuple(other for other in rules if other != rule)) for rule in rules]
-    pairs = [Combination(" + ".join(pair), pair) for pair in combinations(rules, 2)]
-    return (Combination("none", ()), Combination("all", tuple(rules)), *alone, *left_out, *pairs)
-
 
 Loops = Mapping[str, tuple[Sequence[BThread], Sequence[BThread]]]
 """Rules and protocols of several loops, by what to call them."""
@@ -54,9 +44,9 @@ class RulesChosen(Event):
     rules: str
 
 
-def loops_of(rules: Sequence[BThread], combinations: Iterable[Combination]) -> Loops:
-    """Return the loops with each of the combinations of `rules`, for `verify_each`."""
-    return {each.label: ([rule for rule in rules if rule.name in each.rules], ()) for each in combinations}
+def loops_of(rules: Sequence[BThread], subsets: Iterable[Collection[str]]) -> Loops:
+    """Return the loops with each of the subsets of `rules`, by their names, for `verify_each`."""
+    return {" + ".join(names) or "none": ([rule for rule in rules if rule.name in names], ()) for names in subsets}
 
 
 @bthread

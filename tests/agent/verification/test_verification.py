@@ -2,9 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,29 @@ from agent import call
 from agent.effects.loop import declared_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
+from agent.threads.limits import at_most, budget_per_turn, retry, too_many_failures
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
-from agent.threads.tool_calls import one_at_a_time
+from agent.threads.stopping import stop_on_request
+from agent.threads.tool_calls import doom_loop, one_at_a_time
 from agent.verification.counterexample import tell
-from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, confined_descriptions, examples_for
+from agent.verification.environment import (
+    EXAMPLES,
+    FIRST,
+    SECOND,
+    THIRD,
+    Examples,
+    confined_descriptions,
+    descriptions,
+    drafts,
+    examples_for,
+    lookups,
+)
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of, not_claimed
 from agent.verification.loop import loop_rules, verify_loop
+from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     CallAnswered,
+    FactsRequested,
     GateApproved,
     InferenceFinished,
     InferenceRequested,
@@ -32,115 +47,88 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import AssistantMessage
 from bp import NONE, BThread, BThreadBody, Event, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent
-from tests.agent.faults import core, people, rules
+from tests.agent.faults import loop as faults
 from tests.agent.faults.fault import Fault, is_found, told
-from tests.agent.verification.many_loops import loops_of, small_combinations, verify_each
-from tests.agent.verification.verify_every_subset import THREE_CALLS
+from tests.agent.verification.many_loops import loops_of, verify_each
 
 pytestmark = pytest.mark.slow
 
 RULES = loop_rules(evolve(PRESETS["default"], together="none"))  # the tests of calls that run together say so
 NAMES = tuple(rule.name for rule in RULES)
-
-
-@cache
-def verified(names: tuple[str, ...]) -> Verification:
-    """Model-check the loop with these rules, once."""
-    return verify_loop(rules_named(names))
-
-
-def rules_named(names: tuple[str, ...]) -> tuple[BThread, ...]:
-    return tuple(rule for rule in RULES if rule.name in names)
-
-
-@pytest.mark.timeout(300)
-def test_the_invariants_hold_for_none_all_each_alone_each_left_out_and_every_pair() -> None:
-    result = verify_each(loops_of(RULES, small_combinations(NAMES)))
-
-    assert result.holds, told(result)
-
-
-def test_the_invariants_hold_for_up_to_three_calls_in_turn() -> None:
-    result = verify_loop(RULES, examples=THREE_CALLS)
-
-    assert result.holds, told(result)
-
-
-def test_the_invariants_hold_when_neighbours_run_together_that_may() -> None:
-    limits = ("at_most", "too_many_failures", "empty_answers", "retry", "continue_with_follow_ups")
-    names = tuple(name for name in NAMES if name not in (*limits, "one_at_a_time"))
-    safe = [*rules_named(names), one_at_a_time("neighbours")]
-
-    result = verify_loop(safe, examples=examples_for(safe))
-
-    assert result.holds, told(result)
-
-
-def test_the_invariants_hold_when_all_calls_of_an_answer_run_together_if_they_may() -> None:
-    safe = [*rules_named(("only_whole_calls", "answers_in_source_order", "abort_on_request")), one_at_a_time("all")]
-
-    result = verify_loop(safe, examples=examples_for(safe))
-
-    assert result.holds, told(result)
-
-
-@pytest.mark.parametrize(
-    "planted", [people.forgets_the_barrier, people.takes_one_for_all, people.waits_for_the_barrier_to_begin]
+WORK = loop_rules(
+    evolve(
+        PRESETS["autonomous"],
+        doom_loop=3,
+        max_tokens=1,
+        max_tokens_per_iteration=1,
+        max_cost=1.0,
+        deadline=1.0,
+        context_tokens=1,
+        compaction="summary",
+    )
 )
-def test_a_barrier_that_does_not_hold_is_found(planted: Callable[..., BThread]) -> None:
-    fault = Fault(planted, (), "error", "calls_come_one_at_a_time")
+EVERY_RULE = {rule.name: rule for rule in (*WORK, *RULES, seek_steering(), seek_follow_ups())}
+"""All rules that ship, by name: the others are those of autonomous work, of what a run may take, and of hooks."""
 
-    result = verify_loop([planted("neighbours")])
-
-    assert is_found(fault, result), told(result)
+OTHERS = tuple(name for name in EVERY_RULE if name not in (*NAMES, "seek_steering", "seek_follow_ups"))
 
 
-def test_the_invariants_hold_when_people_are_asked_whether_they_have_something_to_say() -> None:
-    names = ("skip_when_steered", "continue_with_follow_ups", "at_most", "stop_on_request", "abort_on_request")
+def rules_named(*names: str) -> tuple[BThread, ...]:
+    return tuple(rule for name, rule in EVERY_RULE.items() if name in names)
 
-    result = verify_loop([seek_steering(), seek_follow_ups(), *rules_named(names)])
+
+def without(*names: str) -> tuple[BThread, ...]:
+    return tuple(rule for rule in RULES if rule.name not in names)
+
+
+def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
+    """Return one call, one that is cut off, two; and what an answer without calls may be."""
+    return tuple(draft for draft in drafts(requested) if getattr(draft, "calls", ()) not in ((FIRST,), (CUT, SECOND)))
+
+
+CUT = evolve(FIRST, flaw="cut off")
+
+
+def few_descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
+    """Return that the first call is asked about or denied, and others allowed or asked about."""
+    allowed, asked, denied = descriptions(proposed)
+    return (asked, denied) if proposed.call.id == FIRST.id else (allowed, asked)
+
+
+SMALL: Examples = {
+    **EXAMPLES,
+    InferenceRequested: few_drafts,
+    ProposedAction: few_descriptions,
+    FactsRequested: lambda requested: lookups(requested)[:2],
+}
+"""Every kind of outcome once, for the many sets of rules that there are."""
+
+SMALLER: Examples = {**SMALL, FactsRequested: lambda requested: lookups(requested)[:1]}
+"""The same where nothing changes while a user is asked: for the sets with many rules."""
+
+
+def test_the_invariants_hold_for_none_all_each_alone_and_each_left_out() -> None:
+    left_out = [tuple(other for other in NAMES if other != name) for name in NAMES]
+    every = [(), NAMES, *((name,) for name in NAMES), *left_out]
+
+    result = verify_each(loops_of(RULES, every), examples=SMALLER)
 
     assert result.holds, told(result)
 
 
-@pytest.mark.parametrize(
-    ("planted", "kind", "culprit"),
-    [
-        (people.does_not_wait_for_people, "error", "people_are_asked"),
-        (people.drops_what_people_say, "error", "people_are_asked"),
-        (people.asks_once, "error", "people_are_asked"),
-        (people.waits_for_people_after_the_end, "error", "nothing_is_in_flight_at_the_end"),
-    ],
-)
-def test_people_who_are_not_asked_or_not_heard_are_found(
-    planted: Callable[..., BThread], kind: str, culprit: str
-) -> None:
-    result = verify_loop([planted()])
-
-    assert is_found(Fault(planted, (), kind, culprit), result)
-
-
-@pytest.mark.parametrize("at_once", [False, True])
-def test_the_invariants_hold_when_several_follow_ups_wait(at_once: bool) -> None:
-    names = ("skip_when_steered", "at_most", "stop_on_request")
-
-    result = verify_loop([*rules_named(names), continue_with_follow_ups(at_once, most=2)])
+def test_the_invariants_hold_for_every_pair() -> None:
+    result = verify_each(loops_of(RULES, combinations(NAMES, 2)), examples=SMALL)
 
     assert result.holds, told(result)
 
 
-def test_a_second_follow_up_that_is_forgotten_is_found() -> None:
-    fault = Fault(people.forgets_the_second, (), "error", "follow_ups_are_heard")
+def test_the_invariants_hold_for_each_rule_of_work_and_for_some_with_people() -> None:
+    stoppable = ("stop_on_request", "abort_on_request")
+    work = ("complete_to_finish", "one_objective", *stoppable)
+    stopped = [("deadline", *stoppable), ("summarize_when_full", *stoppable), work]
+    with_people = [("complete_to_finish", name) for name in ("skip_when_steered", "continue_with_follow_ups")]
 
-    result = verify_loop([people.forgets_the_second(False, 2)])
-
-    assert is_found(fault, result), told(result)
-
-
-def test_the_invariants_hold_when_the_calls_of_a_step_are_finished_after_a_stop() -> None:
-    by_step = loop_rules(evolve(PRESETS["default"], stop_after="step", sequential=False))
-
-    result = verify_loop(by_step)
+    result = verify_each(loops_of([*EVERY_RULE.values()], [*((name,) for name in OTHERS), *stopped, *with_people]))
 
     assert result.holds, told(result)
 
@@ -151,106 +139,227 @@ def one_tool_only() -> BThreadBody:
     yield sync(refuse=GateApproved, because="one tool is enough")
 
 
-def test_a_question_is_over_before_the_call_is_answered_that_a_protocol_has_refused_meanwhile() -> None:
-    """Found by the checker: its answer came in a later turn, and was taken for that of the next question."""
-    result = verify_loop([*RULES, one_tool_only()])
+def three_calls(requested: InferenceRequested) -> tuple[Event, ...]:
+    return (*drafts(requested), InferenceFinished(requested.draft, AssistantMessage(), (FIRST, SECOND, THIRD)))
+
+
+def twice(requested: InferenceRequested) -> tuple[Event, ...]:
+    """Return answers that hold the same call twice, and three times."""
+    same = (FIRST, ToolCall("c2", FIRST.tool), ToolCall("c3", FIRST.tool))
+    return tuple(InferenceFinished(requested.draft, AssistantMessage(), calls) for calls in (same[:1], same[:2], same))
+
+
+def only_answers(rules: Sequence[BThread]) -> Examples:
+    """Return what a model may answer where these rules make a difference."""
+    return {InferenceRequested: examples_for(rules)[InferenceRequested]}
+
+
+TWICE: Examples = {**EXAMPLES, InferenceRequested: twice}
+CONFINED: Examples = {**EXAMPLES, ProposedAction: confined_descriptions}
+GUARDED = ("only_whole_calls", "by_constitution", "no_start_without_approval", "stop_on_request")
+LIMITS = ("at_most", "too_many_failures", "empty_answers", "retry", "continue_with_follow_ups")
+NEIGHBOURS = [*without(*LIMITS, "one_at_a_time"), one_at_a_time("neighbours")]
+ALL_TOGETHER = [*rules_named("only_whole_calls", "answers_in_source_order", "abort_on_request"), one_at_a_time("all")]
+ASKED = ("skip_when_steered", "continue_with_follow_ups", "at_most", "stop_on_request", "abort_on_request")
+PEOPLE = rules_named("seek_steering", "seek_follow_ups", *ASKED)
+AUTONOMOUS = evolve(PRESETS["autonomous"], together="none", steering=False, follow_ups="none")  # verified elsewhere
+FINISHING = ("one_at_a_time", "at_most", "complete_to_finish", "retry", "stop_on_request", "abort_on_request")
+SEVERAL_WAIT = rules_named("skip_when_steered", "at_most", "stop_on_request")
+
+LOOPS: Mapping[str, tuple[Any, Examples | None]] = {
+    "up to three calls in turn": (RULES, {**SMALL, InferenceRequested: three_calls}),
+    "neighbours run together that may": (NEIGHBOURS, {**SMALLER, **only_answers(NEIGHBOURS)}),
+    "all calls of an answer run together if they may": (ALL_TOGETHER, {**SMALL, **only_answers(ALL_TOGETHER)}),
+    "people are asked whether they have something to say": (PEOPLE, None),
+    "several follow-ups wait": ([*SEVERAL_WAIT, continue_with_follow_ups(False, most=2)], None),
+    "several follow-ups are heard at once": ([*SEVERAL_WAIT, continue_with_follow_ups(True, most=2)], None),
+    "a step is finished after a stop": (
+        loop_rules(evolve(PRESETS["default"], stop_after="step", sequential=False)),
+        SMALL,
+    ),
+    "a protocol refuses a call during its question": ([*RULES, one_tool_only()], SMALL),
+    "calls in a sandbox": (rules_named(*GUARDED), CONFINED),
+    "all that the autonomous preset has of its own": (AUTONOMOUS, None),
+    "complete ends every run": (
+        [rule for rule in loop_rules(evolve(PRESETS["default"], complete_tool=True)) if rule.name in FINISHING],
+        None,
+    ),
+    "a call is repeated in an answer, in parallel": (rules_named("doom_loop"), TWICE),
+    "a call is repeated in an answer, in turn": (
+        rules_named("doom_loop", "one_at_a_time", "answers_in_source_order"),
+        TWICE,
+    ),
+    **{preset: (PRESETS[preset], None) for preset in ("workspace", "gated", "passthrough", "coding")},
+}
+
+
+@pytest.mark.parametrize("where", LOOPS)
+def test_the_invariants_hold_where(where: str) -> None:
+    rules, examples = LOOPS[where]
+
+    result = verify_loop(rules, examples=examples)
 
     assert result.holds, told(result)
+    assert result.verdict == "holds" or where not in PRESETS, str(result)  # of a preset nothing is unreached
 
 
 FAULTS = (
-    Fault(core.does_not_wait_for_the_gate, (), "error", "starts_were_approved"),
-    Fault(core.runs_other_arguments_than_approved, (), "error", "starts_were_approved"),
-    Fault(core.does_not_answer_rejections, ("by_constitution",), "hot", "a_run_goes_on"),
-    Fault(core.answers_before_the_tool_has_ended, (), "error", "each_answer_tells_what_happened"),
-    Fault(core.answers_twice, (), "error", "each_call_is_answered_once"),
-    Fault(core.insists_on_its_proposal, ("only_whole_calls",), "deadlock", "carry_out"),
-    Fault(core.says_of_rejected_calls_that_they_ran, ("by_constitution",), "error", "each_answer_tells_what_happened"),
-    Fault(core.without_otherwise, ("by_constitution",), "deadlock", "gate"),
-    Fault(core.with_a_single_slot, ("by_constitution",), "hot", "a_run_goes_on"),
-    Fault(core.decides_twice, (), "error", "each_proposal_is_decided_once"),
-    Fault(core.commits_twice, (), "error", "one_answer_a_turn"),
-    Fault(core.drops_calls, (), "error", "one_answer_a_turn"),
-    Fault(core.forgets_that_inference_may_fail, (), "hot", "a_run_goes_on"),
-    Fault(core.does_not_wait_for_all_answers, (), "error", "each_call_is_answered_once"),
-    Fault(core.takes_a_text_for_the_end, (), "error", "each_call_is_answered_once"),
-    Fault(core.takes_an_answer_with_text_for_text, (), "error", "one_answer_a_turn"),
-    Fault(
-        core.goes_on_after_a_refused_call, ("by_constitution", "one_at_a_time"), "error", "each_call_is_answered_once"
-    ),
-    Fault(rules.judges_the_first_call_of_an_answer, (), "error", "the_constitution_is_obeyed"),
-    Fault(rules.holds_the_second_call_only, (), "error", "calls_come_one_at_a_time"),
-    Fault(rules.hears_one_stop, (), "error", "nothing_starts_after_stop"),
-    Fault(core.insists_on_inference, ("at_most",), "deadlock", "converse"),
-    Fault(core.ends_twice, (), "deadlock", "converse"),
-    Fault(core.ends_at_a_stop_by_itself, (), "error", "nothing_is_in_flight_at_the_end"),
-    Fault(core.lets_prompts_through, (), "error", "one_run_after_the_other"),
-    Fault(core.lets_everything_through_between_runs, (), "error", "one_run_after_the_other"),
-    Fault(core.believes_every_yes, ("by_constitution",), "error", "what_starts_was_judged_as_it_is"),
-    Fault(rules.takes_any_answer_for_a_yes, (), "error", "the_constitution_is_obeyed"),
-    Fault(rules.judges_one_call_at_a_time, (), "error", "the_constitution_is_obeyed"),
-    Fault(rules.never_lets_go, (), "deadlock", "gate"),
-    Fault(rules.with_stale_objections, ("stop_on_request", "one_at_a_time"), "error", "the_constitution_is_obeyed"),
-    Fault(rules.never_believes_the_gate, (), "error", "what_is_approved_runs"),
-    Fault(rules.lets_calls_run_that_are_cut_off, (), "error", "flawed_calls_do_not_run"),
-    Fault(rules.holds_flawed_calls, (), "deadlock", "carry_out"),
-    Fault(rules.waits_for_the_last_answer, (), "deadlock", "carry_out"),
-    Fault(rules.lets_go_when_the_first_call_is_proposed, (), "error", "calls_come_one_at_a_time"),
-    Fault(rules.lets_go_at_the_next_result, (), "error", "answers_come_in_source_order"),
-    Fault(rules.wants_the_last_answer_first, ("one_at_a_time",), "deadlock", "carry_out"),
-    Fault(rules.holds_at_the_limit, (), "deadlock", "converse"),
-    Fault(rules.allows_one_more, (), "error", "turns_are_limited"),
-    Fault(rules.ends_the_run_itself, (), "error", "each_call_is_answered_once"),
-    Fault(rules.holds_after_failures, (), "deadlock", "converse"),
-    Fault(rules.forgives_failures_at_each_turn, (), "error", "failures_are_limited"),
-    Fault(rules.takes_no_answer_for_empty, (), "error", "empty_answers_are_limited"),
-    Fault(rules.holds_after_empty_answers, (), "deadlock", "converse"),
-    Fault(rules.never_gives_up, (), "error", "attempts_are_limited"),
-    Fault(rules.does_not_wait_for_the_backoff, (), "error", "attempts_are_limited"),
-    Fault(rules.asks_again_though_it_was_too_long, (), "error", "an_overflow_is_mended_once"),
-    Fault(rules.sums_up_again_and_again, (), "error", "an_overflow_is_mended_once"),
-    Fault(rules.holds_for_good_after_a_failure, (), "deadlock", "converse"),
-    Fault(rules.only_blocks, (), "deadlock", "converse"),
-    Fault(rules.lets_approved_calls_start, (), "error", "nothing_starts_after_stop"),
-    Fault(rules.lets_the_backoff_begin, ("retry",), "error", "nothing_starts_after_stop"),
-    Fault(rules.ends_the_run_at_once, (), "error", "nothing_is_in_flight_at_the_end"),
-    Fault(rules.lets_the_run_complete, (), "error", "nothing_starts_after_abort"),
-    Fault(rules.waits_for_the_next_turn, (), "error", "nothing_starts_after_abort"),
-    Fault(people.hears_steering_once, (), "error", "steering_is_heard"),
-    Fault(people.lets_the_run_complete, (), "error", "steering_is_heard"),
-    Fault(people.goes_on_with_the_batch, (), "error", "steering_is_heard"),
-    Fault(people.skips_one_call, (), "error", "steering_is_heard"),
-    Fault(people.holds_the_batch, (), "deadlock", "carry_out"),
-    Fault(people.lets_the_run_complete_when_steered, (), "error", "follow_ups_are_heard"),
-    Fault(people.repeats_the_first, (), "error", "follow_ups_are_heard"),
-    Fault(people.takes_itself_for_heard, ("skip_when_steered",), "error", "follow_ups_are_heard"),
-    Fault(people.holds_completion, (), "deadlock", "converse"),
-    Fault(people.completes_all_the_same, ("continue_with_follow_ups",), "error", "a_continued_run_asks_again"),
+    Fault(faults.does_not_wait_for_the_gate, "error", "starts_were_approved"),
+    Fault(faults.runs_other_arguments_than_approved, "error", "starts_were_approved"),
+    Fault(faults.does_not_answer_rejections, "hot", "a_run_goes_on", ("by_constitution",)),
+    Fault(faults.answers_before_the_tool_has_ended, "error", "each_answer_tells_what_happened"),
+    Fault(faults.answers_twice, "error", "each_call_is_answered_once"),
+    Fault(faults.without_otherwise, "deadlock", "gate", ("by_constitution",)),
+    Fault(faults.with_a_single_slot, "hot", "a_run_goes_on", ("by_constitution",)),
+    Fault(faults.decides_twice, "error", "each_proposal_is_decided_once"),
+    Fault(faults.believes_every_yes, "error", "what_starts_was_judged_as_it_is", ("by_constitution",)),
+    Fault(faults.commits_twice, "error", "one_answer_a_turn"),
+    Fault(faults.does_not_wait_for_all_answers, "error", "each_call_is_answered_once"),
+    Fault(faults.insists_on_inference, "deadlock", "converse", ("at_most",)),
+    Fault(faults.ends_at_a_stop_by_itself, "error", "nothing_is_in_flight_at_the_end"),
+    Fault(faults.completes_all_the_same, "error", "a_continued_run_asks_again", ("continue_with_follow_ups",)),
+    Fault(faults.lets_prompts_through, "error", "one_run_after_the_other"),
+    Fault(faults.takes_any_answer_for_a_yes, "error", "the_constitution_is_obeyed"),
+    Fault(faults.with_stale_objections, "error", "the_constitution_is_obeyed", ("stop_on_request", "one_at_a_time")),
+    Fault(faults.never_believes_the_gate, "error", "what_is_approved_runs"),
+    Fault(faults.holds_the_second_call_only, "error", "calls_come_one_at_a_time"),
+    Fault(faults.forgets_the_barrier, "error", "calls_come_one_at_a_time"),
+    Fault(faults.waits_for_the_barrier_to_begin, "error", "calls_come_one_at_a_time"),
+    Fault(faults.lets_go_at_the_next_result, "error", "answers_come_in_source_order"),
+    Fault(faults.forgives_failures_at_each_turn, "error", "failures_are_limited"),
+    Fault(faults.does_not_wait_for_the_backoff, "error", "attempts_are_limited"),
+    Fault(faults.sums_up_again_and_again, "error", "an_overflow_is_mended_once"),
+    Fault(faults.hears_one_stop, "error", "nothing_starts_after_stop"),
+    Fault(faults.lets_the_backoff_begin, "error", "nothing_starts_after_stop", ("retry",)),
+    Fault(faults.lets_the_run_complete, "error", "nothing_starts_after_abort"),
+    Fault(faults.hears_steering_once, "error", "steering_is_heard"),
+    Fault(faults.skips_one_call, "error", "steering_is_heard"),
+    Fault(faults.forgets_the_second, "error", "follow_ups_are_heard"),
+    Fault(faults.takes_itself_for_heard, "error", "follow_ups_are_heard", ("skip_when_steered",)),
+    Fault(faults.does_not_wait_for_people, "error", "people_are_asked"),
+    Fault(faults.waits_for_people_after_the_end, "error", "nothing_is_in_flight_at_the_end"),
+    Fault(faults.skips_the_repeated_call_and_goes_on, "error", "repetitions_are_limited"),
+    Fault(faults.forgets_what_was_spent_at_each_turn, "error", "tokens_are_limited"),
+    Fault(faults.lets_approved_calls_start_late, "error", "nothing_starts_after_the_deadline"),
+    Fault(faults.never_hears_complete, "error", "work_ends_complete"),
+    Fault(faults.goes_on_with_the_batch, "error", "work_ends_complete", ("one_at_a_time",)),
+    Fault(faults.forgets_the_objective_at_the_next_turn, "error", "objectives_do_not_overlap"),
+    Fault(faults.begins_anew_with_each_objective, "error", "iterations_are_limited"),
+    Fault(faults.sums_up_while_tools_run, "error", "a_summary_stands_alone"),
 )
+ENOUGH = 5_000
+"""The states within which a planted fault has to be found."""
 
 
 def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Verification:
     """Model-check the loop with the fault in the place of the b-thread whose name it has."""
-    name = fault.planted.name  # type: ignore[attr-defined]
-    present = rules_named((*fault.rules, name))
+    name, beside = fault.planted.name, rules_named(*fault.beside)
     if name == "carry_out":
         planted = lambda call, disclosure: fault.planted(call)  # noqa: E731 - it stands in for a b-thread function
         monkeypatch.setattr(import_module("agent.threads.core"), "carry_out", planted)
-        return verify_loop(present)
-    if name in NAMES:
-        return verify_loop([_planted(fault, rule) if rule.name == name else rule for rule in present])
-    return verify_loop(present, core=[fault.planted() if bthread.name == name else bthread for bthread in CORE])
+        return verify_loop(beside, max_states=ENOUGH)
+    if name in EVERY_RULE:
+        rule = ARGUMENTS.get(fault.planted, EVERY_RULE[name])
+        return verify_loop([fault.planted(*rule.args, **rule.kwargs), *beside], max_states=ENOUGH)
+    core = [fault.planted() if bthread.name == name else bthread for bthread in CORE]
+    return verify_loop(beside, core=core, max_states=ENOUGH)
 
 
-def _planted(fault: Fault, rule: BThread) -> BThread:
-    return fault.planted(*rule.args, **rule.kwargs)
+ARGUMENTS: Mapping[Any, BThread] = {
+    faults.forgets_the_barrier: one_at_a_time("neighbours"),
+    faults.waits_for_the_barrier_to_begin: one_at_a_time("neighbours"),
+    faults.forgets_the_second: continue_with_follow_ups(False, most=2),
+}
+"""The rules in whose place a fault stands, where their arguments are others than usual."""
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.planted.name}_that_{fault.planted.__name__}")
-def test_a_planted_fault_is_found_and_named(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = verify_fault(fault, monkeypatch)
+@pytest.mark.parametrize("name", dict.fromkeys(fault.planted.name for fault in FAULTS))
+def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    missed = []
+    for fault in (fault for fault in FAULTS if fault.planted.name == name):
+        with monkeypatch.context() as patch:
+            result = verify_fault(fault, patch)
+        missed += [] if is_found(fault, result) else [f"{fault.planted.__name__}:\n{told(result)}"]
 
-    assert is_found(fault, result), told(result)
+    assert missed == []
+
+
+def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
+    fault = Fault(faults.lifts_without_a_yes, "error", "rights_were_granted")
+    present = [rule for rule in rules_named(*GUARDED) if rule.name != "by_constitution"]
+    planted = fault.planted(*EVERY_RULE["by_constitution"].args)
+
+    assert is_found(fault, verify_loop([planted, *present], examples=CONFINED, first=True))
+
+
+THREADS = ("completion", "judging", "limits", "steering", "stopping", "summaries", "tool_calls")
+REFUSE_NOTHING = {
+    "no_start_without_approval",  # defense in depth: what it refuses does not come while `carry_out` waits
+    "one_at_a_time",
+    "answers_in_source_order",
+    "summarize_when_full",
+    "stop_when_said",
+    "seek_steering",
+    "seek_follow_ups",
+}
+
+
+def holding(**words: Any) -> Any:
+    """Return the statement in which everything is held that should be refused."""
+    held = [words.pop("refuse", NONE), words.pop("block", None) or NONE]
+    words.pop("because", None)
+    return sync(**words, block=held)
+
+
+def test_a_rule_that_holds_what_it_should_refuse_is_a_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in THREADS:
+        monkeypatch.setattr(import_module(f"agent.threads.{module}"), "sync", holding)
+
+    for name in EVERY_RULE.keys() - REFUSE_NOTHING:
+        result = verify_loop([EVERY_RULE[name]], max_states=3_000, first=True)
+
+        assert [violation.kind for violation in result.violations] == ["deadlock"], name
+
+
+def test_the_invariant_of_a_rule_that_is_left_out_breaks() -> None:
+    """Invariants follow from what is required, and not from the rules that are there."""
+    unnoticed = []
+    for name, rule in EVERY_RULE.items():
+        result = verify_loop([], required=[rule], max_states=3_000, first=True)
+        own = {monitor.name for monitor in invariants_of([rule])} - {each.name for each in ALWAYS}
+        assert {violation.bthread for violation in result.violations} <= own
+        unnoticed += [] if result.violations else [name]
+
+    assert set(unnoticed) == {"summarize_when_full", "no_start_without_approval"}  # it says how, and defense in depth
+
+
+LOOSER = (
+    (at_most(3), at_most(2)),
+    (too_many_failures(3), too_many_failures(2)),
+    (retry(3), retry(2)),
+    (budget_per_turn(2), budget_per_turn(1)),
+    (doom_loop(3), doom_loop(2)),
+    (one_at_a_time("neighbours"), one_at_a_time("none")),
+    (continue_with_follow_ups(False, most=2), continue_with_follow_ups(False, most=1)),
+    (stop_on_request("step"), stop_on_request("call")),
+)
+
+
+def test_a_rule_that_is_looser_than_required_is_found() -> None:
+    found = [bool(verify_loop([rule], required=[wanted], first=True).violations) for rule, wanted in LOOSER]
+
+    assert found == [True] * len(LOOSER)
+
+
+def test_every_invariant_is_broken_by_a_fault() -> None:
+    arguments: dict[str, Any] = defaultdict(lambda: 1)  # whatever the rules may be made with
+    names = {monitor.name for monitor in (*ALWAYS, *(make(arguments) for _, make in OF_RULES))}
+    left_out = {"flawed_calls_do_not_run", "turns_are_limited", "empty_answers_are_limited", "cost_is_limited"}
+    loosened = {"tokens_of_a_turn_are_limited"}
+    elsewhere = {"rights_were_granted", "ids_of_an_answer_differ", "an_abort_ends_the_run", "wishes_to_stop_are_heard"}
+    alike = {"a_run_ends", "a_deadline_ends_the_run"}
+
+    assert names == {fault.culprit for fault in FAULTS} & names | left_out | loosened | elsewhere | alike
 
 
 def equal_ids(requested: InferenceRequested) -> tuple[Event, ...]:
@@ -261,58 +370,18 @@ def equal_ids(requested: InferenceRequested) -> tuple[Event, ...]:
 def test_that_the_ids_of_an_answer_differ_is_assumed_and_an_environment_that_breaks_it_is_named() -> None:
     result = verify_loop(RULES, examples={**EXAMPLES, InferenceRequested: equal_ids}, first=True)
 
-    broken = {violation.bthread for violation in result.violations}
-    assert "ids_of_an_answer_differ" in broken
+    assert "ids_of_an_answer_differ" in {violation.bthread for violation in result.violations}
     assert "an answer has two calls of one id: c1, c1" in told(result)
 
 
-NOT_NOTICED = {"no_start_without_approval"}
-"""Defense in depth: `starts_were_approved` holds without it as long as `carry_out` waits for the gate."""
-
-
-@pytest.mark.parametrize("left_out", NAMES)
-def test_the_invariant_of_a_rule_that_is_left_out_breaks(left_out: str) -> None:
-    """Invariants follow from what is required, and not from the rules that are there."""
-    required = rules_named((left_out,))
-
-    result = verify_loop([], required=required, first=True)
-
-    assert bool(result.violations) == (left_out not in NOT_NOTICED)
-    own = {monitor.name for monitor in invariants_of(required)} - {each.name for each in ALWAYS}
-    assert {violation.bthread for violation in result.violations} <= own
-
-
 def test_a_requirement_of_rules_that_are_not_there_is_told_as_not_claimed() -> None:
-    without_stop = [rule for rule in RULES if rule.name != "stop_on_request"]
-
-    assert not_claimed(without_stop, RULES) == ("nothing_starts_after_stop",)
-
-
-@pytest.mark.parametrize("preset", ["workspace", "gated", "passthrough", "coding"])
-def test_each_preset_holds_and_nothing_of_it_is_unreached(preset: str) -> None:
-    result = verify_loop(PRESETS[preset])
-
-    assert result.verdict == "holds", str(result)
-
-
-DEFENSE_IN_DEPTH = "no_start_without_approval"
-
-
-@pytest.mark.parametrize("rule", NAMES)
-def test_each_rule_changes_what_can_happen_except_the_defense_in_depth(rule: str) -> None:
-    """Where the invariant `starts_were_approved` holds without it, that rule has nothing to refuse."""
-    alone, nothing = verified((rule,)), verified(())
-
-    changes_nothing = (alone.states, alone.transitions) == (nothing.states, nothing.transitions)
-    assert changes_nothing == (rule == DEFENSE_IN_DEPTH)
+    assert not_claimed(without("stop_on_request"), RULES) == ("nothing_starts_after_stop",)
 
 
 def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    fault = Fault(core.does_not_wait_for_the_gate, (DEFENSE_IN_DEPTH,), "error", "starts_were_approved")
+    fault = Fault(faults.does_not_wait_for_the_gate, "error", "starts_were_approved", ("no_start_without_approval",))
 
-    result = verify_fault(fault, monkeypatch)
-
-    assert not is_found(fault, result)
+    assert not is_found(fault, verify_fault(fault, monkeypatch))
 
 
 def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +389,7 @@ def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monke
     endless = [evolve(effect, until=lambda _: NONE) for effect in declared_effects()]
     monkeypatch.setattr(import_module("agent.verification.loop"), "declared_effects", lambda: endless)
 
-    result = verify_loop(rules_named(("abort_on_request",)))
+    result = verify_loop(rules_named("abort_on_request"))
 
     assert [(violation.kind, violation.bthread) for violation in result.violations] == [
         ("hot", "an_abort_ends_the_run")
@@ -328,9 +397,7 @@ def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monke
 
 
 def test_a_counterexample_names_events_calls_and_the_invariant_that_broke(monkeypatch: pytest.MonkeyPatch) -> None:
-    fault = next(fault for fault in FAULTS if fault.planted is core.does_not_wait_for_the_gate)
-
-    result = verify_fault(fault, monkeypatch)
+    result = verify_fault(FAULTS[0], monkeypatch)
 
     assert tell(result.violations[0]).splitlines()[-5:] == [
         "  5  answer_committed with c1: requested by choose; waited for by converse",
@@ -355,25 +422,6 @@ def test_the_invariants_can_run_beside_a_real_agent(make_agent: MakeAgent, works
 def test_the_documents_name_every_invariant() -> None:
     document = (Path(__file__).parents[3] / "docs" / "verification.md").read_text(encoding="utf-8")
 
-    arguments: dict[str, Any] = defaultdict(lambda: 1)  # whatever the rules may be made with
+    arguments: dict[str, Any] = defaultdict(lambda: 1)
     names = {monitor.name for monitor in (*ALWAYS, *(make(arguments) for _, make in OF_RULES))}
     assert names == set(re.findall(r"`(\w+)` \| \w", document)) & names
-
-
-CONFINED: Examples = {**EXAMPLES, ProposedAction: confined_descriptions}
-GUARDED = ("only_whole_calls", "by_constitution", "no_start_without_approval", "stop_on_request")
-
-
-def test_the_invariants_hold_for_calls_in_a_sandbox() -> None:
-    result = verify_loop(rules_named(GUARDED), examples=CONFINED)
-
-    assert result.holds, told(result)
-
-
-def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
-    present = [_planted(LIFTS, rule) if rule.name == "by_constitution" else rule for rule in rules_named(GUARDED)]
-
-    assert is_found(LIFTS, verify_loop(present, examples=CONFINED, first=True))
-
-
-LIFTS = Fault(rules.lifts_without_a_yes, GUARDED, "error", "rights_were_granted")

@@ -1,15 +1,14 @@
 """Every protocol is model-checked with the loop, alone and with others, and every planted fault is found and named."""
 
-from collections.abc import Callable
 from itertools import combinations
 from random import Random
+from typing import Literal
 
 import pytest
-from attrs import frozen
 
 from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
-from agent.threads.core import CORE
+from agent.threads.stopping import stop_on_request
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
 from agent.verification.invariants import arguments_of
@@ -20,7 +19,7 @@ from agent.vocabulary.events import GateApproved
 from bp import NONE, BThread, BThreadBody, bthread, sync, where
 from constitution import Action
 from tests.agent.faults import protocols as faults
-from tests.agent.faults.fault import told
+from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.protocols.protocol_programs import (
     IN_PAIRS,
     MONITOR,
@@ -34,12 +33,13 @@ from tests.agent.protocols.protocol_programs import (
     sends,
 )
 from tests.agent.verification.many_loops import few_examples_for, verify_each
+from tests.tables import rows
 
 pytestmark = pytest.mark.slow
 
 ABORTED = rules_named("abort_on_request")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
-"""Protocols with many states: `make protocols` looks at all of them."""
+"""Protocols with many states: `make presets` looks at all of them."""
 
 
 def together(*names: str) -> tuple[BThread, ...]:
@@ -51,16 +51,18 @@ def test_every_protocol_of_the_catalogue_is_verified() -> None:
     assert set(PROGRAMS) == {entry.name for entry in PROTOCOLS}
 
 
-@pytest.mark.timeout(300)
-def test_the_invariants_hold_for_each_protocol_alone() -> None:
-    result = verify_each({label: (ABORTED, protocols) for label, protocols in PROGRAMS.items()}, examples=FEW_EXAMPLES)
+@pytest.mark.parametrize("after", ["call", "step"])
+def test_the_invariants_hold_for_each_protocol_with_stop_and_abort(after: Literal["call", "step"]) -> None:
+    rules = (stop_on_request(after), *ABORTED)
+    quick = [name for name in PROGRAMS if name not in ("untrusted_monitoring", "audit_budget")]  # see `make presets`
+
+    result = verify_each({label: (rules, PROGRAMS[label]) for label in quick}, examples=FEW_EXAMPLES)
 
     assert result.holds, told(result)
 
 
-@pytest.mark.timeout(300)
 def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
-    small = [name for name in PROGRAMS if name not in LARGE][:8]  # `make protocols` has all
+    small = [name for name in PROGRAMS if name not in LARGE][:8]  # `make presets` has all
     pairs = {" + ".join(pair): together(*pair) for pair in combinations(small, 2)}
 
     result = verify_each({label: ((), protocols) for label, protocols in pairs.items()}, examples=FEW_EXAMPLES)
@@ -76,39 +78,18 @@ def test_the_order_of_protocols_makes_no_difference(pair: tuple[str, str]) -> No
     assert (one.states, one.transitions) == (other.states, other.transitions)
 
 
-@frozen
-class Fault:
-    """A b-thread in the place of a protocol's, those that are there too, and what the checker says of it."""
-
-    planted: BThread
-    kind: str
-    culprit: str  # the invariant that breaks; at a deadlock, who requests in vain
-    others: tuple[BThread, ...] = ()
-    core: Callable[[], BThread] | None = None
-
-
 FAULTS = (
     Fault(faults.releases_one_sync_early(MONITOR), "error", "starts_were_cleared"),
     Fault(faults.has_a_single_slot(MONITOR), "error", "starts_were_cleared"),
     Fault(faults.takes_a_missing_score_for_harmless(MONITOR), "error", "starts_were_cleared"),
     Fault(faults.only_holds(MONITOR), "deadlock", "gate"),
-    Fault(faults.keeps_its_objection(MONITOR), "error", "starts_were_cleared"),
     Fault(faults.asks_what_is_being_asked(MONITOR), "error", "nothing_is_in_flight_at_the_end", ABORTED),
-    Fault(
-        faults.repeats_its_request(MONITOR),
-        "error",
-        "each_call_is_answered_once",
-        core=faults.takes_every_draft_for_a_turn,
-    ),
     Fault(faults.refuses_by_name(MONITOR), "error", "answers_were_cleared"),
-    Fault(faults.waits_for_trust(MONITOR), "deadlock", "choose"),
-    Fault(faults.takes_the_second_draw(MONITOR), "error", "answers_were_cleared"),
     Fault(faults.looks_at_the_first_call(is_first), "error", "critical_answers_are_trusted"),
     Fault(faults.lets_the_turn_go_on(MONITOR), "error", "drafts_are_scored"),
     Fault(faults.contains_the_next_turn_only(MONITOR), "error", "contained_runs_end"),
     Fault(faults.audits_one_more(MONITOR), "error", "audits_are_limited", PROGRAMS["trusted_monitoring"]),
     Fault(faults.does_not_wait_for_the_verdict(1, "auditor"), "error", "answers_are_audited"),
-    Fault(faults.holds_the_role(), "deadlock", "converse", PROGRAMS["upfront_audit"][:1]),
     Fault(faults.forgives_in_the_next_run(), "error", "disabled_roles_are_silent", PROGRAMS["upfront_audit"][:1]),
     Fault(
         faults.forgives_a_miss(UNTRUSTED),
@@ -125,32 +106,21 @@ FAULTS = (
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.planted.function.__name__)
 def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
-    planted = [] if fault.core is None else [fault.core()]
-    core = [next((other for other in planted if other.name == bthread.name), bthread) for bthread in CORE]
+    result = verify_loop((), [fault.planted, *fault.beside], max_states=5_000)
 
-    result = verify_loop((), [fault.planted, *fault.others], core=core, max_states=20_000)
-
-    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
-    for violation in result.violations:
-        assert len(tell(violation).splitlines()) <= 15
+    assert is_found(fault, result), told(result)
 
 
-@pytest.mark.parametrize(
-    ("fault", "size"),
-    [(FAULTS[0], 3), (FAULTS[1], 4), (FAULTS[6], 3)],
-    ids=["released early", "single slot", "repeated request"],
-)
+@rows(("fault", "size"), [(FAULTS[0], 3), (FAULTS[1], 4)])
 def test_a_fault_is_found_in_a_set_of_protocols_too(fault: Fault, size: int) -> None:
-    """A hold released too early, a single slot, a turn with two answers: the others hide none of it."""
+    """A hold released too early, a single slot: the others hide none of it."""
     random = Random(f"{size}/{fault.planted.function.__name__}")
     others = [name for name in sorted(set(IN_PAIRS) - LARGE) if name != fault.planted.name]
-    planted = [] if fault.core is None else [fault.core()]
-    core = [next((other for other in planted if other.name == bthread.name), bthread) for bthread in CORE]
     chosen = together(*random.sample(others, size - 1))
 
-    result = verify_loop((), [fault.planted, *chosen], core=core, examples=FEW_EXAMPLES, max_states=3_000)
+    result = verify_loop((), [fault.planted, *chosen], examples=FEW_EXAMPLES, max_states=3_000)
 
-    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
+    assert is_found(fault, result), told(result)
 
 
 def test_the_constitution_and_a_protocol_that_ask_about_one_call_do_so_one_after_the_other() -> None:
@@ -159,14 +129,6 @@ def test_the_constitution_and_a_protocol_that_ask_about_one_call_do_so_one_after
     result = verify_loop(ABORTED, protocols, examples=few_examples_for(protocols))
 
     assert result.holds, told(result)
-
-
-def test_the_repeated_request_is_harmless_where_the_core_knows_drafts_by_their_names() -> None:
-    """With ours the late request is refused: the protocol is stuck with it, and nothing is committed twice."""
-    result = verify_loop((), [faults.repeats_its_request(MONITOR)], examples=FEW_EXAMPLES)
-
-    broken = {violation.bthread for violation in result.violations}
-    assert not broken & {"one_answer_a_turn", "each_call_is_answered_once"}, told(result)
 
 
 def test_a_counterexample_says_which_invariant_of_a_protocol_is_broken() -> None:
@@ -202,12 +164,6 @@ def test_random_sets_of_protocols_hold_as_far_as_they_are_looked_at(size: int) -
 def _invariants(program: tuple[BThread, ...]) -> tuple[BThread, ...]:
     assert any(bthread.name in {*OF_PROTOCOLS, "by_constitution"} for bthread in program)
     return invariants_of_protocols(program)
-
-
-def _is_told_by(fault: Fault, violation: object) -> bool:
-    blockers, kind, bthread = (getattr(violation, name) for name in ("blockers", "kind", "bthread"))
-    culprits = {wish[0] for wish in blockers} if kind == "deadlock" else {bthread}
-    return bool(kind == fault.kind and fault.culprit in culprits)
 
 
 LOOKING = (taint_flow(), download_then_run(), ask_on_critical(), defer_on_critical())

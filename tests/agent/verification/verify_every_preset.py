@@ -18,10 +18,9 @@ from agent.verification.counterexample import tell
 from agent.verification.environment import PEOPLE, people_for
 from agent.verification.loop import loop_rules, verify_loop
 from agent.vocabulary.events import AbortAsked, FollowUpGiven, SteeringGiven, StopAsked
-from bp import BThread, Event
+from bp import BThread, Event, Verification
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS
 from tests.agent.verification.many_loops import few_examples_for
-from tests.agent.verification.verify_every_pair import verdict
 
 PAGE = Path(__file__).parents[3] / "docs" / "verification.md"
 BEGIN, END = "<!-- written by make presets -->\n", "<!-- end of what make presets writes -->\n"
@@ -63,6 +62,10 @@ def groups() -> Iterator[tuple[str, Sequence[BThread], Programs]]:
 
 def _together(names: Sequence[str]) -> tuple[BThread, ...]:
     return tuple(dict.fromkeys(bthread for name in names for bthread in IN_PAIRS[name]))
+
+
+def verdict(result: Verification) -> Literal["violated", "bounded", "holds"]:
+    return "violated" if result.violations else "bounded" if result.bounded else "holds"
 
 
 def main(most: int) -> int:
