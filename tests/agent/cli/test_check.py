@@ -81,16 +81,6 @@ def test_a_policy_can_be_a_file_with_levels_and_rows_of_its_own(command: Command
     assert command("check", "ls", "--policy", file).code == 0
 
 
-def test_a_wrong_policy_file_is_told_with_its_place(command: Command, tmp_path: Path) -> None:
-    file = tmp_path / "careful.yaml"
-    file.write_text("base: default\nrules:\n  - deny uplod\n")
-
-    said = command("check", "ls", "--policy", file)
-
-    assert said.code == 2
-    assert "careful.yaml:3:5: there is no effect 'uplod'; did you mean 'upload'?" in said.err
-
-
 def test_a_command_cannot_fake_its_verdict(command: Command) -> None:
     said = command("check", "rm -rf / \x1b[2K\rallow ls")
 
