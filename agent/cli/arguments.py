@@ -34,9 +34,9 @@ bpagent lets a model work with tools,
 under rules that you can name, test and take out.
 
 Begin with:
-    bpagent demo                                   watch an agent, offline
-    bpagent chat --model http://127.0.0.1:8080/v1  talk with an agent
-    bpagent check 'rm -rf /'                       judge it, without running it
+    bpagent demo                                   an agent at work, offline
+    bpagent chat --model http://127.0.0.1:8080/v1  talk; the model is a server
+    bpagent check 'rm -rf /'                       a verdict; nothing is run
 
 All commands:
     work       demo  run  chat  resume  runs  fork
@@ -217,7 +217,8 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         _argument("shell_command", nargs="?", metavar="COMMAND", help="a shell command; - reads standard input"),
         _argument("--file", metavar="FILE", help="a file of commands, one per line; - is standard input"),
         _workspace("where it would run"),
-        _argument("--policy", default="default", metavar="NAME|FILE", help="a policy, or a YAML file that changes one"),
+        *PRESET,
+        _argument("--policy", metavar="NAME|FILE", help="a policy instead of the preset's, or a YAML file"),
         _several("--rule", "ROW", 'a row more: "deny upload network"'),
         _output_as_json("one JSON object per command"),
     ),

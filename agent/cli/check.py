@@ -5,36 +5,44 @@ from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
 
+from attrs import evolve
+
 from agent.cli import exit_codes
 from agent.cli.build import existing_folder
+from agent.cli.config import chosen_preset, layers, tell_unused
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import tell_evidence
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.effects.execution import describe
-from agent.presets.policy_files import PolicyError, load_policy, read_user_rules
+from agent.presets.configuration import Configuration
+from agent.presets.policy_files import PolicyError, load_policy, read_user_rules, rules_files
 from agent.tools.collections import workspace_tools
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, plain
-from constitution import Level, Policy, Verdict, judge, read_rule
+from constitution import NO_RULES, Level, Policy, Verdict, judge, read_rule
 
 TONES: dict[str, Tone] = {"allow": "good", "ask": "question", "deny": "refused"}
 
 
 def execute(arguments: Namespace) -> int:
     """Judge each command, tell the verdicts, and return the code of the strictest."""
+    workspace = existing_folder(arguments.workspace)
+    files = () if arguments.policy else layers(arguments)
+    tell_unused(files)
     policy = _policy(arguments)
-    toolbox = _toolbox(existing_folder(arguments.workspace), policy)
+    toolbox = _toolbox(workspace, policy)
     screen = screen_on(sys.stdout, needed=True)
     strictest = Level.allow
     for command in _commands(arguments):
         verdict = _verdict(command, policy, toolbox)
         strictest = max(strictest, verdict.level)
+        file = _file_of(verdict, command, policy, toolbox, files)
         if arguments.json:
-            print(dump({"command": command, **plain(verdict)}))
+            print(dump({"command": command, **plain(verdict), "file": file}))
         else:
-            _show(command, verdict, screen)
+            _show(command, verdict, screen, file)
     return exit_codes.LEVELS[strictest]
 
 
@@ -45,16 +53,26 @@ def show_verdict(command: str, workspace: Path, screen: Screen) -> None:
 
 
 def _policy(arguments: Namespace) -> Policy:
-    """Return the policy to judge by: its name and rows, the user's own rules, and no others."""
+    """Return the policy of a run with these options, or the one that is named with the user's own rules."""
     try:
-        policy = load_policy(arguments.policy)
+        policy = load_policy(arguments.policy).with_commands(*read_user_rules()) if arguments.policy else None
     except PolicyError as error:
         raise Mistake(str(error)) from error
     try:
         rules = [read_rule(row) for row in arguments.rule]
     except ValueError as error:
         raise Mistake(f"--rule {error}") from error
-    return policy.with_rules(*rules).with_commands(*read_user_rules())
+    return (policy or chosen_preset(arguments).judging_policy() or NO_RULES).with_rules(*rules)
+
+
+def _file_of(verdict: Verdict, command: str, policy: Policy, toolbox: Toolbox, files: Iterable[Configuration]) -> str:
+    """Return the file whose rules alone, beside those that ship, give this verdict; nothing for any other verdict."""
+    if verdict.category != "user":
+        return ""
+    shipped = evolve(policy, rules=tuple(rule for rule in policy.rules if rule.category != "user"), commands=())
+    alone = [(str(file.file), file.added_to(shipped)) for file in files]
+    alone += [(str(file), shipped.with_commands(*read_user_rules(file))) for file in rules_files()]
+    return next((file for file, policy in alone if _verdict(command, policy, toolbox) == verdict), "")
 
 
 def _toolbox(workspace: Path, policy: Policy) -> Toolbox:
@@ -93,14 +111,14 @@ def _lines(file: str) -> Iterable[str]:
         raise Mistake(f"cannot read {file}: {error.strerror}; name a file of commands, one per line") from error
 
 
-def _show(command: str, verdict: Verdict, screen: Screen) -> None:
+def _show(command: str, verdict: Verdict, screen: Screen, file: str = "") -> None:
     level = screen.painted(f"{verdict.level:6}", TONES[verdict.level])
     screen.line(f"{level}{_marked(command, verdict, screen)}")
-    if verdict.level is Level.allow:
+    if verdict.category == "none":
         return
     for reason in verdict.reasons or (verdict.explanation,):
         screen.line(f"      {visible(reason)}")
-    screen.line(f"      rule {verdict.rule} ({verdict.category})", "output")
+    screen.line(f"      rule {verdict.rule} ({verdict.category}){f', in {visible(file)}' if file else ''}", "output")
     for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
         screen.line(f"      {tell_evidence(evidence)}", "output")
 

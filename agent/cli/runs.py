@@ -95,7 +95,7 @@ def find_logs(names: Iterable[str]) -> list[Path]:
 class Summary:
     """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision, or "interrupted".
 
-    begun, preset, model, workspace: as the header says. reason: why it ended. waiting: calls without a decision.
+    begun, preset, model, workspace: as the header says. reason: why it ended. waiting: calls that are not decided yet.
     """
 
     path: Path

@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import accumulate
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol, cast, get_args
 
 from attrs import frozen
 
@@ -86,7 +86,7 @@ def _question(
     broken: Callable[..., Event],
 ) -> Effect:
     """Return the effect of a question of a protocol; an abort and the end of the time cut it short."""
-    return Effect(on=on, run=answer, outcome=(outcome,), broken=broken, until=lambda _: AbortAsked | DeadlineReached)
+    return Effect(on=on, run=answer, outcome=(outcome,), broken=broken, until=OVER)
 
 
 def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = {}) -> MakeEffect:
@@ -266,6 +266,11 @@ def laboratory(
     A question without a monitor or an auditor is answered all the same: no score, no verdict.
     """
     return (scoring(monitors, honeypots), auditing(auditors, honeypots), chance(seed))
+
+
+def laboratory_effects() -> tuple[Effect, ...]:
+    """Return the effects of the laboratory as declared; nothing of them runs, and so there is no agent."""
+    return tuple(make(cast(Observed, None)) for make in laboratory())
 
 
 @frozen

@@ -27,7 +27,7 @@ from attrs import evolve, fields, frozen
 from agent.presets.preset import OptionError, Preset, alternatives, expected, fits, option_type, with_value
 from agent.presets.shipped import PRESETS, preset_named
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
-from constitution import Level, read_command_rule, read_rule
+from constitution import Level, Policy, read_command_rule, read_rule
 
 KEYS = ("model", "preset", "options", "security", "rules", "tools", "mcp")  # tools: declared ones, as in tools.yaml
 PATHS = ("allowed_paths", "denied_paths")
@@ -63,6 +63,12 @@ class Configuration:
         commands = tuple(row for row in self.rules if _is_about_command(row))
         others = tuple(row for row in self.rules if not _is_about_command(row))
         return evolve(preset, policy_rules=(*preset.policy_rules, *others), commands=(*preset.commands, *commands))
+
+    def added_to(self, policy: Policy) -> Policy:
+        """Return a policy with the rules of the file, and no other of its options."""
+        rules = [read_rule(row) for row in self.rules if not _is_about_command(row)]
+        commands = [read_command_rule(row) for row in self.rules if _is_about_command(row)]
+        return policy.with_rules(*rules).with_commands(*commands)
 
     @property
     def tightening(self) -> "Configuration":

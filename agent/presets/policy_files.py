@@ -78,15 +78,19 @@ def rules_file() -> Path:
     return own_folder() / "rules.yaml"
 
 
+def rules_files() -> tuple[Path, ...]:
+    """Return where rules of the user are read: there, and with BPAGENT_HOME in ~/.bpagent as well."""
+    return tuple(dict.fromkeys((rules_file(), Path(RULES_FILE).expanduser())))
+
+
 def read_user_rules(path: str | os.PathLike[str] | None = None) -> tuple[CommandRule, ...]:
     """Return the rules in a file, none when it is not there; every example in it was judged.
 
-    Without a path, those of `rules_file`, and with BPAGENT_HOME those of ~/.bpagent as well. Raises OptionError with
-    file, line and column for what is no rule, and for an example that is wrong.
+    Without a path, those of all `rules_files`. Raises OptionError with file, line and column for what is no rule, and
+    for an example that is wrong.
     """
     if path is None:
-        places = dict.fromkeys((rules_file(), Path(RULES_FILE).expanduser()))
-        return tuple(rule for place in places for rule in read_user_rules(place))
+        return tuple(rule for place in rules_files() for rule in read_user_rules(place))
     file = Path(path).expanduser()
     if not file.exists():
         return ()

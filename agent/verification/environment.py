@@ -1,11 +1,10 @@
 """Everything that may come from outside, as b-threads derived from the declarations of the effects."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from attrs import evolve
 
-from agent.effects.monitoring import Observed, laboratory
 from agent.threads.completion import COMPLETE, PURSUE
 from agent.verification.invariants import STILL_UNDER_WAY, arguments_of
 from agent.vocabulary.calls import ToolCall
@@ -283,11 +282,6 @@ def _spent(draft: Event) -> Event:
 
 OTHER = ToolCall("c1", "other")
 """A call of another draft: the id of the first one, and not the same."""
-
-
-def laboratory_effects() -> tuple[Effect, ...]:
-    """Return the effects of the laboratory as declared; nothing of them runs here, and so there is no agent."""
-    return tuple(make(cast(Observed, None)) for make in laboratory())
 
 
 def drafts_of_models(requested: InferenceRequested) -> tuple[Event, ...]:

@@ -1,6 +1,7 @@
 """`bpagent check`: the verdict that the gate would give, with evidence, and its exit code."""
 
 import json
+import shutil
 import sys
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
@@ -79,6 +80,35 @@ def test_a_policy_can_be_a_file_with_levels_and_rows_of_its_own(command: Command
     assert command("check", "git reset --hard", "--policy", file).code == 11
     assert "rule nothing_leaves (user)" in command("check", "scp a h:", "--policy", file).out
     assert command("check", "ls", "--policy", file).code == 0
+
+
+def test_it_judges_as_a_run_would_and_names_the_file_of_a_rule_of_the_user(
+    command: Command, home: Path, workspace: Path
+) -> None:
+    own, project = home / ".config" / "bpagent" / "config.yaml", workspace / ".bpagent" / "config.yaml"
+    rules = home / ".bpagent" / "rules.yaml"
+    grant = f"commands: [{{allow: git reset --hard, file: {shutil.which('git')}}}]"
+    row = "rules: [deny upload, deny -- make deploy]"
+    cases: tuple[tuple[Path, str, str, int, str, Path | str], ...] = (
+        (own, "options: {policy: strict}", "make x", 10, "rule not_known_to_be_harmless (code)", ""),
+        (own, row, "scp a h:", 11, "rule deny_upload (user), in", own),
+        (project, row, "scp a h:", 11, "rule deny_upload (user), in", project),
+        (project, row, "make deploy", 11, "rule user_rule (user), in", project),
+        (project, "preset: passthrough", "git reset --hard", 10, "rule lose_work (version_control)", ""),
+        (rules, grant, "git reset --hard", 0, "rule granted (user), in", rules),
+    )
+    for file, text, judged, code, told, where in cases:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+        said = command("check", judged, "--workspace", workspace)
+        said_as_data = json.loads(command("check", judged, "--workspace", workspace, "--json").out)
+
+        assert (said.code, said_as_data["file"]) == (code, str(where)), said
+        assert f"      {told} {where}".rstrip() in said.out.splitlines(), said
+        file.unlink()
+
+    assert command("check", "make x", "--option", "policy=strict").code == 10
 
 
 def test_a_command_cannot_fake_its_verdict(command: Command) -> None:

@@ -44,13 +44,6 @@ def runs(pid_file: Path) -> bool:
     return state not in "ZX"
 
 
-async def test_output_and_errors_come_in_the_order_of_their_arrival() -> None:
-    finished = await run("echo one; echo two >&2; echo three; exit 3")
-
-    assert finished.output == "one\ntwo\nthree\n"
-    assert (finished.exit_code, finished.signal, finished.timed_out, finished.truncated) == (3, None, False, False)
-
-
 async def test_standard_input_is_empty_and_never_the_users() -> None:
     assert (await run("cat; echo over")).output == "over\n"
 
