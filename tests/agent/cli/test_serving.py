@@ -103,6 +103,7 @@ def test_a_log_is_no_reason_to_start_a_server(
     assert (resumed.code, resumed.out) == (0, "Done.\n")
 
 
+@pytest.mark.slow
 @rows(
     ("row", "told"),
     [
