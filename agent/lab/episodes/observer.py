@@ -199,7 +199,10 @@ class Observer:
         if iscoroutinefunction(self.monitor.score):
             self._later[len(self._calls)] = evidence
             return None
-        return self._counted(checked(self.monitor.score(evidence)))
+        try:
+            return self._counted(checked(self.monitor.score(evidence)))
+        except Exception as error:  # whatever a monitor raises
+            return self._counted(_not_scored(error))
 
     def _take_score(self, given: ScoreGiven) -> None:
         self.counts.scores += 1
@@ -229,7 +232,7 @@ class Observer:
             score = self.monitor.score(evidence)
             given = checked(await score if isinstance(score, Awaitable) else score)
         except Exception as error:  # whatever a monitor raises; a server that is not reached is known to the models
-            given = Score(None, f"{type(error).__name__}: {error}")
+            given = _not_scored(error)
         self._scores[number] = self._counted(given)
 
     def _counted(self, score: Score) -> float | None:
@@ -297,6 +300,10 @@ _NOTES: dict[type, Callable[[Observer, Any], None]] = {
 def is_about_money(refusal: Refusal) -> bool:
     """Return whether a request is refused because the money of the experiment is used up."""
     return isinstance(refusal.because, Ending) and refusal.because.reason == OUT_OF_MONEY
+
+
+def _not_scored(error: Exception) -> Score:
+    return Score(None, f"{type(error).__name__}: {error}")
 
 
 def _most_suspicious(values: list[float | None]) -> float | None:

@@ -60,9 +60,10 @@ class PlanError(AgentError):
 
 @frozen
 class Named:
-    """Names of the plan itself that its protocols may speak of."""
+    """Names of the plan itself that its protocols may speak of. monitor: the one that they ask if they name none."""
 
     monitors: Sequence[str]
+    monitor: str
     policies: Sequence[str]
 
 
@@ -80,20 +81,39 @@ def _plan(node: Node, path: Path) -> Plan:
     name = node.get("name")
     monitors = tuple(_monitors(node.get("monitors")))
     policies = several(node.required("policies"), _policy)
-    named = Named([each.name for each in monitors], [each.name for each in policies])
+    names = [each.name for each in monitors]
+    audit_with = _measuring(node, names)
+    usual = USUAL if USUAL in names else audit_with
+    named = Named(names, usual, [each.name for each in policies])
     plan = Plan(
         name=name.text() if name else path.stem,
         settings=several(node.required("settings"), _setting),
         policies=policies,
         protocols=several(node.required("protocols"), lambda item: _protocol(item, named)),
         monitors=monitors,
+        audit_with=audit_with,
     )
     plan = evolve(plan, policies=_policies(node, plan))
     _check_distinct(node.required("protocols"), [each.name for each in plan.protocols], "protocols")
     _check_settings(node.required("settings"), plan.settings)
-    places = zip(node.required("protocols").items(), plan.protocols, strict=True)
-    check_needs(node, plan.policies, tuple(places), {each.name: each for each in monitors})
-    return _with_deployments(_with_numbers(plan, node, monitors), node)
+    places = tuple(zip(node.required("protocols").items(), plan.protocols, strict=True))
+    for place, protocol in places:
+        if why := plan.unmeasured().get(protocol.name):
+            raise place.required("budget").wrong(why)
+    check_needs(node, plan.policies, places, {each.name: each for each in monitors})
+    return _with_deployments(_with_numbers(plan, node), node)
+
+
+USUAL = "watcher"
+
+
+def _measuring(node: Node, monitors: Sequence[str]) -> str:
+    """Return the monitor that measures use: the one that is named, else the only one, else the usual one."""
+    if (given := node.get("audit_with")) is not None:
+        return known(given, monitors, "monitor")
+    if len(monitors) > 1 and USUAL not in monitors:
+        raise node.required("monitors").wrong(f"which of these measures use? name it: audit_with: {monitors[0]}")
+    return monitors[0] if len(monitors) == 1 else USUAL
 
 
 def _with_deployments(plan: Plan, node: Node) -> Plan:
@@ -104,7 +124,7 @@ def _with_deployments(plan: Plan, node: Node) -> Plan:
     return evolve(plan, deployments=read_deployments(given, plan.policies, plan.protocols, monitors))
 
 
-def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> Plan:
+def _with_numbers(plan: Plan, node: Node) -> Plan:
     readers: dict[str, Callable[[Node], Any]] = {
         "seeds": at_least_one,
         "instances": _instances,
@@ -114,7 +134,6 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "concurrency": at_least_one,
         "budgets": lambda given: several(given, share),
         "splits": lambda given: several(given, lambda item: known(item, SPLITS, "split")),
-        "audit_with": lambda given: known(given, [each.name for each in monitors], "monitor"),
         "per_minute": _paces,
         "isolation": lambda given: known(given, LEVELS, "isolation"),
     }
@@ -172,14 +191,20 @@ def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
 def _protocol(node: Node, named: Named) -> ProtocolPlan:
     if isinstance(node.value, str):
         name = _entry(node, NAMES)
-        return ProtocolPlan(short_name(name), () if name == "none" else (name,), judged=name != "none")
+        use = () if name == "none" else (name,)
+        return ProtocolPlan(short_name(name), use, _monitor_of(use, named), judged=name != "none")
     node.mapping(*PROTOCOL_KEYS)
     given = node.required("use")
     use = (_entry(given),) if isinstance(given.value, str) else several(given, _entry)
-    plain = ProtocolPlan("+".join(map(short_name, use)), use, options=tuple(_options(node)))
+    plain = ProtocolPlan("+".join(map(short_name, use)), use, _monitor_of(use, named), options=tuple(_options(node)))
     found = evolve(plain, **dict(_choices(node, named)))
     check_options(node, use)
     return found
+
+
+def _monitor_of(use: Sequence[str], named: Named) -> str:
+    """Return the monitor that protocols ask if they name none; of those that ask none it makes no difference."""
+    return named.monitor if any("monitor" in entry_of(name).takes for name in use) else USUAL
 
 
 def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
@@ -223,9 +248,9 @@ def _options(node: Node) -> Iterator[tuple[str, Any]]:
 
 def _monitors(node: Node | None) -> Iterator[MonitorPlan]:
     if node is None:
-        yield MonitorPlan("watcher")
+        yield MonitorPlan(USUAL)
         return
-    node.mapping(*node.value if hasattr(node.value, "keys") else ("watcher",))
+    node.mapping(*node.value if hasattr(node.value, "keys") else (USUAL,))
     for name in node.value:
         yield _monitor(str(name), node.required(name).mapping(*MONITOR_KEYS))
 
