@@ -191,7 +191,7 @@ def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
 def _protocol(node: Node, named: Named) -> ProtocolPlan:
     if isinstance(node.value, str):
         name = _entry(node, NAMES)
-        use = () if name == "none" else (name,)
+        use: tuple[str, ...] = () if name == "none" else (name,)
         return ProtocolPlan(short_name(name), use, _monitor_of(use, named), judged=name != "none")
     node.mapping(*PROTOCOL_KEYS)
     given = node.required("use")
