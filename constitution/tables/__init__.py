@@ -83,15 +83,21 @@ def words(text: str, *, separator: str | None = None) -> list[str]:
 
 
 class _Pattern:
-    """A regular expression that is compiled when it is used for the first time: a command needs few of them."""
+    """A regular expression that is compiled when it is used for the first time: a command needs few of them.
+
+    It keeps nothing itself: verification refuses a b-thread whose predicate reads a global that changes.
+    """
 
     def __init__(self, text: Any, flags: int) -> None:
         self._given = text, flags
 
     def __getattr__(self, name: str) -> object:
-        method: object = getattr(re.compile(*self._given), name)
-        setattr(self, name, method)
-        return method
+        return getattr(_compiled(*self._given), name)
+
+
+@cache
+def _compiled(text: Any, flags: int) -> re.Pattern[Any]:
+    return re.compile(text, flags)
 
 
 def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
