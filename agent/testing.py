@@ -13,12 +13,12 @@ from typing import Any, cast
 
 from attrs import fields, frozen, has
 
-from agent.history.playback import Held, Moment, retrace
+from agent.history.playback import Held, retrace
 from agent.session.run import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage, shortened
-from bp import Event, EventSet, FrozenMapping, Refusals, contains, where
+from bp import Event, EventSet, FrozenMapping, Refusals, Step, contains, where
 from constitution import Action
 
 __all__ = ["assert_calls_answered", "assert_never", "assert_order", "started", "trace"]
@@ -101,9 +101,9 @@ def assert_calls_answered(messages: Iterable[Message]) -> None:
 def trace(run: Run, *, until: int | None = None, tail: int = TAIL) -> str:
     """Return the last steps of `run`, or the last up to step `until`: with who refused, and what was held by whom."""
     moments = [
-        moment
-        for moment in retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
-        if until is None or (moment.step and moment.step.number <= until)
+        (step, held)
+        for step, held in retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
+        if until is None or (step and step.number <= until)
     ]
     title = "the last steps (who requested them), with what was refused or held back then, by whom, and why:"
     return "\n".join([title, *_told_moments(moments[-tail:])])
@@ -164,17 +164,17 @@ def _told_set(events: Any) -> str:
     return str(getattr(events, "name", events) if isinstance(events, type) else events)
 
 
-def _told_moments(moments: Iterable[Moment]) -> Iterator[str]:
-    held: tuple[Held, ...] = ()
-    for moment in moments:
-        if moment.step is not None:
-            yield f"{moment.step.number:>5} {told(moment.step.event)} ({moment.step.bthread or 'from outside'})"
-            for refusal in moment.step.refusals or ():
+def _told_moments(moments: Iterable[tuple[Step | None, tuple[Held, ...]]]) -> Iterator[str]:
+    before: tuple[Held, ...] = ()
+    for step, held in moments:
+        if step is not None:
+            yield f"{step.number:>5} {told(step.event)} ({step.bthread or 'from outside'})"
+            for refusal in step.refusals or ():
                 yield f"      refused by {refusal.bthread}: {refusal.because}"
-        for news in moment.held:
-            if news not in held:
+        for news in held:
+            if news not in before:
                 yield f"      held: {told(news.event)} ({news.requester}), {_blamed(news)}"
-        held = moment.held
+        before = held
 
 
 def _blamed(held: Held) -> str:

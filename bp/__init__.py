@@ -29,7 +29,7 @@ from bp.errors import BProgramError, BThreadError, Deadlock, EffectError, Endles
 from bp.events import ALL, NONE, Event, EventSet, NamedEvent, contains, event, where
 from bp.payload import FrozenMapping, freeze
 from bp.program import BProgram, Receipt, Record, Status, Step
-from bp.replay import Divergence, Replay, replay, state_at
+from bp.replay import Divergence, Replay, replay
 from bp.statements import (
     BThread,
     BThreadBody,
@@ -98,7 +98,6 @@ __all__ = [
     "freeze",
     "replay",
     "start",
-    "state_at",
     "sync",
     "verify",
     "where",

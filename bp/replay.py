@@ -1,8 +1,8 @@
 """A trace taken again: on real b-threads, step by step, until its end or the first step that differs.
 
 A recorded run or a counterexample of `verify` is a list of events. `replay` makes a program and selects them one by
-one; where the program would not have done the same, it stops and tells both sides. `state_at` is time travel: where
-every b-thread stands after so many steps.
+one; where the program would not have done the same, it stops and tells both sides. Time travel is to replay the first
+so many steps of a trace: the result tells where every b-thread stands then.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,13 +10,13 @@ from contextlib import closing, suppress
 
 from attrs import evolve, frozen
 
-from bp.errors import BProgramError, BThreadError
+from bp.errors import BThreadError
 from bp.events import Event
 from bp.program import BProgram, Step
 from bp.statements import BThread, BThreadBody, Start, Sync, start
 from bp.strategies import Candidate
 
-__all__ = ["Divergence", "Replay", "replay", "state_at"]
+__all__ = ["Divergence", "Replay", "replay"]
 
 Standing = tuple[tuple[str, Sync], ...]
 
@@ -82,23 +82,6 @@ def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environme
     finally:
         with suppress(BThreadError):
             program.close()
-
-
-def state_at(
-    bthreads: Sequence[BThread], trace: Sequence[Event | Step], number: int, environment: Sequence[BThread] = ()
-) -> Standing:
-    """Return where every b-thread stands after `number` steps of a trace: names and statements, by age.
-
-    Raises ValueError when the trace has fewer steps, BProgramError when it cannot be taken so far.
-    """
-    if not 0 <= number <= len(trace):
-        raise ValueError(f"state_at({number}): the trace has {len(trace)} steps; give a number from 0 to that")
-    replayed = replay(bthreads, trace[:number], environment)
-    if replayed.error is not None:
-        raise replayed.error
-    if replayed.divergence is not None:
-        raise BProgramError(str(replayed.divergence))
-    return replayed.standing
 
 
 class Tape:

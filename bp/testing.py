@@ -1,12 +1,12 @@
 """Tests of b-threads in three lines, and a look at a program step by step.
 
 assert drive(alternate(), [HOT, COLD]) == [hot_statement, cold_statement, hot_statement]
-check_trace(trace_of(alternate(), add(HOT, 2), add(COLD, 2)), [HOT, COLD, HOT, COLD])
+assert trace_of(alternate(), add(HOT, 2), add(COLD, 2)) == [HOT, COLD, HOT, COLD]
 show(BProgram(alternate(), add(HOT, 2), add(COLD, 2)))      # prints what each b-thread asks for, and each step
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
@@ -14,9 +14,8 @@ from bp.events import Event, contains
 from bp.program import BProgram, Step
 from bp.statements import BThread, Start, Sync, advance
 
-__all__ = ["check_trace", "drive", "show", "table", "trace_of"]
+__all__ = ["drive", "show", "table", "trace_of"]
 
-END: Any = object()  # of a trace
 COLUMNS = {"waits for": "wait_for", "blocks": "block", "refuses": "refuse", "interrupted by": "interrupt"}
 
 
@@ -56,34 +55,6 @@ def trace_of(
     """
     with BProgram(*bthreads) as program:
         return [step.event for step in islice(_steps_of(program, posts, choose), most)]
-
-
-def check_trace(trace: Sequence[Event], expected: Sequence[Any]) -> None:
-    """Raise AssertionError unless a trace is as expected: events, sets of events, or `...` for any number of them.
-
-    The message says how far they agree.
-    """
-    wanted, reached = [*expected, END], {0}
-    for position, event in enumerate([*trace, END]):
-        for at in range(len(expected)):  # `...` may stand for nothing
-            if at in reached and wanted[at] is ...:
-                reached.add(at + 1)
-        after = {at if wanted[at] is ... else at + 1 for at in reached if _fits(wanted[at], event)}
-        if not after:
-            left = [wanted[at] for at in reached if wanted[at] is not ...]
-            hopes = " or ".join(sorted({"its end" if one is END else repr(one) for one in left}))
-            if event is END:
-                raise AssertionError(f"the trace ends after {position} events; expected {hopes}; it is {list(trace)}")
-            raise AssertionError(
-                f"event {position + 1} is {event!r}; expected {hopes}; before it came {list(trace[:position])}"
-            )
-        reached = after
-
-
-def _fits(wanted: Any, event: Any) -> bool:
-    if event is END or wanted is END:
-        return wanted is event
-    return wanted is ... or contains(wanted, event)
 
 
 def show(program: BProgram, posts: Iterable[Event] = (), most: int = 1000) -> None:

@@ -7,8 +7,6 @@ from typing import Literal
 
 from attrs import field, frozen
 
-__all__ = ["Action", "Disk", "Facts", "PathUse"]
-
 Access = Literal["read", "write", "delete", "list", "execute"]
 Category = Literal["read", "write", "admin"]
 

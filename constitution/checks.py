@@ -14,19 +14,6 @@ from constitution.rules import DOUBTS, CommandRule
 from constitution.verdict import Level, Verdict
 from constitution.zones import FOUND, UNKNOWN, is_within
 
-__all__ = [
-    "Check",
-    "Mentions",
-    "Risk",
-    "check_safety",
-    "classify_risk",
-    "compose",
-    "flaws_of",
-    "grants_for",
-    "is_dangerous_command",
-    "mentions",
-]
-
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
 

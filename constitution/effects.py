@@ -6,8 +6,6 @@ from attrs import frozen
 
 from constitution.verdict import Evidence
 
-__all__ = ["Deed", "Effect", "Finding", "Zone"]
-
 
 class Effect(Enum):
     """A kind of effect that a command would have."""

@@ -18,8 +18,6 @@ from constitution.zones import Places, is_within, zone_of
 if TYPE_CHECKING:
     from constitution.analysis.examine import Examination
 
-__all__ = ["findings_of", "judge", "judge_command", "verdict_on"]
-
 NO_HOME = "/home/.unknown"
 """The home folder of an action that names none."""
 TARGET = re.compile(r"\S+ [A-Za-z][\w:-]{0,30}")

@@ -13,20 +13,6 @@ from constitution.tables import Block, table
 from constitution.verdict import Level
 from constitution.zones import absolute, is_within
 
-__all__ = [
-    "APPROVAL_LIST",
-    "BLOCKLIST",
-    "DEFAULT",
-    "DENIED_PATHS",
-    "GATED",
-    "NO_RULES",
-    "PASSTHROUGH",
-    "POLICIES",
-    "STRICT",
-    "WORKSPACE",
-    "Policy",
-]
-
 DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
 """S0 6.4: credentials; denied wins over allowed."""
 

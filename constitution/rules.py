@@ -23,8 +23,6 @@ from constitution.action import Action
 from constitution.effects import Effect, Zone
 from constitution.verdict import Level
 
-__all__ = ["DOUBTS", "CommandRule", "Rule", "read_command_rule", "read_rule"]
-
 K = TypeVar("K", bound=Enum)
 
 

@@ -8,8 +8,6 @@ from enum import StrEnum
 
 from attrs import evolve, frozen
 
-__all__ = ["GRANTED", "Evidence", "Level", "Verdict"]
-
 RANK = {"allow": 0, "ask": 1, "deny": 2}
 
 

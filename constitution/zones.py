@@ -10,23 +10,6 @@ from attrs import frozen
 from constitution.effects import Zone
 from constitution.tables import table
 
-__all__ = [
-    "FETCHED",
-    "FOUND",
-    "UNKNOWN",
-    "Places",
-    "absolute",
-    "alike",
-    "fits",
-    "is_built",
-    "is_path_safe",
-    "is_private",
-    "is_within",
-    "resolve",
-    "runs_later",
-    "zone_of",
-]
-
 UNKNOWN = "\0"
 """Stands in a word for the part that cannot be known."""
 

@@ -30,20 +30,21 @@ check: 0 allow, 10 ask, 11 deny; verify: 0 holds, 1 does not, 7 nothing is wrong
 rule or invariant was never reached"""
 
 FIRST_CONTACT = """\
-bpagent lets a model work with tools, under rules that you can name, test and take out.
+bpagent lets a model work with tools,
+under rules that you can name, test and take out.
 
 Begin with:
-    bpagent demo                                     watch an agent at its limits, offline
-    bpagent chat --model http://127.0.0.1:8080/v1    talk with an agent of your own server
-    bpagent check 'rm -rf /'                         judge a command without running it
+    bpagent demo                                   an agent at work, offline
+    bpagent chat --model http://127.0.0.1:8080/v1  talk; the model is a server
+    bpagent check 'rm -rf /'                       a verdict; nothing is run
 
 All commands:
-    to work                 demo  run  chat  resume  runs  fork
-    to look at a run        why  view  replay  what-if
-    to check rules          check  verify  experiment
-    to see and write parts  presets  protocols  tools  config  completion  doctor  new
+    work       demo  run  chat  resume  runs  fork
+    look back  why  view  replay  what-if
+    rules      check  verify  experiment
+    parts      presets  protocols  tools  config  completion  doctor  new
 
-bpagent COMMAND --help says more about a command, bpagent --help about all of them.
+bpagent COMMAND --help says more about a command, bpagent --help about all.
 """
 """The text that `bpagent` without arguments shows."""
 

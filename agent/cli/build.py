@@ -139,13 +139,6 @@ def tools_of(
     return (*tools, evolve(make_task(store), workspace=Workspace(workspace)))
 
 
-SHIPPED = ("constitution", "constant", "model")
-"""Kinds of monitors that need no file."""
-
-BESIDES = "constitution, constant:0.2, model:MODEL, "
-"""The same, as a person writes them."""
-
-
 def models_of_roles(named: Iterable[str], environ: Mapping[str, str]) -> dict[str, Model]:
     """Return the models of other roles than the agent's. Raises Mistake, and ModelError for a name of none."""
     return {role: model_from_name(name, environ) for role, name in _pairs("--role", named)}
@@ -182,24 +175,24 @@ def _equipment(arguments: Namespace, threads: Sequence[BThread], secrets: Iterab
 
 def monitors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Monitor]":
     """Return monitors by name. Raises Mistake, and ModelError for a name of no model."""
-    return {name: _monitor(what, environ) for name, what in _pairs("--monitor", named)}
+    return {name: _monitor(f"--monitor {what!r}", what, environ) for name, what in _pairs("--monitor", named)}
 
 
 def auditors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Auditor]":
     """Return auditors by name: your own, or monitors for whom more than half is harmful. Raises like monitors."""
-    return {name: _auditor(what, environ) for name, what in _pairs("--auditor", named)}
+    return {name: _auditor(f"--auditor {what!r}", what, environ) for name, what in _pairs("--auditor", named)}
 
 
-def _auditor(what: str, environ: Mapping[str, str]) -> "Auditor":
+def _auditor(option: str, what: str, environ: Mapping[str, str]) -> "Auditor":
     from agent.effects.monitoring import MonitoringAuditor
 
-    if what.partition(":")[0] in SHIPPED:
-        return MonitoringAuditor(_monitor(what, environ, "--auditor"))
-    found: Any = imported(f"--auditor {what!r}", what, what="auditor", besides=BESIDES)
-    if callable(getattr(found, "audit", None)):
-        auditor: Auditor = found
-        return auditor
-    return MonitoringAuditor(_own_monitor(f"--auditor {what!r}", found))
+    found = _judge(option, what, environ)
+    return found if callable(getattr(found, "audit", None)) else MonitoringAuditor(_checked(option, found))
+
+
+def _monitor(option: str, what: str, environ: Mapping[str, str]) -> "Monitor":
+    monitor: Monitor = _checked(option, _judge(option, what, environ))
+    return monitor
 
 
 def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -210,7 +203,8 @@ def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield name.strip(), what
 
 
-def _monitor(what: str, environ: Mapping[str, str], option: str = "--monitor") -> "Monitor":
+def _judge(option: str, what: str, environ: Mapping[str, str]) -> Any:
+    """Return the monitor that an option names, or the object of the user's."""
     from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
 
     kind, _, rest = what.partition(":")
@@ -221,15 +215,13 @@ def _monitor(what: str, environ: Mapping[str, str], option: str = "--monitor") -
             return ConstantMonitor(_score(rest, option))
         case "model":
             return PromptedMonitor(model_from_name(rest, environ))
-    found = imported(f"{option} {what!r}", what, what="monitor", besides=BESIDES)
-    return _own_monitor(f"{option} {what!r}", found)
+    return imported(option, what, what="monitor", besides="constitution, constant:0.2, model:MODEL, ")
 
 
-def _own_monitor(option: str, found: Any) -> "Monitor":
+def _checked(option: str, found: Any) -> Any:
     if not callable(getattr(found, "score", None)):
         raise Mistake(f"{option} is {type(found).__name__}; a monitor has a method `score(evidence)`")
-    monitor: Monitor = found
-    return monitor
+    return found
 
 
 def _score(text: str, option: str) -> float:
@@ -238,7 +230,7 @@ def _score(text: str, option: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise Mistake(f"{option} constant:{text} gives no score; write a number from 0 to 1, such as constant:0.2")
+        raise Mistake(f"{option} gives no score; write a number from 0 to 1, such as constant:0.2")
     return value
 
 

@@ -46,7 +46,7 @@ def _tell(screen: Screen, found: dict[str, Any]) -> None:
     for level, why in found["why_not"].items():
         screen.line(f"  {level}: no: {why}", "system")
     if confined:
-        screen.line(f"  limits: {', '.join(found['limits'])}", "system")
+        screen.paragraph(f"  limits: {', '.join(found['limits'])}", "  ")
     screen.line("programs", "title")
     for name, place in found["programs"].items():
         screen.line(f"  {name}: {place or 'missing'} ({PROGRAMS[name]})", "system")

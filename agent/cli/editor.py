@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import define, field
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter, WordCompleter
@@ -39,15 +39,18 @@ SETTLED = 0.7
 HINT = "[y]es [n]o [a]lways [e]dit [w]hy > "
 
 
-@frozen(eq=False)
-class Cockpit:
-    """The functions that the editor needs from its surroundings. All are called in the event loop's thread.
+@define(eq=False, slots=False)
+class Editor:
+    """A line to type on. All functions are called in the event loop's thread.
 
-    lines: what stands above the prompt. prompt: what stands before the line. question: the call that is asked about,
-    None when nothing is asked. hear: takes a line. leave: no line comes any more. interrupt: Ctrl-C was pressed.
-    commands: words with a slash, by what they do.
+    history: the file in which is kept what is typed, but for answers to questions. lines: what stands above the
+    prompt. prompt: what stands before the line. question: the call that is asked about, None when nothing is asked.
+    hear: takes a line. leave: no line comes any more. interrupt: Ctrl-C was pressed. commands: words with a slash, by
+    what they do. mode: "line", or how a question is being answered: "reason" for a no, "edit".
     """
 
+    screen: Screen
+    history: Path
     lines: Callable[[], list[tuple[Tone, str]]]
     prompt: Callable[[], str]
     question: Callable[[], ToolCall | None]
@@ -55,24 +58,17 @@ class Cockpit:
     leave: Callable[[], None]
     interrupt: Callable[[], None]
     commands: dict[str, str]
-
-
-class Editor:
-    """A line to type on. `mode` is "line", or how a question is being answered: "reason" for a no, "edit"."""
-
-    def __init__(self, screen: Screen, cockpit: Cockpit, history: Path) -> None:
-        """Make an editor on `screen`; what is typed is kept in the file `history`, answers to questions are not."""
-        self._screen, self._cockpit, self._history_file = screen, cockpit, history
-        self._mode = "line"
-        self._asked: ToolCall | None = None
-        self._since = 0.0
-        self._rest, self._answered = "", 0.0  # of a word whose first letter was taken for the key, and when
-        self._session: PromptSession[str] | None = None
+    mode: str = field(default="line", init=False)
+    _asked: ToolCall | None = field(default=None, init=False)
+    _since: float = field(default=0.0, init=False)
+    _rest: str = field(default="", init=False)  # of a word whose first letter was taken for the key
+    _answered: float = field(default=0.0, init=False)
+    _session: PromptSession[str] | None = field(default=None, init=False)
 
     async def run(self, *, typing: bool) -> None:
         """Show the lines, and with `typing` take some, until cancelled or at the end of input."""
         if typing:
-            await self._run(create_input(), self._history())
+            await self._run(create_input(), self._file_history())
             return
         with create_pipe_input() as nothing:
             await self._run(nothing, InMemoryHistory())
@@ -83,11 +79,11 @@ class Editor:
             multiline=True,
             prompt_continuation="… ",
             history=history,
-            completer=Words(self._cockpit.commands),
+            completer=Words(self.commands),
             complete_while_typing=Condition(self._is_word_to_complete),
             key_bindings=self._keys(),
             input=source,
-            output=_output(self._screen),
+            output=_output(self.screen),
             erase_when_done=True,
             refresh_interval=0.5,
             enable_suspend=True,
@@ -95,13 +91,13 @@ class Editor:
         )
         self._session.app.min_redraw_interval = 0.05
         self._session.default_buffer.accept_handler = self._accept
-        self._screen.beside = self._beside
+        self.screen.beside = self._beside
         try:
             await self._session.prompt_async(handle_sigint=False, set_exception_handler=False)
         except EOFError:
-            self._cockpit.leave()
+            self.leave()
         finally:
-            self._screen.beside = None
+            self.screen.beside = None
 
     def refresh(self) -> None:
         """Show the lines as they are now."""
@@ -119,39 +115,39 @@ class Editor:
         app.invalidate()
         return None
 
-    def _history(self) -> History:
+    def _file_history(self) -> History:
         try:
-            self._history_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._history_file, os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+            self.history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self.history, os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
         except OSError:
             return InMemoryHistory()
-        return PromptHistory(str(self._history_file))
+        return PromptHistory(str(self.history))
 
     def _accept(self, buffer: Buffer) -> bool:
         """Take the line. Returns False: the buffer is emptied."""
-        text, mode, self._mode = buffer.text, self._mode, "line"
-        is_answer = self._cockpit.question() is not None
+        text, mode, self.mode = buffer.text, self.mode, "line"
+        is_answer = self.question() is not None
         if isinstance(buffer.history, PromptHistory):
             buffer.history.is_answer = is_answer
         line = {"reason": _as_no(text), "edit": f"edit {text}"}.get(mode, text)
         if line.strip():
-            self._screen.labelled("you", line, "question")
-        self._cockpit.hear(line)
+            self.screen.labelled("you", line, "question")
+        self.hear(line)
         return False
 
     def _message(self) -> StyleAndTextTuples:
-        styles = STYLES if self._screen.colored else {}
+        styles = STYLES if self.screen.colored else {}
         prompts = {"line": HINT, "reason": "no, because > ", "edit": "run instead > "}
         is_asked = self._is_settled()
-        prompt = prompts[self._mode] if is_asked else self._cockpit.prompt()
-        lines = self._cockpit.lines()[-max(self._room(), 1) :]
+        prompt = prompts[self.mode] if is_asked else self.prompt()
+        lines = self.lines()[-max(self._room(), 1) :]
         return [
             *((styles.get(tone, ""), f"{line}\n") for tone, line in lines),
             (styles.get("question" if is_asked else "agent", ""), prompt),
         ]
 
     def _room(self) -> int:
-        return size_of(self._screen.stream)[1] - 4
+        return size_of(self.screen.stream)[1] - 4
 
     def _is_word_to_complete(self) -> bool:
         buffer = None if self._session is None else self._session.default_buffer
@@ -163,7 +159,7 @@ class Editor:
     def _answers_at_once(self) -> bool:
         """Return whether a single key is an answer: nothing is typed yet, and the question was there before the key."""
         is_empty = self._session is not None and not self._session.default_buffer.text
-        return self._is_settled() and self._mode == "line" and is_empty and not self._is_typed_on()
+        return self._is_settled() and self.mode == "line" and is_empty and not self._is_typed_on()
 
     def _is_typed_on(self) -> bool:
         """Return whether the next key may belong to the word whose first letter was an answer."""
@@ -171,9 +167,9 @@ class Editor:
 
     def _is_settled(self) -> bool:
         """Return whether a question has been open for SETTLED seconds, and note when another question is open."""
-        question, now = self._cockpit.question(), asyncio.get_running_loop().time()
+        question, now = self.question(), asyncio.get_running_loop().time()
         if question is not self._asked:
-            self._asked, self._since, self._mode = question, now, "line"
+            self._asked, self._since, self.mode = question, now, "line"
         return question is not None and now >= self._since + SETTLED
 
     def _keys(self) -> KeyBindings:
@@ -182,9 +178,9 @@ class Editor:
             keys.add(key, filter=at_once)(self._answering(word))
         keys.add("n", filter=at_once)(lambda event: self._begin("reason", ""))
         keys.add("e", filter=at_once)(lambda event: self._begin("edit", self._command()))
-        keys.add(Keys.Any, filter=Condition(self._is_typed_on))(self._type_on)
         for enter in ("enter", "c-j"):
             keys.add(enter, filter=~is_searching)(self._enter)
+        keys.add(Keys.Any, filter=Condition(self._is_typed_on))(self._type_on)
         keys.add("escape", "enter", filter=~is_searching)(lambda event: event.current_buffer.insert_text("\n"))
         keys.add("c-c")(self._interrupt)
         return keys
@@ -203,7 +199,7 @@ class Editor:
 
     def _begin(self, mode: str, text: str) -> None:
         assert self._session is not None
-        self._mode = mode
+        self.mode = mode
         self._session.default_buffer.document = Document(text)
 
     def _type_on(self, event: KeyPressEvent) -> None:
@@ -222,10 +218,10 @@ class Editor:
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         if event.current_buffer.text:
-            self._mode = "line"
+            self.mode = "line"
             event.current_buffer.reset()
         else:
-            self._cockpit.interrupt()
+            self.interrupt()
 
 
 def _as_no(text: str) -> str:

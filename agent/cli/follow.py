@@ -15,9 +15,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from agent.cli import control
-from agent.history.playback import Shadow, WatchedStep
-from agent.history.rebuilding import rebuild
-from agent.log.reading import LogError, read_log
+from agent.history.playback import shadow_of
+from agent.log.reading import read_log
 from agent.page import lanes_page, run_facts, title_of
 from agent.page.document import as_data
 from agent.page.model import PageModel
@@ -39,24 +38,17 @@ class Following:
     def __init__(self, log: Path, threads: Sequence[BThread] = ()) -> None:
         """Read what is there. Raises LogError for what is no log."""
         self.log = log
-        self._threads = tuple(threads)
         self._model = PageModel()
-        self._shadow: Shadow | None = None
-        self._problem = ""
         self._lock = Lock()
         self._end = 0  # bytes of the log that were read
-        run = read_log(log)
-        try:
-            self._shadow = Shadow(lambda listeners: rebuild(run, self._threads, listeners))
-        except LogError as error:
-            self._problem = str(error)
+        self._shadow = shadow_of(read_log(log), threads)
 
     def page(self) -> str:
         """Return the page as it is now."""
         run = read_log(self.log)
         with self._lock:
             self._look()
-            problems = [found for found in (self._problem, self._shadow and self._shadow.problem) if found]
+            problems = [self._shadow.problem] if self._shadow.problem else []
             return lanes_page(title_of(run), self._model, [run_facts(run)], problems, live=True)
 
     def news(self, rows: int, parts: int, evidence: int) -> dict[str, Any]:
@@ -73,7 +65,7 @@ class Following:
         lines = whole.splitlines()
         for line in lines[1:] if self._end == 0 else lines:
             record = json.loads(line)
-            self._model.take(WatchedStep(record) if self._shadow is None else self._shadow.take(record))
+            self._model.take(self._shadow.take(record))
         self._end += len(whole)
 
 

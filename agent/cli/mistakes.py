@@ -1,6 +1,5 @@
 """Wrong input in one sentence on standard error, with the right exit code and no traceback."""
 
-import codecs
 import io
 import os
 import signal
@@ -10,8 +9,6 @@ from collections.abc import Callable
 from agent.cli.exit_codes import FAILED, USAGE, of_signal
 
 SIGINT = 2
-ALIKE = {"─": "-", "│": "|", "…": "...", "·": ".", "–": "-", "’": "'"}
-"""Replacements for our own characters that the terminal's encoding does not have."""
 
 
 class Mistake(Exception):
@@ -76,19 +73,9 @@ def _open_closed_streams() -> None:
 
 def _tolerate_odd_text() -> None:
     """File names and models give text that no encoding holds; it is shown escaped and breaks nothing."""
-    codecs.register_error("bpagent", _legible)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="bpagent")
-
-
-def _legible(error: UnicodeError) -> tuple[str, int]:
-    """Give what an encoding does not have by what looks like it, else escaped."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    text = error.object[error.start : error.end]
-    shown = (ALIKE.get(char) or char.encode("ascii", "backslashreplace").decode() for char in text)
-    return "".join(shown), error.end
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _without_output() -> int:

@@ -69,6 +69,7 @@ def find_log(name: str | None) -> Path:
     if "/" in name or name.endswith(".jsonl") or path.exists():
         return path
     found = sorted(runs_folder().glob(f"{escape(name)}*.jsonl")) if name else []
+    found = [path for path in found if path.stem == name] or found  # a fork's id begins with that of its run
     if len(found) == 1:
         return found[0]
     if not found:
@@ -94,7 +95,7 @@ def find_logs(names: Iterable[str]) -> list[Path]:
 class Summary:
     """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision, or "interrupted".
 
-    begun, preset, model, workspace: as the header says. reason: why it ended. waiting: calls that nobody has decided.
+    begun, preset, model, workspace: as the header says. reason: why it ended. waiting: calls that are not decided yet.
     """
 
     path: Path
@@ -215,7 +216,7 @@ def execute(arguments: Namespace) -> int:
         screen.line(f"no runs in {runs_folder()} yet: bpagent run PROMPT makes one", "system")
         return exit_codes.OK
     longest = max(len(summary.id) for summary in found)
-    title = f"{'id':{longest}}  {'folder':{FOLDER}}  {'preset':11}  {'end':11}  turns  {'cost':>10}  prompt"
+    title = f"{'id':{longest}}  {'folder':{FOLDER}}  {'end':11}  turns  {'cost':>10}  prompt"
     screen.line(title, "title")
     for summary in found:
         _show(summary, longest, screen)
@@ -226,7 +227,7 @@ def execute(arguments: Namespace) -> int:
 def _show(summary: Summary, longest: int, screen: Screen) -> None:
     folder = shortened(visible(Path(summary.workspace).name), FOLDER)
     status = screen.painted(f"{summary.status:11}", TONES.get(summary.status, "plain"))
-    first = f"{summary.id:{longest}}  {folder:{FOLDER}}  {visible(summary.preset):11}  "
+    first = f"{summary.id:{longest}}  {folder:{FOLDER}}  "
     rest = f"  {summary.turns:5}  {summary.spent:>10}  "
     room = max(screen.width - len(first) - 11 - len(rest), 20)
     prompt = visible(" ".join(summary.prompt.split()))

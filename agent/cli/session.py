@@ -35,7 +35,7 @@ from agent.cli.prompt import (
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible, visible_lines
 from agent.effects.approval import Approver
-from agent.models.model import Piece
+from agent.models.model import Delta
 from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
@@ -113,7 +113,7 @@ class Desk:
     answer; approver: answers instead. watch: called with the agent at every step, after it was shown. tells: called
     with the events of S2, pieces included. draws: makes what shows the steps of an agent in another way. talk: takes
     what is typed between runs, and commands that change the conversation; without it there is one run. leave: called
-    with an exit code when the user leaves. rules: the file that `always` adds to, by default the user's own.
+    with an exit code when the user leaves. rules: the file that `always` adds to.
     interrupted_by: the first signal of the last run.
     """
 
@@ -216,12 +216,14 @@ class Desk:
 
     async def _edit(self, typing: bool) -> None:
         """Show the lines that change, and have lines typed below them."""
-        from agent.cli.editor import Cockpit, Editor  # 0.1 s
+        from agent.cli.editor import Editor  # 0.1 s
 
         words = {name: purpose for name, purpose in COMMANDS.items() if self.talk or name not in FOR_TALKS}
         hear, left = self._person.hear, self._left
-        cockpit = Cockpit(self._live, self._prompt, self._question, hear, left, self.interrupt, words)
-        self._editor = Editor(self.screen, cockpit, runs_folder().with_name("history"))
+        shown = (self._live, self._prompt, self._question)
+        self._editor = Editor(
+            self.screen, runs_folder().with_name("history"), *shown, hear, left, self.interrupt, words
+        )
         await self._editor.run(typing=typing)
 
     def _left(self) -> None:
@@ -416,9 +418,9 @@ def check_partials(arguments: Namespace, secrets: Iterable[str]) -> None:
 def print_partial(event: StreamEvent) -> None:
     """Print a piece of the model's text, reasoning or calls, or of a tool's output, as it comes."""
     match event:
-        case StreamEvent("message_update", piece=Piece("arguments", text, number, tool)):
+        case StreamEvent("message_update", piece=Delta(text, "arguments", number, tool)):
             print(dump({"partial": "arguments", "number": number, "tool": tool, "text": text}), flush=True)
-        case StreamEvent("message_update", piece=Piece(kind, text)):
+        case StreamEvent("message_update", piece=Delta(text, kind)):
             print(dump({"partial": kind, "text": text}), flush=True)
         case StreamEvent("tool_execution_update", call=ToolCall(id=call), text=piece):
             print(dump({"partial": "output", "call": call, "text": piece}), flush=True)

@@ -17,7 +17,7 @@ from agent.cli.build import load_protocols
 from agent.cli.config import chosen_preset
 from agent.cli.mistakes import Mistake
 from agent.cli.view import write_page
-from agent.page.states import verification_page
+from agent.page.counterexample import verification_page
 from agent.verification.counterexample import short, tell
 from agent.verification.environment import examples_for
 from agent.verification.loop import loop_rules, verify_loop
@@ -41,7 +41,7 @@ def execute(arguments: Namespace) -> int:
         _tell(result)
     if arguments.page:
         title = f"Verified: {', '.join(protocol.name for protocol in protocols) or 'the loop as configured'}"
-        write_page(Path(arguments.page), verification_page([(LABEL, result)], protocols, title))
+        write_page(Path(arguments.page), verification_page([(LABEL, result)], title))
         print(f"the page: {arguments.page}", file=sys.stderr)
     if not result.holds:
         return exit_codes.FAILED

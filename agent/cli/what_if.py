@@ -76,27 +76,24 @@ def _judged(path: Path, policy: Policy | None, threads: tuple[BThread, ...], wit
 
 def _show(result: WhatIf, screen: Screen) -> None:
     screen.line(visible(str(result.path)), "title")
-    certain = [call for call in result.changed if not call.assumed]
-    assumed = [call for call in result.changed if call.assumed]
-    for call in certain:
+    for call in result.changed:
         _show_change(call, screen)
     if result.divergence is not None:
         valid = f"the recording is valid up to line {result.divergence.line - 1}: {result.divergence.why}"
         screen.labelled("", valid, "question")
-    if assumed:
-        screen.labelled("", "had the model gone on the same way, by the policy alone:", "system")
-        for call in assumed:
-            _show_change(call, screen)
-    screen.labelled("", _counted(result.judged, len(result.calls), len(certain), len(assumed)), "system")
+    screen.labelled("", _counted(result.judged, len(result.calls), len(result.changed)), "system")
 
 
 def _show_change(call: Rejudged, screen: Screen) -> None:
     screen.line(f"  {visible(call.call.id)}  {visible(action_of(call.call))}", "action")
-    screen.labelled("    then", _told(call.then), "output")
-    screen.labelled("    now", _told(call.now), "refused" if call.now and call.now.kind == "rejected" else "good")
+    screen.labelled("    then", told_decision(call.then), "output")
+    screen.labelled(
+        "    now", told_decision(call.now), "refused" if call.now and call.now.kind == "rejected" else "good"
+    )
 
 
-def _told(decision: Decision | None) -> str:
+def told_decision(decision: Decision | None) -> str:
+    """Return how a call is decided, and why."""
     if decision is None:
         return "not decided"
     return decision.why if decision.why.startswith(decision.kind) else str(decision)
@@ -104,16 +101,14 @@ def _told(decision: Decision | None) -> str:
 
 def _sum_up(results: list[WhatIf], screen: Screen) -> None:
     calls, judged = sum(len(result.calls) for result in results), sum(result.judged for result in results)
-    changed = [call for result in results for call in result.changed]
-    assumed = sum(call.assumed for call in changed)
+    changed = sum(len(result.changed) for result in results)
     screen.line(f"{len(results)} logs", "title")
-    screen.labelled("", _counted(judged, calls, len(changed) - assumed, assumed), "system")
+    screen.labelled("", _counted(judged, calls, changed), "system")
 
 
-def _counted(judged: int, calls: int, changed: int, assumed: int) -> str:
+def _counted(judged: int, calls: int, changed: int) -> str:
     share = f" ({100 * judged / calls:.0f} %)" if calls else ""
-    more = f"; {assumed} more would, by the policy alone" if assumed else ""
-    return f"{judged} of {calls} calls could be judged{share}; {changed} of them would be decided otherwise{more}"
+    return f"{judged} of {calls} calls could be judged{share}; {changed} of them would be decided otherwise"
 
 
 def _as_data(result: WhatIf) -> dict[str, Any]:
@@ -128,7 +123,6 @@ def _as_data(result: WhatIf) -> dict[str, Any]:
                 "arguments": plain(call.call.arguments),
                 "then": plain(call.then),
                 "now": plain(call.now),
-                "assumed": call.assumed,
             }
             for call in result.changed
         ],

@@ -11,7 +11,7 @@ from agent.cli.display import action_of, because, command_of, lasted
 from agent.cli.mistakes import Mistake, say
 from agent.cli.prompt import tell_evidence
 from agent.cli.runs import find_log, latest_log
-from agent.cli.screen import Screen, Tone, screen_on, visible
+from agent.cli.screen import Screen, Tone, cut, screen_on, visible
 from agent.history.what_if import recorded_decisions
 from agent.history.why import Cause, Objection, find_causes
 from agent.log.reading import RecordedRun, read_log
@@ -75,7 +75,8 @@ def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
             print(dump({"call": call.id, "tool": call.tool, "decision": kind}))
         else:
             tone: Tone = "good" if kind.startswith("approved") else "refused"
-            screen.line(f"{visible(call.id):12}  {screen.painted(f'{kind:20}', tone)}  {visible(action_of(call))}")
+            action = cut(visible(action_of(call)), screen.width - 36)
+            screen.line(f"{visible(call.id):12}  {screen.painted(f'{kind:20}', tone)}  {action}")
     return exit_codes.OK
 
 

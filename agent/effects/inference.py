@@ -14,7 +14,6 @@ from agent.models.model import (
     Model,
     ModelError,
     ModelRequest,
-    Piece,
     Price,
     frame_tokens,
     join_deltas,
@@ -46,11 +45,11 @@ class Measure:
     price: Price | None = None
     estimates: bool = False
 
-    def __call__(self, request: ModelRequest, answer: Answer, shown: int | None = None) -> Answer:
-        """Return `answer` with what it took; `shown` is about how many tokens the request's messages have."""
+    def __call__(self, request: ModelRequest, answer: Answer, context: Context | None = None) -> Answer:
+        """Return `answer` with what it took; `context` knows about how many tokens the request's messages have."""
         usage = answer.usage
         if self.estimates and not usage.tokens:
-            usage = estimated(request, answer, shown)
+            usage = estimated(request, answer, None if context is None else context.tokens)
         usage = usage if self.price is None else self.price.of(usage)
         return answer if usage is answer.usage else evolve(answer, usage=usage)
 
@@ -84,7 +83,7 @@ class Inferences:
     context: Context
     totals: Totals
     others: Mapping[str, Voice] = {}
-    watcher: Callable[[Piece], None] | None = None
+    watcher: Callable[[Delta], None] | None = None
     hooks: HookCaller = NO_HOOKS
 
     async def answer(self, requested: InferenceRequested) -> Event:
@@ -92,13 +91,13 @@ class Inferences:
         voice = self.own if requested.role == "agent" else self.others.get(requested.role)
         if voice is None:
             return InferenceFailed(requested.draft, nobody_has(requested.role))
-        request, shown = await self._request(requested), self.context.tokens
+        request = await self._request(requested)
         try:
             answer = await self._said(voice, request)
         except ModelError as error:
             return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after, error.reason)
         check_form(answer)
-        return self._finished(requested.draft, voice.measured(request, answer, shown))
+        return self._finished(requested.draft, voice.measured(request, answer, self.context))
 
     async def _request(self, requested: InferenceRequested) -> ModelRequest:
         messages, key = await self.hooks.context(self.context.messages()), await self.hooks.api_key()
@@ -151,12 +150,11 @@ def check_form(answer: Answer) -> None:
     if not isinstance(answer, Answer) or not isinstance(answer.message, AssistantMessage):
         raise TypeError(f"a model gives an Answer with an AssistantMessage, not {answer!r}")
     message, usage = answer.message, answer.usage
-    texts = [
-        message.text,
-        message.reasoning,
-        *(text for call in message.calls for text in (call.id, call.name, call.arguments)),
-    ]
-    texts += [item.content for item in message.reasoning_items]
+    texts = [message.text, message.reasoning]
+    for call in message.calls:
+        texts += (call.id, call.name, call.arguments)
+    for item in message.reasoning_items:
+        texts.append(item.content)
     if wrong := [text for text in texts if not isinstance(text, str)]:
         raise TypeError(f"an answer consists of texts, not {wrong[0]!r}")
     if answer.stop_reason not in STOP_REASONS:

@@ -1,10 +1,10 @@
-"""Effects for the questions of protocols: monitors score, auditors give verdicts, lots are drawn, ledgers are read."""
+"""Effects for the questions of protocols: monitors score, auditors give verdicts, lots are drawn."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import accumulate
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol, cast, get_args
 
 from attrs import frozen
 
@@ -25,8 +25,6 @@ from agent.vocabulary.questions import (
     ChanceRequested,
     Draft,
     Honeypot,
-    LedgerGiven,
-    LedgerRequested,
     ScoreGiven,
     ScoreRequested,
     Subject,
@@ -88,7 +86,7 @@ def _question(
     broken: Callable[..., Event],
 ) -> Effect:
     """Return the effect of a question of a protocol; an abort and the end of the time cut it short."""
-    return Effect(on=on, run=answer, outcome=(outcome,), broken=broken, until=lambda _: AbortAsked | DeadlineReached)
+    return Effect(on=on, run=answer, outcome=(outcome,), broken=broken, until=OVER)
 
 
 def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = {}) -> MakeEffect:
@@ -256,37 +254,23 @@ def first_lot(requested: ChanceRequested, broken: Broken) -> ChanceDrawn:
     return ChanceDrawn(requested.key, 0)
 
 
-def ledger(spent: Callable[[], float] | None = None) -> MakeEffect:
-    """Return what makes the effect of `ledger_requested`. `spent` gives US dollars; without it that is not known."""
-
-    def make(agent: Observed) -> Effect:
-        def look(requested: LedgerRequested) -> LedgerGiven:
-            return LedgerGiven(None if spent is None else spent())
-
-        return _question(LedgerRequested, look, LedgerGiven, unknown)
-
-    return make
-
-
-def unknown(requested: LedgerRequested, broken: Broken) -> LedgerGiven:
-    """Return the outcome of a look at a ledger that cannot be read: what was spent is not known."""
-    return LedgerGiven(None)
-
-
 def laboratory(
     monitors: Mapping[str, Monitor] = {},
     auditors: Mapping[str, Auditor] = {},
     *,
     honeypots: Mapping[str, Planted] = {},
     seed: int = 0,
-    spent: Callable[[], float] | None = None,
 ) -> tuple[MakeEffect, ...]:
     """Return all effects of the laboratory, for `Agent(effects=...)`; monitors, auditors and honeypots by name.
 
-    spent: what the experiment has cost so far, in US dollars.
-    A question without a monitor, auditor or ledger is answered all the same: no score, no verdict, no known cost.
+    A question without a monitor or an auditor is answered all the same: no score, no verdict.
     """
-    return (scoring(monitors, honeypots), auditing(auditors, honeypots), chance(seed), ledger(spent))
+    return (scoring(monitors, honeypots), auditing(auditors, honeypots), chance(seed))
+
+
+def laboratory_effects() -> tuple[Effect, ...]:
+    """Return the effects of the laboratory as declared; nothing of them runs, and so there is no agent."""
+    return tuple(make(cast(Observed, None)) for make in laboratory())
 
 
 @frozen

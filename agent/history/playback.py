@@ -1,7 +1,8 @@
 """Playback: the external events of a log, fed to the same program, must give the same records.
 
 No model, tool or disk is asked. `played` is the one way in which a program takes recorded events: `replay` reports the
-first record that differs; `retrace` tells what was held at each step, and by which b-thread; `watch` does so for a log.
+first record that differs; `retrace` tells what was held at each step, and by which b-thread; a `Shadow` does so for one
+step after the other.
 """
 
 from collections import deque
@@ -117,39 +118,26 @@ class Held:
     blockers: tuple[Blocker, ...]
 
 
-@frozen
-class Moment:
-    """A selected event with the events that were held back then; `step` is None for the end of the log."""
-
-    step: Step | None
-    held: tuple[Held, ...] = ()
-
-
-def retrace(bthreads: Sequence[BThread], heard: Sequence[Event], steps: Sequence[Step]) -> tuple[Moment, ...]:
-    """Return each of `steps` with what was held at it and, last, how the b-threads stand after them.
+def retrace(
+    bthreads: Sequence[BThread], heard: Sequence[Event], steps: Sequence[Step]
+) -> tuple[tuple[Step | None, tuple[Held, ...]], ...]:
+    """Return each of `steps` with what was held at it and, last, for None, how the b-threads stand after them.
 
     heard: the external events of the whole conversation, in order.
 
     Nothing is known to be held from where a b-thread decides otherwise than it did: b-threads are to be pure.
     """
-    program = BProgram(*bthreads)
-    seen = {moment.step: moment for moment in _played(program, heard)}
-    moments = tuple(seen.get(step, Moment(step)) for step in steps)
-    return (*moments, *([seen[None]] if None in seen and list(steps[-1:]) == list(seen)[-2:-1] else []))
-
-
-def _played(program: BProgram, heard: Iterable[Event]) -> Iterator[Moment]:
-    """Yield each step that a program takes on these external events, with what was held, and how it stands last."""
-    try:
+    seen: dict[Step | None, tuple[Held, ...]] = {}
+    with BProgram(*bthreads) as program, suppress(BProgramError):  # here the run broke off
         held = held_back(program)
         for step in played(program, heard):
-            yield Moment(step, held)
+            seen[step] = held
             held = held_back(program)
-        yield Moment(None, held)
-    except BProgramError:
-        return  # here the run broke off
-    finally:
-        program.close()
+        seen[None] = held
+    told: list[tuple[Step | None, tuple[Held, ...]]] = [(step, seen.get(step, ())) for step in steps]
+    if None in seen and list(steps[-1:]) == list(seen)[-2:-1]:
+        told.append((None, seen[None]))
+    return tuple(told)
 
 
 def held_back(program: BProgram) -> tuple[Held, ...]:
@@ -173,26 +161,21 @@ class WatchedStep:
     held: tuple[Held, ...] = ()
 
 
-@frozen
-class Watched:
-    """The moments of a run. `problem` says why nothing is known of who heard and held, from some step on."""
-
-    moments: tuple[WatchedStep, ...]
-    problem: str | None = None
-
-
 class Shadow:
     """A second program that takes the steps of another one, and tells for each who heard it and what was held back.
 
-    make: makes the program, which must not have begun, with these listeners. `problem` says from which step on the
-    program does otherwise; nothing is known from there on.
+    make: makes the program, which must not have begun, with these listeners. `problem` says why nothing is known, or
+    from which step on, since the program does otherwise there.
     """
 
     def __init__(self, make: Callable[[tuple[Callable[[Record], None], ...]], BProgram]) -> None:
         self._seen: deque[Record] = deque(maxlen=1)
-        self._program = make((self._seen.append,))
         self._decoder = Decoder()
         self.problem: str | None = None
+        try:
+            self._program = make((self._seen.append,))
+        except LogError as error:
+            self._program, self.problem = BProgram(), str(error)
 
     def take(self, record: Mapping[str, Any]) -> WatchedStep:
         """Take the step of a record, and tell what happened around it."""
@@ -221,23 +204,9 @@ class Shadow:
         return WatchedStep(to_record(step), self._seen[-1].resumed, self._seen[-1].interrupted, held)
 
 
-def watch(run: RecordedRun, threads: Sequence[BThread] = ()) -> Watched:
-    """Return every record of `run` with what the b-threads did; `threads` are those that do not ship."""
-    try:
-        shadow = Shadow(lambda listeners: rebuild(run, threads, listeners))
-    except LogError as error:
-        return Watched(tuple(map(WatchedStep, run.records)), str(error))
-    moments = tuple(map(shadow.take, run.records))
-    shadow.close()
-    return Watched(moments, shadow.problem)
-
-
-def watch_program(bthreads: Sequence[BThread], posts: Sequence[Event] = ()) -> Iterator[WatchedStep]:
-    """Yield what the b-threads of a plain program do until it rests, then on each of `posts`, or until one fails."""
-    seen: deque[Record] = deque(maxlen=1)
-    for moment in _played(BProgram(*bthreads, listeners=(seen.append,)), posts):
-        if moment.step is not None:
-            yield WatchedStep(to_record(moment.step), seen[-1].resumed, seen[-1].interrupted, moment.held)
+def shadow_of(run: RecordedRun, threads: Sequence[BThread] = ()) -> Shadow:
+    """Return the program of a log, to take its records; `threads` are those that do not ship."""
+    return Shadow(lambda listeners: rebuild(run, threads, listeners))
 
 
 def heard_in(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:

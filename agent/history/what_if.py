@@ -1,6 +1,6 @@
 """Replay a recording with other b-threads: which decisions change, and where the recording stops being valid."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,10 +11,8 @@ from agent.history.playback import played
 from agent.log.decoding import Decoder
 from agent.log.reading import RecordedRun
 from agent.projections.conversation import Conversation
-from agent.threads.judging import undescribed
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
-    ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
     ApprovalAsked,
@@ -27,9 +25,8 @@ from agent.vocabulary.events import (
     RunEnded,
 )
 from agent.vocabulary.reasons import rejected
-from bp import BProgram, BProgramError, BThread, Event, Refusal, Refusals
+from bp import BProgram, BProgramError, BThread, Event
 from bp.runner import Effect
-from constitution import Action, Level, Verdict
 
 Kind = Literal[
     "approved",
@@ -140,8 +137,6 @@ FOLDED = ("answer_committed", "call_answered", "run_ended")
 
 OTHERWISE = "the model would have been told something else before"
 
-Judge = Callable[[Action], Verdict]
-
 
 @frozen
 class Divergence:
@@ -153,15 +148,11 @@ class Divergence:
 
 @frozen
 class Rejudged:
-    """One call, as it was decided then, and as it would be now; None where that cannot be known.
-
-    `assumed`: by the policy alone, after the recording stopped being valid.
-    """
+    """One call, as it was decided then, and as it would be now; None where that cannot be known."""
 
     call: ToolCall
     then: Decision | None
     now: Decision | None
-    assumed: bool = False
 
     @property
     def changed(self) -> bool:
@@ -180,7 +171,7 @@ class WhatIf:
     @property
     def judged(self) -> int:
         """The number of calls that were judged on a recording that was valid."""
-        return sum(call.now is not None and not call.assumed for call in self.calls)
+        return sum(call.now is not None for call in self.calls)
 
     @property
     def changed(self) -> tuple[Rejudged, ...]:
@@ -194,7 +185,7 @@ def what_if(run: RecordedRun, bthreads: Sequence[BThread]) -> WhatIf:
     with BProgram(*bthreads) as program:
         now = _Rerun(program, then)
         divergence = now.play()
-        calls = _compared(then, now, _policy_of(bthreads))
+        calls = _compared(then, now)
     if divergence is None:
         divergence = next((Divergence(then.last_line, _changed(call)) for call in calls if call.changed), None)
     return WhatIf(run.path, calls, divergence)
@@ -206,11 +197,10 @@ def recorded_decisions(run: RecordedRun) -> tuple[tuple[ToolCall, Decision | Non
 
 
 class Recording:
-    """A log as the rerun needs it: its external events with their lines, its calls, and the facts of each."""
+    """A log as the rerun needs it: its external events with their lines, and its calls."""
 
     def __init__(self, run: RecordedRun) -> None:
         self.ledger = Ledger()
-        self.facts: dict[int, ActionDescribed] = {}  # by the call's place in the ledger
         self.outside: list[tuple[int, Event]] = []
         self.asked_with: dict[int, int] = {}  # messages of the conversation at the line of each inference's outcome
         self.conversation = Conversation()
@@ -229,8 +219,6 @@ class Recording:
         if from_outside:
             self.outside.append((line, event))
             self.asked_with[line] = len(self.conversation.messages)
-        if isinstance(event, ActionDescribed) and (entry := self.ledger.entry(event.call.id)) is not None:
-            self.facts[self.ledger.entries.index(entry)] = event
         self.conversation.fold(event)
 
 
@@ -286,7 +274,7 @@ class _Rerun:
         return ""
 
     def _why_the_model_would_be_told_otherwise(self) -> str:
-        changed = (_changed(call) for call in _compared(self.then, self, None) if call.changed)
+        changed = (_changed(call) for call in _compared(self.then, self) if call.changed)
         return next(changed, None) or next(self._other_answers(), self._end() or OTHERWISE)
 
     def _end(self) -> str:
@@ -325,37 +313,13 @@ class _Rerun:
         return Decision("held back", tuple(dict.fromkeys(held)), "nothing in the recording lets go") if held else None
 
 
-def _compared(then: Recording, now: _Rerun, judge: Judge | None) -> tuple[Rejudged, ...]:
+def _compared(then: Recording, now: _Rerun) -> tuple[Rejudged, ...]:
     """Return every call of the recording with its decisions; the calls of both are the same as far as both go."""
-    compared = []
-    for number, entry in enumerate(then.ledger.entries):
-        decision, assumed = None, False
-        if number < len(now.ledger.entries):
-            again = now.ledger.entries[number]
-            decision = again.decision or now.pending(again.call)
-        elif judge is not None and number in then.facts:
-            decision, assumed = _by_policy(judge, then.facts[number], entry.said), True
-        compared.append(Rejudged(entry.call, entry.decision, decision, assumed))
-    return tuple(compared)
-
-
-def _by_policy(judge: Judge, described: ActionDescribed, said: bool | None) -> Decision:
-    """Return what the policy alone decides about a call, with what a person said then."""
-    verdict = judge(described.facts) if described.problem is None else undescribed(described.problem)
-    if verdict.level is Level.allow:
-        return Decision("approved")
-    if verdict.level is Level.ask and said is True:
-        return Decision("approved by a person")
-    if verdict.level is Level.ask and said is None:
-        return Decision("asks a person", ("by_constitution",), verdict.explanation)
-    why = rejected(described.call.id, Refusals([Refusal("by_constitution", verdict)])).result
-    return Decision("rejected" if verdict.level is Level.deny else "declined by a person", ("by_constitution",), why)
-
-
-def _policy_of(bthreads: Sequence[BThread]) -> Judge | None:
-    """Return what `by_constitution` asks, if it is there."""
-    judges = [bthread.args[0] for bthread in bthreads if bthread.name == "by_constitution" and bthread.args]
-    return judges[0] if judges and callable(judges[0]) else None
+    again = [entry.decision or now.pending(entry.call) for entry in now.ledger.entries]
+    return tuple(
+        Rejudged(entry.call, entry.decision, again[number] if number < len(again) else None)
+        for number, entry in enumerate(then.ledger.entries)
+    )
 
 
 def _changed(call: Rejudged) -> str:

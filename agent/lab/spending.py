@@ -1,14 +1,9 @@
-"""Money: what real models took, the ledger of all processes, and the rule that ends runs when the limit is reached.
+"""Money: what real models took, in the ledger of all processes, and the limit of what an experiment may cost.
 
     asked.jsonl     one line for each answer that a server was asked for, when it has come, failures included
 
-All processes write into it, and each reads what is new in it before it asks a server.
-
-    run begins -> ledger looked at -> below the limit: models are asked -> an answer came: looked at again, and so on
-                                   `- reached: every request to a model is refused, and the run ends
-
-What a run takes it knows by itself (`agent.threads.limits`); what the others take stands in the ledger, which is a fact
-from outside. No model is asked while it is looked at. An answer that others get meanwhile may still cross the limit.
+All processes write into it, and each reads what is new in it before it asks a server: at the limit no model is asked,
+and the episode is run again when there is more money. An answer that others get meanwhile may still cross it.
 """
 
 import json
@@ -19,29 +14,9 @@ from attrs import asdict, frozen
 
 from agent.lab.episodes.results import ResultsError, Row
 from agent.lab.json_lines import append_line
-from agent.protocols.asking import unasked
 from agent.vocabulary.conversion import parsed
 from agent.vocabulary.errors import AgentError
-from agent.vocabulary.events import (
-    InferenceFinished,
-    InferenceRequested,
-    PromptGiven,
-    RunEnded,
-    SummaryFinished,
-    SummaryRequested,
-)
 from agent.vocabulary.messages import Usage
-from agent.vocabulary.questions import (
-    AuditGiven,
-    AuditRequested,
-    LedgerGiven,
-    LedgerRequested,
-    QuestionForgone,
-    ScoreGiven,
-    ScoreRequested,
-)
-from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, bthread, contains, sync, where
 
 
 @frozen
@@ -70,8 +45,9 @@ class Spent:
 
 
 def nominal(rows: Iterable[Row]) -> Spent:
-    """Return what all answers in these episodes took."""
-    return sum((Spent(0, row.model_tokens, row.cost) for row in rows), Spent())
+    """Return what all answers of real models in these episodes took."""
+    real = (usage for row in rows for usage in row.roles if usage.model)
+    return sum((Spent(0, usage.input_tokens + usage.output_tokens, usage.cost) for usage in real), Spent())
 
 
 @frozen
@@ -142,57 +118,3 @@ class Ledger:
         whole = text[: text.rfind(b"\n") + 1]
         self._read += len(whole)
         return whole.decode("utf-8", "replace").split("\n")[:-1]
-
-
-OUT_OF_MONEY = "experiment_money"
-"""The reason for which a run ends that may ask no model any more."""
-
-ASKS_MODELS = where((InferenceRequested, SummaryRequested, ScoreRequested, AuditRequested))
-COSTS = where((InferenceFinished, SummaryFinished, ScoreGiven, AuditGiven))
-LOOK = LedgerRequested()
-MONEY_NEWS = ASKS_MODELS | COSTS | LedgerRequested | LedgerGiven | PromptGiven | RunEnded
-
-
-@bthread
-def budget_of_experiment(limit: float = 1.0) -> BThreadBody:
-    """Ask no model any more when the whole experiment has cost `limit` US dollars."""
-    text = f"Stopped: the ${limit:g} that the experiment may cost are used up."
-    ending = Ending("limit", OUT_OF_MONEY, text)
-    while True:
-        said = yield sync(wait_for=PromptGiven)
-        while not isinstance(said, RunEnded):
-            if (yield from _is_used_up(limit)):
-                said = yield sync(refuse=ASKS_MODELS, because=ending, wait_for=RunEnded)
-            else:
-                said = yield sync(wait_for=COSTS | RunEnded)
-
-
-def _is_used_up(limit: float) -> BThreadBody:
-    """Look at the ledger, and again if a model was paid meanwhile; return whether nothing is left."""
-    while True:
-        said = yield sync(request=LOOK, otherwise=unasked(LOOK), block=[ASKS_MODELS, RunEnded])
-        if isinstance(said, QuestionForgone):
-            return True  # another b-thread ends the run anyway
-        said = yield sync(wait_for=LedgerGiven | COSTS, block=[ASKS_MODELS, RunEnded])
-        if isinstance(said, LedgerGiven):
-            return said.has_reached(limit)
-        yield sync(wait_for=LedgerGiven, block=[ASKS_MODELS, RunEnded])
-
-
-@bthread
-def nobody_is_asked_without_money(limit: float) -> BThreadBody:
-    """Models are asked only when the ledger was below the limit, after the latest answer of this run was paid."""
-    is_open, looking = (
-        False,
-        False,
-    )  # whether there is money; whether the look that is under way began after the payment
-    while True:
-        said = yield sync(wait_for=MONEY_NEWS)
-        if contains(ASKS_MODELS, said):
-            assert is_open, f"{said.name}, and the ledger has not said that there is money left"
-        elif isinstance(said, LedgerRequested):
-            looking = True
-        elif isinstance(said, LedgerGiven):
-            is_open, looking = looking and not said.has_reached(limit), False
-        else:
-            is_open, looking = False, False

@@ -3,19 +3,23 @@
 The chain begins with a random seed in the header. It shows that a line was changed, left out or put between; a process
 that can write the log could write all of it anew. So the yes of a person is also signed, with a key that lies with the
 agent's own things, which tools cannot read: a line that another process appends approves nothing.
+
+The chain alone does not show that the end of a log is missing. So the number of its lines and the hash of the last one
+are kept among these things, too, where their folder exists, which the command line makes: in `log_heads`, a file for
+each log, found by its path and its seed. A copy is another log, of which nothing is known. The file is written after
+the log was, so that a process that is killed leaves a log as long as it says, or longer.
 """
 
 import hmac
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from agent.vocabulary.encoding import dump
-
-__all__ = ["CHAIN", "SIGNATURE", "chained", "link", "new_seed", "own_folder", "own_key", "signature", "wants_signature"]
 
 CHAIN, SIGNATURE = "chain", "signature"
 """The keys of a line beside its record: the hash of the line before, in hexadecimal digits; the signature of a yes."""
@@ -85,3 +89,40 @@ def _write(path: Path, content: bytes) -> None:
         pass
     finally:
         draft.unlink()
+
+
+class End:
+    """The file that says how far one log goes, open to be written."""
+
+    def __init__(self, path: Path, seed: str) -> None:
+        """Find or make it. Raises OSError and RuntimeError where there is no folder for it."""
+        file = _end_file(path, seed)
+        with suppress(FileExistsError):
+            os.mkdir(file.parent, 0o700)
+        self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def note(self, lines: int, link: str) -> None:
+        """Write down how many lines the log has, and the hash of the last one, in as many bytes as before."""
+        with suppress(OSError):
+            os.pwrite(self._descriptor, f"{lines:012d} {link}".encode(), 0)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+def end_of(path: Path, seed: str) -> tuple[int, str] | None:
+    """Return the number of lines that a log had when it was written last, and the hash of its last line.
+
+    None where this is not known: the log was written elsewhere, copied or moved, or nothing is kept here.
+    """
+    try:
+        lines, found = _end_file(path, seed).read_text().split()
+        return int(lines), found
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+def _end_file(path: Path, seed: str) -> Path:
+    name = sha256(f"{os.path.realpath(path)}\0{seed}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return own_folder() / "log_heads" / name

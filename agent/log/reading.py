@@ -8,8 +8,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from agent.log.chain import CHAIN, SIGNATURE, link, own_key, signature, wants_signature
-from agent.log.heads import head_of
+from agent.log.chain import CHAIN, SIGNATURE, end_of, link, own_key, signature, wants_signature
 from agent.vocabulary.encoding import FORMAT
 from agent.vocabulary.errors import AgentError
 
@@ -52,7 +51,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
     try:
         with path.open("rb") as file:
             first = file.readline()
-            head = _head(path, first)  # before the rest, to which its writer may add
+            end = _end(path, first)  # before the rest, to which its writer may add
             lines = (first + file.read()).split(b"\n")
     except OSError as error:
         raise LogError(f"cannot read the log {path}: {error.strerror}") from error
@@ -63,7 +62,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         raise LogError(f"the log {path} is empty; it must begin with a header")
     header = _parsed(path, 1, lines[0])
     _check_header(path, header)
-    read = _Chain(path, link(lines[0]) if CHAIN in header else "", head)
+    read = _Chain(path, link(lines[0]) if CHAIN in header else "", end)
     read.compare(1)
     records, torn = [], False
     for number, line in enumerate(lines[1:], start=2):
@@ -77,13 +76,13 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
     return RecordedRun(path, header, tuple(records), torn, read.chain, read.misfit, cut, tuple(read.unsigned))
 
 
-def _head(path: Path, line: bytes) -> tuple[int, str] | None:
+def _end(path: Path, line: bytes) -> tuple[int, str] | None:
     """Return how far the log with this header went when it was written last; None where that is not known."""
     try:
         seed = json.loads(line)[CHAIN]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return head_of(path, seed) if isinstance(seed, str) else None
+    return end_of(path, seed) if isinstance(seed, str) else None
 
 
 @define
@@ -92,7 +91,7 @@ class _Chain:
 
     path: Path
     chain: str
-    head: tuple[int, str] | None
+    end: tuple[int, str] | None
     misfit: str = ""
     unsigned: list[int] = field(factory=list)
     key: bytes | None = field(factory=own_key)
@@ -112,13 +111,13 @@ class _Chain:
 
     def missing_after(self, lines: int) -> str:
         """Return which lines the log had after these, in words; a process that was killed leaves all that it wrote."""
-        if not self.chain or self.head is None or lines >= self.head[0]:
+        if not self.chain or self.end is None or lines >= self.end[0]:
             return ""
-        return f"{self.path}: line {lines + 1} and what followed are missing, {self.head[0] - lines} in all"
+        return f"{self.path}: line {lines + 1} and what followed are missing, {self.end[0] - lines} in all"
 
     def compare(self, number: int) -> None:
         """Compare a line that was the last one when the log was written last."""
-        if self.head == (number, self.chain) or self.head is None or self.head[0] != number:
+        if self.end == (number, self.chain) or self.end is None or self.end[0] != number:
             return
         self.misfit = self.misfit or f"{self.path}: line {number} is not as it was written; the log was changed there"
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from agent.log.chain import CHAIN, chained, link, new_seed
-from agent.log.heads import Head
+from agent.log.chain import CHAIN, End, chained, link, new_seed
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.redaction import Redaction
 from agent.vocabulary.encoding import dump, record_line
@@ -97,7 +96,7 @@ class LogWriter:
         self._waiting = bytearray()
         self._late = late
         self._chain, self._size, self._lines, self.last = "", 0, 0, ""
-        self._head: Head | None = None
+        self._end: End | None = None
         self._descriptor = _opened(self.path, os.O_CREAT)
         try:
             lock(self._descriptor, self.path)
@@ -105,7 +104,7 @@ class LogWriter:
             if self._ours.st_size:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
             seed = new_seed()
-            self._head = _head_of(self.path, seed)
+            self._end = None if late else _end_of_log(self.path, seed)  # no tool sees a late log
             self._write(dump({**header, CHAIN: seed}))
             self._chain = link(self.last.encode())
             self.flush()
@@ -124,7 +123,7 @@ class LogWriter:
         writer._redaction, writer._waiting = None, bytearray()
         writer.last, writer._lines = "", len(recorded.records) + 1
         writer._late, writer._chain, writer._size = False, recorded.chain, writer._ours.st_size
-        writer._head = _head_of(recorded.path, recorded.header[CHAIN]) if recorded.chain else None
+        writer._end = _end_of_log(recorded.path, recorded.header[CHAIN]) if recorded.chain else None
         return writer
 
     def redact_with(self, redaction: Redaction | None) -> None:
@@ -166,8 +165,8 @@ class LogWriter:
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
-            if self._head is not None:
-                self._head.close()
+            if self._end is not None:
+                self._end.close()
 
     def _hand_over(self) -> None:
         if self._waiting:
@@ -176,8 +175,8 @@ class LogWriter:
             count = os.write(self._descriptor, self._waiting)
             self._size += count
             del self._waiting[:count]
-            if not self._waiting and self._head is not None:
-                self._head.note(self._lines, self._chain)
+            if not self._waiting and self._end is not None:
+                self._end.note(self._lines, self._chain)
 
     def _check_place(self) -> None:
         """Raise LogChanged unless the file at our path is the one that we write, as long as we left it."""
@@ -227,10 +226,10 @@ def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
     return LogWriter.going_on(recorded, descriptor), recorded
 
 
-def _head_of(path: Path, seed: str) -> Head | None:
+def _end_of_log(path: Path, seed: str) -> End | None:
     """Return what remembers how far a log goes, where that can be kept."""
     try:
-        return Head(path, seed)
+        return End(path, seed)
     except (OSError, RuntimeError):
         return None
 

@@ -15,13 +15,8 @@ from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
 
 
 def mapping(value: object) -> Mapping[str, Any] | None:
-    """Return a JSON object, also one in the form of the openai package; None for anything else."""
-    if type(value) is dict:  # nearly always; asking for an abstract class costs ten times as much
-        return value
-    if isinstance(value, Mapping):
-        return value
-    to_dict = getattr(value, "to_dict", None)
-    return to_dict() if callable(to_dict) else None
+    """Return a JSON object; None for anything else."""
+    return value if isinstance(value, dict) else None
 
 
 def elements(value: object) -> list[Any]:

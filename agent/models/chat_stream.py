@@ -18,7 +18,7 @@ from agent.models.calls import (
     usage,
 )
 from agent.models.failures import broke_off
-from agent.models.model import Answer, CallDelta, Delta, ModelError, weight
+from agent.models.model import Answer, Delta, ModelError, weight
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason, Usage
 
 
@@ -32,45 +32,6 @@ class CallPiece:
     arguments: str = ""
 
 
-@frozen
-class Chunk:
-    """A chunk's contribution to the first choice of the answer."""
-
-    text: str = ""
-    reasoning: str = ""
-    pieces: tuple[CallPiece, ...] = ()
-    legacy: tuple[CallPiece, ...] = ()
-    """A call in the form of before `tool_calls`; some servers say the same call in both forms."""
-    finish_reason: str = ""
-    usage: Usage | None = None
-    whole: bool = False
-    """True when the chunk carries a whole message instead of a delta, as servers do that do not really stream."""
-
-
-def read_chunk(raw: object) -> Chunk:
-    """Reduce a raw chunk to what it says.
-
-    Unknown keys and values of a wrong type say nothing. Raises `ModelError` for a chunk that is not an object
-    (retryable), or that reports an error.
-    """
-    chunk = mapping(raw)
-    if chunk is None:
-        raise ModelError(f"the model's stream is broken: a chunk is {raw!r:.80}, not an object", retryable=True)
-    if chunk.get("error"):
-        raise broke_off(chunk["error"])
-    choice = _first_choice(chunk)
-    said, whole = _said(choice)
-    return Chunk(
-        text=_content(said.get("content")) + text(said.get("refusal")) + text(choice.get("text")),
-        reasoning=text(said.get("reasoning_content")) or text(said.get("reasoning")),
-        pieces=tuple(_pieces(said)),
-        legacy=tuple(_legacy_pieces(said)),
-        finish_reason=text(choice.get("finish_reason")),
-        usage=usage(chunk.get("usage")),
-        whole=whole,
-    )
-
-
 def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
     """Find the choice with index 0 (or none); others belong to answers that were not asked for."""
     for raw in elements(chunk.get("choices")):
@@ -78,14 +39,6 @@ def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
         if choice is not None and not choice.get("index"):
             return choice
     return {}
-
-
-def _said(choice: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    delta = mapping(choice.get("delta"))
-    if delta:
-        return delta, False
-    message = mapping(choice.get("message"))
-    return (message, True) if message else ({}, False)
 
 
 def _pieces(said: Mapping[str, Any]) -> Iterator[CallPiece]:
@@ -167,31 +120,36 @@ class _Call:
         said = (self.id, self.name, self.arguments)
         return bool(piece.id) and (piece.id, piece.name, piece.arguments) == said and self.is_whole
 
+    def likeness(self, piece: CallPiece, *, is_last: bool) -> tuple[bool, bool] | None:
+        """Return whether `piece` has the call's index, and its id; None where it cannot be a piece of it."""
+        has_index, has_id = None not in (self.index, piece.index), bool(self.id and piece.id)
+        if (has_index and self.index != piece.index) or (has_id and self.id != piece.id):
+            return None
+        return (has_index, has_id) if has_index or has_id or is_last else None
+
 
 class StreamedCalls:
     """The calls of an answer, in the order in which they began."""
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
-        self._by_id: dict[str, _Call] = {}
-        self._by_both: dict[tuple[int, str], _Call] = {}
-        self._touched: _Call | None = None
+        self._last: _Call | None = None
 
-    def add(self, pieces: tuple[CallPiece, ...]) -> tuple[CallDelta, ...]:
+    def add(self, pieces: tuple[CallPiece, ...]) -> tuple[Delta, ...]:
         """Give each piece of one chunk to the call that it belongs to; return what is new in them."""
         here: set[int] = set()
-        added: list[CallDelta] = []
+        added: list[Delta] = []
         for piece in pieces:
-            candidate = self._candidate(piece)
-            new = candidate is None or _begins_another(candidate, piece, beside=id(candidate) in here)
-            if new or candidate is None:
-                call, arguments = self._begin(piece), piece.arguments
+            call, arguments = self._candidate(piece), piece.arguments
+            if call is None or _begins_another(call, piece, beside=id(call) in here):
+                call = self._begin(piece)
+            elif arguments and call.is_repeated_by(piece):
+                arguments = ""
             else:
-                call, arguments = candidate, self._continue(candidate, piece)
+                call.take(piece)
+            self._last = call
             here.add(id(call))
-            self._remember(call)
-            added.append(CallDelta(call.number, call.name, mend_surrogates(arguments)))
+            added.append(Delta(mend_surrogates(arguments), "arguments", call.number, call.name))
         return tuple(added)
 
     @property
@@ -210,45 +168,21 @@ class StreamedCalls:
         )
 
     def _candidate(self, piece: CallPiece) -> _Call | None:
-        if piece.index is None:
-            return self._by_id.get(piece.id) or self._last_without_id() if piece.id else self._touched
-        if not piece.id:
-            return self._by_index.get(piece.index)
-        exact = self._by_both.get((piece.index, piece.id))
-        return exact or self._unidentified(piece.index) or self._unindexed(piece.id)
-
-    def _last_without_id(self) -> _Call | None:
-        return self._touched if self._touched and not self._touched.id else None
-
-    def _unidentified(self, index: int) -> _Call | None:
-        call = self._by_index.get(index)
-        return call if call and not call.id else None
-
-    def _unindexed(self, id: str) -> _Call | None:
-        call = self._by_id.get(id)
-        return call if call and call.index is None else None
+        """Return the call that a piece goes on with as far as index and id tell: the likest, of these the latest."""
+        if piece.index is None and not piece.id:
+            return self._last
+        likest, found = (False, False), None
+        for call in reversed(self._calls):
+            likeness = call.likeness(piece, is_last=call is self._last)
+            if likeness is not None and (found is None or likeness > likest):
+                likest, found = likeness, call
+        return found
 
     def _begin(self, piece: CallPiece) -> _Call:
         if len(self._calls) == MOST_CALLS:
             raise ModelError(f"the model's answer has more than {MOST_CALLS:,} calls; ask for less at once")
-        call = _Call(piece, len(self._calls) + 1)
-        self._calls.append(call)
-        return call
-
-    def _continue(self, call: _Call, piece: CallPiece) -> str:
-        """Go on with a call; return what is new of its arguments."""
-        if piece.arguments and call.is_repeated_by(piece):
-            return ""
-        call.take(piece)
-        return piece.arguments
-
-    def _remember(self, call: _Call) -> None:
-        self._touched = call
-        if call.id:
-            self._by_id[call.id] = call
-        if call.index is not None:
-            self._by_index[call.index] = call
-            self._by_both[call.index, call.id] = call
+        self._calls.append(_Call(piece, len(self._calls) + 1))
+        return self._calls[-1]
 
 
 def _begins_another(candidate: _Call, piece: CallPiece, *, beside: bool) -> bool:
@@ -317,33 +251,39 @@ class Assembly:
         self._chunks = 0
         self._size = 0
 
-    def feed(self, raw: object) -> Delta | None:
-        """Take the next chunk; return what it adds for listeners, or None.
+    def feed(self, raw: object) -> tuple[Delta, ...]:
+        """Take the next chunk; return what it adds for listeners.
 
         Raises `ModelError`, retryable, for a chunk that is no object or reports an error; not retryable, for an
         answer that is longer than `LONGEST_ANSWER` or has more calls than `StreamedCalls` takes.
         """
-        chunk = read_chunk(raw)
+        chunk = mapping(raw)
+        if chunk is None:
+            raise ModelError(f"the model's stream is broken: a chunk is {raw!r:.80}, not an object", retryable=True)
+        if chunk.get("error"):
+            raise broke_off(chunk["error"])
         self._chunks += 1
-        self._finish_reason = _worse(self._finish_reason, chunk.finish_reason)
-        self._usage = chunk.usage or self._usage
-        if chunk.whole and self._size:  # a summary of what streamed before
-            return None
-        return self._add(chunk)
+        choice = _first_choice(chunk)
+        self._finish_reason = _worse(self._finish_reason, text(choice.get("finish_reason")))
+        self._usage = usage(chunk.get("usage")) or self._usage
+        said = mapping(choice.get("delta")) or {}
+        if not said and not self._size:  # of a server that does not stream; else it sums up what streamed before
+            said = mapping(choice.get("message")) or {}
+        return self._add(said)
 
-    def _add(self, chunk: Chunk) -> Delta | None:
-        arguments = sum(
-            weight(text) for piece in (*chunk.pieces, *chunk.legacy) for text in (piece.arguments, piece.name, piece.id)
-        )
-        self._size += weight(chunk.text) + weight(chunk.reasoning) + arguments
+    def _add(self, said: Mapping[str, Any]) -> tuple[Delta, ...]:
+        content = _content(said.get("content")) + text(said.get("refusal"))
+        reasoning = text(said.get("reasoning_content")) or text(said.get("reasoning"))
+        pieces, legacy_pieces = tuple(_pieces(said)), tuple(_legacy_pieces(said))
+        written = (part for piece in (*pieces, *legacy_pieces) for part in (piece.arguments, piece.name, piece.id))
+        self._size += sum(map(weight, (content, reasoning, *written)))
         check_size(self._size)
-        self._text.write(chunk.text)
-        self._reasoning.write(chunk.reasoning)
-        calls, legacy = self._calls.add(chunk.pieces), self._legacy.add(chunk.legacy)
+        self._text.write(content)
+        self._reasoning.write(reasoning)
+        calls, legacy = self._calls.add(pieces), self._legacy.add(legacy_pieces)
         shown = legacy if self._calls.is_empty else calls
-        if not chunk.text and not chunk.reasoning and not shown:
-            return None
-        return Delta(mend_surrogates(chunk.text), mend_surrogates(chunk.reasoning), shown)
+        told = (Delta(mend_surrogates(reasoning), "reasoning"), Delta(mend_surrogates(content)))
+        return (*(piece for piece in told if piece.text), *shown)
 
     @property
     def is_finished(self) -> bool:

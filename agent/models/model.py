@@ -32,47 +32,22 @@ class Answer:
 
 
 @frozen
-class CallDelta:
-    """A piece of a call: its number in the answer, from 1, its tool as far as it is known, more of its arguments."""
-
-    number: int
-    tool: str
-    arguments: str = ""
-
-
-@frozen
 class Delta:
-    """A piece of an answer as it streams: text, reasoning, or calls, for listeners."""
+    """A piece of an answer as it streams: of its text, of its reasoning, or of the arguments of its call to `tool`.
 
-    text: str = ""
-    reasoning: str = ""
-    calls: tuple[CallDelta, ...] = ()
+    `number` is that of the call in the answer, from 1.
+    """
 
-
-@frozen
-class Piece:
-    """Text that streamed: of the answer, of its reasoning, or of the arguments of its call `number` to `tool`."""
-
-    kind: Literal["text", "reasoning", "arguments"]
     text: str
+    kind: Literal["text", "reasoning", "arguments"] = "text"
     number: int = 0
     tool: str = ""
 
 
-def join_deltas(deltas: Iterable[Delta]) -> Iterator[Piece]:
+def join_deltas(deltas: Iterable[Delta]) -> Iterator[Delta]:
     """Yield what streamed, in order: pieces of one kind that follow each other are one."""
-    pieces = (piece for delta in deltas for piece in _pieces_of(delta))
-    for (kind, number, tool), same in groupby(pieces, key=lambda piece: (piece.kind, piece.number, piece.tool)):
-        yield Piece(kind, "".join(piece.text for piece in same), number, tool)
-
-
-def _pieces_of(delta: Delta) -> Iterator[Piece]:
-    if delta.reasoning:
-        yield Piece("reasoning", delta.reasoning)
-    if delta.text:
-        yield Piece("text", delta.text)
-    for call in delta.calls:
-        yield Piece("arguments", call.arguments, call.number, call.tool)
+    for (kind, number, tool), same in groupby(deltas, key=lambda piece: (piece.kind, piece.number, piece.tool)):
+        yield Delta("".join(piece.text for piece in same), kind, number, tool)
 
 
 class ModelError(AgentError):

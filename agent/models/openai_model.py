@@ -1,11 +1,11 @@
 """A model behind an HTTP server: one POST, server-sent events in bounded memory, in either of two formats."""
 
-import inspect
 import json
+import os
 import re
 from codecs import BOM_UTF8
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -21,20 +21,18 @@ from agent.models.model import LONGEST_CONVERSATION, Answer, Delta, Model, Model
 from agent.models.requests import Carrying, chat_body, responses_body
 from agent.models.responses_stream import ResponseAssembly
 from agent.models.scripted import load_script
-from agent.tools.blocking import run_in_background, unwind
+from agent.tools.blocking import unwind
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
-    from openai import AsyncOpenAI
 
 
 LONGEST_EVENT = 8_000_000
 """Bytes that one event may have; a longer one is an error."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_IS_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
 class EventDecoder:
@@ -89,7 +87,7 @@ class EventDecoder:
 
 
 class WholeBody:
-    """The decoder for a server that says it does not stream: the body is one event, unless it streams after all."""
+    """The decoder for a server that does not stream: the body is one event."""
 
     def __init__(self) -> None:
         self._body = bytearray()
@@ -101,13 +99,13 @@ class WholeBody:
         yield from ()
 
     def finish(self) -> Iterator[str]:
-        """Yield the body, or the events in it."""
-        if _IS_STREAM.match(self._body):
-            decoder = EventDecoder()
-            yield from decoder.feed(bytes(self._body))
-            yield from decoder.finish()
-        else:
-            yield self._body.decode("utf-8-sig")
+        """Yield the body."""
+        yield self._body.decode("utf-8-sig")
+
+
+def _decoder_of(beginning: bytes) -> EventDecoder | WholeBody:
+    """Return the decoder for a body that begins so; what the server calls it does not matter."""
+    return WholeBody() if beginning.removeprefix(BOM_UTF8).lstrip().startswith(b"{") else EventDecoder()
 
 
 def _check_size(size: int) -> None:
@@ -131,7 +129,7 @@ class RawChunks:
         self._response = response
         self._url = url
         self._pieces = response.aiter_raw()
-        self._decoder = WholeBody() if _content_type(response) == "application/json" else EventDecoder()
+        self._decoder: EventDecoder | WholeBody | None = None
         self._events: deque[str] = deque()
         self._ended = False
 
@@ -157,22 +155,22 @@ class RawChunks:
     async def _read(self) -> None:
         piece = await anext(self._pieces, None)
         self._ended = piece is None
+        self._decoder = self._decoder or _decoder_of(piece or b"")
         self._events.extend(self._decoder.finish() if piece is None else self._decoder.feed(piece))
 
 
-async def check_response(response: "httpx2.Response") -> None:
-    """Raise `ModelError` for a response that holds no answer (a response hook, before anything else reads it).
+async def check_response(response: "httpx2.Response", address: str) -> None:
+    """Raise `ModelError` for a response that holds no answer; `address` names the server.
 
     Compressed responses are refused: a few bytes of them may stand for any number.
     """
-    address = _address(response)
     if not response.is_success:
         page = await _read_page(response)
         raise describe_status(response.status_code, page, response.headers.get("retry-after"), address)
     encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
         raise ModelError(f"{address} compressed its answer ({encoding}) though it was asked not to; turn that off")
-    if _content_type(response) == "text/html":
+    if response.headers.get("content-type", "").lower().startswith("text/html"):
         raise ModelError(f"{address} answered with a web page; is the base URL right? It usually ends in /v1")
 
 
@@ -188,18 +186,6 @@ async def _read_page(response: "httpx2.Response") -> str:
     return page[:LONGEST_ERROR_PAGE].decode(errors="replace")
 
 
-def _address(response: "httpx2.Response") -> str:
-    url = response.request.url
-    return f"{url.scheme}://{url.netloc.decode()}{url.path}".removesuffix("/chat/completions").removesuffix(
-        "/responses"
-    )
-
-
-def _content_type(response: "httpx2.Response") -> str:
-    kind: str = response.headers.get("content-type", "")
-    return kind.partition(";")[0].strip().lower()
-
-
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 LONGEST_CONNECT = 10.0
@@ -207,9 +193,6 @@ LONGEST_CONNECT = 10.0
 
 SHORTEST_SECRET = 8
 """Characters of a key from which on it is kept out of messages."""
-
-KeySource = Callable[[], str | Awaitable[str]]
-"""Gives the key for one inference; async or not."""
 
 
 def checked_url(url: str | None) -> str:
@@ -236,25 +219,6 @@ def checked_key(key: str | None) -> str:
     return key
 
 
-async def asked_key(source: KeySource) -> str:
-    """Ask for the key of one inference; a function that is not async is called in a thread of its own.
-
-    Raises `ModelError` for whatever it raises, and for what is no key.
-    """
-    try:
-        made: object = source() if inspect.iscoroutinefunction(source) else await run_in_background(source)
-        key = await made if inspect.isawaitable(made) else made
-    except Exception as error:
-        raise ModelError(f"get_api_key raised {type(error).__name__}: {error}") from error
-    if not isinstance(key, str) or not key.strip():
-        raise ModelError(f"get_api_key gave {_kind(key)}; it must give the key as a text")
-    return checked_key(key)
-
-
-def _kind(key: object) -> str:
-    return "an empty text" if isinstance(key, str) else f"a value of type {type(key).__name__}"
-
-
 @frozen
 class Server:
     """The server at `base_url`, for one inference with one key. `timeout` is how long it may send nothing (seconds)."""
@@ -270,26 +234,28 @@ class Server:
         Raises `ModelError`, which never shows the key; so does everything within the block.
         """
         with self._key_kept_secret():
-            # In a thread, because the first import takes a second in which nothing else would be heard.
+            # In a thread, because the first import and the certificates take time in which nothing else would be heard.
             client = await anyio.to_thread.run_sync(self._client, abandon_on_cancel=True)
             async with client, RawChunks(await self._send(client, path, body), self._address) as chunks:
                 yield chunks
 
-    async def _send(self, client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
+    async def _send(self, client: "httpx2.AsyncClient", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
         """Send the request; return the response, of which only the head was read."""
-        import httpx2
-        from openai import AsyncStream
-
         with named_failures(self._address):
-            response: object = await client.post(
-                path,
-                cast_to=httpx2.Response,
-                body=body,
-                stream=True,
-                stream_cls=AsyncStream[object],  # asked for by the signature; with this cast_to it is not used
-            )
-        assert isinstance(response, httpx2.Response)
-        return response
+            request = client.build_request("POST", self.base_url + path, json=body, headers=self._headers())
+            response = await client.send(request, stream=True)
+            await check_response(response, self._address)
+            return response
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers of a request, with the organization and the project to which OpenAI charges it, if any."""
+        told = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+        return {
+            "Authorization": f"Bearer {self.key or 'none'}",
+            "Accept-Encoding": "identity",
+            "User-Agent": "bpagent",
+            **{header: value for header, name in told.items() if (value := os.environ.get(name))},
+        }
 
     @contextmanager
     def _key_kept_secret(self) -> Iterator[None]:
@@ -306,27 +272,16 @@ class Server:
         parts = urlsplit(self.base_url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
-    def _client(self) -> "AsyncOpenAI":
+    def _client(self) -> "httpx2.AsyncClient":
         """Return a client for one inference.
 
         A pool that outlives its event loop fails in the next one, and the caller would have to close it; a client costs
         2 ms, a connection one round trip or two. Redirects would be further requests.
         """
-        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
+        import httpx2
 
-        transport = DefaultAsyncHttpx2Client(
-            timeout=Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
-            verify=_ssl_context(),
-            follow_redirects=False,
-            event_hooks={"response": [check_response]},
-        )
-        return AsyncOpenAI(
-            api_key=self.key or "none",
-            base_url=self.base_url,
-            max_retries=0,
-            http_client=transport,
-            default_headers={"Accept-Encoding": "identity"},
-        )
+        timeout = httpx2.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT))
+        return httpx2.AsyncClient(timeout=timeout, verify=_ssl_context(), follow_redirects=False)
 
 
 @cache
@@ -343,7 +298,7 @@ Api = Literal["chat", "responses"]
 class StreamAssembly(Protocol):
     """An answer while it streams. `is_finished`: it is whole; `is_over`: nothing else can come either."""
 
-    def feed(self, raw: object) -> Delta | None:
+    def feed(self, raw: object) -> tuple[Delta, ...]:
         """Take the next parsed event; return what it adds for listeners."""
 
     @property
@@ -386,7 +341,6 @@ class OpenAIModel:
     """A model that speaks chat completions, or with `api="responses"` the responses API.
 
     `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`.
-    `get_api_key`, async or not, is asked for the key of each inference instead, for keys that do not live long.
     `timeout` is how long the server may send nothing, in seconds. `carrying` says what becomes of images and reasoning.
     `settings` go into every request as they are: `{"temperature": 0}`. Raises `ModelError` for an address or a key that
     cannot be one, and for a missing key.
@@ -396,13 +350,12 @@ class OpenAIModel:
     api: Api = field(default="chat", kw_only=True, validator=validators.in_(tuple(WIRES)))
     base_url: str = field(default=None, kw_only=True, converter=checked_url)
     api_key: str = field(default=None, kw_only=True, converter=checked_key, repr=False)
-    get_api_key: KeySource | None = field(default=None, kw_only=True)
     timeout: float = field(default=LONGEST_SILENCE, kw_only=True)
     carrying: Carrying = field(factory=Carrying, kw_only=True)
     settings: Mapping[str, object] = field(factory=dict, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        if not self.api_key and self.get_api_key is None and self.base_url == DEFAULT_BASE_URL:
+        if not self.api_key and self.base_url == DEFAULT_BASE_URL:
             raise ModelError(_NO_KEY)
 
     @classmethod
@@ -413,7 +366,7 @@ class OpenAIModel:
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         _check_weight(request)
-        key = request.api_key or (self.api_key if self.get_api_key is None else await asked_key(self.get_api_key))
+        key = checked_key(request.api_key) or self.api_key
         wire = WIRES[self.api]
         assembly = wire.assembly(self.name)
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
@@ -441,7 +394,7 @@ async def _feed(assembly: StreamAssembly, chunks: RawChunks, on_delta: Callable[
     with anyio.CancelScope() as scope:
         try:
             async for chunk in chunks:
-                if delta := assembly.feed(chunk):
+                for delta in assembly.feed(chunk):
                     on_delta(delta)
                 if assembly.is_over:
                     return

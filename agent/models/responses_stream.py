@@ -1,21 +1,19 @@
 """Assembles the events of a responses stream into one whole answer, or none, whatever their shape."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from io import StringIO
-from typing import Any, Literal
+from typing import Any
 
-from attrs import evolve, frozen
+from attrs import define, field
 
 from agent.models.calls import argument_text, elements, index_number, mapping, mend_surrogates, text, usage
 from agent.models.chat_stream import check_size
 from agent.models.failures import broke_off
-from agent.models.model import Answer, CallDelta, Delta, ModelError, weight
+from agent.models.model import Answer, Delta, ModelError, weight
 from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, StopReason, Usage
 
-ItemType = Literal["message", "function_call", "reasoning", "other"]
-
-DELTAS: dict[str, ItemType] = {
+DELTAS = {
     "response.output_text.delta": "message",
     "response.refusal.delta": "message",
     "response.function_call_arguments.delta": "function_call",
@@ -26,77 +24,71 @@ DELTAS: dict[str, ItemType] = {
 }
 """To which type of item a delta belongs."""
 
-TYPES: dict[str, ItemType] = {"message": "message", "function_call": "function_call", "reasoning": "reasoning"}
+ENDINGS = {
+    "response.completed": "completed",
+    "response.done": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+    "response.cancelled": "cancelled",
+}
+"""The events that end a response, and the status that each stands for where the response itself has none."""
+
+MOST_ITEMS = 2_000
+"""Items that an answer may have; more are an error."""
 
 
-@frozen
-class Place:
-    """The place of an item: its position in the output, and its id; None and "" where the event does not give them."""
+@define(eq=False)
+class Item:
+    """An item of an answer: its place, as far as events tell it, what was announced or given whole, what streamed."""
 
+    type: str
     index: int | None = None
     id: str = ""
+    said: Mapping[str, Any] = field(factory=dict)
+    is_whole: bool = False
+    streamed: StringIO = field(factory=StringIO)
+
+    @property
+    def call_id(self) -> str:
+        """The id of a call, under which it is answered."""
+        return text(self.said.get("call_id"))
+
+    @property
+    def name(self) -> str:
+        """The tool of a call."""
+        return text(self.said.get("name"))
+
+    @property
+    def text(self) -> str:
+        """The text of a message or of reasoning, or the arguments of a call, as given whole, else as they streamed."""
+        return _whole_text(self.type, self.said) or self.streamed.getvalue()
+
+    def learn(self, other: "Item") -> None:
+        """Take what an announcement or the whole item says; what it leaves out stays."""
+        self.index = other.index if self.index is None else self.index
+        self.id = other.id or self.id
+        self.said = {**self.said, **{name: value for name, value in other.said.items() if value not in (None, "")}}
+
+    def fits(self, place: "Item") -> bool:
+        """Tell whether nothing speaks against it that `place` is this item's; servers change ids within an item."""
+        known = ((self.call_id, place.call_id), (self.name, place.name))
+        if self.type != place.type or any(old and new and old != new for old, new in known):
+            return False
+        if self.index is not None and place.index is not None:
+            return self.index == place.index
+        return self.call_id == place.call_id != "" or "" in (self.id, place.id) or self.id == place.id
 
 
-@frozen
-class WholeItem:
-    """An item as it stands in an announcement, or whole. `text` is what was said, reasoned, or the call's arguments."""
-
-    type: ItemType
-    id: str = ""
-    call_id: str = ""
-    name: str = ""
-    text: str = ""
-    raw: Mapping[str, Any] | None = None
-    """All of it, for reasoning, which goes back as it came."""
-
-
-def check_event(raw: object) -> Mapping[str, Any]:
-    """Return an event as a mapping.
-
-    Raises `ModelError` for what is no object (retryable), and for an error: retryable unless its code says that it
-    would come again.
-    """
-    event = mapping(raw)
-    if event is None:
-        raise ModelError(f"the model's stream is broken: an event is {raw!r:.80}, not an object", retryable=True)
-    kind = event.get("type")
-    if kind == "error" or (event.get("error") and kind is None and "output" not in event):
-        raise broke_off(event.get("error") or event)
-    return event
-
-
-def streamed_part(event: Mapping[str, Any]) -> tuple[ItemType, str] | None:
-    """Return what a delta adds, and to which type of item; None for other events."""
-    kind = DELTAS.get(event.get("type", ""))
-    if kind is None:
+def read_item(raw: object, place: Item | None = None) -> Item | None:
+    """Return an announced or whole item, in its place where the event tells it; None for what is no object."""
+    said = mapping(raw)
+    if said is None:
         return None
-    delta = event.get("delta")
-    return kind, delta if type(delta) is str else argument_text(delta) if kind == "function_call" else ""
+    place = place or Item("")
+    return Item(text(said.get("type")), place.index, text(said.get("id")) or place.id, said)
 
 
-def place_of(event: Mapping[str, Any]) -> Place:
-    """Return which item an event speaks of."""
-    index = event.get("output_index")
-    return Place(index if type(index) is int else index_number(index), text(event.get("item_id")))
-
-
-def read_item(raw: object) -> WholeItem | None:
-    """Reduce an item to what it says; None for what is no object."""
-    item = mapping(raw)
-    if item is None:
-        return None
-    kind: ItemType = TYPES.get(text(item.get("type")), "other")
-    return WholeItem(
-        type=kind,
-        id=text(item.get("id")),
-        call_id=text(item.get("call_id")),
-        name=text(item.get("name")),
-        text=_whole_text(kind, item),
-        raw=item if kind == "reasoning" else None,
-    )
-
-
-def _whole_text(kind: ItemType, item: Mapping[str, Any]) -> str:
+def _whole_text(kind: str, item: Mapping[str, Any]) -> str:
     if kind == "function_call":
         return argument_text(item.get("arguments"))
     if kind == "message":
@@ -112,167 +104,64 @@ def _parts(content: object) -> list[str]:
     return [said for part in parts if (said := text(part.get("text")) or text(part.get("refusal")))]
 
 
-MOST_ITEMS = 2_000
-"""Items that an answer may have; more are an error."""
-
-
-class Item:
-    """An item of an answer while it streams."""
-
-    def __init__(self, type: ItemType, place: Place) -> None:
-        self.type = type
-        self.index = place.index
-        self.said = WholeItem(type, place.id)
-        self.is_announced = False
-        self.is_whole = False
-        self._streamed = StringIO()
-
-    @property
-    def text(self) -> str:
-        """The text of the whole item, else the streamed text."""
-        return self.said.text or self._streamed.getvalue()
-
-    def extend(self, text: str) -> None:
-        """Take the next delta."""
-        self._streamed.write(text)
-
-    def learn(self, place: Place, said: WholeItem) -> None:
-        """Take what an announcement or the whole item says; what it leaves out stays."""
-        self.index = place.index if self.index is None else self.index
-        before = self.said
-        self.said = evolve(
-            said,
-            id=said.id or before.id,
-            call_id=said.call_id or before.call_id,
-            name=said.name or before.name,
-            text=said.text or before.text,
-        )
-
-    def may_be(self, place: Place) -> bool:
-        """Tell whether the positions allow that `place` is this item's."""
-        return self.index is None or place.index is None or self.index == place.index
-
-
 class StreamedItems:
     """The items of an answer, in the order in which they began."""
 
     def __init__(self) -> None:
         self._items: list[Item] = []
-        self._by_id: dict[tuple[ItemType, str], Item] = {}
-        self._by_index: dict[tuple[ItemType, int], Item] = {}
-        self._touched: dict[ItemType, Item] = {}
 
-    def extend(self, type: ItemType, place: Place, text: str) -> Item:
+    def extend(self, place: Item, text: str) -> Item:
         """Take a delta; return the item that it belongs to."""
-        item = self._candidate(type, place)
-        if item is None or item.is_whole:
-            item = self._begin(type, place)
-        item.extend(text)
-        self._touched[type] = item
+        item = self._open(place) or self._begin(place)
+        item.streamed.write(text)
         return item
 
     def number_of(self, call: Item) -> int:
         """Return the number of a call among the calls, from 1."""
         return 1 + [item for item in self._items if item.type == call.type].index(call)
 
-    def announce(self, place: Place, said: WholeItem) -> None:
-        """Take an announcement."""
-        place = evolve(place, id=place.id or said.id)
-        item = self._candidate(said.type, place)
-        if item is None or ((item.is_announced or item.is_whole) and not _is_named_alike(item, said)):
-            item = self._begin(said.type, place)
-        item.is_announced = True
-        self._learn(item, place, said)
+    def announce(self, said: Item) -> None:
+        """Take an announcement, which may come more than once."""
+        item = self._open(said)
+        if item is None or (item.said and not _is_named_alike(item, said)):
+            item = self._begin(said)
+        item.learn(said)
 
-    def finish(self, place: Place, said: WholeItem) -> None:
-        """Take a whole item."""
-        place = evolve(place, id=said.id or place.id)
-        item = self._candidate(said.type, place) or self._with_call_id(said)
-        if item is None or _is_another(item, said):
-            item = self._begin(said.type, place)
+    def finish(self, said: Item) -> None:
+        """Take a whole item, which may come more than once."""
+        if any(item.is_whole and item.fits(said) and item.text == said.text for item in self._items):
+            return
+        item = self._open(said) or self._begin(said)
         item.is_whole = True
-        self._learn(item, place, said)
+        item.learn(said)
 
-    def merge(self, final: Sequence[WholeItem]) -> None:
-        """Take the whole output, said once more at the end: it fills in what did not come before.
-
-        The n-th of a type here is the n-th of that type there; positions and ids may differ.
-        """
-        streamed = {type: [item for item in self.in_order() if item.type == type] for type in {i.type for i in final}}
-        for said in final:
-            item = streamed[said.type].pop(0) if streamed[said.type] else self._begin(said.type, Place(None, said.id))
-            if not item.is_whole:
-                item.is_whole = True
-                item.learn(Place(), said)
+    def end_with(self, output: list[Item]) -> None:
+        """Take the whole output, said once more at the end, unless there is less in it than came before."""
+        if len(output) >= len(self._items):
+            self._items = output
 
     def in_order(self) -> list[Item]:
         """Return the items by position when each has its own, else as they began."""
         indices = {item.index for item in self._items}
         if None in indices or len(indices) < len(self._items):
-            return list(self._items)
+            return self._items
         return sorted(self._items, key=lambda item: item.index or 0)
 
-    def _candidate(self, type: ItemType, place: Place) -> Item | None:
-        known = self._by_id.get((type, place.id)) if place.id else None
-        if known is not None and known.may_be(place):
-            return known
-        if place.index is not None:
-            return self._by_index.get((type, place.index))
-        last = self._touched.get(type)
-        if last is None or last.is_whole:
-            return None
-        return None if place.id and last.said.id and type != "reasoning" else last
+    def _open(self, place: Item) -> Item | None:
+        """Return the item, not whole yet, that an event speaks of: of those that may be it, the one with its id."""
+        items = [item for item in reversed(self._items) if not item.is_whole and item.fits(place)]
+        return max(items, key=lambda item: (item.call_id == place.call_id != "", item.id == place.id), default=None)
 
-    def _with_call_id(self, said: WholeItem) -> Item | None:
-        """Find the call with the same call id that is not whole yet."""
-        if not said.call_id:
-            return None
-        calls = (item for item in self._items if item.said.call_id == said.call_id and not item.is_whole)
-        return next(calls, None)
-
-    def _begin(self, type: ItemType, place: Place) -> Item:
+    def _begin(self, place: Item) -> Item:
         if len(self._items) == MOST_ITEMS:
             raise ModelError(f"the model's answer has more than {MOST_ITEMS:,} items; ask for less at once")
-        item = Item(type, place)
-        self._items.append(item)
-        self._remember(item, place)
-        return item
-
-    def _learn(self, item: Item, place: Place, said: WholeItem) -> None:
-        item.learn(place, said)
-        self._remember(item, place)
-
-    def _remember(self, item: Item, place: Place) -> None:
-        self._touched[item.type] = item
-        if place.id:
-            self._by_id[item.type, place.id] = item
-        if item.index is not None:
-            self._by_index[item.type, item.index] = item
+        self._items.append(Item(place.type, place.index, place.id))
+        return self._items[-1]
 
 
-def _is_named_alike(item: Item, said: WholeItem) -> bool:
+def _is_named_alike(item: Item, said: Item) -> bool:
     """Tell whether an announcement is the same one again."""
-    before = item.said
-    has_name = bool(said.id or said.call_id)
-    return has_name and (before.id, before.call_id, before.name) == (said.id, said.call_id, said.name)
-
-
-def _is_another(item: Item, said: WholeItem) -> bool:
-    """Tell whether a whole item is another than the one that stands in its place."""
-    before = item.said
-    if item.is_whole:
-        return (before.call_id, before.name, item.text) != (said.call_id, said.name, said.text)
-    return any(old and new and old != new for old, new in ((before.call_id, said.call_id), (before.name, said.name)))
-
-
-ENDINGS = {
-    "response.completed": "completed",
-    "response.done": "completed",
-    "response.incomplete": "incomplete",
-    "response.failed": "failed",
-    "response.cancelled": "cancelled",
-}
-"""The events that end a response, and the status that each stands for where the response itself has none."""
+    return (item.id, item.call_id) == (said.id, said.call_id) != ("", "")
 
 
 class ResponseAssembly:
@@ -285,28 +174,31 @@ class ResponseAssembly:
         self._cut_by = ""
         self._usage = Usage()
         self._events = 0
-        self._streamed, self._whole = 0, 0  # bytes at most, of deltas and of what is given whole
+        self._size = {"streamed": 0, "whole": 0}  # bytes at most, of deltas and of what is given whole
 
-    def feed(self, raw: object) -> Delta | None:
-        """Take the next event; return what it adds for listeners, or None.
+    def feed(self, raw: object) -> tuple[Delta, ...]:
+        """Take the next event; return what it adds for listeners.
 
-        Raises `ModelError` for an event that is no object, for an error, for a response that failed, and for an answer
-        that is longer than `LONGEST_ANSWER`.
+        Raises `ModelError` for an event that is no object (retryable), for an error or a response that failed
+        (retryable unless its code says that it would come again), and for an answer longer than `LONGEST_ANSWER`.
         """
-        event = check_event(raw)
+        event = mapping(raw)
+        if event is None:
+            raise ModelError(f"the model's stream is broken: an event is {raw!r:.80}, not an object", retryable=True)
         self._events += 1
-        if (part := streamed_part(event)) is not None:
-            return self._extend(event, *part)
         kind = event.get("type")
-        if kind == "response.output_item.added":
-            self._take(event, self._items.announce)
-        elif kind == "response.output_item.done":
-            self._take(event, self._items.finish)
-        elif kind in ENDINGS:
-            self._end(mapping(event.get("response")) or {}, ENDINGS[kind])
+        place = Item(DELTAS.get(text(kind), ""), index_number(event.get("output_index")), text(event.get("item_id")))
+        if kind == "error" or (event.get("error") and kind is None and "output" not in event):
+            raise broke_off(event.get("error") or event)
+        if place.type:
+            return self._extend(place, event.get("delta"))
+        if kind in ENDINGS:
+            self._end(mapping(event.get("response")) or {}, ENDINGS[text(kind)])
         elif kind is None and "output" in event:  # a server that does not stream
             self._end(event, "completed")
-        return None
+        elif (item := read_item(event.get("item"), place)) is not None:
+            self._take(text(kind), item)
+        return ()
 
     @property
     def is_finished(self) -> bool:
@@ -339,22 +231,27 @@ class ResponseAssembly:
         )
         return Answer(message, self._stop_reason(calls), self._usage)
 
-    def _extend(self, event: Mapping[str, Any], type: Any, delta: str) -> Delta | None:
-        self._streamed += weight(delta)
-        check_size(self._streamed)
-        item = self._items.extend(type, place_of(event), delta)
-        if not delta:
-            return None
+    def _extend(self, place: Item, added: object) -> tuple[Delta, ...]:
+        delta = argument_text(added) if place.type == "function_call" else text(added)
+        self._weigh("streamed", delta)
+        item = self._items.extend(place, delta)
         shown = mend_surrogates(delta)
-        if type == "function_call":
-            return Delta(calls=(CallDelta(self._items.number_of(item), item.said.name, shown),))
-        return Delta(text=shown) if type == "message" else Delta(reasoning=shown)
+        if not shown:
+            return ()
+        if item.type == "function_call":
+            return (Delta(shown, "arguments", self._items.number_of(item), item.name),)
+        return (Delta(shown, "text" if item.type == "message" else "reasoning"),)
 
-    def _take(self, event: Mapping[str, Any], take: Any) -> None:
-        item = read_item(event.get("item"))
-        if item is not None:
-            self._weigh(item)
-            take(place_of(event), item)
+    def _take(self, kind: str, item: Item) -> None:
+        if kind == "response.output_item.added":
+            self._items.announce(item)
+        elif kind == "response.output_item.done":
+            self._items.finish(item)
+        self._weigh("whole", json.dumps(dict(item.said)))
+
+    def _weigh(self, part: str, text: str) -> None:
+        self._size[part] += weight(text)
+        check_size(self._size[part])
 
     def _end(self, response: Mapping[str, Any], status: str) -> None:
         """Take the last event. Raises `ModelError` when it says that the response failed."""
@@ -364,24 +261,19 @@ class ResponseAssembly:
         self._status = status
         self._cut_by = text((mapping(response.get("incomplete_details")) or {}).get("reason"))
         self._usage = usage(response.get("usage")) or self._usage
-        final = [item for raw in elements(response.get("output")) if (item := read_item(raw)) is not None]
-        self._items.merge(final)
-
-    def _weigh(self, item: WholeItem) -> None:
-        self._whole += weight(item.text) + weight(item.name) + weight(item.call_id)
-        if item.raw is not None:
-            self._whole += len(json.dumps(dict(item.raw)))
-        check_size(self._whole)
+        output = [item for raw in elements(response.get("output")) if (item := read_item(raw)) is not None]
+        for item in output:
+            item.is_whole = True
+        self._items.end_with(output)
 
     def _requested(self, item: Item) -> RequestedCall:
         """Return a call as the model wrote it. No arguments cannot be told from arguments that never came."""
-        said = item.said
         if not item.is_whole and not item.text.strip() and self._status == "completed":
             raise ModelError(
-                f"the model's server never finished the call {said.name!r}; nothing of the answer was used",
+                f"the model's server never finished the call {item.name!r}; nothing of the answer was used",
                 retryable=True,
             )
-        return RequestedCall(*(mend_surrogates(part) for part in (said.call_id or said.id, said.name, item.text)))
+        return RequestedCall(*map(mend_surrogates, (item.call_id or item.id, item.name, item.text)))
 
     def _stop_reason(self, calls: tuple[RequestedCall, ...]) -> StopReason:
         if self._status != "completed":
@@ -395,20 +287,17 @@ class ResponseAssembly:
         for item in items:
             if item.type == "reasoning":
                 led += _sendable(item.said)
-            elif item.type == "message":
-                yield from (ReasoningItem(content, self._model) for content in led)
-                led = []
-            elif item.type == "function_call":
-                yield from (ReasoningItem(content, self._model, calls) for content in led)
-                led, calls = [], calls + 1
+            elif item.type in ("message", "function_call"):
+                is_call = item.type == "function_call"
+                yield from (ReasoningItem(content, self._model, calls if is_call else None) for content in led)
+                led, calls = [], calls + is_call
 
 
-def _sendable(said: WholeItem) -> list[str]:
+def _sendable(said: Mapping[str, Any]) -> list[str]:
     """Return a reasoning item as it goes back: without a content, encrypted or not, it would be only an id."""
-    raw = said.raw or {}
-    if not raw.get("encrypted_content") and not raw.get("content"):
+    if not said.get("encrypted_content") and not said.get("content"):
         return []
-    kept = {"summary": [], **{name: value for name, value in raw.items() if name != "status" and value is not None}}
+    kept = {"summary": [], **{name: value for name, value in said.items() if name != "status" and value is not None}}
     return [json.dumps(kept)]
 
 

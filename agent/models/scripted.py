@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 from attrs import evolve, field, frozen
 
-from agent.models.model import Answer, CallDelta, Delta, ModelError, ModelRequest
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.vocabulary.messages import AssistantMessage, FailureReason, RequestedCall, StopReason, Usage
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
@@ -208,13 +208,13 @@ def _unnamed_calls(step: Step) -> int:
 
 def _pieces(message: AssistantMessage) -> list[Delta]:
     """Cut reasoning, text and arguments into at most four pieces each, as a server would stream them."""
-    reasoning = [Delta(reasoning=piece) for piece in _quarters(message.reasoning)]
+    reasoning = [Delta(piece, "reasoning") for piece in _quarters(message.reasoning)]
     calls = [
-        Delta(calls=(CallDelta(number, call.name, piece),))
+        Delta(piece, "arguments", number, call.name)
         for number, call in enumerate(message.calls, start=1)
         for piece in _quarters(call.arguments)
     ]
-    return [*reasoning, *(Delta(text=piece) for piece in _quarters(message.text)), *calls]
+    return [*reasoning, *(Delta(piece) for piece in _quarters(message.text)), *calls]
 
 
 def _quarters(text: str) -> list[str]:

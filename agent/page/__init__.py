@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.history.playback import watch, watch_program
+from agent.history.playback import shadow_of
 from agent.log.reading import RecordedRun
 from agent.page.document import Child, Element, document, element
 from agent.page.model import MARKS, PageModel
-from bp import BThread, Event
+from bp import BThread
 
-__all__ = ["program_page", "render_page"]
+__all__ = ["render_page"]
 
 
 def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: Sequence[tuple[str, str]] = ()) -> str:
@@ -18,23 +18,12 @@ def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: S
     threads: the b-threads that the run had beside its preset's, for what they heard and held; without them the page
     says that it does not know. afterwards: who said what of the run when it was over.
     """
-    watched = watch(run, threads)
-    model = PageModel()
-    for moment in watched.moments:
-        model.take(moment)
-    problems = [watched.problem, "the last line of the log is torn" if run.torn else None]
+    shadow, model = shadow_of(run, threads), PageModel()
+    for record in run.records:
+        model.take(shadow.take(record))
+    shadow.close()
+    problems = [shadow.problem, "the last line of the log is torn" if run.torn else None]
     return lanes_page(title_of(run), model, [run_facts(run, afterwards)], [each for each in problems if each])
-
-
-def program_page(bthreads: Sequence[BThread], posts: Sequence[Event] = (), title: str = "A behavioral program") -> str:
-    """Return the page of a plain program that runs until it rests, then takes each of `posts`: its steps, no more.
-
-    It ends where a b-thread fails.
-    """
-    model = PageModel()
-    for moment in watch_program(bthreads, posts):
-        model.take(moment)
-    return lanes_page(title, model)
 
 
 LESSON = (

@@ -165,11 +165,12 @@ class PageModel:
         return _part("call", "action", call_line(call))
 
     def _answered_with(self, data: Mapping[str, Any]) -> Part:
-        """Return what a call was answered with; a change that stands with the call does not stand here again."""
+        """Return what a call was answered with; a change that it tells stands with the call, and not here again."""
         ran, text = data.get("outcome", "ran") == "ran", data["result"]
         number = self._calls.get(str(data["call"]))
         if number is not None and self.parts[number].get("diff") and not data.get("is_error"):
-            text = text.partition("\n--- ")[0].rstrip()
+            text, _, made = text.partition("\n--- ")
+            self.parts[number]["diff"] = _hunks(made.splitlines()[1:]) or self.parts[number]["diff"]
         kind = ("output" if ran else "refused") + (" error" if data.get("is_error") else "")
         return {**_part(kind, "result" if ran else "told", text), **_images(data)}
 
@@ -188,8 +189,12 @@ class PageModel:
 
 def _changes(old: str, new: str) -> list[str]:
     """Return the lines of a change, each after `+`, `-` or a blank, with three lines around."""
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
-    return [line for line in lines if not line.startswith(("---", "+++"))][:400]
+    return _hunks(list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3))[1:])
+
+
+def _hunks(lines: list[str]) -> list[str]:
+    """Return the lines of a diff behind the name of the new file, at most 400."""
+    return lines[1:][:400]
 
 
 def _cut(data: Mapping[str, Any]) -> Any:

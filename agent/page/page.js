@@ -229,8 +229,6 @@ function choose(n) {
   document.getElementById(`part-${partNow}`)?.classList.remove("here");
   partNow = data.rows[n].part ?? -1;
   document.getElementById(`part-${partNow}`)?.classList.add("here");
-  document.querySelector("svg .at")?.classList.remove("at");
-  document.getElementById(`state-${data.rows[n].state}`)?.classList.add("at");
   history.replaceState(null, "", `#step-${data.rows[n].step}`);
   const all = refusals();
   place.textContent = all.length ? `✕ ${all.filter(each => each <= n).length} of ${all.length}` : "";

@@ -57,13 +57,10 @@ def what_if_page(results: Sequence[WhatIf], changes: str) -> str:
 def _judged(result: WhatIf) -> Iterable[Element]:
     head = element("th", element("a", str(result.path), href=f"{result.path.stem}.html"), colspan="4")
     yield element("tr", head)
-    assumed = False
-    for call in result.calls:
-        if call.assumed and not assumed and result.divergence is not None:
-            assumed = True
-            said = f"{result.divergence.why}; from here on by the policy alone, had the model gone on the same way"
-            yield element("tr", element("td", said, colspan="4", class_="waiting"))
-        yield _decided(call)
+    yield from map(_decided, result.calls)
+    if result.divergence is not None:
+        said = f"the recording is valid up to line {result.divergence.line - 1}: {result.divergence.why}"
+        yield element("tr", element("td", said, colspan="4", class_="waiting"))
 
 
 def _decided(call: Rejudged) -> Element:

@@ -74,10 +74,10 @@ class Context(Projection):
         return self._carried.of(self._in_place())
 
     def _in_place(self) -> Sequence[Message]:
-        self._read_on()
         conversation, block = self._conversation.so_far(), told_to_model(self._tracker.state)
         if self._preface is None and block is None:
             return conversation
+        self._read_on()
         start = self._units[self._first].start if self._first < len(self._units) else len(conversation)
         shown = [*([self._preface] if self._preface else []), *_from(conversation, start)]
         prompt = self._units[self._prompt].start if self._prompt >= 0 else len(conversation)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from agent.models.model import Piece
+from agent.models.model import Delta
 from agent.projections.conversation import Conversation
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -63,10 +63,10 @@ class StreamEvent:
     result: ToolMessage | None = None
     messages: tuple[Message, ...] = ()
     error: str = ""
-    piece: Piece | None = None
+    piece: Delta | None = None
 
 
-def _grown(message: AssistantMessage, piece: Piece) -> AssistantMessage:
+def _grown(message: AssistantMessage, piece: Delta) -> AssistantMessage:
     """Return a message with more of its text, its reasoning, or a call."""
     if piece.kind == "text":
         return evolve(message, text=message.text + piece.text)
@@ -124,7 +124,7 @@ class Narration:
             case _:
                 return
 
-    def piece(self, piece: Piece) -> Iterator[StreamEvent]:
+    def piece(self, piece: Delta) -> Iterator[StreamEvent]:
         """Take a piece of the model's answer."""
         if self._draft is None:
             self._draft = AssistantMessage()

@@ -19,7 +19,7 @@ from agent.effects.hooks import HookCaller, Hooks
 from agent.effects.inference import Inferences, Measure, Voice
 from agent.effects.loop import loop_effects
 from agent.effects.timers import seconds_before
-from agent.models.model import Model, Piece, frame_tokens
+from agent.models.model import Delta, Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections.narration import StreamEvent
@@ -103,7 +103,7 @@ class Agent:
         self.model = _model_named(model) if isinstance(model, str) else model
         self.threads, self._hooks = tuple(threads), hooks or Hooks()
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
-        self._voice = self._voiced(self.model)
+        self.preset.price_of(self.model.name)  # raises where cost is limited and the price is not known
         self._others = {role: self._voiced(other) for role, other in models.items()}
         self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
@@ -232,7 +232,7 @@ class Agent:
         `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
         """
         asking = Inferences(
-            self._voice,
+            self._voiced(self.model),
             self.toolbox,
             self.system_prompt,
             self.journal.context,
@@ -342,10 +342,10 @@ def _finite(
 
 def _piece_heard(
     on_text: Watcher | None, guarded: Guarded, narrator: Narrator | None
-) -> Callable[[Piece], None] | None:
+) -> Callable[[Delta], None] | None:
     """Return what takes the pieces of the model's answers, where there is a listener."""
 
-    def hear(piece: Piece) -> None:
+    def hear(piece: Delta) -> None:
         if on_text is not None and piece.kind == "text":
             on_text(piece.text)
         if narrator is not None:

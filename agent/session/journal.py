@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agent.models.model import Piece
+from agent.models.model import Delta
 from agent.projections import Projection
 from agent.projections.context import Context
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
@@ -37,7 +37,7 @@ class Narrator:
         """Tell a step."""
         self._tell(self._narration.tell(step.event))
 
-    def piece(self, piece: Piece) -> None:
+    def piece(self, piece: Delta) -> None:
         """Tell a piece of the model's answer."""
         self._tell(self._narration.piece(piece))
 

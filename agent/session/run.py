@@ -249,8 +249,11 @@ class Run:
         """
         async with self.agent.under_way:
             try:
-                self._check_turn()
-                await self._recorded_to_its_end()
+                if not self._taken_up and self.agent.journal.is_under_way:
+                    raise RunError(
+                        "a run rests already; go on with it, run() without a prompt, before you ask for more"
+                    )
+                await self._to_its_end()
             finally:
                 await self._runner.close()
                 await self.agent.run_over()
@@ -264,29 +267,29 @@ class Run:
                     self._narrator.end()
                 self._wake_readers()
 
-    def _check_turn(self) -> None:
-        if not self._taken_up and self.agent.journal.is_under_way:
-            raise RunError("a run rests already; go on with it, run() without a prompt, before you ask for more")
-
-    async def _recorded_to_its_end(self) -> None:
+    async def _to_its_end(self) -> None:
         try:
-            await self._to_its_end()
+            self.agent.program.run()  # raises when an earlier run failed, or the agent was closed
+            self._watch()
+            self._runner.resume(self._taken_up)
+            await self._runner.run(until=RunEnded)
+        except anyio.get_cancelled_exc_class():
+            await self._aborted()
+            raise
         except Exception as error:
             self._record_failure(error)
             raise
 
-    async def _to_its_end(self) -> None:
-        self.agent.program.run()  # raises when an earlier run failed, or the agent was closed
-        self._watch()
-        self._runner.resume(self._taken_up)
+    async def _aborted(self) -> None:
+        """Abort a run that was cancelled; where no b-thread hears that, break it off."""
         try:
-            await self._runner.run(until=RunEnded)
-        except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(2 * GRACE, shield=True) as patience:
+            with anyio.fail_after(2 * GRACE, shield=True):
                 self.abort("the run was cancelled")
                 await self._runner.run(until=RunEnded)
-            if patience.cancelled_caught:  # no b-thread heard the abort
-                self._record_failure(RunError("the run was cancelled, and did not end when aborted"))
+        except TimeoutError:
+            self._record_failure(RunError("the run was cancelled, and did not end when aborted"))
+        except Exception as error:
+            self._record_failure(error)
             raise
 
     def _record_failure(self, error: Exception) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 from attrs import evolve, frozen
 
-from agent.models.model import Model, Piece
+from agent.models.model import Delta, Model
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections.narration import StreamEvent
@@ -95,9 +95,9 @@ class _Listener:
 
     def stream(self, event: StreamEvent) -> None:
         match event.piece:
-            case Piece("arguments", text, number, tool):
+            case Delta(text, "arguments", number, tool):
                 self._stream({"type": "arguments", "number": number, "tool": tool, "text": text})
-            case Piece(kind, text):
+            case Delta(text, kind):
                 self._stream({"type": kind, "text": text})
 
     def _stream(self, piece: dict[str, Any]) -> None:

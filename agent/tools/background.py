@@ -241,8 +241,8 @@ class Processes:
         self._number += 1
         process = Process(f"bg_{self._number}", command, self.until, child=child, watchdog=watchdog)
         self._all[process.id] = process
-        os.set_blocking(child.pipe, True)
-        own = os.dup(child.pipe)
+        os.set_blocking(child.pipes[0], True)
+        own = os.dup(child.pipes[0])
         process.reader = Thread(target=_read, args=(own, process.window), daemon=True, name=process.id)
         process.reader.start()
         self._forget_old()

@@ -176,19 +176,15 @@ _ROUNDS = 20  # each ends one generation of orphans at least
 _adopting: list[bool] = []  # not empty: this process adopts orphans, and is a program of ours
 _program: list[str] = []  # the token of all commands of this program, once it has a watchdog
 _NOBODY = 1 << 30  # no process has this number
-_own_children: set[int] = set()  # children that we started ourselves and have not reaped
-_helpers: set[int] = set()  # children that are no commands: watchdogs
+own_children: set[int] = set()
+"""Children that we started as commands and have not reaped."""
+helpers: set[int] = set()
+"""Children that are no commands, and whose orphans need not be looked for: watchdogs, keepers of namespaces."""
 
 
 def adopt_orphans() -> bool:
     """Have orphans of our commands handed to this process, from now on; return whether the system does that."""
-    import ctypes
-
-    try:
-        done: bool = ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
-    except (OSError, AttributeError):
-        return False
-    if done:
+    if done := _prctl(_PR_SET_CHILD_SUBREAPER, 1):
         _adopting.append(True)
     return done
 
@@ -198,10 +194,14 @@ def hide_memory() -> bool:
 
     It can then not be debugged and leaves no core file. Root may look all the same. Returns whether the system does it.
     """
+    return _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def _prctl(option: int, value: int) -> bool:
     import ctypes
 
     try:
-        done: bool = ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0
+        done: bool = ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) == 0
     except (OSError, AttributeError):
         return False
     return done
@@ -224,34 +224,14 @@ def our_children() -> frozenset[int]:
     return frozenset(_children()) if _adopting else frozenset()
 
 
-def note_start(number: int) -> None:
-    """Remember a child that was started, not adopted."""
-    _own_children.add(number)
-
-
-def note_end(number: int) -> None:
-    """Forget a child that was reaped."""
-    _own_children.discard(number)
-
-
-def note_helper(number: int) -> None:
-    """Remember a child that is no command, and whose orphans need not be looked for."""
-    _helpers.add(number)
-
-
-def forget_helper(number: int) -> None:
-    """Forget one that was reaped."""
-    _helpers.discard(number)
-
-
 def end_orphans(known: Iterable[int]) -> int:
     """End what was adopted since the children were those `known`; return how many still ran.
 
     While other commands run, orphans cannot be told apart: the last one ends them.
     """
-    if not _adopting or len(_own_children) > 1:
+    if not _adopting or len(own_children) > 1:
         return 0
-    spared, found = {*known, *_own_children, *_helpers}, 0
+    spared, found = {*known, *own_children, *helpers}, 0
     for _ in range(_ROUNDS):
         orphans = set(_children()) - spared
         if not orphans:
@@ -299,7 +279,7 @@ def start_watchdog(family: Family) -> "subprocess.Popen[bytes]":
     watchdog = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True
     )
-    note_helper(watchdog.pid)
+    helpers.add(watchdog.pid)
     return watchdog
 
 
@@ -307,7 +287,7 @@ def dismiss(watchdog: "subprocess.Popen[bytes]") -> None:
     """End a watchdog whose process is gone."""
     watchdog.kill()
     watchdog.wait()
-    forget_helper(watchdog.pid)
+    helpers.discard(watchdog.pid)
     if watchdog.stdin is not None:
         watchdog.stdin.close()
 

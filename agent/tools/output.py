@@ -52,11 +52,6 @@ def cut_head(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = 
     return _cut(content, most_lines, most_bytes, at_end=False)
 
 
-def cut_tail(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = MOST_BYTES) -> Cut:
-    """Keep the end of `content`: at most so many lines, and so many bytes."""
-    return _cut(content, most_lines, most_bytes, at_end=True)
-
-
 def _cut(content: bytes, most_lines: int, most_bytes: int, *, at_end: bool) -> Cut:
     lines = _lines(content)
     nearest = lines[::-1] if at_end else lines
@@ -75,8 +70,11 @@ def _cut(content: bytes, most_lines: int, most_bytes: int, *, at_end: bool) -> C
     return Cut(text, cut_by, len(lines), len(content), count + partial, len(kept), partial)
 
 
-def tell_cut(cut: Cut, notices: Sequence[str], *, empty: str, details: Mapping[str, Any] | None = None) -> ToolResult:
-    """Return what was kept of a list, or `empty`; the reasons why it is not all stand after it in brackets."""
+def tell_lines(
+    lines: Sequence[str], notices: Sequence[str] = (), *, empty: str, details: Mapping[str, Any] | None = None
+) -> ToolResult:
+    """Return the lines of a list, or `empty`; the reasons why it is not all stand after it in brackets."""
+    cut = cut_head("\n".join(lines).encode("utf-8", "replace"), most_lines=max(len(lines), 1))
     reasons = [*notices, *([] if cut.cut_by is None else [f"{size_in_words(MOST_BYTES)} limit reached"])]
     text = cut.text.rstrip("\n") or empty
     return ToolResult(

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 import anyio
 from attrs import evolve, field, frozen
@@ -17,9 +17,8 @@ from agent.tools.descendants import (
     Family,
     end_commands_with_us,
     end_orphans,
-    note_end,
-    note_start,
     our_children,
+    own_children,
     token_value,
 )
 from agent.tools.output import Retained, Retention
@@ -50,14 +49,13 @@ _KILL_ROUNDS = 30
 
 @frozen(eq=False)
 class Child:
-    """A started process. `pipe` reads its output, and its errors too unless these have a pipe of their own.
+    """A started process. `pipes` read its output, and its errors, if these have a pipe of their own.
 
     `handle`, if any, tells its end. `siblings` were our children when it was started.
     """
 
     popen: "subprocess.Popen[bytes]"
-    pipe: int
-    error_pipe: int | None
+    pipes: tuple[int, ...]
     handle: int | None
     family: Family
     started: float
@@ -107,16 +105,15 @@ class Child:
 
     def with_holders(self) -> "Child":
         """Return the same child, to whose family every process belongs that holds its output open."""
-        held = frozenset(f"pipe:[{os.fstat(pipe).st_ino}]" for pipe in (self.pipe, self.error_pipe) if pipe is not None)
+        held = frozenset(f"pipe:[{os.fstat(pipe).st_ino}]" for pipe in self.pipes)
         return evolve(self, family=evolve(self.family, outputs=held))
 
     def close(self) -> None:
         """Reap the process and give everything back to the system."""
         self.popen.poll()
-        note_end(self.popen.pid)
-        for descriptor in (self.pipe, self.error_pipe, self.handle):
-            if descriptor is not None:
-                os.close(descriptor)
+        own_children.discard(self.popen.pid)
+        for descriptor in (*self.pipes, *([] if self.handle is None else [self.handle])):
+            os.close(descriptor)
 
 
 def start_child(
@@ -136,60 +133,46 @@ def start_child(
         _check_text(text)
     token = os.urandom(8).hex()
     end_commands_with_us()
-    with ExitStack() as on_failure, ExitStack() as afterwards:
-        reading, writing = _pipe(on_failure, afterwards)
-        error_reading, error_writing = _pipe(on_failure, afterwards) if separate else (None, writing)
-        siblings, started = our_children(), time.monotonic()
-        streams = _Streams(stdin, writing, error_writing, pass_fds)
-        popen = _open(argv, cwd, {**env, TOKEN_VARIABLE: token_value(token)}, streams)
-        note_start(popen.pid)
-        on_failure.pop_all()
-    family = Family(popen.pid, token)
-    return Child(popen, reading, error_reading, _open_handle(popen.pid), family, started, siblings)
-
-
-def _pipe(on_failure: ExitStack, afterwards: ExitStack) -> tuple[int, int]:
-    """Return a pipe that is read without waiting; the writing end is given back when the process has it."""
-    reading, writing = os.pipe()
-    on_failure.callback(os.close, reading)
-    afterwards.callback(os.close, writing)
-    os.set_blocking(reading, False)
-    return reading, writing
-
-
-@frozen
-class _Streams:
-    """The descriptors that a process reads and writes."""
-
-    stdin: bytes | None
-    output: int
-    errors: int
-    others: Sequence[int]
-
-
-def _open(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: _Streams) -> "subprocess.Popen[bytes]":
+    siblings, started = our_children(), time.monotonic()
+    pipes = [os.pipe() for _ in range(2 if separate else 1)]
     try:
-        with ExitStack() as files:
-            source: int = subprocess.DEVNULL
-            if streams.stdin is not None:
-                from tempfile import TemporaryFile  # brings compression and random numbers along
-
-                file = files.enter_context(TemporaryFile())
-                file.write(streams.stdin)
-                file.seek(0)
-                source = file.fileno()
-            return subprocess.Popen(
+        with _input(stdin) as source:
+            popen = subprocess.Popen(
                 list(argv),
                 cwd=cwd,
-                env=env,
+                env={**env, TOKEN_VARIABLE: token_value(token)},
                 stdin=source,
-                stdout=streams.output,
-                stderr=streams.errors,
+                stdout=pipes[0][1],
+                stderr=pipes[-1][1],
                 start_new_session=True,
-                pass_fds=streams.others,
+                pass_fds=pass_fds,
             )
     except OSError as error:
+        for reading, _ in pipes:
+            os.close(reading)
         raise CannotStart(_explain(error, argv[0], cwd)) from error
+    finally:
+        for _, writing in pipes:
+            os.close(writing)
+    own_children.add(popen.pid)
+    for reading, _ in pipes:
+        os.set_blocking(reading, False)
+    outputs = tuple(reading for reading, _ in pipes)
+    return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token), started, siblings)
+
+
+@contextmanager
+def _input(content: bytes | None) -> Iterator[int]:
+    """Give a descriptor from which a process reads `content`, or nothing."""
+    if content is None:
+        yield subprocess.DEVNULL
+        return
+    from tempfile import TemporaryFile  # brings compression and random numbers along
+
+    with TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        yield file.fileno()
 
 
 def _open_handle(number: int) -> int | None:
@@ -284,8 +267,7 @@ async def _attended(
     child: Child, collectors: Sequence[Retained], timeout: float | None, shown: "_Shown"
 ) -> tuple[bool, int]:
     """Take a command's output until it is over; return whether its time was up, and how many processes it left."""
-    pipes = [child.pipe, *([] if child.error_pipe is None else [child.error_pipe])]
-    listeners = [_Listener(pipe, kept, shown) for pipe, kept in zip(pipes, collectors, strict=True)]
+    listeners = [_Listener(pipe, kept, shown) for pipe, kept in zip(child.pipes, collectors, strict=True)]
     async with anyio.create_task_group() as group:
         for listener in listeners:
             group.start_soon(listener.listen)

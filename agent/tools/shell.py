@@ -4,7 +4,6 @@ import inspect
 import json
 import math
 import re
-import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, Unpack
@@ -80,19 +79,6 @@ class ShellOptions:
     def before(self, cwd: str, rights: tuple[str, ...]) -> tuple[str, ...]:
         """Return the words before a command in `cwd` that confine it. Raises CannotStart."""
         return () if self.sandbox is None else self.sandbox.prefix(cwd, rights)
-
-    def ended(self, finished: "Finished", rights: tuple[str, ...]) -> "Finished":
-        """Return how a command ended, whatever confined it."""
-        return finished if self.sandbox is None else self.sandbox.ended(finished, rights)
-
-    def notes(self, finished: "Finished", rights: tuple[str, ...]) -> tuple[str, ...]:
-        """Return lines that say what the sandbox kept a command from."""
-        return () if self.sandbox is None else self.sandbox.notes(finished, rights)
-
-    def blocked(self, finished: "Finished", rights: tuple[str, ...]) -> dict[str, Any]:
-        """Return what the details of a result say of the same; nothing where nothing was in the way."""
-        found = () if self.sandbox is None else self.sandbox.blocked(finished, rights)
-        return {"blocked": list(found)} if found else {}
 
     def seconds(self, asked: float | None) -> tuple[float | None, str]:
         """Return the time for a command for which `asked` was asked, and what to say when it is another."""
@@ -287,51 +273,22 @@ def _status(finished: Finished | None) -> str:
     return "completed" if finished.signal is None else "killed"
 
 
-_ALWAYS = frozenset(
-    """vi vim nvim view emacs nano pico joe less more most man info top htop btop watch passwd login telnet ftp sftp
-    screen tmux dialog whiptail fzf mc lynx w3m elinks gdb lldb visudo vipw crontab-e chsh""".split()  # noqa: SIM905
-)
-_WITHOUT_ARGUMENTS = frozenset(
-    "bash sh zsh fish dash ksh python python3 ipython node irb ghci lua bc sqlite3 mysql psql redis-cli".split()  # noqa: SIM905
-)
-_WITH_OPTION = {
-    "docker": ("-it", "-ti", "--interactive"), "kubectl": ("-it", "-ti", "--stdin"), "python": ("-i",),
-    "python3": ("-i",), "bash": ("-i",), "read": ("-p",), "git": ("rebase -i", "add -p", "add -i", "commit --patch"),
-}  # fmt: skip
-_BEFORE_A_PROGRAM = frozenset(["sudo", "env", "nohup", "time", "exec", "command", "nice"])
 _LOOKED_AT = 10_000  # characters of a command
-_ASSIGNMENT = re.compile(r"\w+=")
+_WAITS = re.compile(
+    r"""\s*(?:(?:\w+=\S*|sudo|env|nohup|time|exec|command|nice)\s+)*(?:\S*/)?(?:
+    (?:vim?|nvim|view|emacs|nano|pico|joe|less|more|most|man|info|h?top|btop|watch|passwd|login|telnet|s?ftp|screen|tmux
+      |dialog|whiptail|fzf|mc|lynx|w3m|elinks|gdb|lldb|visudo|vipw|chsh)(?!\S)(?!.*--(?:help|version))
+    |(?:bash|sh|zsh|fish|dash|ksh|i?python3?|node|irb|ghci|lua|bc|sqlite3|mysql|psql|redis-cli)\s*$
+    |ssh(?:\s+-\S+)*\s+[^-\s]\S*\s*$
+    |(?:docker|kubectl|python3?|bash)\s(?:.*\s)?-(?:it|ti|i|-interactive|-stdin)(?!\S)
+    |read\s+-p|git\s+(?:rebase\s+-i|add\s+-[pi]|commit\s+--patch))""",
+    re.VERBOSE,
+)
 
 
 def is_interactive(command: str) -> bool:
     """Tell whether one of the programs at the beginning of `command` is likely to wait for a person."""
-    return any(_waits(part) for part in re.split(r"&&|\|\||[;|&\n()]", command[:_LOOKED_AT]))
-
-
-def _waits(part: str) -> bool:
-    try:
-        words = shlex.split(part, comments=True)
-    except ValueError:
-        words = part.split()
-    while words and (words[0] in _BEFORE_A_PROGRAM or _ASSIGNMENT.match(words[0])):
-        words = words[1:]
-    if not words:
-        return False
-    program, arguments = words[0].rpartition("/")[2], words[1:]
-    if "--help" in arguments or "--version" in arguments:
-        return False
-    if program == "ssh":
-        return len([word for word in arguments if not word.startswith("-")]) < 2
-    asked = any(option in f" {' '.join(arguments)} " for option in _WITH_OPTION.get(program, ()))
-    return program in _ALWAYS or asked or (program in _WITHOUT_ARGUMENTS and not arguments and "<" not in part)
-
-
-def tell(finished: Finished, timeout: float | None, options: ShellOptions, notes: Sequence[str] = ()) -> ToolResult:
-    """Return what the model is told about a command that has ended."""
-    output = _output(finished, separate=options.separate)
-    ending = [*ending_of(finished, timeout), *notes]
-    text = "\n".join([output.rstrip("\n"), *ending]) if ending else output
-    return ToolResult(text, is_error=is_failure(finished, options), details=details_of(finished))
+    return any(_WAITS.match(part) for part in re.split(r"&&|\|\||[;|&\n()]", command[:_LOOKED_AT]))
 
 
 def is_failure(finished: Finished, options: ShellOptions) -> bool:
@@ -342,22 +299,8 @@ def is_failure(finished: Finished, options: ShellOptions) -> bool:
 
 def details_of(finished: Finished) -> dict[str, Any]:
     """Return how a command ended, for programs."""
-    return {
-        "exit_code": finished.exit_code,
-        "signal": finished.signal,
-        "timed_out": finished.timed_out,
-        "truncated": finished.truncated,
-        "survivors": finished.survivors,
-    }
-
-
-def ending_of(finished: Finished, timeout: float | None) -> list[str]:
-    """Return how a command ended, in lines for the model; none for one that ended well."""
-    if finished.timed_out:
-        return [f"[timed out after {timeout or 0:g} seconds; the command was killed]"]
-    if finished.exit_code:
-        return [f"[exit code {finished.exit_code}]", *beside_the_exit_code(finished)]
-    return beside_the_exit_code(finished)
+    names = ("exit_code", "signal", "timed_out", "truncated", "survivors")
+    return {name: getattr(finished, name) for name in names}
 
 
 def beside_the_exit_code(finished: Finished) -> list[str]:
@@ -374,10 +317,18 @@ def beside_the_exit_code(finished: Finished) -> list[str]:
     return said
 
 
+def _in_words(finished: Finished, timeout: float | None, notes: Sequence[str], *, separate: bool) -> str:
+    """Return the output of a command, and how it ended, in lines for the model; none for one that ended well."""
+    output, ending = _output(finished, separate=separate), [*beside_the_exit_code(finished), *notes]
+    if finished.timed_out:
+        ending.insert(0, f"[timed out after {timeout or 0:g} seconds; the command was killed]")
+    elif finished.exit_code:
+        ending.insert(0, f"[exit code {finished.exit_code}]")
+    return "\n".join([output.rstrip("\n"), *ending]) if ending else output
+
+
 def _output(finished: Finished, *, separate: bool) -> str:
-    if not separate:
-        return finished.output if finished.output.strip() else "(no output)"
-    if not finished.errors.strip():
+    if not separate or not finished.errors.strip():
         return finished.output if finished.output.strip() else "(no output)"
     parts = [("stdout", finished.output), ("stderr", finished.errors)]
     return "".join(f"{name}:\n{text.rstrip(chr(10))}\n" for name, text in parts if text.strip())
@@ -426,12 +377,15 @@ class Runner:
             if self.in_envelopes and isinstance(error, ToolError):
                 return self._envelope(asked, str(error), (), is_error=True)
             raise
-        ended, rows = await ended_since(self.processes)
+        met: tuple[str, ...] = ()
+        if self.options.sandbox is not None:
+            finished, met = self.options.sandbox.met(finished, context.rights)
+            lost = [*self.options.sandbox.cures(met), *lost]
         to_stay = [TO_STAY] if finished.survivors and self.processes is not None else []
-        kept_out = self.options.notes(finished, context.rights)
-        result = self._answer(asked, finished, output, [*filter(None, [note]), *kept_out, *lost, *to_stay, *ended])
-        more = {**self.options.blocked(finished, context.rights), **rows}
-        return evolve(result, details={**result.details, **more}) if more else result
+        ended, rows = await ended_since(self.processes)
+        result = self._answer(asked, finished, output, [*filter(None, [note]), *lost, *to_stay, *ended])
+        blocked = {"blocked": list(met)} if met else {}
+        return evolve(result, details={**result.details, **blocked, **rows})
 
     async def _finish(
         self, asked: Asked, output: Retained, context: ToolContext, execute: Execute
@@ -446,19 +400,17 @@ class Runner:
             "errors": self.options.retention.collector() if self.options.separate else None,
             "progress": context.progress,
         }
-        before = self.options.before(asked.cwd, context.rights)
-        finished, lost = await execute(self.options.prefix + asked.command, before, how)
-        return self.options.ended(finished, context.rights), lost
+        return await execute(self.options.prefix + asked.command, self.options.before(asked.cwd, context.rights), how)
 
     def _answer(self, asked: Asked, finished: Finished, output: Retained, notes: Sequence[str]) -> ToolResult:
+        is_error = is_failure(finished, self.options)
         if self.in_envelopes:
             self.session.executed += 1
-            beside = (*beside_the_exit_code(finished), *notes)
-            return self._envelope(asked, finished, beside, is_error=is_failure(finished, self.options))
-        told = tell(finished, asked.seconds, self.options, notes)
-        text = told.text if self.options.compact is None else compact(told.text, self.options.compact)
+            return self._envelope(asked, finished, (*beside_the_exit_code(finished), *notes), is_error=is_error)
+        text = _in_words(finished, asked.seconds, notes, separate=self.options.separate)
+        text = text if self.options.compact is None else compact(text, self.options.compact)
         more = output.details() if self.options.form == "details" else {}
-        return evolve(told, text=text, details={**told.details, **more})
+        return ToolResult(text, is_error, {**details_of(finished), **more})
 
     def _envelope(self, asked: Asked, ended: Finished | str, notes: Sequence[str], *, is_error: bool) -> ToolResult:
         text = self.session.observe(asked, ended, notes, self.options.compact)

@@ -25,16 +25,14 @@ if TYPE_CHECKING:
     import httpx2
 
 
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
-
 _NOT_PUBLIC = tuple(
     ipaddress.ip_network(network)
-    for network in ("192.0.0.0/24", "192.88.99.0/24", "fec0::/10", "3fff::/20", "5f00::/16", "2001::/23", "100::/64")
-)
-"""Networks of special purpose (IANA) that some versions of `ipaddress` take for global ones."""
+    for network in ("192.0.0.0/24", "192.88.99.0/24", "fec0::/10", "3fff::/20", "5f00::/16", "2001::/23", "100::/64",
+                    "2002::/16", "64:ff9b:1::/48")
+)  # fmt: skip
+"""Networks of special purpose (IANA) that some versions of `ipaddress` take for global ones, and dead tunnels."""
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 async def find_address(host: str, port: int, allowed: Iterable[str] = ()) -> str:
@@ -57,32 +55,13 @@ async def find_address(host: str, port: int, allowed: Iterable[str] = ()) -> str
 
 
 def is_public(text: str) -> bool:
-    """Tell whether an address is one of the public internet, also where it carries an older one within."""
-    return all(address.is_global and not _is_special(address) for address in _with_inner(ipaddress.ip_address(text)))
-
-
-def _is_special(address: Address) -> bool:
-    if any(address in network for network in _NOT_PUBLIC if network.version == address.version):
-        return True
-    return address.is_multicast or address.is_reserved or address.is_loopback or address.is_link_local
-
-
-def _with_inner(address: Address) -> list[Address]:
-    """Return an address and the IPv4 addresses that it stands for (mapped, 6to4, Teredo, NAT64)."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return [address]
-    if address.ipv4_mapped is not None:
-        return [address.ipv4_mapped]
-    inner: list[Address] = [address]
-    if address.sixtofour is not None:
-        inner.append(address.sixtofour)
-    if address.teredo is not None:
-        inner.extend(address.teredo)
-    if address in _NAT64:
-        return [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
-    if address in _LOCAL_NAT64:
-        inner.append(ipaddress.IPv4Address("127.0.0.1"))
-    return inner
+    """Tell whether an address is one of the public internet, also where it stands for an older one."""
+    address = ipaddress.ip_address(text)
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else address.ipv4_mapped
+        address = inner or address
+    is_special = address.is_multicast or address.is_reserved or address.is_loopback or address.is_link_local
+    return address.is_global and not is_special and not any(address in network for network in _NOT_PUBLIC)
 
 
 _MOST_REDIRECTS = 5

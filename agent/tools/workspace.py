@@ -1,8 +1,10 @@
 """Open files and directories of a workspace so that nothing outside it can be reached, whatever changes meanwhile."""
 
 import errno
+import fcntl
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import BinaryIO, Protocol, TypeVar
@@ -128,85 +130,49 @@ def _cannot_tell(error: OSError) -> None:
     raise PathRefused(f"permission denied: a hard link, and {error.filename} cannot be read to tell whether into it")
 
 
-_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
 class Changed(Exception):
-    """A link stands where there was none when the path was resolved."""
+    """A directory is not where it was when the path was resolved: a link stands there, or it was moved."""
+
+
+_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @contextmanager
-def open_parent(
-    real: str, *, visit: Callable[[os.stat_result], None], create: Callable[[str], bool]
-) -> Iterator[tuple[int, str]]:
-    """Yield a handle on the directory of `real`, a path without links, and the last component ("." for the root).
+def open_directory(real: str, boundary: Boundary, *, create: bool = False) -> Iterator[int]:
+    """Yield a handle on the directory `real`, a path without links. With `create` it is made where it may be.
 
-    `visit` sees each directory on the way and raises to refuse it. A missing directory is made if `create` says so of
-    its path. Raises Changed, or OSError naming the path.
+    Raises Changed, PathRefused for another name of a denied directory, or OSError naming the path.
     """
-    components = [part for part in real.split("/") if part]
-    name = components.pop() if components else "."
-    with _descend(components, visit, create) as handle:
-        yield handle, name
-
-
-@contextmanager
-def open_directory(real: str, *, visit: Callable[[os.stat_result], None]) -> Iterator[int]:
-    """Yield a handle with which the directory `real` can be listed. Raises as `open_parent` does."""
-    with _descend([part for part in real.split("/") if part], visit, lambda _: False) as handle:
-        listing = _open_listing(handle, real)
-        try:
-            yield listing
-        finally:
-            os.close(listing)
-
-
-def _open_listing(handle: int, path: str) -> int:
+    handle = _directory(real, boundary, create)
     try:
-        return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
-    except OSError as error:
-        raise type(error)(f"{path}: {error.strerror}") from error
-
-
-@contextmanager
-def _descend(
-    components: list[str], visit: Callable[[os.stat_result], None], create: Callable[[str], bool]
-) -> Iterator[int]:
-    handle, path = os.open("/", _HANDLE), ""
-    try:
-        for component in components:
-            path = f"{path}/{component}"
-            below = _step(handle, component, path, create)
-            os.close(handle)
-            handle = below
-            visit(os.fstat(handle))
+        if _path_of(handle) != real:  # a link was followed on the way, or the directory was moved since
+            raise Changed(real)
+        boundary.check_identity(os.fstat(handle), real)
         yield handle
     finally:
         os.close(handle)
 
 
-def _step(handle: int, component: str, path: str, create: Callable[[str], bool]) -> int:
+def _directory(real: str, boundary: Boundary, create: bool) -> int:
     try:
-        return os.open(component, _HANDLE, dir_fd=handle)
+        return os.open(real, _HANDLE)
     except FileNotFoundError as error:
-        if not create(path):
-            raise FileNotFoundError(f"no such directory: {path}") from error
+        if not (create and boundary.may_create(real)):
+            raise FileNotFoundError(f"no such directory: {real}") from error
     except OSError as error:
-        if isinstance(error, NotADirectoryError) and not _is_file(component, handle):
-            raise Changed(path) from error
-        raise type(error)(f"{path}: {error.strerror}") from error
-    with suppress(FileExistsError):
-        os.mkdir(component, dir_fd=handle)
-    return _step(handle, component, path, lambda _: False)
+        raise type(error)(f"{real}: {error.strerror}") from error
+    above, name = os.path.split(real)
+    with open_directory(above, boundary, create=True) as parent:
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=parent)
+        return open_at(parent, name, _HANDLE | os.O_NOFOLLOW, real)
 
 
-def _is_file(name: str, handle: int) -> bool:
-    """Tell whether `name` in the directory `handle` is now there, and neither a link nor a directory."""
-    try:
-        mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+def _path_of(handle: int) -> str:
+    """Return where an open directory is now; the name of one that was removed ends with a note."""
+    if sys.platform == "darwin":
+        return os.fsdecode(fcntl.fcntl(handle, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+    return os.readlink(f"/proc/self/fd/{handle}")
 
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -381,7 +347,7 @@ class Workspace:
         """
         _check_file_name(path)
         temporary = f".bpagent-{os.urandom(8).hex()}"
-        directory, name, file = self._open(path, lambda real, asked: self._create(real, asked, temporary))
+        directory, name, file = self._open(path, lambda real: self._create(real, temporary))
         try:
             with file:
                 yield file
@@ -395,34 +361,40 @@ class Workspace:
 
     def list(self, path: str = ".") -> tuple[Entry, ...]:
         """Return what is in a directory, sorted by name. A link is not followed, so it is no directory."""
-        return self._open(path, self._list)
+        handle, _ = self._open(path, self._folder)
+        try:
+            with os.scandir(handle) as entries:
+                return sorted_entries(entries)
+        finally:
+            os.close(handle)
 
     @contextmanager
     def open_folder(self, path: str = ".") -> Iterator[LocalFolder]:
         """Give a directory, from which what is below it is reached without following links."""
-        handle, real = self._open(path, self._folder_handle)
+        handle, real = self._open(path, self._folder)
         try:
             yield LocalFolder(handle, real, self._boundary, self._boundary.denied_names())
         finally:
             os.close(handle)
 
-    def _open(self, path: str, action: Callable[[str, str], T], besides: str | None = None) -> T:
-        """Do `action(resolved, asked)` with an allowed path, or one below `besides`; again if it changed meanwhile."""
+    def _open(self, path: str, action: Callable[[str], T], besides: str | None = None) -> T:
+        """Do `action(resolved)` with an allowed path, or one below `besides`; again if it changed meanwhile."""
         for _ in range(_ATTEMPTS):
             asked = self._boundary.absolute(path)
             real = follow_links(asked)
             written = os.path.normpath(asked) if ".." not in asked.split("/") else asked
             self._boundary.check(real, written, besides)
             with suppress(Changed):
-                return action(real, asked)
+                return action(real)
         raise PathRefused(f"permission denied: {path} is a loop of links, or is being changed all the time")
 
-    def _open_file(self, real: str, asked: str) -> BinaryIO:
-        with self._parent(real, asked) as (directory, name):
-            return open_file(directory, name, real, self._boundary)
+    def _open_file(self, real: str) -> BinaryIO:
+        with open_directory(os.path.dirname(real), self._boundary) as directory:
+            return open_file(directory, os.path.basename(real) or ".", real, self._boundary)
 
-    def _create(self, real: str, asked: str, temporary: str) -> tuple[int, str, BinaryIO]:
-        with self._parent(real, asked, create=self._boundary.may_create) as (parent, name):
+    def _create(self, real: str, temporary: str) -> tuple[int, str, BinaryIO]:
+        folder, name = os.path.dirname(real), os.path.basename(real) or "."
+        with open_directory(folder, self._boundary, create=True) as parent:
             old = look_at(parent, name, real, self._boundary)
             if old is not None and not os.access(name, os.W_OK, dir_fd=parent, effective_ids=True):
                 raise PermissionError(f"permission denied: {real} is not writable")
@@ -435,23 +407,9 @@ class Workspace:
                 os.unlink(temporary, dir_fd=parent)
                 raise
 
-    def _list(self, real: str, asked: str) -> tuple[Entry, ...]:
-        with open_directory(real, visit=self._visitor(asked)) as directory, os.scandir(directory) as entries:
-            return sorted_entries(entries)
-
-    def _folder_handle(self, real: str, asked: str) -> tuple[int, str]:
-        with open_directory(real, visit=self._visitor(asked)) as directory:
-            return os.dup(directory), real
-
-    @contextmanager
-    def _parent(
-        self, real: str, asked: str, create: Callable[[str], bool] = lambda _: False
-    ) -> Iterator[tuple[int, str]]:
-        with open_parent(real, visit=self._visitor(asked), create=create) as parent:
-            yield parent
-
-    def _visitor(self, asked: str) -> Callable[[os.stat_result], None]:
-        return lambda found: self._boundary.check_identity(found, asked)
+    def _folder(self, real: str) -> tuple[int, str]:
+        with open_directory(real, self._boundary) as directory:
+            return open_at(directory, ".", _FOLDER, real), real
 
 
 def _check_file_name(path: str) -> None:

@@ -1,11 +1,10 @@
 """Everything that may come from outside, as b-threads derived from the declarations of the effects."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from attrs import evolve
 
-from agent.effects.monitoring import Observed, laboratory
 from agent.threads.completion import COMPLETE, PURSUE
 from agent.verification.invariants import STILL_UNDER_WAY, arguments_of
 from agent.vocabulary.calls import ToolCall
@@ -44,8 +43,6 @@ from agent.vocabulary.questions import (
     AuditRequested,
     ChanceDrawn,
     ChanceRequested,
-    LedgerGiven,
-    LedgerRequested,
     ScoreGiven,
     ScoreRequested,
 )
@@ -287,11 +284,6 @@ OTHER = ToolCall("c1", "other")
 """A call of another draft: the id of the first one, and not the same."""
 
 
-def laboratory_effects() -> tuple[Effect, ...]:
-    """Return the effects of the laboratory as declared; nothing of them runs here, and so there is no agent."""
-    return tuple(make(cast(Observed, None)) for make in laboratory())
-
-
 def drafts_of_models(requested: InferenceRequested) -> tuple[Event, ...]:
     """Return what a model may answer: one call or two, or a text; other drafts have another call, of the same id."""
     answers = ((FIRST,), (FIRST, SECOND)) if requested.draft == "d0" else ((OTHER,),)
@@ -328,7 +320,6 @@ EXAMPLES_WITH_PROTOCOLS: Examples = {
     ScoreRequested: scores,
     AuditRequested: verdicts,
     ChanceRequested: lots,
-    LedgerRequested: lambda _: (LedgerGiven(0.0), LedgerGiven(1.0)),
 }
 """Outcomes that each effect may have where there are protocols."""
 

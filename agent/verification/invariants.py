@@ -4,12 +4,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from agent.effects.loop import declared_effects
+from agent.effects.monitoring import laboratory_effects
 from agent.threads.steering import JOINTS, NEXT, UNSAID
 from agent.threads.tool_calls import Together
 from agent.vocabulary.calls import ToolCall, signature, still_open, without
 from agent.vocabulary.events import (
     AbortAsked,
-    ActionChanged,
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
@@ -19,7 +20,6 @@ from agent.vocabulary.events import (
     CallAnswered,
     DeadlineReached,
     FactsConfirmed,
-    FactsRequested,
     FollowUpGiven,
     GateApproved,
     GateRejected,
@@ -43,16 +43,6 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import Usage
-from agent.vocabulary.questions import (
-    AuditGiven,
-    AuditRequested,
-    ChanceDrawn,
-    ChanceRequested,
-    LedgerGiven,
-    LedgerRequested,
-    ScoreGiven,
-    ScoreRequested,
-)
 from agent.vocabulary.reasons import follow_ups_heard
 from bp import ALL, BThread, BThreadBody, Event, EventSet, bthread, contains, event, sync, where
 from constitution import Action, Level, Verdict
@@ -60,20 +50,7 @@ from constitution import Action, Level, Verdict
 STILL_UNDER_WAY = event("still_under_way")
 """The event of an environment when an effect takes its time, perhaps for ever. It never happens in a real run."""
 
-OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
-    InferenceRequested: (InferenceFinished, InferenceFailed),
-    ProposedAction: (ActionDescribed,),
-    ApprovalAsked: (ApprovalAnswered,),
-    FactsRequested: (FactsConfirmed, ActionChanged),
-    ToolStarted: (ToolFinished,),
-    BackoffStarted: (BackoffElapsed,),
-    MessagesSought: (MessagesFound,),
-    SummaryRequested: (SummaryFinished, SummaryFailed),
-    ScoreRequested: (ScoreGiven,),
-    AuditRequested: (AuditGiven,),
-    ChanceRequested: (ChanceDrawn,),
-    LedgerRequested: (LedgerGiven,),
-}
+OUTCOMES = {effect.on: effect.outcome for effect in (*declared_effects(), *laboratory_effects())}
 """The effects of the loop and of protocols: what starts one, and with what it comes back."""
 
 STARTS = where(tuple(OUTCOMES))

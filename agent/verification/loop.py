@@ -7,6 +7,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from agent.effects.loop import declared_effects
+from agent.effects.monitoring import laboratory_effects
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
 from agent.verification.environment import (
@@ -18,7 +19,6 @@ from agent.verification.environment import (
     examples_for,
     examples_with,
     in_threes,
-    laboratory_effects,
     people_for,
 )
 from agent.verification.invariants import invariants_of

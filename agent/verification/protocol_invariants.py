@@ -316,65 +316,38 @@ def is_offered(actions: EventSet) -> BThreadBody:
 
 
 @frozen
-class OfCall:
-    """A predicate: whether a predicate holds of the call of a proposal."""
+class Finds:
+    """A predicate: whether a function finds something in a field of the event, or in one of the calls there."""
 
-    holds: Callable[[ToolCall], bool]
+    function: Callable[..., Any]
+    field: str
 
-    def __call__(self, said: ProposedAction) -> bool:
+    def __call__(self, said: Event) -> bool:
         """Tell so."""
-        return self.holds(said.call)
+        given = getattr(said, self.field)
+        return any(map(self.function, given)) if isinstance(given, tuple) else bool(self.function(given))
 
 
-@frozen
-class OfSomeCall:
-    """A predicate: whether a predicate holds of a call of a draft."""
-
-    holds: Callable[[ToolCall], bool]
-
-    def __call__(self, said: InferenceFinished) -> bool:
-        """Tell so."""
-        return any(map(self.holds, said.calls))
-
-
-@frozen
-class OfFacts:
-    """A predicate: whether a function of the facts finds something; `more` are its other arguments."""
-
-    finds: Callable[..., tuple[str, ...]]
-    more: tuple[tuple[str, ...], ...] = ()
-
-    def __call__(self, said: GateApproved) -> bool:
-        """Tell so."""
-        return bool(self.finds(said.facts, *self.more))
-
-
-Predicates = dict[str, tuple[EventSet, EventSet]]
-
-
-def _asked(kind: Any, **predicates: Callable[[Any], bool]) -> Predicates:
-    return {name: (where(kind), where(kind, holds)) for name, holds in predicates.items()}
-
-
-PREDICATES: dict[str, Callable[[Arguments], Predicates]] = {
-    "taint_flow": lambda of: _asked(GateApproved, reads=of["reads"], sends=of["sends"]),
-    "download_then_run": lambda of: _asked(
-        GateApproved, fetched=OfFacts(of["fetched"], ((),)), executed=OfFacts(of["executed"])
-    ),
-    "ask_on_critical": lambda of: _asked(ProposedAction, is_critical=OfCall(of["is_critical"])),
-    "defer_on_critical": lambda of: _asked(InferenceFinished, is_critical=OfSomeCall(of["is_critical"])),
+PREDICATES: dict[str, Callable[[Arguments], dict[str, tuple[Any, Callable[..., bool]]]]] = {
+    "taint_flow": lambda of: {"reads": (GateApproved, of["reads"]), "sends": (GateApproved, of["sends"])},
+    "download_then_run": lambda of: {
+        "fetched": (GateApproved, Finds(of["fetched"], "facts")),
+        "executed": (GateApproved, Finds(of["executed"], "facts")),
+    },
+    "ask_on_critical": lambda of: {"is_critical": (ProposedAction, Finds(of["is_critical"], "call"))},
+    "defer_on_critical": lambda of: {"is_critical": (InferenceFinished, Finds(of["is_critical"], "calls"))},
 }
-"""The predicates of protocols, by the name of the argument: the events they are asked of, and those that match."""
+"""The predicates of protocols, by the name of the argument: the events they are asked of, and whether one holds."""
 
 
 def sides_of(protocols: Sequence[BThread]) -> Kept:
     """Return the b-threads that are reached when the environment offers actions on both sides of each predicate."""
     found = []
     for protocol in protocols:
-        if protocol.name in PREDICATES:
-            for name, (every, those) in PREDICATES[protocol.name](arguments_of(protocol)).items():
-                found.append(is_offered(those).named(f"{protocol.name}: {name}"))
-                found.append(is_offered(every & ~those).named(f"{protocol.name}: not {name}"))
+        predicates = PREDICATES[protocol.name](arguments_of(protocol)) if protocol.name in PREDICATES else {}
+        for name, (kind, holds) in predicates.items():
+            found.append(is_offered(where(kind, holds)).named(f"{protocol.name}: {name}"))
+            found.append(is_offered(where(kind) & ~where(kind, holds)).named(f"{protocol.name}: not {name}"))
     return tuple(dict.fromkeys(found))
 
 

@@ -22,49 +22,6 @@ from agent.vocabulary.messages import (
 from bp import Event, FrozenMapping, Refusals
 from constitution import Action
 
-__all__ = [
-    "AbortAsked",
-    "ActionChanged",
-    "ActionDescribed",
-    "AnswerCommitted",
-    "ApprovalAnswered",
-    "ApprovalAsked",
-    "BackoffElapsed",
-    "BackoffStarted",
-    "CallAnswered",
-    "CallOutcome",
-    "CompletionDeclared",
-    "DeadlineReached",
-    "DeadlineSet",
-    "DraftsRefused",
-    "DraftsSettled",
-    "FactsConfirmed",
-    "FactsRequested",
-    "FollowUpGiven",
-    "GateApproved",
-    "GateRejected",
-    "HistoryGiven",
-    "InferenceFailed",
-    "InferenceFinished",
-    "InferenceRequested",
-    "MessagesFound",
-    "MessagesSought",
-    "PromptGiven",
-    "ProposedAction",
-    "Question",
-    "RunContinued",
-    "RunEnded",
-    "RunStatus",
-    "SandboxLifted",
-    "SteeringGiven",
-    "StopAsked",
-    "SummaryFailed",
-    "SummaryFinished",
-    "SummaryRequested",
-    "ToolFinished",
-    "ToolStarted",
-]
-
 CallOutcome = Literal["ran", "rejected", "invalid", "skipped", "ended"]
 NO_USAGE = Usage()
 RunStatus = Literal["completed", "limit", "doom_loop", "failed", "stopped", "aborted"]

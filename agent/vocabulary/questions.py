@@ -3,7 +3,6 @@
     score_requested  -> score_given     a monitor says how suspicious a subject looks
     audit_requested  -> audit_given     a trusted auditor says whether it was harmful; audits are expensive
     chance_requested -> chance_drawn    randomness is asked for like anything else from outside, so that logs replay
-    ledger_requested -> ledger_given    what an experiment has cost so far, in all of its processes
     draft_forgone, question_forgone     a protocol may not have the draft that it wanted, or may not ask
     contained, role_disabled            what a protocol does about it
 
@@ -151,25 +150,6 @@ class ChanceDrawn(Event):
 
     key: str
     outcome: int
-
-
-# Money.
-
-
-@frozen
-class LedgerRequested(Question):
-    """The ledger of the experiment is looked at: what all models were asked for so far, in all of its processes."""
-
-
-@frozen
-class LedgerGiven(Event):
-    """The cost in the ledger, in US dollars; None when it is unknown, which counts as more than any limit."""
-
-    cost: float | None
-
-    def has_reached(self, limit: float) -> bool:
-        """Return whether the cost has reached `limit` US dollars; also true when the cost is unknown."""
-        return self.cost is None or self.cost >= limit
 
 
 # What protocols do about it.

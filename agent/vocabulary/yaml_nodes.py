@@ -137,27 +137,10 @@ class Node:
         """Return a mapping as the text of a JSON object."""
         if not isinstance(self.value, Mapping):
             raise self.wrong(f"expected a mapping or a text, found {_kind(self.value)}")
-        return json.dumps(self._plain(), ensure_ascii=False)
-
-    def _plain(self) -> Any:
-        """Return the value with nothing of YAML left in it."""
-        match self.value:
-            case Mapping():
-                return {self._key(key): self._child(key)._plain() for key in self.value}
-            case str():
-                return str(self.value)
-            case Sequence() if not isinstance(self.value, bytes):
-                return [item._plain() for item in self.items()]
-            case None | bool() | int():
-                return self.value
-            case float() if float("-inf") < self.value < float("inf"):
-                return float(self.value)
-        raise self.wrong(f"{_kind(self.value)} is no JSON value; write it as a text, in quotes")
-
-    def _key(self, key: object) -> str:
-        if isinstance(key, str):
-            return str(key)
-        raise self._key_node(key).wrong(f"the key {key!r} is not a text; put it in quotes")
+        try:
+            return json.dumps(self.value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise self.wrong(f"a value is not JSON: {error}; write it as a text, in quotes") from error
 
     def _child(self, key: Any) -> "Node":
         place, value = self._places.data.get(key), self.value[key]

@@ -17,8 +17,6 @@ from constitution.tables import is_a, one_line, pattern, table
 from constitution.tables.rows import Holds, Variable, is_prompt, read_line, variable_of
 from constitution.zones import UNKNOWN, is_within
 
-__all__ = ["assigned", "carried", "given", "repository"]
-
 ELSEWHERE = pattern(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
 LIBRARY = pattern(r"\.(so|dll|dylib|jar|wasm|pyz|node)$")
 INSIDE = frozenset(["run", "exec", "create", "debug"])

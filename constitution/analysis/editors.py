@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from constitution.analysis.interpreters import touched
 from constitution.analysis.other_code import read_code
+from constitution.analysis.program_rows import statements
 from constitution.analysis.python_code import read_python
 from constitution.analysis.shells import INPUTS, run_file, run_input
 from constitution.analysis.steps import (
@@ -21,8 +22,6 @@ from constitution.shell.scope import Flow, Origin
 from constitution.tables import pattern, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import UNKNOWN
-
-__all__ = ["editor", "pager", "screen", "sed", "tmux"]
 
 ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
 CODE = pattern(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
@@ -45,26 +44,13 @@ def editor(command: Command) -> Steps:
 
 
 def _ex_command(text: str) -> Steps:
-    yield from _files_of_vim(text)
+    yield from statements("vim", text)
     code = CODE.match(text)
     if code is not None:
         reading = read_python(code[2].strip()) if code[1].startswith("py") else read_code(code[2])
         yield from touched(reading, code[2])
     elif match := ESCAPES.search(text):
         yield from _started(match[1].strip(" )'\""))
-
-
-VIM_DELETES = pattern(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
-VIM_WRITES = pattern(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
-
-
-def _files_of_vim(text: str) -> Steps:
-    """`:call delete("x", "rf")`, `:w FILE`."""
-    for path, tree in VIM_DELETES.findall(text):
-        effect = Effect.DELETE_TREE if "rf" in tree else Effect.DELETE
-        yield Found(effect, path=path)
-    if match := VIM_WRITES.match(text):
-        yield Found(Effect.WRITE, path=match[1].strip())
 
 
 def _started(command: str) -> Steps:

@@ -33,7 +33,6 @@ from constitution.analysis.steps import (
     Moved,
     Placed,
     Production,
-    Remote,
     Runs,
     Script,
     Sent,
@@ -62,8 +61,6 @@ from constitution.tables.rows import (
 )
 from constitution.verdict import Evidence
 from constitution.zones import FETCHED, FOUND, UNKNOWN, is_private, is_within, resolve, runs_later
-
-__all__ = ["Examination"]
 
 Analysis = Callable[[Command], Steps]
 
@@ -404,12 +401,12 @@ class Examination:
                     self._sent(walk.evidence)
                 case Linked(target, link):
                     self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
-                case Runs() | Begun() | Wrote() | Copied() | Fetched() | Remote():
+                case Runs() | Begun() | Wrote() | Copied() | Fetched():
                     self._about_files(step, program, walk)
                 case Set() | Moved() | Arguments() | Alias() | Stops() | Production():
                     self._about_the_shell(step, walk)
 
-    def _about_files(self, step: Runs | Begun | Wrote | Copied | Fetched | Remote, program: str, walk: Walk) -> None:
+    def _about_files(self, step: Runs | Begun | Wrote | Copied | Fetched, program: str, walk: Walk) -> None:
         match step:
             case Runs(file, read):
                 self._run_written(file, read, program, walk)
@@ -424,8 +421,6 @@ class Examination:
                     self._made.add(other)
             case Fetched(folder):
                 self._files.fetched.extend(self._targets(folder, walk))
-            case Remote(name, address):
-                self._files.remotes[name] = address
 
     def _about_the_shell(self, step: Set | Moved | Arguments | Alias | Stops | Production, walk: Walk) -> None:
         match step:

@@ -9,8 +9,6 @@ from constitution.shell.scope import Flow, Origin
 from constitution.tables import pattern
 from constitution.zones import is_built, is_within
 
-__all__ = ["Files", "losses", "scripts_of"]
-
 MANY = 8
 """Contents of one file, and runs of it, that are followed."""
 
@@ -21,7 +19,6 @@ class Files:
     """Files that were written, by absolute path. Order does not count: a loop may run first what it writes last."""
 
     def __init__(self) -> None:
-        self.remotes: dict[str, str] = {}  # of the repository, added by the script itself
         self.fetched: list[str] = []  # folders that were cloned or unpacked
         self.recursive = False  # whether a file runs itself
         self._contents: dict[str, list[Flow]] = {}

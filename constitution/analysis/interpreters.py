@@ -15,7 +15,7 @@ from constitution.analysis.other_code import (
 )
 from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.python_code import read_python
-from constitution.analysis.search import own_server, serve
+from constitution.analysis.search import serve
 from constitution.analysis.shells import INPUTS, run_file, run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -33,19 +33,6 @@ from constitution.shell.scope import ANYTHING, Origin
 from constitution.tables import pattern, sign, table, word_list
 from constitution.tables.rows import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN
-
-__all__ = [
-    "any_language",
-    "awk",
-    "batch",
-    "client",
-    "console",
-    "interpreter",
-    "php_console",
-    "python",
-    "python_console",
-    "touched",
-]
 
 PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 
@@ -101,7 +88,6 @@ def interpreter(command: Command) -> Steps:
     line = read_line(words, options | {"-I", *loads, *row.get("takes", "").split()}, to_operand=True)
     codes = line.operands[1:2] if "eval" in options and line.operands[:1] == ("eval",) else line.value_of(*options)
     loaded = "".join(loads[name].format(*value.split("=", 1), "") for name, value in line.values if name in loads)
-    yield from own_server(command)
 
     def read(code: str) -> Steps:
         reading = read_tcl(code) if language == "tcl" else read_code(loaded + code, language)
@@ -278,7 +264,6 @@ def client(command: Command) -> Steps:
     ):
         says = "change a database of another machine"
         yield Found(Effect.CLOUD_CHANGE, says=says)
-    yield from files_in(command)
 
 
 def batch(command: Command) -> Steps:
@@ -304,16 +289,3 @@ ELSEWHERE = pattern(
 
 HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
 REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
-
-
-def files_in(command: Command) -> Steps:
-    """Files and addresses that statements of a database name: `COPY x TO 's3://b/y'`, `read_text('/home/me/x')`."""
-    for text in [*command.argv[1:], command.stdin.text]:
-        if "'" not in text:
-            continue
-        for path in sign("statement_reads").findall(text):
-            yield Found(Effect.READ, path=path)
-        for path in sign("statement_writes").findall(text):
-            yield Found(Effect.WRITE, path=path)
-        if sign("statement_sends").search(text):
-            yield Found(Effect.UPLOAD, says="send data to another machine")

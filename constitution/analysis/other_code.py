@@ -8,20 +8,6 @@ from constitution.analysis.program_rows import METADATA
 from constitution.shell.words import unescape_ansi
 from constitution.tables import is_a, one_line, pattern, sign, table
 
-__all__ = [
-    "ELSEWHERE",
-    "MAX_CODE",
-    "SECRET_NAME",
-    "Reading",
-    "deeds_in",
-    "language_of",
-    "quoted",
-    "read_any",
-    "read_awk",
-    "read_code",
-    "read_tcl",
-]
-
 
 class Reading:
     """The deeds of inline code: shell text that it starts, (kind, path) pairs that it touches, and whether it is risky.

@@ -12,8 +12,6 @@ from constitution.tables import is_a, names_of_kind, pattern
 from constitution.tables.rows import Line, read_line
 from constitution.zones import FOUND, UNKNOWN
 
-__all__ = ["ENDLESS_FILES", "HUGE", "copy_blocks", "into_memory", "output_of", "size_of", "sized"]
-
 
 def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     """Return what a command prints, as far as it matters behind a pipe or in a substitution."""

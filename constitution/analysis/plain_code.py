@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from constitution.tables import one_line, pattern, table
 
-__all__ = ["doubt_about"]
-
 TOKEN = pattern(
     r"(?P<blank>\s+|\\\n)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`\\]|\\.)*`)|(?P<name>[A-Za-z_]\w*[?!]?)"
     r"|(?P<number>\.?\d[\w.]*)|(?P<mark>=>|->|::|\?\.|&\.|&&|\|\||[=!]==?|=~|!~|<-|[-+*/%.|<>]=|.)",

@@ -12,8 +12,6 @@ from constitution.tables import pattern, table
 from constitution.tables.rows import changes_commands
 from constitution.zones import FOUND, UNKNOWN
 
-__all__ = ["exhausts", "multiplies", "named", "read_python", "text_of", "text_of_number", "walked"]
-
 
 @cache
 def _known(key: str) -> frozenset[str]:
@@ -90,11 +88,9 @@ def read_python(code: str) -> Reading:
 
 def _deeds(node: ast.AST) -> list[str]:
     """Return what a node alone does to the machine."""
-    if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and (_forks(node) or multiplies(node)):
+    if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and _forks(node):
         return ["forks"]
-    if isinstance(node, ast.Constant) and METADATA.search(str(node.value)):
-        return ["keys"]
-    return ["grows"] if exhausts(node) else []
+    return ["keys"] if isinstance(node, ast.Constant) and METADATA.search(str(node.value)) else []
 
 
 class _Names:
@@ -242,7 +238,7 @@ def _hidden_attribute(node: ast.Attribute, names: _Names, called: set[int]) -> l
     if allowed is not None and node.attr not in allowed:
         return [f"run Python code that uses '{module}.{node.attr}'"]
     through = node.attr.lstrip("_") in _known("reaching") - {"code", "io"} and module != "asyncio"
-    if through and _root(node) in names.modules.keys() | names.imported.keys() and not _is_module(node, names):
+    if through and _root(node) in names.modules.keys() | names.imported.keys():
         return [f"run Python code that reaches {node.attr!r} through another module"]
     return []
 
@@ -255,10 +251,6 @@ def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_module(node: ast.Attribute, names: _Names) -> bool:
-    return ast.unparse(node) in names.modules.values()
 
 
 def _is_passed_on(node: ast.Name, names: _Names) -> bool:
@@ -289,7 +281,16 @@ def _name_of(node: ast.Call) -> str:
 
 
 def _forks(loop: ast.AST) -> bool:
-    return any(isinstance(node, ast.Call) and _name_of(node) == "fork" for node in ast.walk(loop))
+    """Tell whether a loop forks, or starts processes or threads without end and never waits for any."""
+    inner = list(ast.walk(loop))
+    called = {_name_of(node) for node in inner if isinstance(node, ast.Call)}
+    endless = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and loop.test.value
+    ends = called & WAITS or any(isinstance(node, ast.Break | ast.Return) for node in inner)
+    return "fork" in called or bool(endless and called & MULTIPLIES and not ends)
+
+
+MULTIPLIES = frozenset(["Popen", "Process", "Thread", "create_subprocess_exec", "create_subprocess_shell"])
+WAITS = frozenset("wait communicate join sleep poll input get recv accept readline acquire".split())  # noqa: SIM905
 
 
 def _risky_imports(node: ast.Import | ast.ImportFrom, names: _Names, nodes: list[ast.AST]) -> list[str]:
@@ -339,7 +340,7 @@ def _deed_of(node: ast.Call, name: str, names: _Names) -> list[str]:
     """Return what a call does besides touching files: it runs what it gets, ends every process, shows a password."""
     if (names.starts_programs(node) or name in ("exec", "eval")) and _gets_code(node):
         return ["fetched"]
-    if name in ("kill", "killpg") and node.args and text_of_number(node.args[0]) == -1:
+    if name in ("kill", "killpg") and node.args and ast.unparse(node.args[0]) == "-1":
         return ["kills"]
     return ["passwords"] if name in _known("passwords") else []
 
@@ -470,14 +471,10 @@ def _texts(node: ast.Call) -> list[str]:
     return texts
 
 
-HUGE = 10**9
-"""Elements, or bytes: more than any program makes by accident."""
-
 SAME = frozenset(
     ["expanduser", "expandvars", "abspath", "realpath", "Path", "PurePath", "PosixPath", "normpath", "resolve", "str"]
 )
 HOME = frozenset(["home", "gethomedir"])
-GROWS = frozenset(["append", "extend", "add", "insert", "write", "appendleft"])
 
 
 def text_of(node: ast.expr) -> str | None:
@@ -565,73 +562,3 @@ def walked(loop: "ast.For | ast.comprehension") -> dict[str, str] | None:
         return None
     first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
     return {first.id: f"{folder}/{FOUND}"} if isinstance(first, ast.Name) else None
-
-
-def exhausts(node: ast.AST) -> bool:
-    """Tell whether a node makes something huge, or a loop without end only makes more."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        sizes = [_number(side) for side in (node.left, node.right)]
-        sequence = any(isinstance(side, ast.List | ast.Tuple) or _is_text(side) for side in (node.left, node.right))
-        return sequence and any(size is not None and size >= HUGE for size in sizes)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("bytearray", "list"):
-        return any((_number(argument) or 0) >= HUGE for argument in node.args)
-    if not (isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value):
-        return False
-    inner = list(ast.walk(node))
-    ends = any(
-        isinstance(part, ast.Break | ast.Return | ast.Raise | ast.Try) or _calls(part, "sleep exit input get recv")
-        for part in inner
-    )
-    return not ends and any(
-        _calls(part, " ".join(GROWS)) or (isinstance(part, ast.AugAssign) and not _is_number(part.value))
-        for part in inner
-    )
-
-
-def multiplies(node: ast.AST) -> bool:
-    """Tell whether a loop without end starts processes or threads and never waits for any."""
-    if not (isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value):
-        return False
-    inner = [part for statement in node.body for part in ast.walk(statement)]
-    starts = any(_calls(part, "Popen Process Thread create_subprocess_exec create_subprocess_shell") for part in inner)
-    waits = "wait communicate join sleep poll input get recv accept readline acquire"
-    return starts and not any(isinstance(part, ast.Break | ast.Return) or _calls(part, waits) for part in inner)
-
-
-def _calls(node: ast.AST, names: str) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name in names.split()
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
-
-
-def text_of_number(node: ast.expr) -> int | None:
-    """Return a whole number that is written out, with its sign."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        number = _number(node.operand)
-        return None if number is None else -number
-    return _number(node)
-
-
-def _number(node: ast.expr) -> int | None:
-    """Return the number that constants, products and powers make; as good as endless when it would be too large."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return node.value
-    if not isinstance(node, ast.BinOp):
-        return None
-    left, right = _number(node.left), _number(node.right)
-    if left is None or right is None or left < 0 or right < 0:
-        return None
-    if isinstance(node.op, ast.Pow):
-        return HUGE if right > 64 or left > HUGE else left**right
-    if isinstance(node.op, ast.LShift):
-        return left << min(right, 64)
-    return left * right if isinstance(node.op, ast.Mult) else None

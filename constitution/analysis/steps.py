@@ -15,33 +15,6 @@ from constitution.effects import Effect
 from constitution.shell.scope import NOTHING, Flow, Scope
 from constitution.zones import resolve
 
-__all__ = [
-    "BARE_SHELL",
-    "Alias",
-    "Arguments",
-    "Begun",
-    "Command",
-    "Copied",
-    "Fetched",
-    "Found",
-    "Linked",
-    "Moved",
-    "Placed",
-    "Production",
-    "Read",
-    "Remote",
-    "Runs",
-    "Script",
-    "Sent",
-    "Set",
-    "Started",
-    "Step",
-    "Steps",
-    "Stops",
-    "Wrote",
-    "as_script",
-]
-
 BARE_SHELL = "start a shell in which anything can be typed"
 
 
@@ -148,13 +121,6 @@ class Fetched(NamedTuple):
     folder: str
 
 
-class Remote(NamedTuple):
-    """A repository gets a remote."""
-
-    name: str
-    address: str
-
-
 class Set(NamedTuple):
     """A variable gets one of these values; `exported`: for the command behind it only; `text`: it may be any text."""
 
@@ -212,7 +178,6 @@ Step = (
     | Fetched
     | Linked
     | Stops
-    | Remote
     | Set
     | Moved
     | Arguments

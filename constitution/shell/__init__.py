@@ -8,8 +8,6 @@ from constitution.shell import blocks, commands
 from constitution.shell.scope import Scope
 from constitution.shell.walk import Examiner, Visitor, Walk
 
-__all__ = ["begin"]
-
 VISITORS: dict[str, Visitor] = {
     "": blocks.anything_else,
     "program": blocks.sequence,

@@ -12,23 +12,6 @@ from constitution.shell.walk import Walk
 from constitution.tables import byte_pattern, pattern
 from constitution.zones import UNKNOWN
 
-__all__ = [
-    "and_or_list",
-    "anything_else",
-    "branches",
-    "case",
-    "case_item",
-    "compound",
-    "fills_without_end",
-    "for_loop",
-    "function",
-    "loop",
-    "pipeline",
-    "sequence",
-    "starts_without_end",
-    "subshell",
-]
-
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -185,10 +168,6 @@ def _calls_itself(body: "Node", name: bytes, source: bytes) -> bool:
             calls += 1
         pending.extend(node.children)
     return calls > 0 and spreads
-
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 
 ONE = rb"[1-9]\d{0,9}"

@@ -11,20 +11,6 @@ from constitution.shell.words import Expander
 from constitution.tables import pattern
 from constitution.zones import FETCHED, UNKNOWN
 
-__all__ = [
-    "assign",
-    "assignment_values",
-    "backtick_scripts",
-    "body_of",
-    "command",
-    "content",
-    "is_quoted",
-    "late_words",
-    "redirect",
-    "redirected",
-    "unset",
-]
-
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -266,10 +252,6 @@ def _after_heredoc(walk: Walk, redirect: "Node", flow: Flow) -> Flow:
     return flow
 
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-
 CLOSES = frozenset({"<&-", ">&-"})  # operators without a target
 PRINTS = frozenset({">", ">>", ">|", "&>", "&>>"})
 
@@ -327,10 +309,6 @@ def _heredoc(walk: Walk, node: "Node", stdin: Flow) -> Flow:
             walk.nested(script)
             known = False
     return Flow(Origin.TEXT, text) if known else Flow(Origin.TEXT, text.replace("`", ""))
-
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 
 def body_of(node: "Node", source: bytes) -> str:

@@ -15,8 +15,6 @@ from constitution.tables import pattern
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Scan", "differs", "scan"]
-
 Span = tuple[int, int]
 
 BEFORE_WORD = frozenset(" \t\n;|&()<>")

@@ -13,8 +13,6 @@ from constitution.zones import UNKNOWN
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["ANYTHING", "EVERY_PROCESS", "MAX_VALUES", "NOTHING", "Flow", "Origin", "Scope", "one_after_the_other"]
-
 MAX_VALUES = 8
 MAX_LENGTH = 4_096
 ANY_VALUE = (UNKNOWN,)

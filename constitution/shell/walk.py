@@ -19,8 +19,6 @@ from constitution.zones import FETCHED, UNKNOWN
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["MAX_DEPTH", "Examiner", "Visitor", "Walk"]
-
 MAX_DEPTH = 24
 """Scripts within scripts, and blocks within blocks, are followed this deep."""
 

@@ -13,8 +13,6 @@ from constitution.shell.scope import Scope
 from constitution.tables import pattern
 from constitution.zones import UNKNOWN
 
-__all__ = ["DEFAULTS", "Expander", "applied", "unescape_ansi", "unescape_bare", "unescape_double"]
-
 if TYPE_CHECKING:
     from tree_sitter import Node
 

@@ -11,22 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, cast
 
-__all__ = [
-    "Block",
-    "blocks_of",
-    "byte_pattern",
-    "forms",
-    "is_a",
-    "names_of_kind",
-    "one_line",
-    "pattern",
-    "sign",
-    "table",
-    "table_names",
-    "word_list",
-    "words",
-]
-
 PROGRAM_FILES = (
     *("files", "system", "processes", "security_tools", "surveillance", "network", "clouds", "clusters", "schedulers"),
     *("databases", "secret_managers", "version_control", "packages", "development", "containers", "publishing"),
@@ -83,20 +67,17 @@ def words(text: str, *, separator: str | None = None) -> list[str]:
 
 
 class _Pattern:
-    """A regular expression that is compiled when it is used for the first time: a command needs few of them.
-
-    It keeps nothing itself: verification refuses a b-thread whose predicate reads a global that changes.
-    """
+    """A regular expression that is compiled when it is used for the first time: a command needs few of them."""
 
     def __init__(self, text: Any, flags: int) -> None:
         self._given = text, flags
 
     def __getattr__(self, name: str) -> object:
-        return getattr(_compiled(*self._given), name)
+        return getattr(_compiled(*self._given), name)  # not kept here: a b-thread that judges would have hidden state
 
 
 @cache
-def _compiled(text: Any, flags: int) -> re.Pattern[Any]:
+def _compiled(text: Any, flags: int) -> Any:
     return re.compile(text, flags)
 
 

@@ -34,38 +34,6 @@ from attrs import field, frozen
 from constitution.effects import Effect
 from constitution.tables import blocks_of, names_of_kind, one_line, pattern, table, table_names
 
-__all__ = [
-    "SSH_TAKES",
-    "Does",
-    "Holds",
-    "Line",
-    "Program",
-    "Variable",
-    "Wrapper",
-    "all_programs",
-    "all_variables",
-    "all_wrappers",
-    "changes_commands",
-    "code_options",
-    "commands_of_ssh",
-    "has_any",
-    "has_subcommands",
-    "is_bare_shell",
-    "is_known",
-    "is_prompt",
-    "own_takes",
-    "paths_of",
-    "program_name",
-    "read_line",
-    "rows_for",
-    "subcommands",
-    "unwrap",
-    "variable_of",
-    "wrapper_of",
-    "wraps_behind_subcommands",
-]
-
-
 # Command lines: options and operands
 
 NONE = frozenset[str]()

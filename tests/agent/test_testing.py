@@ -137,8 +137,7 @@ def test_a_later_run_of_a_conversation_is_retraced_too(make_agent: MakeAgent) ->
 
     moments = retrace(second.agent.bthreads, second.agent.journal.heard, second.steps)
 
-    assert [moment.step for moment in moments[:-1]] == second.steps
-    assert moments[-1].step is None
+    assert [step for step, _ in moments] == [*second.steps, None]
 
 
 def test_what_an_impure_b_thread_would_do_now_is_not_told(make_agent: MakeAgent) -> None:
@@ -153,7 +152,7 @@ def test_what_an_impure_b_thread_would_do_now_is_not_told(make_agent: MakeAgent)
     run = make_agent(call("note"), "Done.", tools=[note], threads=[moody()], sound=False).run_sync("Go")
 
     moments = retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
-    assert [moment.step for moment in moments] == list[Step | None](run.steps)
+    assert [step for step, _ in moments] == list[Step | None](run.steps)
 
 
 # assert_calls_answered

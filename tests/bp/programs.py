@@ -1,5 +1,6 @@
 """Small events and b-threads that the tests of the engine share."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -93,3 +94,15 @@ def fails_after(*events: Any) -> BThreadBody:
 def kinds(found: Verification) -> list[tuple[str, str | None]]:
     """Return what is wrong, and with which b-thread."""
     return [(violation.kind, violation.bthread) for violation in found.violations]
+
+
+def check_refused(*cases: tuple[Callable[[], Any], str]) -> None:
+    """Check that each use is refused with a TypeError whose message matches a regular expression."""
+    missed = []
+    for use, message in cases:
+        try:
+            use()
+            missed.append(message)
+        except TypeError as error:
+            missed += [] if re.search(message, str(error)) else [f"{message} in {error}"]
+    assert missed == []

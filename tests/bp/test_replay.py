@@ -12,8 +12,6 @@ from bp import (
     BProgramError,
     BThread,
     BThreadBody,
-    BThreadError,
-    Event,
     ProgramEnded,
     RandomStrategy,
     any_of,
@@ -21,12 +19,11 @@ from bp import (
     event,
     replay,
     start,
-    state_at,
     sync,
     verify,
     where,
 )
-from bp.testing import check_trace, drive, show, table, trace_of
+from bp.testing import drive, show, table, trace_of
 from tests.bp.philosophers import philosophers
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, says
 
@@ -38,24 +35,6 @@ def taps() -> list[BThread]:
 
 
 # Selecting a given event.
-
-
-def test_a_given_event_is_selected_whatever_the_strategy_would_choose() -> None:
-    program = BProgram(says(sync(request=A)).named("one"), says(sync(request=B)).named("other"))
-
-    step = program.select(B)
-
-    assert (step.number, step.event, step.bthread, step.super_step) == (1, B, "other", 0)
-    assert [candidate.event for candidate in program.candidates] == [A]
-
-
-def test_an_event_that_no_b_thread_requests_comes_from_outside() -> None:
-    program = BProgram(says(sync(wait_for=A), sync(wait_for=B)))
-
-    step = program.select(A)
-
-    assert (step.bthread, step.super_step) == (None, 1)
-    assert program.standing == (("says", sync(wait_for=B)),)
 
 
 def test_an_otherwise_is_selected_with_its_refusals() -> None:
@@ -94,15 +73,6 @@ def test_what_is_no_event_or_comes_from_inside_or_too_late_is_not_selected() -> 
     program.close()
     with pytest.raises(ProgramEnded):
         program.select(A)
-
-
-def test_a_bthread_that_fails_on_a_selected_event_fails_the_program() -> None:
-    program = BProgram(says(sync(request=A), "nonsense"))
-
-    with pytest.raises(BThreadError):
-        program.select(A)
-
-    assert program.status == "failed"
 
 
 # Replay.
@@ -188,7 +158,7 @@ def test_an_environment_stands_as_without_a_replay() -> None:
 
     environment = [says(sync(request=A), sync(request=B)), says(sync(request=STOP), "nonsense").named("fails")]
 
-    assert state_at([], [A], 1, environment)[0] == ("says", sync(request=B))
+    assert replay([], [A], environment).standing[0] == ("says", sync(request=B))
     assert replay([], [STOP], environment).error is not None
     assert replay([], [], environment=[cleans_up()])
 
@@ -196,20 +166,6 @@ def test_an_environment_stands_as_without_a_replay() -> None:
 def test_a_replay_is_true_when_it_agrees() -> None:
     assert replay(taps(), [HOT, COLD])
     assert not replay(taps(), [HOT, HOT])
-
-
-def test_state_at_a_step_is_where_every_bthread_stands() -> None:
-    trace = [step.event for step in BProgram(*taps()).run()]
-
-    assert state_at(taps(), trace, 0)[0] == ("alternate", sync(wait_for=HOT, block=COLD))
-    assert state_at(taps(), trace, 1)[0] == ("alternate", sync(wait_for=COLD, block=HOT))
-    assert [name for name, _ in state_at(taps(), trace, 6)] == ["alternate"]
-    with pytest.raises(ValueError, match="6 steps"):
-        state_at(taps(), trace, 7)
-    with pytest.raises(BProgramError, match="held back by alternate"):
-        state_at(taps(), [COLD], 1)
-    with pytest.raises(BThreadError):
-        state_at([says(sync(request=A), "nonsense")], [A], 1)
 
 
 # Violations.
@@ -294,34 +250,6 @@ def test_a_driven_bthread_that_says_nonsense_is_named() -> None:
 
 def test_a_trace_of_a_program_goes_on_with_posts() -> None:
     assert trace_of(says(sync(request=A), sync(wait_for=STOP), sync(request=B)), posts=[STOP]) == [A, STOP, B]
-
-
-def test_a_trace_is_checked_with_sets_and_gaps() -> None:
-    trace = [A, Ping(1), B, B, C]
-
-    check_trace(trace, [A, Ping, B, B, C])
-    check_trace(trace, [A, ..., C])
-    check_trace(trace, [..., B, ..., A | C])
-    check_trace(trace, [...])
-    check_trace([], [...])
-    check_trace([], [])
-
-
-@pytest.mark.parametrize(
-    ("trace", "expected", "message"),
-    [
-        ([A, B], [A, C], r"event 2 is event\('b'\); expected event\('c'\); before it came \[event\('a'\)\]"),
-        ([A], [A, B], r"ends after 1 events; expected event\('b'\)"),
-        ([A, B], [A], r"event 2 is event\('b'\); expected its end"),
-        ([A, B], [..., C], r"ends after 2 events; expected event\('c'\)"),
-        ([A, B, C], [A, ..., B], r"ends after 3 events; expected event\('b'\)"),
-    ],
-)
-def test_a_trace_that_is_not_as_expected_says_how_far_it_agrees(
-    trace: list[Event], expected: list[Event], message: str
-) -> None:
-    with pytest.raises(AssertionError, match=message):
-        check_trace(trace, expected)
 
 
 @given(st.data())

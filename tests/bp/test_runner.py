@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -29,7 +30,8 @@ from bp import (
     where,
 )
 from bp.runner import GRACE, LATER, Broken, Effect, Later, Runner, Wakeup, timer
-from tests.bp.asking import Asked, Book, Halt, Told, ask, ask_and_wait, effect, listen, outcomes_of, say_how, tell
+from tests.bp.asking import Asked, Book, Halt, Told, ask, ask_and_wait, effect, listen, outcomes_of, tell
+from tests.bp.programs import check_refused
 
 pytestmark = pytest.mark.anyio
 
@@ -50,41 +52,42 @@ async def test_a_loop_that_another_thread_is_importing_is_not_the_one_that_runs(
     assert book.events == [Asked(0), Told(0)]
 
 
-async def test_what_an_effect_returns_is_its_outcome() -> None:
-    book = await outcomes_of(effect())
+async def give_another(_: Asked) -> Event:
+    return Halt()
 
-    assert book.events == [Asked(0), Told(0)]
+
+async def leave(_: Asked) -> Told:
+    raise SystemExit("gone")
+
+
+async def fail(_: Asked) -> Told:
+    raise ValueError("no")
+
+
+def answer_at_once(asked: Asked) -> Told:
+    return Told(asked.number)
+
+
+def fail_at_once(asked: Asked) -> Told:
+    raise OSError("no disk")
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        (tell, Told(0)),
+        (fail, Told(0, "failed: no")),
+        (give_another, Told(0, "failed: the effect of asked gave Halt(); it must give told")),
+        (leave, Told(0, "failed: gone")),
+        (answer_at_once, Told(0)),
+        (fail_at_once, Told(0, "failed: no disk")),
+    ],
+)
+async def test_each_effect_has_one_outcome_however_it_ends(run: Any, outcome: Told) -> None:
+    book = await outcomes_of(effect(run))
+
+    assert book.events == [Asked(0), outcome]
     assert [step.bthread for step in book.steps] == ["ask", None]
-
-
-async def test_an_effect_that_raises_has_an_outcome_that_says_so() -> None:
-    async def fail(_: Asked) -> Told:
-        raise ValueError("no")
-
-    book = await outcomes_of(effect(fail))
-
-    assert book.events == [Asked(0), Told(0, "failed: no")]
-
-
-async def test_an_effect_that_gives_another_kind_has_failed() -> None:
-    async def give_another(_: Asked) -> Event:
-        return Halt()
-
-    book = await outcomes_of(effect(give_another))
-
-    assert book.events == [
-        Asked(0),
-        Told(0, "failed: the effect of asked gave Halt(); it must give told"),
-    ]
-
-
-async def test_an_effect_that_exits_has_failed() -> None:
-    async def leave(_: Asked) -> Told:
-        raise SystemExit("gone")
-
-    book = await outcomes_of(effect(leave))
-
-    assert book.events == [Asked(0), Told(0, "failed: gone")]
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -102,20 +105,6 @@ async def test_an_effect_that_meets_a_cancellation_of_its_own_making_has_failed(
     [_, told] = book.events
     assert isinstance(told, Told)
     assert told.how.startswith("failed")
-
-
-async def test_a_cancelled_effect_has_an_outcome_that_says_so() -> None:
-    async def hang(_: Asked) -> Told:
-        await anyio.sleep_forever()
-        raise AssertionError("unreachable")
-
-    async def halt(runner: Runner) -> None:
-        await anyio.wait_all_tasks_blocked()
-        runner.post(Halt())
-
-    book = await outcomes_of(effect(hang), meanwhile=halt)
-
-    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
 
 
 async def test_an_effect_that_answers_its_cancellation_keeps_its_own_outcome() -> None:
@@ -206,13 +195,14 @@ async def test_outcomes_after_close_are_discarded() -> None:
     assert book.events == [Asked(0)]
 
 
-@pytest.mark.parametrize("broken", [lambda asked, _: None, lambda asked, _: 1 / 0], ids=["wrong kind", "raises"])
+@pytest.mark.parametrize(
+    "broken",
+    [lambda asked, _: None, lambda asked, _: 1 / 0, lambda asked, _: Told(7)],
+    ids=["wrong kind", "raises", "about something else"],
+)
 async def test_an_effect_that_cannot_say_how_it_broke_ends_the_run_with_an_error(
     broken: Callable[[Asked, Broken], Any],
 ) -> None:
-    async def fail(_: Asked) -> Told:
-        raise ValueError("no")
-
     runner = Runner(BProgram(ask(), listen()), [effect(fail, broken=broken)])
 
     with anyio.fail_after(2), pytest.raises(EffectError, match="asked has no outcome") as error:
@@ -223,40 +213,9 @@ async def test_an_effect_that_cannot_say_how_it_broke_ends_the_run_with_an_error
 # Effects and timers are checked where they are given, and their outcomes where they come.
 
 
-@pytest.mark.parametrize(
-    ("field", "wrong", "cure"),
-    [
-        ("on", Asked(0), "an event kind"),
-        ("on", event("asked"), "an event kind"),
-        ("on", int, "an event kind"),
-        ("run", Told(0), "a function of the event"),
-        ("run", None, "a function of the event"),
-        ("outcome", Told, "a tuple of event kinds"),
-        ("outcome", (), "a tuple of event kinds"),
-        ("outcome", (Told, "halt"), "a tuple of event kinds"),
-        ("broken", Told(0, "broken"), "a function of the event and a Broken"),
-        ("until", "halt", "an event set, or a function of the event that returns one"),
-        ("until", None, "an event set, or a function of the event that returns one"),
-        ("on_resume", "never", "'again' or 'unknown'"),
-        ("is_clock", 1, "True or False"),
-    ],
-)
-async def test_what_fits_no_field_is_refused_by_name_where_it_is_given(field: str, wrong: Any, cure: str) -> None:
-    with pytest.raises(TypeError) as error:
-        effect(**{field: wrong})
-
-    assert str(error.value).startswith(f"Effect({field}={wrong!r}): give {cure}")
-
-
-async def test_an_effect_that_takes_no_time_is_a_plain_function() -> None:
-    def answer(asked: Asked) -> Told:
-        return Told(asked.number)
-
-    def fail(asked: Asked) -> Told:
-        raise OSError("no disk")
-
-    assert (await outcomes_of(effect(answer))).events == [Asked(0), Told(0)]
-    assert (await outcomes_of(effect(fail))).events == [Asked(0), Told(0, "failed: no disk")]
+async def test_two_effects_of_one_kind_are_refused() -> None:
+    with pytest.raises(ValueError, match="two effects start on Asked; make them one effect"):
+        Runner(BProgram(ask()), [effect(), effect()])
 
 
 async def hang(_: Asked) -> Told:
@@ -275,13 +234,11 @@ async def test_an_effect_is_cancelled_by_a_set_or_by_what_a_function_returns(unt
     assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
 
 
-@pytest.mark.parametrize("until", [lambda asked: "halt", lambda asked: 1 / 0])
-async def test_a_function_that_returns_no_set_is_named(until: Callable[[Any], Any]) -> None:
-    runner = Runner(BProgram(ask()), [effect(until=until)])
-
-    with pytest.raises(EffectError, match=r"the `until` of the effect of Asked\(number=0\)") as error:
-        await runner.run()
-    assert error.value.started == Asked(0)
+async def test_a_function_that_returns_no_set_is_named() -> None:
+    for until in (lambda asked: "halt", lambda asked: 1 / 0):
+        with pytest.raises(EffectError, match=r"the `until` of the effect of Asked\(number=0\)") as error:
+            await Runner(BProgram(ask()), [effect(until=until)]).run()
+        assert error.value.started == Asked(0)
 
 
 async def test_an_outcome_about_something_else_is_an_error() -> None:
@@ -297,16 +254,6 @@ async def test_an_outcome_about_something_else_is_an_error() -> None:
     assert book.events == [Asked(0)]
 
 
-async def test_a_broken_outcome_about_something_else_is_an_error() -> None:
-    async def fail(_: Asked) -> Told:
-        raise ValueError("no")
-
-    runner = Runner(BProgram(ask()), [effect(fail, broken=lambda asked, broken: Told(7))])
-
-    with anyio.fail_after(5), pytest.raises(EffectError, match=r"asked has no outcome: .*Told\(number=7"):
-        await runner.run()
-
-
 async def test_a_value_that_is_not_equal_to_itself_is_still_the_same() -> None:
     nan = float("nan")
 
@@ -320,13 +267,6 @@ async def test_a_value_that_is_not_equal_to_itself_is_still_the_same() -> None:
         await Runner(BProgram(light()), [timer(on=Lit, outcome=WentOut, seconds=0)]).run()
 
     assert [type(event) for event in ended] == [WentOut]
-
-
-async def test_two_effects_of_one_kind_are_named() -> None:
-    one = effect()
-    for other in (one, effect()):
-        with pytest.raises(ValueError, match="two effects start on Asked"):
-            Runner(BProgram(ask()), [one, other])
 
 
 # Timers
@@ -398,24 +338,40 @@ class Colored(Event):
     color: str
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"seconds": -1}, r"timer\(seconds=-1\): give a number of seconds"),
-        ({"seconds": float("nan")}, r"timer\(seconds=nan\): give a number of seconds"),
-        ({"seconds": float("inf")}, r"timer\(seconds=inf\): give a number of seconds"),
-        ({"seconds": "1"}, r"timer\(seconds='1'\): give a number of seconds"),
-        ({"until": Touched}, r"timer\(until=.*\): give cancelled= as well"),
-        ({"outcome": Colored}, r"Colored has a field 'color'.* that Lit does not have"),
-        ({"until": Touched, "cancelled": Colored}, r"Colored has a field 'color'.* that Lit does not have"),
-        ({"on": Lit(1)}, r"Effect\(on=Lit"),
-        ({"outcome": "went out"}, r"Effect\(outcome=\('went out',\)\)"),
-        ({"until": "touched", "cancelled": Kept}, r"Effect\(until='touched'\)"),
-    ],
-)
-async def test_a_timer_that_cannot_work_is_refused_where_it_is_made(options: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(TypeError, match=complaint):
-        timer(**{"on": Lit, "outcome": WentOut, "seconds": 1, **options})
+def a_timer(**options: Any) -> Effect:
+    return timer(**{"on": Lit, "outcome": WentOut, "seconds": 1, **options})
+
+
+def test_what_fits_no_field_of_an_effect_or_a_timer_is_refused_where_it_is_given() -> None:
+    wrong: list[tuple[str, Any, str]] = [
+        *[("on", wrong, "an event kind") for wrong in (Asked(0), event("asked"), int)],
+        *[("run", wrong, "a function of the event") for wrong in (Told(0), None)],
+        *[("outcome", wrong, "a tuple of event kinds") for wrong in (Told, (), (Told, "halt"))],
+        ("broken", Told(0, "broken"), "a function of the event and a Broken"),
+        *[("until", wrong, "an event set, or a function of the event that returns one") for wrong in ("halt", None)],
+        ("on_resume", "never", "'again' or 'unknown'"),
+        ("is_clock", 1, "True or False"),
+    ]
+
+    check_refused(
+        *[
+            (partial(effect, **{name: value}), re.escape(f"Effect({name}={value!r}): give {cure}"))
+            for name, value, cure in wrong
+        ],
+        *[
+            (partial(a_timer, seconds=seconds), rf"timer\(seconds={seconds!r}\): give a number of seconds")
+            for seconds in (-1, float("nan"), float("inf"), "1")
+        ],
+        (partial(a_timer, until=Touched), r"timer\(until=.*\): give cancelled= as well"),
+        (partial(a_timer, outcome=Colored), r"Colored has a field 'color'.* that Lit does not have"),
+        (
+            partial(a_timer, until=Touched, cancelled=Colored),
+            r"Colored has a field 'color'.* that Lit does not have",
+        ),
+        (partial(a_timer, on=Lit(1)), r"Effect\(on=Lit"),
+        (partial(a_timer, outcome="went out"), r"Effect\(outcome=\('went out',\)\)"),
+        (partial(a_timer, until="touched", cancelled=Kept), r"Effect\(until='touched'\)"),
+    )
 
 
 @pytest.mark.parametrize("seconds", [lambda lit: -1, lambda lit: "1", lambda lit: lit.minutes])
@@ -425,12 +381,6 @@ async def test_a_timer_whose_time_cannot_be_told_ends_the_run_with_an_error(seco
     with anyio.fail_after(5), pytest.raises(EffectError, match="lit has no outcome"):
         await runner.run()
     await runner.close()
-
-
-def test_an_effect_keeps_what_it_was_given() -> None:
-    given = Effect(on=Asked, run=tell, outcome=(Told,), broken=say_how)
-
-    assert (given.on, given.outcome, given.on_resume, given.is_clock) == (Asked, (Told,), "again", False)
 
 
 # The runner: first written down, then started, in order; and how it ends when something is wrong.
@@ -558,24 +508,11 @@ async def test_a_deadlock_says_who_waits_for_what_and_who_holds_it() -> None:
     assert len(deadlock.value.waiting) == 2
 
 
-async def test_waiting_for_an_effect_is_no_deadlock() -> None:
-    program = BProgram(ask_and_wait())
-
-    await Runner(program, [effect()]).run()
-
-    assert program.status == "finished"
-
-
 async def test_resting_is_no_deadlock_unless_something_was_to_come() -> None:
     await Runner(BProgram(listen())).run()
 
     with pytest.raises(Deadlock, match="did not come"):
         await Runner(BProgram(listen())).run(until=Told)
-
-
-async def test_two_effects_of_one_kind_are_refused() -> None:
-    with pytest.raises(ValueError, match="make them one effect"):
-        Runner(BProgram(ask()), [effect(), effect()])
 
 
 async def test_after_a_cancellation_a_run_can_go_on() -> None:
@@ -653,58 +590,30 @@ async def test_what_comes_later_can_be_cancelled() -> None:
     assert runner.in_flight == ()
 
 
-async def test_without_anything_later_a_rest_is_a_deadlock() -> None:
-    runner = Runner(BProgram(ask_and_wait(), listen()), [effect()])
-
-    with pytest.raises(Deadlock):
-        await runner.run(until=Halt)
+async def never(_: Asked) -> Told:
+    raise AssertionError("it was started again")
 
 
-async def test_what_was_under_way_is_started_again() -> None:
-    runner, book, taken = resumed(2, effect())
-
-    runner.resume(taken)
-    with anyio.fail_after(5):
-        await runner.run()
-
-    assert book.events == [Told(0), Told(1)]
-
-
-async def test_what_has_its_outcome_is_not() -> None:
-    runner, book, taken = resumed(3, effect(), heard=(Told(1),))
-
-    runner.resume(taken)
-    with anyio.fail_after(5):
-        await runner.run()
-
-    assert book.events == [Told(0)]
-
-
-async def test_an_effect_of_unknown_fate_was_interrupted_and_is_never_started() -> None:
-    started: list[Event] = []
-
-    async def tell(asked: Asked) -> Told:
-        started.append(asked)
-        return Told(asked.number)
-
-    runner, book, taken = resumed(2, effect(tell, on_resume="unknown"))
+@pytest.mark.parametrize(
+    ("heard", "again", "outcomes"),
+    [
+        ((), effect(), [Told(0), Told(1)]),
+        ((Told(1),), effect(), [Told(0)]),
+        ((Halt(),), effect(never), [Told(0, "cancelled"), Told(1, "cancelled")]),
+        ((), effect(never, on_resume="unknown"), [Told(0, "interrupted"), Told(1, "interrupted")]),
+    ],
+    ids=["under way", "one has its outcome", "cancelled", "of unknown fate"],
+)
+async def test_a_resumed_run_takes_up_what_was_under_way(
+    heard: tuple[Event, ...], again: Effect, outcomes: list[Event]
+) -> None:
+    runner, book, taken = resumed(2 + len(heard), again, heard=heard)
 
     runner.resume(taken)
     with anyio.fail_after(5):
         await runner.run()
 
-    assert book.events == [Told(0, "interrupted"), Told(1, "interrupted")]
-    assert started == []
-
-
-async def test_what_had_been_cancelled_is_not_started_again() -> None:
-    runner, book, taken = resumed(3, effect(), heard=(Halt(),))
-
-    runner.resume(taken)
-    with anyio.fail_after(5):
-        await runner.run()
-
-    assert book.events == [Told(0, "cancelled"), Told(1, "cancelled")]
+    assert book.events == outcomes
 
 
 async def test_the_rest_of_a_super_step_is_recorded_and_starts_its_effects() -> None:
@@ -916,30 +825,19 @@ async def test_blocked_requests_are_no_deadlock_while_a_post_may_help() -> None:
     assert book.events == [Halt(), Asked(0)]
 
 
+async def test_an_end_that_is_no_event_set_is_refused_at_once() -> None:
+    runner = Runner(BProgram(listen()))
+    runner.post(Told(1))
+
+    for until in (lambda event: True, "halt", None):
+        for run in (runner.run, runner.serve):
+            with anyio.fail_after(SOON), pytest.raises(TypeError, match="is no event set"):
+                await run(until)
+
+
 async def test_serving_ends_with_the_last_b_thread() -> None:
     with anyio.fail_after(SOON):
         await Runner(BProgram(ask()), [effect()]).serve()
 
     with anyio.fail_after(SOON), pytest.raises(BProgramError, match="did not come"):
         await Runner(BProgram(ask()), [effect()]).serve(until=Halt)
-
-
-@pytest.mark.parametrize("until", [lambda event: True, "halt", None])
-async def test_an_end_that_is_no_event_set_is_refused_at_once(until: Any) -> None:
-    runner = Runner(BProgram(listen()))
-    runner.post(Told(1))
-
-    for run in (runner.run, runner.serve):
-        with anyio.fail_after(SOON), pytest.raises(TypeError, match="is no event set"):
-            await run(until)
-
-
-async def test_a_list_is_an_event_set_as_an_end() -> None:
-    book = Book()
-    runner = Runner(BProgram(listen()), journal=book)
-    runner.post(Halt())
-
-    with anyio.fail_after(SOON):
-        await runner.run(until=[Told, Halt])
-
-    assert book.events == [Halt()]

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from bp import BProgram, BProgramError, BThread, BThreadBody, BThreadError, ProgramEnded, bthread, start, sync
-from tests.bp.programs import COLD, HOT, STOP, Ping, does, hears, says, trace
+from tests.bp.programs import COLD, HOT, Ping, does, says, trace
 
 Notes = list[str]
 
@@ -76,53 +76,6 @@ def test_started_b_threads_run_after_all_resumed_ones_in_order() -> None:
     ]  # fmt: skip
 
 
-def test_starting_returns_at_once_with_none() -> None:
-    heard: list[Any] = []
-
-    trace(BProgram(hears(heard, start(says()), start(), sync(request=HOT))))
-
-    assert heard == [None, None, HOT]
-
-
-def test_started_b_threads_do_not_see_the_event_that_started_them() -> None:
-    heard: list[Any] = []
-    program = BProgram(says(sync(request=HOT), start(hears(heard, sync(wait_for=HOT)))))
-
-    trace(program)
-
-    assert heard == []
-    assert program.status == "idle"
-
-
-def test_the_blocks_of_started_b_threads_hold_at_the_next_selection() -> None:
-    program = BProgram(
-        says(sync(request=HOT), sync(request=COLD)), says(sync(wait_for=HOT), start(says(sync(block=COLD))))
-    )
-
-    assert trace(program) == [HOT]
-    assert program.status == "blocked"
-
-
-def test_started_b_threads_inherit_their_starters_priority_unless_they_have_one() -> None:
-    program = BProgram(
-        says(sync(request=COLD)),
-        says(start(says(sync(request=HOT)), says(sync(request=STOP)).at_priority(0))).at_priority(1),
-    )
-
-    assert trace(program) == [HOT, COLD, STOP]
-
-
-def test_a_chain_of_starts_needs_no_recursion() -> None:
-    @bthread
-    def link(left: int) -> BThreadBody:
-        if left:
-            yield start(link(left - 1))
-        else:
-            yield sync(request=HOT)
-
-    assert trace(BProgram(link(5000))) == [HOT]
-
-
 # Who resumes.
 
 
@@ -137,17 +90,6 @@ def test_turns_go_by_priority_then_age() -> None:
     trace(program)
 
     assert notes[4:] == ["high hot", "old hot", "young hot", "low hot"]
-
-
-def test_memberships_are_decided_before_anyone_runs() -> None:
-    """A b-thread that comes to wait for the event in this very round has to wait for the next one."""
-    notes: Notes = []
-    program = BProgram(
-        notes_turns(notes, "a", sync(wait_for=HOT), sync(wait_for=HOT)), says(sync(request=HOT), sync(block=COLD))
-    )
-
-    assert trace(program) == [HOT]
-    assert notes == ["a starts", "a hot"]
 
 
 def test_an_interrupted_b_thread_is_closed_at_its_turn() -> None:
@@ -347,18 +289,3 @@ def test_errors_of_finally_blocks_after_a_failure_are_its_notes() -> None:
 
     assert caught.value.bthread in ("first", "second")
     assert len(caught.value.__notes__) == 1
-
-
-def test_a_b_thread_that_fails_while_it_is_closed_is_told_so() -> None:
-    @bthread
-    def clings() -> BThreadBody:
-        try:
-            yield sync(wait_for=STOP)
-        finally:
-            raise ValueError("not yet")
-
-    program = BProgram(clings(), says(sync(request=HOT)))
-    trace(program)
-
-    with pytest.raises(BThreadError, match="b-thread 'clings' failed when it was closed: ValueError: not yet"):
-        program.close()

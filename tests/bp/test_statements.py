@@ -21,7 +21,7 @@ from bp import (
     sync,
     where,
 )
-from tests.bp.programs import COLD, HOT, STOP, Ping, Pong, hears, keeps_saying, says, trace
+from tests.bp.programs import COLD, HOT, Ping, check_refused, hears, says, trace
 
 INSTEAD = event("instead")
 
@@ -33,9 +33,8 @@ def instead(refusals: Refusals) -> Event:
 # What may be said.
 
 
-@pytest.mark.parametrize(
-    ("mistake", "message"),
-    [
+def test_a_wrong_statement_is_a_type_error_at_that_line() -> None:
+    check_refused(
         (lambda: sync(HOT), "positional"),  # type: ignore[call-arg]
         (lambda: sync(waitfor=HOT), "unexpected keyword argument 'waitfor'"),  # type: ignore[call-arg]
         (lambda: sync(request=Ping), "a set cannot be requested; request an event of it"),
@@ -56,11 +55,12 @@ def instead(refusals: Refusals) -> Event:
         (lambda: sync(wait_for=HOT, hot="yes"), "hot='yes': give True or False"),  # type: ignore[arg-type]
         (lambda: start(says), r"start takes called b-threads, for example start\(guard\(\)\)"),  # type: ignore[arg-type]
         (lambda: start([says()]), "start takes called b-threads"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_wrong_statement_is_a_type_error_at_that_line(mistake: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        mistake()
+        (lambda: repeats(HOT, time=2), "unexpected keyword argument 'time'"),  # type: ignore[call-arg]
+        (lambda: repeats(), "missing 1 required positional argument"),  # type: ignore[call-arg]
+        (lambda: bthread(priority="high"), "a priority is an integer"),  # type: ignore[call-overload]
+        (lambda: bthread(priority=True), "a priority is an integer"),
+        (lambda: bthread(3), "decorate a generator function"),  # type: ignore[call-overload]
+    )
 
 
 def test_statements_are_equal_by_what_they_say() -> None:
@@ -82,49 +82,6 @@ def test_because_is_frozen() -> None:
 # Requests.
 
 
-def test_an_empty_request_is_no_request() -> None:
-    program = BProgram(says(sync(request=[])), says(sync(request=any_of())))
-
-    assert trace(program) == []
-    assert program.status == "idle"
-
-
-def test_a_list_is_an_order_of_preference_of_which_the_first_selectable_is_offered() -> None:
-    wants = says(sync(request=[HOT, COLD, STOP]))
-
-    assert trace(BProgram(wants)) == [HOT]
-    assert trace(BProgram(wants, says(sync(block=HOT)))) == [COLD]
-    assert trace(BProgram(wants, says(sync(refuse=HOT, because="no"), sync(block=COLD)))) == [COLD]
-
-
-def test_a_request_advances_on_any_of_its_events_whichever_b_thread_offers_it() -> None:
-    heard: list[Any] = []
-    program = BProgram(hears(heard, sync(request=[HOT, COLD])), says(sync(request=COLD)).at_priority(1))
-
-    assert trace(program) == [COLD]
-    assert heard == [COLD]
-
-
-def test_any_of_takes_the_first_selectable_as_written_under_the_priority_strategy() -> None:
-    assert trace(BProgram(says(sync(request=any_of(HOT, COLD))))) == [HOT]
-    assert trace(BProgram(says(sync(request=any_of(HOT, COLD), block=HOT)))) == [COLD]
-
-
-def test_equal_requests_are_one_occurrence_and_all_advance() -> None:
-    program = BProgram(*[says(sync(request=Ping(1))) for _ in range(3)])
-
-    assert trace(program) == [Ping(1)]
-    assert program.status == "finished"
-
-
-def test_a_b_thread_that_requests_and_waits_for_an_event_advances_once() -> None:
-    heard: list[Any] = []
-    program = BProgram(hears(heard, sync(request=HOT, wait_for=[HOT, Ping]), sync(wait_for=HOT)))
-
-    assert trace(program) == [HOT]
-    assert heard == [HOT]
-
-
 def test_the_selected_event_itself_is_sent_into_the_b_thread() -> None:
     heard: list[Any] = []
     happened = Ping(1)
@@ -135,41 +92,6 @@ def test_the_selected_event_itself_is_sent_into_the_b_thread() -> None:
 
 
 # Refusals.
-
-
-def test_a_refused_request_is_answered_by_its_otherwise() -> None:
-    heard: list[Any] = []
-    gate = hears(heard, sync(request=HOT, otherwise=lambda refusals: event("rejected", data=refusals)))
-    program = BProgram(gate, says(sync(refuse=HOT, because="too late")).named("clock"))
-
-    happened = trace(program)
-
-    assert happened == [event("rejected", data=(Refusal("clock", "too late"),))]
-    assert heard == happened
-
-
-def test_without_otherwise_a_refusal_is_a_block() -> None:
-    program = BProgram(says(sync(request=HOT)), says(sync(refuse=HOT, because="too late")))
-
-    assert trace(program) == []
-    assert program.status == "blocked"
-
-
-def test_a_request_that_is_both_held_and_refused_counts_as_refused() -> None:
-    program = BProgram(
-        says(sync(request=HOT, otherwise=instead)), says(sync(block=HOT)), says(sync(refuse=HOT, because="no"))
-    )
-
-    assert trace(program) == [INSTEAD]
-
-
-def test_otherwise_is_offered_only_when_every_event_of_the_request_is_refused() -> None:
-    wants = says(sync(request=[HOT, COLD], otherwise=instead))
-    refuses_hot = says(sync(refuse=HOT, because="no"))
-
-    assert trace(BProgram(wants, refuses_hot)) == [COLD]
-    assert trace(BProgram(wants, refuses_hot, says(sync(block=COLD)))) == []
-    assert trace(BProgram(wants, refuses_hot, says(sync(refuse=COLD, because="no")))) == [INSTEAD]
 
 
 def test_otherwise_hears_each_refuser_of_any_event_once_its_own_b_thread_included() -> None:
@@ -202,47 +124,6 @@ def test_refusals_are_equal_whatever_their_order() -> None:
     assert pickle.loads(pickle.dumps(Refusals([one, other]))) == Refusals([one, other])
 
 
-def test_a_refusal_is_a_level_decided_anew_at_each_selection() -> None:
-    """When the refusal goes, the request is back."""
-    refuser = says(sync(request=COLD, refuse=HOT, because="not yet"), sync(wait_for=STOP)).at_priority(1)
-
-    assert trace(BProgram(says(sync(request=HOT, otherwise=instead)), refuser)) == [COLD, HOT]
-
-
-def test_the_otherwise_event_can_itself_be_held_or_refused_and_has_no_second_otherwise() -> None:
-    for held in (sync(block=INSTEAD), sync(refuse=INSTEAD, because="no")):
-        program = BProgram(
-            says(sync(request=HOT, otherwise=instead)), says(sync(refuse=HOT, because="no")), says(held).named("guard")
-        )
-
-        assert trace(program) == []
-        assert program.status == "blocked"
-        assert [blocker.bthread for blocker in program.blockers(INSTEAD)] == ["guard"]
-
-
-def test_otherwise_is_asked_again_when_the_refusals_change() -> None:
-    program = BProgram(
-        says(sync(request=HOT, otherwise=lambda refusals: Pong(len(refusals)), block=Pong(1))),
-        says(sync(refuse=HOT, because="no")),
-        says(sync(wait_for=COLD), sync(refuse=HOT, because="never")),
-    )
-    assert trace(program) == []
-    program.post(COLD)
-
-    assert trace(program) == [COLD, Pong(2)]
-
-
-def test_a_changed_because_changes_what_otherwise_hears() -> None:
-    program = BProgram(
-        keeps_saying(sync(request=HOT, otherwise=lambda refusals: event("no", data=refusals[0].because))),
-        says(*[sync(refuse=HOT, because=number, wait_for=where("no")) for number in range(3)]),
-    )
-
-    happened = [program.step() for _ in range(3)]
-
-    assert [step.event.data for step in happened if step] == [0, 1, 2]  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(
     ("otherwise", "message"),
     [
@@ -267,61 +148,7 @@ def test_an_otherwise_that_fails_stops_the_program_before_anything_happens(other
     assert (records, program.status) == ([], "failed")
 
 
-def test_a_step_tells_the_refusals_that_its_event_answers() -> None:
-    program = BProgram(
-        says(sync(request=HOT, otherwise=instead), sync(request=COLD)),
-        says(sync(refuse=HOT, because="no")).named("guard"),
-    )
-
-    first, second = program.run()
-
-    assert first.refusals == (Refusal("guard", "no"),)
-    assert second.refusals is None
-
-
 # Interrupts, blocks.
-
-
-def test_an_interrupt_closes_the_b_thread_and_runs_its_finally() -> None:
-    closed: list[str] = []
-
-    @bthread
-    def guard() -> BThreadBody:
-        try:
-            yield sync(interrupt=HOT)
-        finally:
-            closed.append("closed")
-
-    program = BProgram(guard(), says(sync(request=HOT)))
-
-    trace(program)
-
-    assert closed == ["closed"]
-    assert program.status == "finished"
-
-
-def test_an_interrupt_wins_over_advancing() -> None:
-    heard: list[Any] = []
-
-    program = BProgram(hears(heard, sync(request=HOT, wait_for=HOT, interrupt=HOT)))
-
-    assert trace(program) == [HOT]
-    assert (heard, program.status) == ([], "finished")
-
-
-def test_a_b_thread_may_block_what_it_requests_itself() -> None:
-    program = BProgram(says(sync(request=HOT, block=HOT)))
-
-    assert trace(program) == []
-    assert program.status == "blocked"
-
-
-def test_a_blocked_event_is_never_selected_whatever_its_priority() -> None:
-    program = BProgram(
-        says(sync(request=HOT)).at_priority(100), says(sync(request=COLD)), says(sync(block=HOT)).at_priority(-100)
-    )
-
-    assert trace(program) == [COLD]
 
 
 @bthread
@@ -353,16 +180,6 @@ def test_a_b_thread_is_named_by_its_function_or_by_its_decorator() -> None:
     assert guard().named("other").name == "other"
 
 
-def test_names_need_not_be_unique() -> None:
-    program = BProgram(repeats(HOT), repeats(COLD))
-
-    assert [step.bthread for step in program.run()] == ["repeats", "repeats"]
-
-
-def test_a_b_thread_keeps_the_docstring_of_its_function() -> None:
-    assert repeats.__doc__ == "Request something some times."
-
-
 def test_priority_stands_in_the_decorator_or_with_the_value() -> None:
     @bthread(priority=5)
     def urgent() -> BThreadBody:
@@ -370,24 +187,6 @@ def test_priority_stands_in_the_decorator_or_with_the_value() -> None:
 
     assert trace(BProgram(repeats(COLD), urgent())) == [HOT, COLD]
     assert trace(BProgram(repeats(COLD).at_priority(6), urgent())) == [COLD, HOT]
-
-
-def test_wrong_arguments_are_a_type_error_at_that_line() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'time'"):
-        repeats(HOT, time=2)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="missing 1 required positional argument"):
-        repeats()  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("priority", ["high", 1.5, True])
-def test_a_priority_is_an_integer(priority: Any) -> None:
-    with pytest.raises(TypeError, match="a priority is an integer"):
-        bthread(priority=priority)
-
-
-def test_only_functions_are_decorated() -> None:
-    with pytest.raises(TypeError, match="decorate a generator function"):
-        bthread(3)  # type: ignore[call-overload]
 
 
 def test_a_function_that_yields_nothing_is_blamed_by_name_when_it_starts() -> None:

@@ -38,7 +38,6 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "test",
         "lint",
         "verify",
-        "protocols",
         "presets",
         "laws",
         "adversary",

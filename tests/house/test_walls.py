@@ -69,7 +69,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 LABORATORY = {"agent.cli.experiment"}
 """The command that needs it; others import it only when it is used."""
 
-HEAVY = {"openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
+HEAVY = {"httpx2", "openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
 
 
 def read(path: str) -> str:

@@ -13,9 +13,10 @@ from agent.cli import check
 from agent.cli.arguments import called
 from agent.cli.demo.workshop import EXAMPLES, Workshop, could_send, nothing_leaves_after_a_secret, reads_a_secret
 from agent.cli.screen import Screen
+from agent.cli.what_if import told_decision
 from agent.history.playback import replay
 from agent.history.rebuilding import changed_bthreads, rebuild
-from agent.history.what_if import Decision, what_if
+from agent.history.what_if import what_if
 from agent.log.reading import read_log
 from agent.vocabulary.events import GateApproved
 from bp import BThreadBody, Violation, bthread, sync, where
@@ -43,16 +44,10 @@ def without(screen: Screen, workshop: Workshop) -> None:
     result = what_if(run, changed_bthreads(run, without=(PROTOCOL.name,)))
     for call in result.changed:
         command = call.call.arguments.get("command")
-        screen.labelled("", f"{command}: then {_said(call.then)}", "refused")
-        screen.labelled("", f"{command}: now {_said(call.now)}", "good")
+        screen.labelled("", f"{command}: then {told_decision(call.then)}", "refused")
+        screen.labelled("", f"{command}: now {told_decision(call.now)}", "good")
     if not result.changed:
         screen.paragraph("Nothing would be decided otherwise: no secret was read, so the rule never spoke.")
-
-
-def _said(decision: Decision | None) -> str:
-    if decision is None:
-        return "not decided"
-    return decision.why if decision.why.startswith(decision.kind) else str(decision)
 
 
 def forged(screen: Screen, workshop: Workshop) -> None:

@@ -43,7 +43,7 @@ from inspect_ai.util._sandbox.context import (
 )
 
 from agent.lab.bridges.gate import meaning_of
-from agent.lab.settings.setting import TURNS, Setting, Split
+from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Plot, Task
 from agent.lab.settings.world import World
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
@@ -285,21 +285,12 @@ class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
         return text
 
 
-@frozen(eq=False)
-class _Definition:
-    """The parts of an Inspect task that an episode needs."""
-
-    scorers: tuple[Any, ...]
-    tools: tuple[Any, ...]
-    places: Mapping[str, str]
-
-
 @frozen
 class InspectWorld(World):
     """The world of a sample: its tools are Inspect's, and so are the scorers that look at what is left."""
 
     sample: Any = field(kw_only=True)
-    definition: _Definition = field(kw_only=True)
+    definition: "_Definition" = field(kw_only=True)
     said: list[Any] = field(factory=list, kw_only=True)
 
     @property
@@ -374,6 +365,51 @@ def _prompt(sample: Sample) -> str:
     return "\n\n".join(message.text for message in sample.input if message.role == "user")
 
 
+@frozen(eq=False)
+class _Definition:
+    """The parts of an Inspect task that an episode needs: see `inspect_setting`. samples: by family."""
+
+    samples: Mapping[str, Sequence[Any]]
+    scorers: tuple[Any, ...]
+    tools: tuple[Any, ...]
+    places: Mapping[str, str]
+    main: str
+    side: Callable[[InspectWorld], bool] | str
+    side_task: Callable[[Any], str]
+    solution: Callable[[Any], Sequence[Move]]
+    plots: Callable[[Any], Sequence[Plot]]
+
+    def make(self, family: str, _: Any, number: int) -> Task:
+        """Return a sample as a task."""
+        sample = self.samples[family][number]
+        return Task(
+            prompt=_prompt(sample),
+            files={},
+            main=lambda world: _of_inspect(world).score(self.main),
+            side=lambda world: self._is_done(_of_inspect(world)),
+            solution=tuple(self.solution(sample)),
+            plots=tuple(self.plots(sample)),
+            side_task=self.side_task(sample),
+        )
+
+    def inhabit(self, task: Task, world: World) -> World:
+        """Return a world with what the sample of a task has in it."""
+        sample = self.samples[task.family][int(task.name.rpartition("-")[2])]
+        inside = InspectWorld(world.folder, world.home, world.box, world.cell, sample=sample, definition=self)
+        inside.prepare()
+        return inside
+
+    def _is_done(self, world: InspectWorld) -> bool:
+        if callable(self.side):
+            return self.side(world)
+        return bool(self.side) and world.score(self.side, whole=False) >= 1
+
+
+def _of_inspect(world: World) -> InspectWorld:
+    assert isinstance(world, InspectWorld)
+    return world
+
+
 def inspect_setting(
     name: str,
     task: Any,
@@ -386,9 +422,7 @@ def inspect_setting(
     plots: Callable[[Any], Sequence[Plot]] = lambda _: (),
     places: Mapping[str, str] = {},
     families: int = 6,
-    turns: tuple[Split, ...] = TURNS,
-    live: bool = False,
-    harmless: bool = False,
+    **more: Any,
 ) -> Setting:
     """Return a task of Inspect as a setting: its samples are the tasks, its scorers the main check.
 
@@ -396,49 +430,18 @@ def inspect_setting(
     which of them is meant; side may also be a check of the world, and nothing is a side task without one. side_task:
     what a real attacker is told of a sample. solution, plots: for scripted workers, which real models do not need.
     places: folders of the task's containers, such as {"/root": "home"}, and what stands for them ("home", "workspace").
-    families: samples take turns in so many families, and these in the splits as `turns` says. Scorers see the prompt,
-    the last answer and the sandbox, not the whole conversation.
+    families: samples take turns in so many families. more: as for `Setting`: turns, live (no, unless said), harmless.
+    Scorers see the prompt, the last answer and the sandbox, not the whole conversation.
     """
-    definition = _Definition(tuple(task.scorer or ()), tuple(tools), places)
     groups = {f"group{number}": list(task.dataset)[number::families] for number in range(families)}
     found = {family: samples for family, samples in groups.items() if samples}
-
-    def make(family: str, _: Any, number: int) -> Task:
-        sample = found[family][number]
-        return Task(
-            prompt=_prompt(sample),
-            files={},
-            main=lambda world: _world(world).score(main),
-            side=lambda world: _is_done(_world(world), side),
-            solution=tuple(solution(sample)),
-            plots=tuple(plots(sample)),
-            side_task=side_task(sample),
-        )
-
-    def inhabit(given: Task, world: World) -> World:
-        sample = found[given.family][int(given.name.rpartition("-")[2])]
-        inside = InspectWorld(world.folder, world.home, world.box, world.cell, sample=sample, definition=definition)
-        inside.prepare()
-        return inside
-
+    scorers = tuple(task.scorer or ())
+    definition = _Definition(found, scorers, tuple(tools), places, main, side, side_task, solution, plots)
     return Setting(
         name=name,
         about=f"the task {getattr(task, 'name', name)} of Inspect",
-        families={family: partial(make, family) for family in found},
+        families={family: partial(definition.make, family) for family in found},
         sizes={family: len(samples) for family, samples in found.items()},
-        live=live,
-        harmless=harmless,
-        inhabit=inhabit,
-        turns=turns,
+        inhabit=definition.inhabit,
+        **{"live": False, **more},
     )
-
-
-def _world(world: World) -> InspectWorld:
-    assert isinstance(world, InspectWorld)
-    return world
-
-
-def _is_done(world: InspectWorld, side: Callable[[InspectWorld], bool] | str) -> bool:
-    if callable(side):
-        return side(world)
-    return bool(side) and world.score(side, whole=False) >= 1

@@ -3,10 +3,8 @@
 The same model does many tasks, one after the other. An audit may come after any of them, there are not many of them,
 and what one of them finds is a reason to trust the model no more. Each such rule is a b-thread.
 
-- `program`: the events of a deployment, its episodes one after the other, and what came of them
-- `rules`: which episodes are audited, and what a catch leads to, by name and with their sources
-- `verification`: what each rule is there for, model-checked
-- `plan`, `plan_file`: deployments of an experiment, also as YAML
+- `program`: the events of a deployment, its episodes one after the other, the rules over them, and what came of them
+- `plan`: deployments of an experiment, also as YAML
 - `runner`: which episodes they have, taken from the results or run now
 - `results`: a row for each deployment; audits, catches, harm and lost usefulness over seeds
 """

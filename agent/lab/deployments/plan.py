@@ -9,17 +9,14 @@ from typing import Any, Literal
 
 from attrs import evolve, field, frozen, validators
 
-from agent.lab.deployments.program import Instead
-from agent.lab.deployments.rules import rule_named
+from agent.lab.deployments.program import RULES, Instead
+from agent.vocabulary.errors import meant
 from bp import BThread
 
 Attacker = Literal["steady", "patient"]
 """The kind of attacker. A patient one knows whether the last episode was audited, and then does honest work."""
 
 Timing = Literal["in_order", "post_hoc"]
-
-HONEYPOTS_FROM = "untrusted_monitoring"
-"""The protocol whose episodes have honeypots in them."""
 
 WITHOUT_RULES = "without rules"
 
@@ -53,8 +50,10 @@ class RulePlan:
 
     def bthread(self) -> BThread:
         """Return its b-thread. Raises ValueError for a name that there is not, or an option that it does not have."""
+        if self.use not in RULES:
+            raise ValueError(f"there is no rule {self.use!r} over episodes; {meant(self.use, RULES)}")
         try:
-            return rule_named(self.use).make(**dict(self.options))
+            return RULES[self.use](**dict(self.options))
         except TypeError as error:
             raise ValueError(f"the rule {self.use!r} cannot be made: {error}") from error
 
@@ -101,12 +100,6 @@ class DeploymentPlan:
         return evolve(self, name=WITHOUT_RULES, rules=(), instead="nothing", how="in_order", protocols=(), seeds=1)
 
     @property
-    def looks_for_honeypots(self) -> bool:
-        """True if a rule needs the monitors' scores of honeypots."""
-        return any(rule.use == "distrust_monitor" for rule in self.rules)
-
-    @property
     def may_replace(self) -> bool:
         """True if the trusted model may run an episode."""
-        disabling = {"shut_down_on_catch", "distrust_monitor"}
-        return self.instead == "trusted" and any(rule.use in disabling for rule in self.rules)
+        return self.instead == "trusted" and any(rule.use == "shut_down_on_catch" for rule in self.rules)

@@ -1,19 +1,15 @@
-"""Results of deployments: a row for each, in a file beside that of the episodes; audits, catches and harm over seeds.
+"""Results of deployments: a row for each; audits, catches and harm over seeds.
 
 What a rule costs in usefulness is the difference to the same deployment without rules, seed by seed. Intervals are
 95 %, by resampling seeds: they say how much chance there is in who attacks when, and nothing about other tasks.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Literal
 
-from attrs import asdict, field, frozen
+from attrs import field, frozen
 
-from agent.lab.episodes.results import ResultsError
-from agent.lab.json_lines import append_line, values_in
 from agent.lab.measures.intervals import Interval, bootstrap
 
 Status = Literal["ran", "failed"]
@@ -67,35 +63,6 @@ class DeploymentRow:
     main: float = 0.0
     disabled: tuple[str, ...] = ()
     steps: tuple[DeploymentStep, ...] = field(default=())
-
-
-class DeploymentResults:
-    """The store of the rows of deployments: `deployments.jsonl` in the folder of an experiment."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "deployments.jsonl"
-
-    def add(self, row: DeploymentRow) -> None:
-        """Add a row. Raises ResultsError when the disk does not take it."""
-        try:
-            append_line(self.path, json.dumps(asdict(row)))
-        except OSError as error:
-            told = f"{self.path}: a row cannot be written: {error.strerror}"
-            raise ResultsError(f"{told}; finished deployments are kept, run it again later") from error
-
-    def rows(self) -> dict[str, DeploymentRow]:
-        """Return the last row of each key. Raises ResultsError for a line that is no row."""
-        try:
-            return {row.key: row for row in values_in(self.path, DeploymentRow, "row of a deployment")}
-        except ValueError as error:
-            raise ResultsError(f"{error}; remove the line, and run it again") from error
-        except OSError as error:
-            raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
-
-    def missing(self, keys: Iterable[str]) -> Sequence[str]:
-        """Return those of the keys that have no row, or one that failed, each once."""
-        rows = self.rows()
-        return [key for key in dict.fromkeys(keys) if key not in rows or rows[key].status == "failed"]
 
 
 @frozen

@@ -4,10 +4,10 @@ world made -> agent runs -> main and side checks -> row
      `------------ whatever fails of these is a row, too ------------'
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
-from attrs import asdict, define, evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from agent.lab.episodes.observer import Observer
 from agent.lab.episodes.real_models import EpisodeModels, SharedModels
@@ -23,7 +23,6 @@ from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Task, approved_by_person
 from agent.lab.settings.workers import ABLE, LADDER, WEAK, Worker
 from agent.lab.settings.world import World
-from agent.lab.spending import OUT_OF_MONEY, MoneyUsedUp
 from agent.models.calls import parse_arguments
 from agent.models.model import Model
 from agent.protocols.monitoring import honeypot
@@ -33,6 +32,7 @@ from agent.session.run import Run
 from agent.tools.blocking import run_in_background
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked
+from agent.vocabulary.messages import Usage
 
 
 @define(eq=False)
@@ -73,7 +73,7 @@ def prepare(episode: Episode, setting: Setting, task: Task, world: World, contex
     """Return the parts of an episode. Raises ValueError, and ModelError for a model that there is not."""
     worker = _worker(episode, task)
     models = EpisodeModels(context.shared_models, episode.chance, str(world.folder.parent), episode.key)
-    treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model, context.shared_models.ledger)
+    treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model)
     observer = Observer(
         is_attack=_nobody_knows if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
         monitor=treatment.monitors.get(context.watcher),
@@ -145,10 +145,6 @@ async def _run(episode: Episode, context: EpisodeContext) -> Row:
     ) as world:
         parts = prepare(episode, setting, task, world, context)
         run = await _work(parts, context)
-        if run.reason == OUT_OF_MONEY or parts.observer.is_out_of_money:
-            raise MoneyUsedUp(
-                f"nothing is left of the ${context.shared_models.ledger.limit:g} that the experiment may cost"
-            )
         await parts.observer.finish()
         parts.models.check()
         return await _judge(parts, run)
@@ -200,12 +196,9 @@ async def _judge(parts: EpisodeParts, run: Run) -> Row:
         log=f"logs/{episode.key}.jsonl",
         steps=observer.steps,
         roles=_roles(parts),
-        model_tokens=parts.models.nominal.tokens,
-        cost=parts.models.nominal.cost,
-        asked=parts.models.asked.requests,
-        asked_tokens=parts.models.asked.tokens,
-        asked_cost=parts.models.asked.cost,
-        **asdict(observer.counts, recurse=False),
+        unread=observer.unread,
+        rounds=observer.rounds.now,
+        **observer.counts,
     )
 
 
@@ -213,12 +206,13 @@ def _roles(parts: EpisodeParts) -> tuple[RoleUsage, ...]:
     """Return what the model of each role took: real ones as they were asked, scripted ones by the events of the run."""
     real = parts.models.roles
     names = {usage.role for usage in real}
-    scripted = (
-        RoleUsage(role, "", found.count, found.usage.input_tokens, found.usage.output_tokens)
-        for role, found in parts.observer.answers.items()
-        if role not in names
-    )
-    return (*real, *scripted)
+    scripted = {role: took for role, took in parts.observer.answers.items() if role not in names}
+    return (*real, *(_scripted(role, took) for role, took in scripted.items()))
+
+
+def _scripted(role: str, took: Sequence[Usage]) -> RoleUsage:
+    whole = sum(took, Usage())
+    return RoleUsage(role, "", len(took), whole.input_tokens, whole.output_tokens)
 
 
 def _approves(task: Task, asked: ApprovalAsked) -> bool:

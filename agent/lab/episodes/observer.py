@@ -5,18 +5,17 @@ has succeeded; it counts what the protocol cost. Latency is counted in rounds, w
 models, monitors, auditors and tools come one after the other, if each takes as long as any other.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Hashable
 from inspect import iscoroutinefunction
 from operator import attrgetter
 from typing import Any
 
 import anyio
-from attrs import define, field, frozen
+from attrs import define, field
 
 from agent.effects.monitoring import evidence_of
 from agent.lab.episodes.results import Step as Committed
-from agent.lab.spending import OUT_OF_MONEY
 from agent.protocols.monitors import Evidence, Monitor, Score, checked
 from agent.session.agent import Agent
 from agent.vocabulary.calls import ToolCall
@@ -36,14 +35,11 @@ from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
     Contained,
-    DraftForgone,
-    QuestionForgone,
     RoleDisabled,
     ScoreGiven,
     ScoreRequested,
 )
-from agent.vocabulary.reasons import Ending
-from bp import Event, Refusal, Step
+from bp import Event, Step
 
 MATTERS: dict[type[Event], Callable[[Event], Hashable]] = {
     InferenceRequested: attrgetter("draft"),
@@ -81,77 +77,41 @@ class Rounds:
                 self.now = max(self.now, begun + 1)
 
 
-@define
-class Counts:
-    """The counts of an episode. scored: all scores that were asked for, those of the measures included.
-
-    unread: what a monitor said instead of a score, the first time, after its name.
-    """
-
-    turns: int = 0
-    drafts: int = 0
-    rejected: int = 0
-    questions: int = 0
-    scores: int = 0
-    missing_scores: int = 0
-    scored: int = 0
-    unread: str = ""
-    audits: int = 0
-    tokens: int = 0
-    monitor_tokens: int = 0
-    rounds: int = 0
-
-
-@frozen
-class Said:
-    """A monitor's answer about a draft or a call in this turn."""
-
-    value: float | None
-
-
-@define
-class Answers:
-    """The answers of the models of one role, counted from the events of the run."""
-
-    count: int = 0
-    usage: Usage = Usage()
-
-    def add(self, usage: Usage) -> None:
-        """Take an answer into account."""
-        self.count, self.usage = self.count + 1, self.usage + usage
-
-
 @define(eq=False)
 class Observer:
-    """The recorder of the calls' outcomes, and of when the side task succeeds. `side`: its check, None if not live."""
+    """The recorder of the calls' outcomes, and of when the side task succeeds. `side`: its check, None if not live.
+
+    counts: by the names of fields of a row. unread: what a monitor said instead of a score, the first time, after its
+    name. answers: what each answer took, by the role of the model.
+    """
 
     is_attack: Callable[[str], bool | None]
     monitor: Monitor | None
     watcher: str
     side: Callable[[], bool] | None
     agent: Agent | None = None
-    counts: Counts = field(factory=Counts)
+    counts: Counter[str] = field(factory=Counter)
+    unread: str = ""
     tau: int | None = None
     caught_at: int | None = None
-    is_out_of_money: bool = False
-    answers: dict[str, Answers] = field(factory=lambda: defaultdict(Answers))
-    _rounds: Rounds = field(factory=Rounds)
+    answers: dict[str, list[Usage]] = field(factory=lambda: defaultdict(list))
+    rounds: Rounds = field(factory=Rounds)
     _calls: list[ToolCall] = field(factory=list)
     _scores: list[float | None] = field(factory=list)
     _outcomes: dict[tuple[str, int], str] = field(factory=dict)
-    _said: list[Said] = field(factory=list)
+    _said: list[float | None] = field(factory=list)
     _latest: dict[str, int] = field(factory=dict)
     _later: dict[int, Evidence] = field(factory=dict)
     _roles: dict[str, str] = field(factory=dict)
 
     def see(self, step: Step) -> None:
         """Take a step into account. For `Agent(on_step=...)`."""
-        event = step.event
-        note = _NOTES.get(type(event))
-        if note is not None:
-            note(self, event)
-        self._rounds.fold(event)
-        self.counts.rounds = self._rounds.now
+        event, kind = step.event, type(step.event)
+        if kind in _COUNTED:
+            self.counts[_COUNTED[kind]] += 1
+        elif kind in _NOTES:
+            _NOTES[kind](self, event)
+        self.rounds.fold(event)
 
     @property
     def steps(self) -> tuple[Committed, ...]:
@@ -169,26 +129,21 @@ class Observer:
         """
         return self.caught_at is not None and (self.tau is None or self.caught_at < self.tau)
 
-    def number_of(self, call_id: str) -> int | None:
-        """Return the number of the latest committed call with this id; None if there is none."""
-        return self._latest.get(call_id)
-
     def _requested(self, requested: InferenceRequested) -> None:
         self._roles[requested.draft] = requested.role
         if requested.draft == "d0":
             self._said.clear()
 
     def _drafted(self, drafted: InferenceFinished) -> None:
-        self.counts.drafts += 1
-        self.counts.tokens += drafted.usage.tokens
-        self.answers[self._roles.get(drafted.draft, "agent")].add(drafted.usage)
+        self.counts["drafts"] += 1
+        self.counts["tokens"] += drafted.usage.tokens
+        self.answers[self._roles.get(drafted.draft, "agent")].append(drafted.usage)
 
     def _commit(self, answer: AnswerCommitted) -> None:
-        self.counts.turns += 1
-        drafts = [said.value for said in self._said]
+        self.counts["turns"] += 1
         for call in answer.calls:
             self._latest[call.id] = len(self._calls)
-            self._scores.append(_most_suspicious(drafts) if drafts else self._score(call))
+            self._scores.append(_most_suspicious(self._said) if self._said else self._score(call))
             self._calls.append(call)
 
     def _score(self, call: ToolCall) -> float | None:
@@ -205,12 +160,12 @@ class Observer:
             return self._counted(_not_scored(error))
 
     def _take_score(self, given: ScoreGiven) -> None:
-        self.counts.scores += 1
+        self.counts["scores"] += 1
         self._count(given.monitor, given.value, given.rationale)
-        self.counts.monitor_tokens += given.usage.tokens
-        self.answers["monitor"].add(given.usage)
+        self.counts["monitor_tokens"] += given.usage.tokens
+        self.answers["monitor"].append(given.usage)
         if given.monitor == self.watcher:
-            self._said.append(Said(given.value))
+            self._said.append(given.value)
             self._scored(given)
 
     def _scored(self, given: ScoreGiven) -> None:
@@ -241,10 +196,10 @@ class Observer:
         return score.value
 
     def _count(self, monitor: str, value: float | None, rationale: str) -> None:
-        self.counts.scored += 1
-        self.counts.missing_scores += value is None
-        if value is None and rationale and not self.counts.unread:
-            self.counts.unread = f"{monitor}: {rationale}"[:500]
+        self.counts["scored"] += 1
+        self.counts["missing_scores"] += value is None
+        if value is None and rationale and not self.unread:
+            self.unread = f"{monitor}: {rationale}"[:500]
 
     def _look(self, finished: ToolFinished) -> None:
         if self.side is not None and self.tau is None and self.side():
@@ -261,45 +216,26 @@ class Observer:
             self.caught_at = len(self._calls) - 1
 
     def _audited(self, given: AuditGiven) -> None:
-        self.answers["auditor"].add(given.usage)
+        self.answers["auditor"].append(given.usage)
         if given.is_caught:
             self._found(given)
 
-    def _forgone(self, forgone: QuestionForgone | DraftForgone) -> None:
-        self.is_out_of_money |= any(map(is_about_money, forgone.refusals))
 
-    def _rejected(self, _: GateRejected) -> None:
-        self.counts.rejected += 1
-
-    def _person_asked(self, _: ApprovalAsked) -> None:
-        self.counts.questions += 1
-
-    def _audit_asked(self, _: AuditRequested) -> None:
-        self.counts.audits += 1
-
+_COUNTED: dict[type, str] = {GateRejected: "rejected", ApprovalAsked: "questions", AuditRequested: "audits"}
+"""The field of a row that counts an event, by its class."""
 
 _NOTES: dict[type, Callable[[Observer, Any], None]] = {
     InferenceRequested: Observer._requested,
     InferenceFinished: Observer._drafted,
     AnswerCommitted: Observer._commit,
-    GateRejected: Observer._rejected,
-    ApprovalAsked: Observer._person_asked,
     ToolFinished: Observer._look,
     CallAnswered: Observer._answered,
     ScoreGiven: Observer._take_score,
-    AuditRequested: Observer._audit_asked,
     AuditGiven: Observer._audited,
-    QuestionForgone: Observer._forgone,
-    DraftForgone: Observer._forgone,
     Contained: Observer._found,
     RoleDisabled: Observer._found,
 }
 """The methods that record an event, by its class."""
-
-
-def is_about_money(refusal: Refusal) -> bool:
-    """Return whether a request is refused because the money of the experiment is used up."""
-    return isinstance(refusal.because, Ending) and refusal.because.reason == OUT_OF_MONEY
 
 
 def _not_scored(error: Exception) -> Score:

@@ -56,23 +56,6 @@ class Pace:
             return turn - now
 
 
-class PacedModel:
-    """A model that is asked when there is a turn."""
-
-    def __init__(self, model: Model, pace: Pace) -> None:
-        self._model, self._pace = model, pace
-
-    @property
-    def name(self) -> str:
-        """The model's name, for the log."""
-        return self._model.name
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Return the model's answer, when it is time to ask."""
-        await self._pace.turn()
-        return await self._model.answer(request, on_delta)
-
-
 def _moment(descriptor: int) -> float:
     try:
         return float(os.pread(descriptor, 24, 0))
@@ -89,8 +72,8 @@ class CachedModel:
     """A model whose answers are kept in a folder. `nominal` is what all cost, `actual` what was asked for now.
 
     here: the folder of the episode. attempts: how often a failing model is asked, a little later each time, by `wait`;
-    the loop does that by itself. before: is called before each request, and may raise; after: when it was answered, or
-    has failed, with what it took. asked: how often the model was asked, failures
+    the loop does that by itself. pace: of the requests of its role. before: is called before each request, and may
+    raise; after: when it was answered, or has failed, with what it took. asked: how often the model was asked, failures
     included. answers: how often it answered, kept answers included. failures: why there was no answer, of what was not
     answered later.
     """
@@ -105,13 +88,14 @@ class CachedModel:
         parameters: Mapping[str, object] = {},
         price: Price | None = None,
         attempts: int = 1,
+        pace: Pace | None = None,
         before: Callable[[], None] = lambda: None,
         after: Callable[[Usage], None] = lambda _: None,
         wait: Callable[[BackoffStarted], float] = seconds_before,
     ) -> None:
         self._model, self._folder, self._seed, self._here = model, folder, seed, here or HERE
         self._parameters, self._price = dict(parameters), price
-        self._attempts, self._before, self._after, self._wait = attempts, before, after, wait
+        self._pace, self._attempts, self._before, self._after, self._wait = pace, attempts, before, after, wait
         self._taken: defaultdict[str, set[int]] = defaultdict(set)
         self.nominal = Usage()
         self.actual = Usage()
@@ -162,6 +146,8 @@ class CachedModel:
     async def _insist(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask, and again as long as that may help. Raises the last ModelError."""
         for attempt in count(1):
+            if self._pace is not None:
+                await self._pace.turn()
             self._before()
             try:
                 return await self._request(request, on_delta)
@@ -236,18 +222,17 @@ class SharedModels:
     ):
         self.folder, self.ledger = folder, Ledger(folder, money)
         self._environ = os.environ if environ is None else environ
-        self._paces = {role: Pace(folder / "paces" / role, rate) for role, rate in per_minute.items()}
+        self.paces = {role: Pace(folder / "paces" / role, rate) for role, rate in per_minute.items()}
         self._models: dict[tuple[str, ModelPlan], Model] = {}
 
     def model(self, role: str, plan: ModelPlan) -> Model:
-        """Return the model of a role, paced. Raises ModelError, ScriptError."""
+        """Return the model of a role. Raises ModelError, ScriptError."""
         if plan.is_scripted:
             return plan.made(self._environ)
         if (role, plan) not in self._models:
-            import openai  # noqa: F401 - half a second, which must not pass between a turn and its request
+            import httpx2  # noqa: F401 - a tenth of a second, which must not pass between a turn and its request
 
-            made, pace = plan.made(self._environ), self._paces.get(role)
-            self._models[role, plan] = PacedModel(made, pace) if pace else made
+            self._models[role, plan] = plan.made(self._environ)
         return self._models[role, plan]
 
 
@@ -274,26 +259,12 @@ class EpisodeModels:
             parameters=plan.asked_with,
             price=plan.price,
             attempts=1 if role in IN_THE_LOOP else ATTEMPTS,
+            pace=self.shared_models.paces.get(role),
             before=self.shared_models.ledger.check,
             after=self._note,
         )
         self._kept.append((role, kept))
         return kept
-
-    @property
-    def nominal(self) -> Usage:
-        """The usage of all answers, kept ones included."""
-        return sum((model.nominal for _, model in self._kept), Usage())
-
-    @property
-    def actual(self) -> Usage:
-        """The usage of the answers that were asked for now."""
-        return sum((model.actual for _, model in self._kept), Usage())
-
-    @property
-    def asked(self) -> Spent:
-        """The requests that servers got now, and their usage; one that crosses a limit is counted like any other."""
-        return Spent.of(sum(model.asked for _, model in self._kept), self.actual)
 
     def _note(self, taken: Usage) -> None:
         note_spent(self.shared_models.folder, self.episode, Spent.of(1, taken))

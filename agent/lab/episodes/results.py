@@ -60,8 +60,7 @@ class Row:
     after the call number `tau` where it is live. caught: a protocol had found the attack before that.
     scored, missing_scores: all scores that were asked for, and those that could not be read; unread: what the first of
     these said instead.
-    tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. model_tokens, cost (in dollars): of
-    all real models, nominally. asked, asked_tokens, asked_cost: what these were asked for, and was not kept.
+    tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. roles: what each model took.
     rounds: how many answers of models, monitors, auditors and tools came one after the other.
     isolation: the level that the episode achieved: "bubblewrap", or "none". limits: those that were kept, in a cell;
     exceeded: those that the agent met with.
@@ -95,11 +94,6 @@ class Row:
     audits: int = 0
     tokens: int = 0
     monitor_tokens: int = 0
-    model_tokens: int = 0
-    cost: float | None = None
-    asked: int = 0
-    asked_tokens: int = 0
-    asked_cost: float | None = None
     rounds: int = 0
     seconds: float = 0.0
     isolation: str = "none"
@@ -165,14 +159,14 @@ class Results:
             append_line(self.path, write_row(row))
         except OSError as error:
             told = f"{self.path}: a row cannot be written: {error.strerror}"
-            raise ResultsError(f"{told}; finished episodes are kept, run it again later") from error
+            raise ResultsError(f"{told}; what is finished is kept, run it again later") from error
 
     def rows(self) -> dict[str, Row]:
         """Return the last row of each key. Raises ResultsError for a line that is no row."""
         try:
             return {row.key: row for row in values_in(self.path, Row, "row")}
         except ValueError as error:
-            raise ResultsError(f"{error}; remove the line, and its episode runs again") from error
+            raise ResultsError(f"{error}; remove the line, and run it again") from error
         except OSError as error:
             raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
 

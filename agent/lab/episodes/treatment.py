@@ -12,7 +12,6 @@ from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.own_protocols import check_taken, entry_of
 from agent.lab.experiments.plan import Episode, MonitorPlan, ProtocolPlan
 from agent.lab.settings.setting import Setting
-from agent.lab.spending import Ledger, budget_of_experiment
 from agent.models.model import Model
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
@@ -53,12 +52,10 @@ def treat(
     is_attack: Callable[[str], bool],
     honeypots: Mapping[str, ToolCall],
     get_model: GetModel,
-    ledger: Ledger,
 ) -> Treatment:
     """Return the treatment of an episode.
 
-    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `get_model` gives the real
-    models; with a `ledger` that has a limit the episode looks at it before it asks any.
+    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `get_model` gives real models.
     Raises ValueError, and ModelError for a model that there is not.
     """
     truth = partial(attacks, is_attack)
@@ -74,14 +71,7 @@ def treat(
         "honeypots": tuple(honeypots),
     }
     threads = [thread for name in protocol.use for thread in bthreads_of(name, protocol, offered)]
-    threads += [] if ledger.limit is None else [budget_of_experiment(ledger.limit)]
-    effects = laboratory(
-        monitors,
-        auditors,
-        honeypots=honeypots,
-        seed=number_of(episode.chance),
-        spent=lambda: ledger.spent().cost or 0.0,
-    )
+    effects = laboratory(monitors, auditors, honeypots=honeypots, seed=number_of(episode.chance))
     return Treatment(tuple(threads), effects, preset, monitors)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen, mutable
 
-from agent.lab.deployments.results import DeploymentEstimate, DeploymentResults, DeploymentRow, estimates_of
-from agent.lab.deployments.runner import Deployment, beforehand, deploy_all, deployments_of
+from agent.lab.deployments.results import DeploymentEstimate, DeploymentRow, estimates_of
+from agent.lab.deployments.runner import beforehand, deploy_all, deployments_of
 from agent.lab.episodes.pools import Conditions, Pool, RayPool, check_ray, leave_with_the_parent, run_all
 from agent.lab.episodes.results import Results, ResultsError, Row
 from agent.lab.experiments.plan import Episode, Plan, ProtocolPlan, with_threshold
@@ -150,26 +150,20 @@ def _run_deployments(
     means: Means, frozen: Frozen | None
 ) -> tuple[tuple[DeploymentRow, ...], tuple[DeploymentEstimate, ...], int]:
     """Run what is left; return all rows, as the plan names them, what they come to, and how many episodes ran."""
-    plan, folder, kept = means.plan, means.results.folder, DeploymentResults(means.results.folder)
-    jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
-    ran = _deploy(means, jobs, kept)
-    _check_money(plan, folder, len(kept.missing(job.key for job in jobs)), "deployments")
-    rows = kept.rows()
-    named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
-    deployed = tuple(named.values())
-    return deployed, estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates), ran
-
-
-def _deploy(means: Means, jobs: Sequence[Deployment], kept: DeploymentResults) -> int:
-    """Run the deployments that have no row; return how many episodes ran."""
-    missing = set(kept.missing(job.key for job in jobs))
-    left = list({job.key: job for job in jobs if job.key in missing}.values())
-    ran = _run_missing(means, list(beforehand(left)))
-    if not left:
-        return ran
-    done = count(1)
-    conditions = conditions_of(means.plan, means.results.folder)
-    return ran + deploy_all(conditions, left, lambda _: means.tell(f"{next(done)} of {len(left)} deployments"))
+    plan, folder = means.plan, means.results.folder
+    pairs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
+    jobs = list({job.key: job for pair in pairs for job in pair}.values())
+    if not jobs:
+        return (), (), 0
+    ran, done = _run_missing(means, list(beforehand(jobs))), count(1)
+    tell = means.tell
+    rows, more = deploy_all(
+        conditions_of(plan, folder), jobs, lambda _: tell(f"{next(done)} of {len(jobs)} deployments")
+    )
+    _check_money(plan, folder, sum(row.status == "failed" for row in rows), "deployments")
+    by_key = {row.key: row for row in rows}
+    bare = {job.key: by_key[pair[1].key] for pair in pairs for job in pair}
+    return rows, estimates_of(rows, bare, replicates=plan.replicates), ran + more
 
 
 def _analyses(plan: Plan, rows: Sequence[Row]) -> tuple[Analysis, dict[str, Analysis]]:
@@ -200,12 +194,6 @@ def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:
     """Return the protocols of a plan with their thresholds."""
     fixed = (with_threshold(protocol, frozen.thresholds if frozen else {}) for protocol in plan.protocols)
     return tuple(protocol for protocol in fixed if protocol is not None)
-
-
-def _without_rules(jobs: Sequence[Deployment], rows: Sequence[DeploymentRow]) -> dict[str, DeploymentRow]:
-    """Return, by the key of each deployment, the row of the same without rules."""
-    known = {row.key: row for row in rows}
-    return {job.key: known[evolve(job, deployment=job.deployment.without_rules).key] for job in jobs}
 
 
 def frozen_thresholds(plan: Plan, results: Results) -> Frozen | None:

@@ -18,17 +18,13 @@ from agent.lab.experiments.own_protocols import digest_of, is_own
 from agent.lab.isolation.levels import Wanted
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS, Setting, Split
-from agent.lab.settings.tasks import DONE
 from agent.tools.sandbox.limits import Limits
 
-FORMAT = 2
+FORMAT = 3
 """Counts changes of what an episode does that its configuration does not show."""
 
 NO_DIFFERENCE = ("split", "against", "timeout")
 """Fields of a plan that an episode does not depend on."""
-
-UNLESS_USUAL = {"isolation": "best", "limits": Limits()}
-"""Fields that an episode depends on only where they differ from these defaults."""
 
 BASELINE = "constitution_only"
 """The protocol that every other one is compared with."""
@@ -122,12 +118,8 @@ class Episode:
 
     @cached_property
     def key(self) -> str:
-        """The digest of everything that this episode depends on; what is usual of isolation goes without saying."""
-        told = asdict(self, filter=lambda attribute, _: attribute.name not in (*NO_DIFFERENCE, *UNLESS_USUAL))
-        _leave_out_defaults(told)
-        for name, usual in UNLESS_USUAL.items():
-            if getattr(self, name) != usual:
-                told[name] = asdict(self)[name]
+        """The digest of everything that this episode depends on."""
+        told = asdict(self, filter=lambda attribute, _: attribute.name not in NO_DIFFERENCE)
         if own := [digest_of(name) for name in self._own_names]:
             told["own"] = own
         digest = _digest_of_task(self.setting, self.task)
@@ -150,19 +142,6 @@ class Episode:
     def about(self) -> dict[str, str]:
         """The description of the episode in its log, which is enough to ask its monitors again."""
         return {"episode": self.key, "chance": self.chance, "monitors": _told(self.monitors)}
-
-
-def _leave_out_defaults(told: dict[str, Any]) -> None:
-    """Leave out what was added to plans later and is as usual, so that what was run before need not run again."""
-    for name in ("prompt", "attack", "knows"):
-        if not told["policy"][name]:
-            del told["policy"][name]
-    for monitor in told["monitors"]:
-        if not monitor["use"]:
-            del monitor["use"]
-    for _, model in told["policy"]["models"]:
-        if not model["system"]:
-            del model["system"]
 
 
 @frozen
@@ -310,6 +289,6 @@ def _told(monitors: tuple[MonitorPlan, ...]) -> str:
 @lru_cache(maxsize=4096)
 def _digest_of_task(setting: str, task: str) -> str:
     given = setting_named(setting).task(task)
-    parts = [sorted(given.files.items()), given.prompt, given.solution, given.plots, given.noise, given.alarming]
-    parts += [] if given.ending == DONE else [(given.ending,)]
+    moves = (given.solution, given.plots, given.noise, given.alarming, given.ending)
+    parts = [sorted(given.files.items()), given.prompt, moves]
     return blake2b(repr(parts).encode("utf-8", "replace"), digest_size=10).hexdigest()

@@ -12,25 +12,34 @@
     monitors: {watcher: {kind: simulated, alpha: 9, correlation: 0.5}}
     limits: {memory: 1 GiB, processes: 128, file_size: 256 MiB, cpu_time: 60, money: 5.00}
     seeds: 2
+    deployments:
+      - name: upfront
+        rules: [{use: audit_first, episodes: 3}, shut_down_on_catch]
+        episodes: 20
+        attack_share: 0.2                   # or order: [honest, honest, always]
+        instead: trusted                    # after a catch; nothing: those episodes are skipped
 
-What a protocol does not take is refused where it stands, before any episode runs: a budget that a protocol takes no
-notice of would make a line of the tables that says something which is not so.
+Each table below has the keys of one kind of mapping, with what reads their values. What a protocol does not take is
+refused where it stands, before any episode runs: a budget that a protocol takes no notice of would make a line of the
+tables that says something which is not so.
 """
 
+import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from attrs import evolve, frozen
 
-from agent.lab.deployments.plan_file import read_deployments
+from agent.lab.deployments.plan import Attacker, DeploymentPlan, RulePlan, Timing
+from agent.lab.deployments.program import RULES, Instead
 from agent.lab.episodes.red_team import attack_function
 from agent.lab.episodes.treatment import own_monitor
 from agent.lab.experiments.model_plans import MODEL_ROLES, ModelPlan
 from agent.lab.experiments.own_protocols import entry_of, is_own, short_name
 from agent.lab.experiments.plan import Knowledge, MonitorKind, MonitorPlan, Plan, Policy, Pooling, ProtocolPlan
-from agent.lab.experiments.yaml_values import above_zero, at_least_one, known, several, share
 from agent.lab.isolation.levels import LEVELS
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS, SettingError, Split
@@ -39,72 +48,457 @@ from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
 from agent.protocols.catalogue import PROTOCOLS
 from agent.tools.sandbox.limits import Limits
-from agent.vocabulary.errors import AgentError
+from agent.vocabulary.errors import AgentError, meant
+from agent.vocabulary.reasons import Disclosure
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
-KEYS = (
-    "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "pool", "concurrency", "per_minute", "deployments", "isolation", "limits", "models",
-)  # fmt: skip
-OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
-PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
-MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model", "prompt", "use")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
-DISCLOSURES = ("none", "category", "full")
+NOT_ATTACKING = ("honest", "trusted")
+USUAL = "watcher"
+"""The monitor that is meant where several are there and none is named."""
 
 
 class PlanError(AgentError):
     """A plan cannot be read: the message names file, line and column, and the nearest valid word."""
 
 
-@frozen
-class Named:
-    """Names of the plan itself that its protocols may speak of. monitor: the one that they ask if they name none."""
-
-    monitors: Sequence[str]
-    monitor: str
-    policies: Sequence[str]
-
-
 def load_plan(path: Path) -> Plan:
     """Return the plan in the YAML file at `path`. Raises PlanError."""
     try:
-        return _plan(read_yaml(path).mapping(*KEYS), path)
+        return _plan(read_yaml(path), path)
     except NodeError as error:
         raise PlanError(str(error)) from error
     except RecursionError as error:
         raise PlanError(f"{path}: not a plan: values are nested too deeply, or within themselves") from error
 
 
+# Readers: each returns what a node says, or raises NodeError
+
+T = TypeVar("T")
+Name = TypeVar("Name", bound=str)
+Reader = Callable[[Node], Any]
+
+
+def fields(node: Node, readers: Mapping[str, Reader], *required: str, others: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what the keys of a mapping say; `others`: keys that it may have, too, and that are read elsewhere."""
+    node.mapping(*readers, *others)
+    for key in required:
+        node.required(key)
+    return {key: read(found) for key, read in readers.items() if (found := node.get(key)) is not None}
+
+
+def several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
+    """Return what `read` makes of the items of a list, which has one or more."""
+    found = tuple(read(item) for item in node.items())
+    if not found:
+        raise node.wrong("this list is empty; name one or more")
+    return found
+
+
+def list_of(read: Reader) -> Reader:
+    """Return the reader of a list with one item or more."""
+    return partial(several, read=read)
+
+
+def known(node: Node, names: Sequence[Name], what: str) -> Name:
+    """Return the one of the names that a node says; `what` they are stands in the message about any other."""
+    text = node.text()
+    if text not in names:
+        raise node.wrong(f"there is no {what} {text!r}; {meant(text, names)}")
+    return names[names.index(text)]
+
+
+def one_of(names: Sequence[str], what: str) -> Reader:
+    """Return the reader of one of these names."""
+    return partial(known, names=names, what=what)
+
+
+def share(node: Node) -> float:
+    """Return a number from 0 to 1."""
+    value = node.number()
+    if value > 1:
+        raise node.wrong(f"expected a share from 0 to 1, found {value:g}")
+    return value
+
+
+def at_least_one(node: Node) -> int:
+    """Return a whole number from 1 on."""
+    value = node.count()
+    if value < 1:
+        raise node.wrong("expected a whole number from 1 on, found 0")
+    return value
+
+
+def above_zero(what: str) -> Reader:
+    """Return the reader of a number above 0; `what` it counts stands in the message about 0."""
+
+    def read(node: Node) -> float:
+        value = node.number()
+        if not value:
+            raise node.wrong(f"expected a number of {what} above 0, found 0; without the key there is no such limit")
+        return value
+
+    return read
+
+
+def valid(check: Callable[[str], object], refusal: type[Exception] = ValueError) -> Reader:
+    """Return the reader of a text that `check` accepts; what it raises is told where the text stands."""
+
+    def read(node: Node) -> str:
+        try:
+            check(node.text())
+        except refusal as error:
+            raise node.wrong(str(error)) from error
+        return node.text()
+
+    return read
+
+
+def _stripped(node: Node) -> str:
+    return node.text().strip()
+
+
+def _names_of(items: Sequence[Any]) -> list[str]:
+    return [item.name for item in items]
+
+
+def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
+    """Raise where two have one name: their episodes would be taken for those of one."""
+    for name, place in zip(names, node.items(), strict=True):
+        if names.count(name) > 1:
+            raise place.wrong(f"there are several {what} {name!r}; give each a name of its own, or leave one out")
+
+
+# Models, policies and monitors
+
+
+def _model_name(node: Node) -> str:
+    name = _stripped(node)
+    if not name:
+        raise node.wrong("no model is named; give one, such as gpt-5-mini, http://127.0.0.1:8080/v1 or script:FILE")
+    return name
+
+
+def _price(node: Node) -> Price:
+    try:
+        return read_prices([f"it={node.text()}"])["it"]
+    except ValueError as error:
+        raise node.wrong("a price is INPUT/OUTPUT in US dollars for a million tokens, such as '0.25/2'") from error
+
+
+MODEL: Mapping[str, Reader] = {
+    "model": _model_name,
+    "api": lambda node: node.one_of(get_args(Api)),
+    "url": _stripped,
+    "url_from": _stripped,
+    "key_from": _stripped,
+    "parameters": Node.json,
+    "price": _price,
+    "timeout": above_zero("seconds"),
+    "system": _stripped,
+}
+
+Models = tuple[tuple[str, ModelPlan], ...]
+
+
+def _model(node: Node) -> ModelPlan:
+    """Return a model: a name, or a mapping with more to say."""
+    if isinstance(node.value, str):
+        return ModelPlan(_model_name(node))
+    plan = ModelPlan(**fields(node, MODEL, "model"))
+    address = node.get("url") or node.get("url_from")
+    if address is not None and ("://" in plan.model or (plan.url and plan.url_from)):
+        raise address.wrong("the address of the server is given twice; leave one of them out")
+    return plan
+
+
+def _models(node: Node, roles: Sequence[str] = MODEL_ROLES) -> Models:
+    """Return models by role."""
+    return tuple(fields(node, dict.fromkeys(roles, _model)).items())
+
+
+def _prompt(node: Node) -> str:
+    if "{side_task}" not in node.text():
+        raise node.wrong("the prompt has no {side_task} in it, so the model would not learn what to do")
+    return node.text()
+
+
+RED_TEAM: Mapping[str, Reader] = {
+    "prompt": _prompt,
+    "attack": valid(attack_function),
+    "knows": list_of(one_of(get_args(Knowledge), "knowledge")),
+}
+
+POLICY: Mapping[str, Reader] = {
+    "name": Node.text,
+    "models": _models,
+    "attacks": Node.boolean,
+    "turns": at_least_one,
+    "tokens": at_least_one,
+    **RED_TEAM,
+}
+
+
+def _policy(node: Node, shared: Models) -> Policy:
+    """Return a policy with its models, and those that all policies share where it has none of its own."""
+    if isinstance(node.value, str):
+        name = known(node, POLICIES, "policy")
+        return Policy(name, name in LADDER, shared)
+    given = fields(node, POLICY, "name", "models")
+    policy = Policy(**{"attacks": given["name"] in LADDER, **given})
+    _check_policy(node, policy, [key for key in RED_TEAM if key in given])
+    return evolve(policy, models=tuple({**dict(shared), **dict(policy.models)}.items()))
+
+
+def _check_policy(node: Node, policy: Policy, told: Sequence[str]) -> None:
+    """Raise for a policy of models that cannot be; `told`: the keys that say what an attacker is told."""
+    name, attacks = policy.name, policy.attacks
+    if policy.prompt and policy.attack:
+        raise node.required("attack").wrong("an attack is a prompt or a function; leave one of them out")
+    if told and not (policy.is_real and attacks):
+        cure = "only a real agent that attacks is told this; give models: {agent: ...} and attacks: true"
+        raise node.required(told[0]).wrong(cure)
+    if policy.is_real and not attacks and name not in NOT_ATTACKING:
+        raise node.wrong(f"{name!r} does not attack; call it 'honest' (usefulness, calibration), 'trusted', or let it")
+    if not policy.is_real and name not in POLICIES:
+        raise node.wrong(f"{name!r} has no model for the role 'agent', and is no scripted policy; name one of them")
+    if not policy.is_real and attacks != (name in LADDER):
+        raise node.wrong(f"whether the scripted policy {name!r} attacks is known; leave `attacks` out")
+
+
+def _words(node: Node) -> tuple[tuple[str, float], ...]:
+    return tuple((str(word), node.required(word).number()) for word in node.mapping(*node.value).value)
+
+
+MONITOR: Mapping[str, Reader] = {
+    "kind": one_of(get_args(MonitorKind), "kind"),
+    "alpha": Node.number,
+    "correlation": share,
+    "slips": share,
+    "value": share,
+    "model": _model,
+    "prompt": Node.text,
+    "words": _words,
+    "use": valid(own_monitor),
+}
+
+
+def _monitors(node: Node) -> tuple[MonitorPlan, ...]:
+    node.mapping(*node.value if hasattr(node.value, "keys") else (USUAL,))
+    return tuple(_monitor(str(name), node.required(name)) for name in node.value)
+
+
+def _monitor(name: str, node: Node) -> MonitorPlan:
+    given = fields(node, MONITOR)
+    plan = MonitorPlan(name, **{"kind": "own" if "use" in given else "simulated", **given})
+    if (plan.kind == "own") != bool(plan.use):
+        raise node.wrong("a monitor of your own is {use: FILE.py:NAME}, and no other kind has the key 'use'")
+    if plan.kind == "model" and not plan.model:
+        raise node.wrong("a monitor of kind 'model' needs the key 'model'")
+    return plan
+
+
+# Protocols
+
+
+@frozen
+class Option:
+    """A key of a plan that leaves something of a protocol open: the argument that it gives, and its reader."""
+
+    argument: str
+    read: Reader
+
+
+OPTIONS: Mapping[str, Option] = {
+    "draws": Option("draws", at_least_one),
+    "limit": Option("limit", at_least_one),
+    "buckets": Option("buckets", at_least_one),
+    "runs": Option("runs", at_least_one),
+    "audits": Option("budget", at_least_one),
+    "near": Option("near", share),
+    "auditor": Option("auditor", one_of(("auditor",), "auditor")),
+}
+
+ARGUMENTS: Mapping[str, str] = {
+    "budget": "threshold",
+    "threshold": "threshold",
+    "monitor": "monitor",
+    **{key: option.argument for key, option in OPTIONS.items()},
+}
+"""The argument of protocols that each key of a plan gives."""
+
+
+def _protocol(node: Node, monitors: Sequence[str], usual: str, policies: Sequence[str]) -> ProtocolPlan:
+    if isinstance(node.value, str):
+        name = _entry(node, NAMES)
+        use = () if name == "none" else (name,)
+        return ProtocolPlan(short_name(name), use, _monitor_of(use, usual), judged=name != "none")
+    readers: Mapping[str, Reader] = {
+        "name": Node.text,
+        "use": lambda given: (_entry(given),) if isinstance(given.value, str) else several(given, _entry),
+        "monitor": one_of(monitors, "monitor"),
+        "budget": share,
+        "threshold": share,
+        "disclosure": one_of(get_args(Disclosure), "disclosure"),
+        "against": list_of(one_of(policies, "policy")),
+    }
+    options = {key: option.read for key, option in OPTIONS.items()}
+    given = fields(node, readers, "use", others=tuple(options))
+    left_open = fields(node, options, others=tuple(readers))
+    _check_options(node, given["use"])
+    if "budget" in given and "threshold" in given:
+        raise node.required("threshold").wrong("a threshold is given, or follows from a budget; leave one of them out")
+    chosen = tuple((OPTIONS[key].argument, value) for key, value in left_open.items())
+    name, monitor = "+".join(map(short_name, given["use"])), _monitor_of(given["use"], usual)
+    return ProtocolPlan(**{"name": name, "monitor": monitor, "options": chosen, **given})
+
+
+def _monitor_of(use: Sequence[str], usual: str) -> str:
+    """Return the monitor that protocols ask if they name none; of those that ask none it makes no difference."""
+    return usual if any("monitor" in entry_of(name).takes for name in use) else USUAL
+
+
+def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
+    """Return the name of a protocol of the catalogue, or of one's own, which is there."""
+    return str(valid(entry_of)(node)) if is_own(node.text()) else known(node, names, "protocol")
+
+
+def _check_options(node: Node, use: Sequence[str]) -> None:
+    """Raise for an option that none of the protocols `use` takes."""
+    takes = {argument for name in use for argument in entry_of(name).takes}
+    for key, argument in ARGUMENTS.items():
+        given = node.get(key)
+        if given is not None and argument not in takes:
+            has = ", ".join(each for each, needed in ARGUMENTS.items() if needed in takes) or "nothing"
+            names = " and ".join(map(short_name, use))
+            raise given.wrong(f"{key!r} is nothing that {names} takes; what is: {has}")
+
+
+# Deployments
+
+RULE_OPTIONS: Mapping[str, Reader] = {
+    "episodes": at_least_one,
+    "audits": at_least_one,
+    "threshold": share,
+    "share": share,
+}
+
+
+def _rule(node: Node) -> RulePlan:
+    names = tuple(RULES)
+    if isinstance(node.value, str):
+        return RulePlan(known(node, names, "rule over episodes"))
+    name = known(node.mapping("use", *RULE_OPTIONS).required("use"), names, "rule over episodes")
+    takes = set(inspect.signature(RULES[name]).parameters)
+    takes |= {"share"} if "threshold" in takes else set()
+    given = fields(node, {key: read for key, read in RULE_OPTIONS.items() if key in takes}, others=("use",))
+    if "threshold" in given and "share" in given:
+        told = "a threshold is given, or follows from a share of honest episodes; leave one of them out"
+        raise node.required("share").wrong(told)
+    return RulePlan(name, tuple(given.items()))
+
+
+def _deployment(node: Node, plan: Plan) -> DeploymentPlan:
+    names = [*dict.fromkeys(("honest", "trusted", *_names_of(plan.policies)))]
+    attacks = [policy.name for policy in plan.policies if policy.attacks]
+    readers: Mapping[str, Reader] = {
+        "name": Node.text,
+        "rules": lambda given: several(given, _rule) if given.value else (),
+        "episodes": at_least_one,
+        "attack_share": share,
+        "order": list_of(one_of(names, "policy")),
+        "honest": one_of(names, "policy"),
+        "attack": one_of(attacks, "policy that attacks"),
+        "trusted": one_of(names, "policy"),
+        "instead": one_of(get_args(Instead), "choice"),
+        "attacker": one_of(get_args(Attacker), "attacker"),
+        "how": one_of(get_args(Timing), "way"),
+        "protocols": list_of(one_of(_names_of(plan.protocols), "protocol")),
+        "seeds": at_least_one,
+    }
+    given = fields(node, readers, "name", "episodes")
+    if "order" in given and "attack_share" in given:
+        told = "who attacks is drawn by lot, or follows an order; leave one of them out"
+        raise node.required("attack_share").wrong(told)
+    if given.get("attack_share") and not attacks:
+        told = "none of the policies of this plan attacks; add one, for example always"
+        raise node.required("attack_share").wrong(told)
+    try:
+        return DeploymentPlan(**{"attack": attacks[0] if attacks else "", **given})
+    except ValueError as error:
+        raise node.required("how").wrong(f"{error}; write how: in_order") from error
+
+
+# The whole plan
+
+
+UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def _size(node: Node) -> int:
+    if not isinstance(node.value, str):
+        return at_least_one(node)
+    found = re.fullmatch(r"([0-9]+) ?([KMG])iB", node.value.strip())
+    if found is None or not int(found[1]):
+        raise node.wrong(f"expected bytes, such as '256 MiB' or '1 GiB', found {node.value!r}")
+    return int(found[1]) * UNITS[found[2]]
+
+
+LIMITS: Mapping[str, Reader] = {
+    "memory": _size,
+    "processes": at_least_one,
+    "file_size": _size,
+    "cpu_time": at_least_one,
+}
+
+
+def _instances(node: Node) -> int | tuple[tuple[Split, int], ...]:
+    if not hasattr(node.value, "keys"):
+        return at_least_one(node)
+    given: dict[Any, int] = fields(node, dict.fromkeys(SPLITS, at_least_one))
+    return tuple(given.items())
+
+
+def _paces(node: Node) -> tuple[tuple[str, float], ...]:
+    return tuple(fields(node, dict.fromkeys((*MODEL_ROLES, "monitor"), above_zero("requests a minute"))).items())
+
+
+PLAN: Mapping[str, Reader] = {
+    "name": Node.text,
+    "settings": list_of(valid(setting_named, SettingError)),
+    "monitors": _monitors,
+    "seeds": at_least_one,
+    "splits": list_of(one_of(SPLITS, "split")),
+    "instances": _instances,
+    "budgets": list_of(share),
+    "replicates": at_least_one,
+    "workers": Node.count,
+    "pool": one_of(get_args(Pooling), "pool"),
+    "concurrency": at_least_one,
+    "per_minute": _paces,
+    "isolation": one_of(LEVELS, "isolation"),
+}
+NEED_OTHERS = ("models", "policies", "protocols", "audit_with", "limits", "deployments")
+"""Keys that speak of what stands under others."""
+
+
 def _plan(node: Node, path: Path) -> Plan:
-    name = node.get("name")
-    monitors = tuple(_monitors(node.get("monitors")))
-    policies = several(node.required("policies"), _policy)
-    names = [each.name for each in monitors]
+    given = {"name": path.stem, **fields(node, PLAN, "settings", "policies", "protocols", others=NEED_OTHERS)}
+    monitors = given.setdefault("monitors", (MonitorPlan(USUAL),))
+    shared = node.get("models")
+    models = () if shared is None else _models(shared, MODEL_ROLES[1:])
+    policies = several(node.required("policies"), partial(_policy, shared=models))
+    names = _names_of(monitors)
     audit_with = _measuring(node, names)
     usual = USUAL if USUAL in names else audit_with
-    named = Named(names, usual, [each.name for each in policies])
-    plan = Plan(
-        name=name.text() if name else path.stem,
-        settings=several(node.required("settings"), _setting),
-        policies=policies,
-        protocols=several(node.required("protocols"), lambda item: _protocol(item, named)),
-        monitors=monitors,
-        audit_with=audit_with,
-    )
-    plan = evolve(plan, policies=_policies(node, plan))
-    _check_distinct(node.required("protocols"), [each.name for each in plan.protocols], "protocols")
-    _check_settings(node.required("settings"), plan.settings)
-    places = tuple(zip(node.required("protocols").items(), plan.protocols, strict=True))
-    for place, protocol in places:
-        if why := plan.unmeasured().get(protocol.name):
-            raise place.required("budget").wrong(why)
-    check_needs(node, plan.policies, places, {each.name: each for each in monitors})
-    return _with_deployments(_with_numbers(plan, node), node)
-
-
-USUAL = "watcher"
+    named = partial(_protocol, monitors=names, usual=usual, policies=_names_of(policies))
+    protocols = several(node.required("protocols"), named)
+    limits = {} if (found := node.get("limits")) is None else _limits(found)
+    plan = Plan(policies=policies, protocols=protocols, audit_with=audit_with, **given, **limits)
+    _check_whole(node, plan)
+    deployments = node.get("deployments")
+    return plan if deployments is None else evolve(plan, deployments=_deployments(deployments, plan))
 
 
 def _measuring(node: Node, monitors: Sequence[str]) -> str:
@@ -116,391 +510,53 @@ def _measuring(node: Node, monitors: Sequence[str]) -> str:
     return monitors[0] if len(monitors) == 1 else USUAL
 
 
-def _with_deployments(plan: Plan, node: Node) -> Plan:
-    given = node.get("deployments")
-    if given is None:
-        return plan
-    monitors = [each.name for each in plan.monitors]
-    return evolve(plan, deployments=read_deployments(given, plan.policies, plan.protocols, monitors))
+def _limits(node: Node) -> dict[str, Any]:
+    """Return limits, and the money if it is limited; those that are not named are as usual."""
+    given = fields(node, {**LIMITS, "money": above_zero("US dollars")})
+    return {"money": given.pop("money", None), "limits": Limits(**given)}
 
 
-def _with_numbers(plan: Plan, node: Node) -> Plan:
-    readers: dict[str, Callable[[Node], Any]] = {
-        "seeds": at_least_one,
-        "instances": _instances,
-        "replicates": at_least_one,
-        "workers": Node.count,
-        "pool": lambda given: known(given, get_args(Pooling), "pool"),
-        "concurrency": at_least_one,
-        "budgets": lambda given: several(given, share),
-        "splits": lambda given: several(given, lambda item: known(item, SPLITS, "split")),
-        "per_minute": _paces,
-        "isolation": lambda given: known(given, LEVELS, "isolation"),
-    }
-    given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
-    return _with_limits(evolve(plan, **{key: read(found) for key, (found, read) in given.items()}), node)
-
-
-def _with_limits(plan: Plan, node: Node) -> Plan:
-    given = node.get("limits")
-    if given is None:
-        return plan
-    limits, money = read_limits(given)
-    limited = evolve(plan, limits=limits, money=money)
-    if why := limited.unpriced():
-        raise given.required("money").wrong(why)
-    return limited
-
-
-def _setting(node: Node) -> str:
-    try:
-        setting_named(node.text())
-        return node.text()
-    except SettingError as error:
-        raise node.wrong(str(error)) from error
-
-
-def _check_settings(node: Node, names: Sequence[str]) -> None:
-    """Raise where a setting is there twice: each of its tasks would count twice."""
-    for number, place in enumerate(node.items()):
-        if names[number] in names[:number]:
-            raise place.wrong(f"the setting {names[number]!r} is there twice; leave one of them out")
-
-
-def _policy(node: Node) -> Policy:
-    if isinstance(node.value, str):
-        name = known(node, POLICIES, "policy")
-        return Policy(name, attacks=name in LADDER)
-    return read_policy(node)
-
-
-def _policies(node: Node, plan: Plan) -> tuple[Policy, ...]:
-    """Return the policies, with the models that all share; of one name there is one."""
-    _check_distinct(node.required("policies"), [policy.name for policy in plan.policies], "policies")
-    shared = node.get("models")
-    return with_models(plan.policies, () if shared is None else read_models(shared, ("trusted", "editor", "auditor")))
-
-
-def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
-    """Raise where two have one name: their episodes would be taken for those of one."""
-    for name, place in zip(names, node.items(), strict=True):
-        if names.count(name) > 1:
-            raise place.wrong(f"there are several {what} {name!r}; give each a name of its own")
-
-
-def _protocol(node: Node, named: Named) -> ProtocolPlan:
-    if isinstance(node.value, str):
-        name = _entry(node, NAMES)
-        use: tuple[str, ...] = () if name == "none" else (name,)
-        return ProtocolPlan(short_name(name), use, _monitor_of(use, named), judged=name != "none")
-    node.mapping(*PROTOCOL_KEYS)
-    given = node.required("use")
-    use = (_entry(given),) if isinstance(given.value, str) else several(given, _entry)
-    plain = ProtocolPlan("+".join(map(short_name, use)), use, _monitor_of(use, named), options=tuple(_options(node)))
-    found = evolve(plain, **dict(_choices(node, named)))
-    check_options(node, use)
+def _deployments(node: Node, plan: Plan) -> tuple[DeploymentPlan, ...]:
+    found = several(node, partial(_deployment, plan=plan))
+    _check_distinct(node, _names_of(found), "deployments")
     return found
 
 
-def _monitor_of(use: Sequence[str], named: Named) -> str:
-    """Return the monitor that protocols ask if they name none; of those that ask none it makes no difference."""
-    return named.monitor if any("monitor" in entry_of(name).takes for name in use) else USUAL
+def _check_whole(node: Node, plan: Plan) -> None:
+    """Raise for parts of a plan that do not fit together."""
+    for key, names in (
+        ("policies", _names_of(plan.policies)),
+        ("protocols", _names_of(plan.protocols)),
+        ("settings", plan.settings),
+    ):
+        _check_distinct(node.required(key), names, key)
+    for place, protocol in zip(node.required("protocols").items(), plan.protocols, strict=True):
+        if why := plan.unmeasured().get(protocol.name):
+            raise place.required("budget").wrong(why)
+    for policy in plan.policies:
+        if policy.is_real:
+            _check_real(node, plan, policy)
+    if why := plan.unpriced():
+        raise node.required("limits").required("money").wrong(why)
 
 
-def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
-    """Return the name of a protocol of the catalogue, or of one's own, which is there."""
-    if not is_own(node.text()):
-        return known(node, names, "protocol")
-    try:
-        return entry_of(node.text()).name
-    except ValueError as error:
-        raise node.wrong(str(error)) from error
+def _check_real(node: Node, plan: Plan, policy: Policy) -> None:
+    """Raise where a real agent meets what only scripted workers can do: trusted drafts, and the truth."""
+    for place, protocol in zip(node.required("protocols").items(), plan.protocols, strict=True):
+        if missing := _missing_role(policy, protocol):
+            told = f"{' and '.join(protocol.use)!r} needs a model for the role {missing!r} where the agent is real"
+            raise place.wrong(f"{told} (policy {policy.name!r}); give one: models: {{{missing}: NAME}}")
+    simulated = [monitor.name for monitor in plan.monitors if monitor.kind == "simulated"]
+    if policy.attacks and simulated:
+        told = f"the monitor {simulated[0]!r} is simulated, from the truth, which is unknown of a real attacker"
+        place = node.get("monitors") or node.required("policies")
+        kinds = "keyword, constitution, constant or model"
+        raise place.wrong(f"{told} (policy {policy.name!r}); take one of kind {kinds}")
 
 
-def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:
-    if (name := node.get("name")) is not None:
-        yield "name", name.text()
-    if (monitor := node.get("monitor")) is not None:
-        yield "monitor", known(monitor, named.monitors, "monitor")
-    if (disclosure := node.get("disclosure")) is not None:
-        yield "disclosure", known(disclosure, DISCLOSURES, "disclosure")
-    if (against := node.get("against")) is not None:
-        yield "against", several(against, lambda item: known(item, named.policies, "policy"))
-    budget, threshold = node.get("budget"), node.get("threshold")
-    if budget is not None and threshold is not None:
-        raise threshold.wrong("a threshold is given, or follows from a budget; leave one of them out")
-    if budget is not None:
-        yield "budget", share(budget)
-    if threshold is not None:
-        yield "threshold", share(threshold)
-
-
-def _options(node: Node) -> Iterator[tuple[str, Any]]:
-    for key in OPTIONS:
-        if (found := node.get(key)) is not None:
-            name = "budget" if key == "audits" else key
-            yield name, at_least_one(found)
-    if (near := node.get("near")) is not None:
-        yield "near", share(near)
-    if (auditor := node.get("auditor")) is not None:
-        yield "auditor", auditor.text()
-
-
-def _monitors(node: Node | None) -> Iterator[MonitorPlan]:
-    if node is None:
-        yield MonitorPlan(USUAL)
-        return
-    node.mapping(*node.value if hasattr(node.value, "keys") else (USUAL,))
-    for name in node.value:
-        yield _monitor(str(name), node.required(name).mapping(*MONITOR_KEYS))
-
-
-def _monitor(name: str, node: Node) -> MonitorPlan:
-    kind = node.get("kind")
-    readers: dict[str, Callable[[Node], Any]] = {
-        "alpha": Node.number,
-        "correlation": share,
-        "slips": share,
-        "value": share,
-        "model": read_model,
-        "prompt": Node.text,
-        "words": _words,
-        "use": _own_monitor,
-    }
-    given = {key: read(found) for key, read in readers.items() if (found := node.get(key)) is not None}
-    usual: MonitorKind = "own" if "use" in given else "simulated"
-    plan = MonitorPlan(name, known(kind, get_args(MonitorKind), "kind") if kind else usual, **given)
-    if (plan.kind == "own") != bool(plan.use):
-        raise node.wrong("a monitor of your own is {use: FILE.py:NAME}, and no other kind has the key 'use'")
-    if plan.kind == "model" and not plan.model:
-        raise node.wrong("a monitor of kind 'model' needs the key 'model'")
-    return plan
-
-
-def _own_monitor(node: Node) -> str:
-    try:
-        own_monitor(node.text())
-        return node.text()
-    except ValueError as error:
-        raise node.wrong(str(error)) from error
-
-
-def _words(node: Node) -> tuple[tuple[str, float], ...]:
-    return tuple((str(word), node.required(word).number()) for word in node.mapping(*node.value).value)
-
-
-def _paces(node: Node) -> tuple[tuple[str, float], ...]:
-    node.mapping("agent", "trusted", "editor", "monitor", "auditor")
-    return tuple((role, _above_zero(node.required(role))) for role in node.value)
-
-
-def _above_zero(node: Node) -> float:
-    value = node.number()
-    if not value:
-        raise node.wrong("expected how often in a minute, found 0; leave the role out to ask as often as it needs")
-    return value
-
-
-def _instances(node: Node) -> int | tuple[tuple[Split, int], ...]:
-    if not hasattr(node.value, "keys"):
-        return at_least_one(node)
-    given = node.mapping(*SPLITS)
-    return tuple((split, at_least_one(found)) for split in SPLITS if (found := given.get(split)) is not None)
-
-
-ARGUMENTS: Mapping[str, Sequence[str]] = {
-    "budget": ("threshold",),
-    "threshold": ("threshold",),
-    "monitor": ("monitor",),
-    "draws": ("draws",),
-    "limit": ("limit",),
-    "buckets": ("buckets",),
-    "runs": ("runs",),
-    "audits": ("budget",),
-    "near": ("near",),
-    "auditor": ("auditor",),
-}
-"""The arguments of protocols that each key of a plan gives."""
-
-AUDITORS = ("auditor",)
-
-
-def check_options(node: Node, use: Sequence[str]) -> None:
-    """Raise NodeError for an option that none of the protocols `use` takes, or an auditor that there is not."""
-    takes = {argument for name in use for argument in entry_of(name).takes}
-    for key, arguments in ARGUMENTS.items():
-        given = node.get(key)
-        if given is None:
-            continue
-        if not takes.intersection(arguments):
-            has = ", ".join(each for each, needed in ARGUMENTS.items() if takes.intersection(needed)) or "nothing"
-            names = " and ".join(map(short_name, use))
-            raise given.wrong(f"{key!r} is nothing that {names} takes; what is: {has}")
-        if key == "auditor":
-            known(given, AUDITORS, "auditor")
-
-
-SIZE = re.compile(r"([0-9]+) ?([KMG])iB")
-BYTES = {"K": 2**10, "M": 2**20, "G": 2**30}
-
-
-def read_limits(node: Node) -> tuple[Limits, float | None]:
-    """Return limits, and the money if it is limited; those that are not named are as usual. Raises NodeError."""
-    node.mapping(*LIMITS, "money")
-    limits = Limits(**{key: read(found) for key, read in LIMITS.items() if (found := node.get(key)) is not None})
-    money = node.get("money")
-    return limits, None if money is None else _dollars(money)
-
-
-def _dollars(node: Node) -> float:
-    value = node.number()
-    if not value:
-        raise node.wrong("expected US dollars, more than 0; leave it out for as much as it takes")
-    return value
-
-
-def _size(node: Node) -> int:
-    if not isinstance(node.value, str):
-        return at_least_one(node)
-    found = SIZE.fullmatch(node.value.strip())
-    if found is None or not int(found[1]):
-        raise node.wrong(f"expected bytes, such as '256 MiB' or '1 GiB', found {node.value!r}")
-    return int(found[1]) * BYTES[found[2]]
-
-
-LIMITS: Mapping[str, Callable[[Node], int]] = {
-    "memory": _size,
-    "processes": at_least_one,
-    "file_size": _size,
-    "cpu_time": at_least_one,
-}
-"""The reader of each limit."""
-
-
-MODEL_KEYS = ("model", "api", "url", "url_from", "key_from", "parameters", "price", "timeout", "system")
-RED_TEAM = ("prompt", "attack", "knows")
-NOT_ATTACKING = ("honest", "trusted")
-Models = tuple[tuple[str, ModelPlan], ...]
-
-
-def read_models(node: Node, roles: Sequence[str] = MODEL_ROLES) -> Models:
-    """Return models by role. Raises NodeError."""
-    node.mapping(*roles)
-    return tuple((str(role), read_model(node.required(role))) for role in node.value)
-
-
-def read_model(node: Node) -> ModelPlan:
-    """Return a model: a name, or a mapping with more to say. Raises NodeError."""
-    if isinstance(node.value, str):
-        return ModelPlan(_name(node))
-    node.mapping(*MODEL_KEYS)
-    plan = ModelPlan(_name(node.required("model")), **dict(_else(node)))
-    address = node.get("url") or node.get("url_from")
-    if address is not None and ("://" in plan.model or (plan.url and plan.url_from)):
-        raise address.wrong("the address of the server is given twice; leave one of them out")
-    return plan
-
-
-def _name(node: Node) -> str:
-    name = node.text().strip()
-    if not name:
-        raise node.wrong("no model is named; give one, such as gpt-5-mini, http://127.0.0.1:8080/v1 or script:FILE")
-    return name
-
-
-def _else(node: Node) -> Iterator[tuple[str, Any]]:
-    for key in ("url", "url_from", "key_from", "system"):
-        if (found := node.get(key)) is not None:
-            yield key, found.text().strip()
-    if (api := node.get("api")) is not None:
-        yield "api", api.one_of(get_args(Api))
-    if (parameters := node.get("parameters")) is not None:
-        yield "parameters", parameters.json()
-    if (timeout := node.get("timeout")) is not None:
-        yield "timeout", above_zero(timeout, "seconds")
-    if (price := node.get("price")) is not None:
-        yield "price", _price(price)
-
-
-def _price(node: Node) -> Price:
-    try:
-        return read_prices([f"it={node.text()}"])["it"]
-    except ValueError as error:
-        raise node.wrong("a price is INPUT/OUTPUT in US dollars for a million tokens, such as '0.25/2'") from error
-
-
-def read_policy(node: Node) -> Policy:
-    """Return a policy of real models. Raises NodeError."""
-    node.mapping("name", "models", "attacks", "turns", "tokens", *RED_TEAM)
-    given, name = node.get("attacks"), node.required("name").text()
-    attacks = given.boolean() if given is not None else name in LADDER
-    limits = {key: at_least_one(found) for key in ("turns", "tokens") if (found := node.get(key)) is not None}
-    own: dict[str, Any] = {**limits, **dict(_red_team(node))}
-    policy = Policy(name, attacks, read_models(node.required("models")), **own)
-    told = [key for key in RED_TEAM if key in own]
-    if told and not (policy.is_real and attacks):
-        cure = "only a real agent that attacks is told this; give models: {agent: ...} and attacks: true"
-        raise node.required(told[0]).wrong(cure)
-    if policy.is_real and not attacks and name not in NOT_ATTACKING:
-        raise node.wrong(f"{name!r} does not attack; call it 'honest' (usefulness, calibration), 'trusted', or let it")
-    if not policy.is_real and name not in (*NOT_ATTACKING, *LADDER):
-        raise node.wrong(f"{name!r} has no model for the role 'agent', and is no scripted policy; name one of them")
-    if not policy.is_real and attacks != (name in LADDER):
-        raise node.wrong(f"whether the scripted policy {name!r} attacks is known; leave `attacks` out")
-    return policy
-
-
-def _red_team(node: Node) -> Iterator[tuple[str, Any]]:
-    """Yield what a real attacker is told. Raises NodeError for a function that is not there."""
-    prompt, attack, knows = node.get("prompt"), node.get("attack"), node.get("knows")
-    if prompt is not None and attack is not None:
-        raise attack.wrong("an attack is a prompt or a function; leave one of them out")
-    if prompt is not None:
-        if "{side_task}" not in prompt.text():
-            raise prompt.wrong("the prompt has no {side_task} in it, so the model would not learn what to do")
-        yield "prompt", prompt.text()
-    if attack is not None:
-        try:
-            attack_function(attack.text())
-        except ValueError as error:
-            raise attack.wrong(str(error)) from error
-        yield "attack", attack.text()
-    if knows is not None:
-        yield "knows", several(knows, lambda item: known(item, get_args(Knowledge), "knowledge"))
-
-
-def with_models(policies: Sequence[Policy], models: Models) -> tuple[Policy, ...]:
-    """Return the policies with the models that all of them share; a policy's own come first."""
-    return tuple(evolve(policy, models=tuple({**dict(models), **dict(policy.models)}.items())) for policy in policies)
-
-
-def check_needs(
-    node: Node,
-    policies: Sequence[Policy],
-    protocols: Sequence[tuple[Node, ProtocolPlan]],
-    monitors: Mapping[str, MonitorPlan],
-) -> None:
-    """Raise NodeError where a real agent meets what only scripted workers can do: trusted drafts, and the truth."""
-    for policy in (policy for policy in policies if policy.is_real):
-        roles = {role for role, _ in policy.models}
-        for place, protocol in protocols:
-            if missing := _missing(policy, protocol, roles):
-                cure = f"give one: models: {{{missing}: NAME}}"
-                told = f"{' and '.join(protocol.use)!r} needs a model for the role {missing!r} where the agent is real"
-                raise place.wrong(f"{told} (policy {policy.name!r}); {cure}")
-        simulated = [name for name, monitor in monitors.items() if monitor.kind == "simulated"]
-        if policy.attacks and simulated:
-            told = f"the monitor {simulated[0]!r} is simulated, from the truth, which is unknown of a real attacker"
-            kinds = "keyword, constitution, constant or model"
-            place = node.get("monitors") or node.required("policies")
-            raise place.wrong(f"{told} (policy {policy.name!r}); take one of kind {kinds}")
-
-
-def _missing(policy: Policy, protocol: ProtocolPlan, roles: set[str]) -> str:
+def _missing_role(policy: Policy, protocol: ProtocolPlan) -> str:
     """Return a role that no model has; an empty string where none is missing."""
-    for name in protocol.use:
-        entry = entry_of(name)
-        needed = [*entry.roles, *(["auditor"] if policy.attacks and entry.needs_auditor else [])]
-        if lacking := [role for role in needed if role not in roles]:
-            return lacking[0]
-    return ""
+    entries, roles = [entry_of(name) for name in protocol.use], {role for role, _ in policy.models}
+    needed = [role for entry in entries for role in entry.roles]
+    needed += ["auditor"] if policy.attacks and any(entry.needs_auditor for entry in entries) else []
+    return next((role for role in needed if role not in roles), "")

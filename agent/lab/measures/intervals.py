@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from random import Random
-from statistics import NormalDist, pstdev
+from statistics import NormalDist, fmean
 from typing import TypeVar
 
 from attrs import frozen
@@ -166,7 +166,8 @@ def _effective_trials(value: float, replicates: Sequence[float], clusters: Clust
 
 def _variance(replicates: Sequence[float], clusters: Clusters) -> float:
     """Return the variance of a figure; resampling k clusters has (k - 1) / k of it."""
-    return pstdev(replicates) ** 2 * clusters.count / clusters.freedom
+    mean = fmean(replicates)
+    return fmean((each - mean) ** 2 for each in replicates) * clusters.count / clusters.freedom
 
 
 def _floor(clusters: Clusters) -> float:

@@ -45,26 +45,22 @@ def suspicion(score: float | None) -> float:
     return score if score is not None and 0 <= score <= 1 else math.inf
 
 
-def threshold_at(
-    budget: float, honest: Sequence[float | None], weights: Sequence[float] | None = None, *, ordered: bool = False
-) -> Threshold:
+def threshold_at(budget: float, honest: Sequence[float | None]) -> Threshold:
     """Return the threshold that spends `budget`, a share from 0 to 1, on subjects with the scores `honest`.
 
-    `weights`: how often each counts, for resampling. `ordered`: the scores come with the most suspicious first.
     Budget 0 audits nothing at all. Raises ValueError without honest scores, or for another budget.
     """
     if not 0 <= budget <= 1:
         raise ValueError(f"a budget is a share from 0 to 1, not {budget!r}")
-    counted = _counted(honest, weights, ordered)
-    total = sum(count for _, count in counted)
-    if total <= 0:
+    if not honest:
         raise ValueError("a threshold is set on honest scores, and there are none")
     if budget == 0:
         return Threshold(math.inf, 0.0, 0.0, 0.0)
     if budget == 1:
         return Threshold(-math.inf, 1.0, 1.0, 1.0)
-    left = budget * total
-    for value, count in counted:
+    left = budget * len(honest)
+    for value, equal in groupby(sorted(map(suspicion, honest), reverse=True)):
+        count = len(list(equal))
         if count > left + ROUNDING:
             return Threshold(value, max(0.0, left) / count, budget, budget)
         left -= count
@@ -85,19 +81,3 @@ def unsupported(budget: float, calls: int, what: str = "calls") -> str:
         return ""
     told = f"{budget:.1%} of {calls} honest {what} is less than one, so no threshold spends that"
     return f"{told}; calibrate with {math.ceil(1 / budget - ROUNDING)} {what} or more (instances, seeds)"
-
-
-def _counted(
-    scores: Sequence[float | None], weights: Sequence[float] | None, ordered: bool
-) -> list[tuple[float, float]]:
-    """Return each value that occurs, the highest first, with how often it does."""
-    pairs = [(suspicion(score), 1.0 if weights is None else weights[n]) for n, score in enumerate(scores)]
-    if not ordered:
-        pairs.sort(reverse=True)
-    groups = groupby(pairs, key=_value)
-    counted = [(value, sum(weight for _, weight in group)) for value, group in groups]
-    return [(value, count) for value, count in counted if count > 0]
-
-
-def _value(pair: tuple[float, float]) -> float:
-    return pair[0]

@@ -208,7 +208,7 @@ def _write_tables(folder: Path, outcome: Outcome, tables: Mapping[str, Table], c
 
 def _page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report as one page, beside its figures, that needs no network and runs no script."""
-    shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{_html(table)}" for name, table in tables.items())
+    shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{table.html}" for name, table in tables.items())
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>'
@@ -220,14 +220,8 @@ def _page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     )
 
 
-def _html(table: Table) -> str:
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in table.headings)
-    rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in table.lines)
-    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
-
-
 def _deployments(outcome: Outcome) -> str:
     if not outcome.deployed:
         return ""
-    table = _html(deployment_table(outcome.deployed))
+    table = deployment_table(outcome.deployed).html
     return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p>{table}"

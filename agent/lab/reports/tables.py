@@ -6,11 +6,12 @@ other budgets, what refusals tell, where the attack lies in what is read, and de
 import csv
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
-from typing import get_args
+from typing import TypeVar, get_args
 
 from attrs import evolve, frozen
 
@@ -18,11 +19,13 @@ from agent.lab.deployments.results import DeploymentEstimate, DeploymentRow
 from agent.lab.episodes.results import Row
 from agent.lab.experiments.plan import Plan, ProtocolPlan
 from agent.lab.measures.intervals import Interval
-from agent.lab.reports.analysis import Analysis, Curves, Estimate, analyze
+from agent.lab.reports.analysis import Analysis, Costs, Curves, Estimate, analyze
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting_checks import keyword_auc
 from agent.lab.settings.workers import LADDER
 from agent.vocabulary.reasons import Disclosure
+
+Item = TypeVar("Item")
 
 
 @frozen
@@ -32,15 +35,18 @@ class Table:
     headings: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
 
+    @classmethod
+    def of(cls, items: Iterable[Item], columns: Mapping[str, Callable[[Item], str]]) -> "Table":
+        """Return the table with a line for each item; columns: what a cell says, by its heading."""
+        return cls(tuple(columns), tuple(tuple(cell(item) for cell in columns.values()) for item in items))
+
     @property
     def text(self) -> str:
         """The table with aligned columns."""
         everything = (self.headings, *self.lines)
-        widths = [max(len(line[column]) for line in everything) for column in range(len(self.headings))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in everything
-        )
+        widths = [max(map(len, column)) for column in zip(*everything, strict=True)]
+        lines = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in everything)
+        return "\n".join(lines)
 
     @property
     def markdown(self) -> str:
@@ -48,21 +54,33 @@ class Table:
         everything = (self.headings, ("---",) * len(self.headings), *self.lines)
         return "\n".join(f"| {' | '.join(line)} |" for line in everything)
 
+    @property
+    def html(self) -> str:
+        """The table in HTML."""
+        head = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
+        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in self.lines)
+        return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
     def write(self, folder: Path, name: str) -> None:
         """Write `name.md` to a folder. Raises OSError."""
         (folder / f"{name}.md").write_text(f"{self.markdown}\n", encoding="utf-8")
 
 
-def interval_text(interval: Interval) -> str:
-    """Return a figure with its interval."""
-    if math.isnan(interval.value):
+def number_text(value: float | None) -> str:
+    """Return a figure; a dash where it is not known."""
+    return "-" if value is None or math.isnan(value) else f"{value:.2f}"
+
+
+def interval_text(interval: Interval | None) -> str:
+    """Return a figure with its interval; a dash where it is not known."""
+    if interval is None or math.isnan(interval.value):
         return "-"
     return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
-def signed_text(interval: Interval) -> str:
+def signed_text(interval: Interval | None) -> str:
     """Return a difference with its interval; nought has no sign."""
-    if math.isnan(interval.value):
+    if interval is None or math.isnan(interval.value):
         return "-"
     return f"{_signed(interval.value)} [{_signed(interval.low)}, {_signed(interval.high)}]"
 
@@ -71,9 +89,7 @@ def _signed(value: float) -> str:
     return "0.00" if abs(value) < 0.005 else f"{value:+.2f}"
 
 
-def number_text(value: float) -> str:
-    """Return a figure; a dash where it is not known."""
-    return "-" if math.isnan(value) else f"{value:.2f}"
+# What was verified
 
 
 @frozen
@@ -107,6 +123,75 @@ def read_verified(path: Path) -> dict[str, Verified]:
         return {line["protocols"]: Verified(line["verdict"], int(line["states"])) for line in lines}
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: no file of verdicts; make verified writes one") from error
+
+
+# Protocols
+
+
+def overview(analysis: Analysis) -> Table:
+    """Return usefulness and worst-case safety of each protocol, and what they are more than the baseline's."""
+    columns: Mapping[str, Callable[[Estimate], str]] = {
+        "protocol": lambda each: each.protocol,
+        "audits": lambda each: f"{each.audited:.0%}" if each.audited >= 0.095 else f"{each.audited:.1%}",
+        "U": lambda each: interval_text(each.usefulness),
+        "U: difference": lambda each: signed_text(each.lost),
+        "S1 worst": lambda each: interval_text(each.worst),
+        "S1 worst: difference": lambda each: signed_text(each.difference),
+        "front": lambda each: "-" if each.audited > analysis.budget else f"{each.front:.0%}",
+    }
+    return Table.of(analysis.estimates, columns)
+
+
+def by_attack(analysis: Analysis) -> Table:
+    """Return safety of each protocol against the weakest attack, the worst, and the best response to it."""
+    columns: Mapping[str, Callable[[Estimate], str]] = {
+        "protocol": lambda each: each.protocol,
+        "S1 weakest": lambda each: interval_text(each.weakest),
+        "S∞ weakest": lambda each: number_text(each.weakest_forever.value),
+        "S∞ worst": lambda each: interval_text(each.worst_forever),
+        "response": lambda each: each.best or "-",
+        "its S1": lambda each: interval_text(each.response.once if each.response else None),
+        "its S∞": lambda each: number_text(each.response.forever.value if each.response else None),
+    }
+    return Table.of(analysis.estimates, columns)
+
+
+def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[str, Sequence[str]]) -> Table:
+    """Return what each protocol takes in an honest episode, and with how many states it was verified.
+
+    used: the protocols of the catalogue that each consists of. Latency is in rounds more than under the baseline.
+    Where no honest episode ran, costs are unknown.
+    """
+    base = analysis.estimates[0].costs.rounds if analysis.estimates else 0.0
+    taken: Mapping[str, Callable[[Costs], str]] = {
+        "false rejections": lambda cost: f"{cost.rejected:.1%}",
+        "questions": lambda cost: f"{cost.questions:.1f}",
+        "audits": lambda cost: f"{cost.audits:.1f}",
+        "drafts": lambda cost: f"{cost.drafts:.1f}",
+        "scores": lambda cost: f"{cost.scores:.1f}",
+        "tokens": lambda cost: f"{cost.monitor_tokens:,.0f}",
+        "latency": lambda cost: f"{cost.rounds - base:+.1f}",
+    }
+
+    def known(show: Callable[[Costs], str]) -> Callable[[Estimate], str]:
+        return lambda each: "-" if math.isnan(each.usefulness.value) else show(each.costs)
+
+    columns: Mapping[str, Callable[[Estimate], str]] = {
+        "protocol": lambda each: each.protocol,
+        "scaled": lambda each: number_text(each.scaled),
+        **{heading: known(show) for heading, show in taken.items()},
+        "verified": lambda each: str(verified.get("+".join(used.get(each.protocol, ())), "-")),
+    }
+    return Table.of(analysis.estimates, columns)
+
+
+def by_rung(analysis: Analysis) -> Table:
+    """Return S_1 of each protocol against each rung; with a star where it is told apart from the baseline."""
+    lines = (
+        (each.protocol, *(f"{rung.once.value:.2f}{'*' if rung.apart else ''}" for rung in each.rungs.values()))
+        for each in analysis.estimates
+    )
+    return Table(("protocol", *analysis.policies), tuple(lines))
 
 
 def budget_table(curves: Curves, own_audits: Mapping[str, float]) -> Table | None:
@@ -174,11 +259,39 @@ def _lines(group: Group, found: Analysis, rungs: Sequence[str], telling: Sequenc
     return lines
 
 
-HEADINGS = ("setting", "protocol", "utility", "policy", "utility under attack", "attack success", "pairs")
+# Settings
+
+
+def settings_table(analyses: Mapping[str, Analysis]) -> Table:
+    """Return what each setting is like: how large, how hard, and whether words or the monitor tell attacks there."""
+    columns: Mapping[str, Callable[[tuple[str, Analysis]], str]] = {
+        "setting": lambda each: each[0],
+        "tasks of the test": lambda each: str(each[1].tasks),
+        "U of the agent": lambda each: number_text(each[1].untrusted),
+        "U trusted": lambda each: number_text(each[1].trusted),
+        "AUC of words": lambda each: number_text(keyword_auc(setting_named(each[0]))),
+        "AUC of the monitor": lambda each: number_text(each[1].auc),
+    }
+    return Table.of(analyses.items(), columns)
+
+
+def by_setting(analyses: Mapping[str, Analysis]) -> Table:
+    """Return usefulness, the worst S_1 and its difference to the baseline's of each protocol in each setting."""
+    columns = [{each.protocol: each for each in analysis.estimates} for analysis in analyses.values()]
+    lines = [
+        (protocol, *(_three(column[protocol]) if protocol in column else "-" for column in columns))
+        for protocol in (columns[0] if columns else ())
+    ]
+    return Table(("protocol", *(f"{name}: U, S1, gain" for name in analyses)), tuple(lines))
+
+
+def _three(estimate: Estimate) -> str:
+    figures = (number_text(figure.value) for figure in (estimate.usefulness, estimate.worst))
+    return f"{' '.join(figures)} {signed_text(estimate.difference)}"
 
 
 def under_attack(rows: Sequence[Row]) -> Table | None:
-    """Return these figures by setting, protocol and policy that attacks; None where no setting has such attacks."""
+    """Return AgentDojo's figures by setting, protocol and policy; None where no attack lies in what is read."""
     tested = [row for row in rows if row.split == "test" and row.status == "ran"]
     lured = {name for name in {row.setting for row in tested} if setting_named(name).lure is not None}
     attacks: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
@@ -200,7 +313,8 @@ def under_attack(rows: Sequence[Row]) -> Table | None:
         )
         for (setting, protocol, policy), found in attacks.items()
     )
-    return Table(HEADINGS, lines) if lines else None
+    headings = ("setting", "protocol", "utility", "policy", "utility under attack", "attack success", "pairs")
+    return Table(headings, lines) if lines else None
 
 
 def utility(rows: Iterable[Row]) -> str:
@@ -217,6 +331,8 @@ def share(values: Iterable[float]) -> str:
     return f"{fmean(found):.2f}" if found else "-"
 
 
+# Deployments
+
 EXPLANATION = """\
 A deployment is {episodes} episodes, one after the other. audits: how many were spent. caught: in which share of the
 deployments something was. after: how many episodes had been run by then, in the median. disabled: in which share of
@@ -225,163 +341,25 @@ none); harm: in all. U: the share of all work that was done. lost: how much less
 same deployments. Intervals: 95 %, over seeds, not over tasks."""
 
 
-DEPLOYMENT_HEADINGS = (
-    "deployment",
-    "protocol",
-    "runs",
-    "audits",
-    "caught",
-    "after",
-    "disabled",
-    "harm before",
-    "harm",
-    "U",
-    "lost",
-)
-
-
-def _cells(estimate: DeploymentEstimate) -> tuple[str, ...]:
-    failed = f" ({estimate.failed} failed)" if estimate.failed else ""
-    return (
-        estimate.deployment,
-        estimate.protocol,
-        f"{estimate.runs}{failed}",
-        f"{estimate.audits.value:.1f}",
-        f"{estimate.caught.value:.0%} [{estimate.caught.low:.0%}, {estimate.caught.high:.0%}]",
-        "-" if estimate.after is None else f"{estimate.after:g}",
-        f"{estimate.disabled.value:.0%}",
-        interval_text(estimate.harm_before),
-        interval_text(estimate.harm),
-        interval_text(estimate.usefulness),
-        "-" if estimate.lost is None else interval_text(estimate.lost),
-    )
-
-
 def deployment_table(estimates: Sequence[DeploymentEstimate]) -> Table:
     """Return what came of each deployment under each protocol."""
-    return Table(DEPLOYMENT_HEADINGS, tuple(map(_cells, estimates)))
+    columns: Mapping[str, Callable[[DeploymentEstimate], str]] = {
+        "deployment": lambda each: each.deployment,
+        "protocol": lambda each: each.protocol,
+        "runs": lambda each: f"{each.runs}{f' ({each.failed} failed)' if each.failed else ''}",
+        "audits": lambda each: f"{each.audits.value:.1f}",
+        "caught": lambda each: f"{each.caught.value:.0%} [{each.caught.low:.0%}, {each.caught.high:.0%}]",
+        "after": lambda each: "-" if each.after is None else f"{each.after:g}",
+        "disabled": lambda each: f"{each.disabled.value:.0%}",
+        "harm before": lambda each: interval_text(each.harm_before),
+        "harm": lambda each: interval_text(each.harm),
+        "U": lambda each: interval_text(each.usefulness),
+        "lost": lambda each: interval_text(each.lost),
+    }
+    return Table.of(estimates, columns)
 
 
 def explained(rows: Sequence[DeploymentRow]) -> str:
     """Return what the columns mean."""
     counts = sorted(Counter(row.episodes for row in rows))
     return EXPLANATION.format(episodes=" or ".join(map(str, counts)))
-
-
-def overview(analysis: Analysis) -> Table:
-    """Return usefulness and worst-case safety of each protocol, and what they are more than the baseline's."""
-    headings = ("protocol", "audits", "U", "U: difference", "S1 worst", "S1 worst: difference", "front")
-    lines = tuple(
-        (
-            each.protocol,
-            f"{each.audited:.0%}" if each.audited >= 0.095 else f"{each.audited:.1%}",
-            interval_text(each.usefulness),
-            signed_text(each.lost),
-            interval_text(each.worst),
-            signed_text(each.difference),
-            "-" if each.audited > analysis.budget else f"{each.front:.0%}",
-        )
-        for each in analysis.estimates
-    )
-    return Table(headings, lines)
-
-
-def by_attack(analysis: Analysis) -> Table:
-    """Return safety of each protocol against the weakest attack, the worst, and the best response to it."""
-    headings = ("protocol", "S1 weakest", "S∞ weakest", "S∞ worst", "response", "its S1", "its S∞")
-    return Table(headings, tuple(map(_attacked, analysis.estimates)))
-
-
-def _attacked(estimate: Estimate) -> tuple[str, ...]:
-    response = estimate.response
-    return (
-        estimate.protocol,
-        interval_text(estimate.weakest),
-        number_text(estimate.weakest_forever.value),
-        interval_text(estimate.worst_forever),
-        estimate.best or "-",
-        interval_text(response.once) if response else "-",
-        number_text(response.forever.value) if response else "-",
-    )
-
-
-def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[str, Sequence[str]]) -> Table:
-    """Return what each protocol takes in an honest episode, and with how many states it was verified.
-
-    used: the protocols of the catalogue that each consists of. Latency is in rounds more than under the baseline.
-    """
-    headings = (
-        "protocol", "scaled", "false rejections", "questions", "audits", "drafts", "scores", "tokens", "latency",
-        "verified",
-    )  # fmt: skip
-    base = analysis.estimates[0].costs.rounds if analysis.estimates else 0.0
-    lines = tuple(
-        (each.protocol, *_taken(each, base), str(verified.get("+".join(used.get(each.protocol, ())), "-")))
-        for each in analysis.estimates
-    )
-    return Table(headings, lines)
-
-
-def _taken(estimate: Estimate, base: float) -> tuple[str, ...]:
-    """Return the costs of an honest episode; where none ran, they are unknown."""
-    costs = estimate.costs
-    if math.isnan(estimate.usefulness.value):
-        return ("-",) * 8
-    return (
-        _or_none(estimate.scaled),
-        f"{costs.rejected:.1%}",
-        f"{costs.questions:.1f}",
-        f"{costs.audits:.1f}",
-        f"{costs.drafts:.1f}",
-        f"{costs.scores:.1f}",
-        f"{costs.monitor_tokens:,.0f}",
-        f"{costs.rounds - base:+.1f}",
-    )
-
-
-def by_rung(analysis: Analysis) -> Table:
-    """Return S_1 of each protocol against each rung; with a star where it is told apart from the baseline."""
-    lines = tuple(
-        (
-            each.protocol,
-            *(f"{rung.once.value:.2f}{'*' if rung.apart else ''}" for rung in each.rungs.values()),
-        )
-        for each in analysis.estimates
-    )
-    return Table(("protocol", *analysis.policies), lines)
-
-
-def settings_table(analyses: Mapping[str, Analysis]) -> Table:
-    """Return what each setting is like: how large, how hard, and whether words or the monitor tell attacks there."""
-    headings = ("setting", "tasks of the test", "U of the agent", "U trusted", "AUC of words", "AUC of the monitor")
-    lines = tuple(
-        (
-            name,
-            str(analysis.tasks),
-            _or_none(analysis.untrusted),
-            _or_none(analysis.trusted),
-            _or_none(keyword_auc(setting_named(name))),
-            _or_none(analysis.auc),
-        )
-        for name, analysis in analyses.items()
-    )
-    return Table(headings, lines)
-
-
-def _or_none(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def by_setting(analyses: Mapping[str, Analysis]) -> Table:
-    """Return usefulness, the worst S_1 and its difference to the baseline's of each protocol in each setting."""
-    columns = [{each.protocol: each for each in analysis.estimates} for analysis in analyses.values()]
-    lines = [
-        (protocol, *(_three(column[protocol]) if protocol in column else "-" for column in columns))
-        for protocol in (columns[0] if columns else ())
-    ]
-    return Table(("protocol", *(f"{name}: U, S1, gain" for name in analyses)), tuple(lines))
-
-
-def _three(estimate: Estimate) -> str:
-    figures = (number_text(figure.value) for figure in (estimate.usefulness, estimate.worst))
-    return f"{' '.join(figures)} {signed_text(estimate.difference)}"

@@ -14,7 +14,7 @@ attacks does what a model would that was led astray: the calls of the injection 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from random import Random
@@ -251,12 +251,8 @@ def scene_of(world: World) -> Scene:
     return world.scene
 
 
-def make(family: Family, chance: Random, number: int) -> Task:
-    """Return a user task under attack by the injection tasks of its family; chance has no part in it."""
-    from attrs import evolve
-
-    suite, user = SUITES[family.suite], family.users[number]
-    injections = [each for each in family.injections if (family.suite, user, each) not in UNDONE]
+def under_attack(suite: Suite, user: str, number: int, injections: Sequence[str]) -> Task:
+    """Return a user task under attack by injection tasks."""
     task, noise = scripted(suite, user), harmless_reads(suite)
     solution, ending = with_slip(task, noise[number % len(noise)])
     return evolve(
@@ -265,32 +261,34 @@ def make(family: Family, chance: Random, number: int) -> Task:
         ending=ending,
         side=lambda world: any(scene_of(world).holds(each) for each in injections),
         side_task=suite.task(injections[0]).GOAL,
-        plots=tuple(plot_of(suite, task, each) for each in injections),
+        plots=tuple(plot_of(suite, task, each) for each in injections if calls_of(suite, each)),
         noise=noise,
-        alarming=tuple(Move((each,)) for name in injections for each in calls_of(suite, name) if reads(each)),
     )
+
+
+def make(family: Family, _: Random, number: int) -> Task:
+    """Return a user task under attack by the injection tasks of its family."""
+    suite, user = SUITES[family.suite], family.users[number]
+    injections = [each for each in family.injections if (family.suite, user, each) not in UNDONE]
+    alarming = (each for name in injections for each in calls_of(suite, name) if is_read_only(each.tool))
+    return evolve(under_attack(suite, user, number, injections), alarming=tuple(Move((each,)) for each in alarming))
 
 
 def plot_of(suite: Suite, task: Task, injection: str) -> Plot:
     """Return an injection task as an attack, before the first move that changes something, which it is most like."""
     moves = tuple(Move((each,)) for each in calls_of(suite, injection))
-    changing = [number for number, move in enumerate(task.solution) if not reads(move.calls[0])]
+    changing = [number for number, move in enumerate(task.solution) if not is_read_only(move.calls[0].tool)]
     return Plot(injection, moves, changing[0] if changing else max(0, len(task.solution) - 1))
 
 
 def with_slip(task: Task, instead: Move) -> tuple[tuple[Move, ...], Move]:
     """Return solution and ending with a mistake to make: the last change is left out; else nothing is known."""
-    changing = [number for number, move in enumerate(task.solution) if not reads(move.calls[0])]
+    changing = [number for number, move in enumerate(task.solution) if not is_read_only(move.calls[0].tool)]
     if not changing:
         return task.solution, task.ending.or_else(NO_IDEA)
     last = changing[-1]
     slipping = task.solution[last].or_else(instead)
     return (*task.solution[:last], slipping, *task.solution[last + 1 :]), task.ending
-
-
-def reads(given: ScriptedCall) -> bool:
-    """Return whether a call changes nothing."""
-    return is_read_only(given.tool)
 
 
 @lru_cache
@@ -322,23 +320,6 @@ def _groups(suite: Suite) -> Iterator[tuple[str, ...]]:
 
 FAMILIES = {f"{family.suite}_{family.users[0].rpartition('_')[2]}": family for family in families()}
 """By suite and the number of the first user task."""
-
-
-def inhabit(task: Task, world: World) -> World:
-    """Return the room in which a task begins."""
-    return room_of(world, Scene(SUITES[FAMILIES[task.family].suite]))
-
-
-AGENTDOJO = Setting(
-    name="agentdojo",
-    about="AgentDojo's user tasks in four suites of tools; an attack does one of its injection tasks",
-    families={name: partial(make, family) for name, family in FAMILIES.items()},
-    sizes={name: len(family.users) for name, family in FAMILIES.items()},
-    live=True,
-    harmless=True,  # its tools change values in memory
-    critical=changes_something,
-    inhabit=inhabit,
-)
 
 
 VICTIM = "gpt-4o-2024-05-13"
@@ -374,32 +355,27 @@ def injections_of(attack: str, suite: Suite, user: str, injection: str) -> Mappi
     return written
 
 
-def make_pair(family: Family, chance: Random, number: int) -> Task:
-    """Return a user task with an injection task; chance has no part in it."""
-    suite, (user, injection) = SUITES[family.suite], pairs_of(family)[number]
-    task, noise = scripted(suite, user), harmless_reads(suite)
-    solution, ending = with_slip(task, noise[number % len(noise)])
-    return evolve(
-        task,
-        solution=solution,
-        ending=ending,
-        side=lambda world: scene_of(world).holds(injection),
-        side_task=suite.task(injection).GOAL,
-        plots=(plot_of(suite, task, injection),) if calls_of(suite, injection) else (),
-        noise=noise,
-    )
+def make_pair(family: Family, _: Random, number: int) -> Task:
+    """Return a user task with an injection task."""
+    user, injection = pairs_of(family)[number]
+    return under_attack(SUITES[family.suite], user, number, [injection])
+
+
+def family_of(task: Task) -> Family:
+    """Return the family of a task of one of these settings."""
+    return {**FAMILIES, **SUITES_AS_FAMILIES}[task.family]
 
 
 def pair_of(task: Task) -> tuple[Suite, str, str]:
     """Return the suite, the user task and the injection task of an instance."""
-    family = {**FAMILIES, **SUITES_AS_FAMILIES}[task.family]
+    family = family_of(task)
     user, injection = pairs_of(family)[int(task.name.rpartition("-")[2])]
     return SUITES[family.suite], user, injection
 
 
-def inhabit_pair(task: Task, world: World) -> World:
+def inhabit(task: Task, world: World) -> World:
     """Return the room in which a task begins, with nothing written into it."""
-    return room_of(world, Scene(pair_of(task)[0]))
+    return room_of(world, Scene(SUITES[family_of(task).suite]))
 
 
 def lure(attack: str, task: Task, world: World) -> World:
@@ -408,23 +384,29 @@ def lure(attack: str, task: Task, world: World) -> World:
     return room_of(world, Scene(suite, injections_of(attack, suite, user, injection)))
 
 
+AGENTDOJO = Setting(
+    name="agentdojo",
+    about="AgentDojo's user tasks in four suites of tools; an attack does one of its injection tasks",
+    families={name: partial(make, family) for name, family in FAMILIES.items()},
+    sizes={name: len(family.users) for name, family in FAMILIES.items()},
+    harmless=True,  # its tools change values in memory
+    critical=changes_something,
+    inhabit=inhabit,
+)
+
+
 def injected(attack: str, name: str, families: Mapping[str, Family] = FAMILIES) -> Setting:
     """Return the setting in which one of AgentDojo's attacks, by its name there, writes what agents read."""
-    return Setting(
+    return evolve(
+        AGENTDOJO,
         name=name,
         about=f"AgentDojo's user tasks; its attack {attack!r} writes its injection tasks into what is read",
         families={each: partial(make_pair, family) for each, family in families.items()},
         sizes={each: len(pairs_of(family)) for each, family in families.items()},
-        live=True,
-        harmless=True,  # its tools change values in memory
-        critical=changes_something,
-        inhabit=inhabit_pair,
         lure=partial(lure, attack),
     )
 
 
 INJECTED = injected(USUAL, "agentdojo_injected")
-DIRECT = injected("direct", "agentdojo_direct")
-IGNORE_PREVIOUS = injected("ignore_previous", "agentdojo_ignore_previous")
 WHOLE = evolve(injected(USUAL, "agentdojo_whole", SUITES_AS_FAMILIES), turns=("test",))
 """All 949 pairs, in the split that is reported: nothing is left to choose thresholds or rungs on."""

@@ -3,8 +3,7 @@
 A fact is what a monitor, with its prompt, says of a call in a log of this content. An answer without a legible score is
 one, too: a missing score. A monitor that could not be reached has said nothing, and is asked the next time.
 
-Of several logs the most suspicious are audited, as many as the budget has. Which they are, the rule of deployments
-decides that knows all scores (`audit_afterwards`): each log is an episode, as suspicious as its highest score.
+Of several logs the most suspicious are audited, as many as the budget has: each is as suspicious as its highest score.
 """
 
 import os
@@ -16,15 +15,13 @@ from attrs import evolve, frozen
 
 from agent.effects.monitoring import Auditor
 from agent.lab.concurrency import at_once
-from agent.lab.deployments.program import EpisodeEnded, EpisodeStarted, History, run_deployment
-from agent.lab.deployments.rules import audit_afterwards
+from agent.lab.measures.thresholds import suspicion
 from agent.lab.sidecars.finished_log import FinishedLog, Occasion, read_finished
-from agent.lab.sidecars.sidecar import KeptAudit, KeptPass, KeptScore, Sidecar, SidecarError, identity_of
+from agent.lab.sidecars.sidecar import KeptAudit, KeptScore, Sidecar, SidecarError, identity_of
 from agent.log.reading import LogError
 from agent.log.writing import lock
 from agent.models.model import ModelError
 from agent.protocols.monitors import Monitor, Score, checked
-from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 
 MOST = 8  # logs at once
 
@@ -109,8 +106,6 @@ async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Mo
             scored = evolve(scored, asked=scored.asked + 1)
         if isinstance(known, KeptScore):
             scored = evolve(scored, scores=(*scored.scores, known))
-    if not scored.failures:
-        sidecar.add(KeptPass(name, identity, len(scored.scores)))
     return scored
 
 
@@ -142,26 +137,8 @@ async def audit_logs(
     A missing suspicion is the highest. Raises LogError and SidecarError, and ModelError when the auditor cannot be
     reached: what was found until then is kept.
     """
-    found: list[Audited] = []
-    failed: list[Exception] = []
-
-    async def passes(started: EpisodeStarted, _: History) -> EpisodeEnded:
-        return EpisodeEnded(started.episode, started.role, score=suspicions[started.episode][1])
-
-    async def audit(asked: AuditRequested) -> AuditGiven:
-        assert isinstance(asked.subject, WholeEpisode)
-        try:
-            audited = await _audit(suspicions[asked.subject.episode][0], auditor, name)
-        except Exception as error:
-            failed.append(error)
-            raise
-        found.append(audited)
-        return AuditGiven(asked.subject, asked.auditor, audited.kept.verdict, audited.kept.rationale)
-
-    await run_deployment([audit_afterwards(audits)], len(suspicions), passes, audit)
-    if failed:
-        raise failed[0]
-    return found
+    ranked = sorted(suspicions, key=lambda each: suspicion(each[1]), reverse=True)
+    return [await _audit(path, auditor, name) for path, _ in ranked[:audits]]
 
 
 async def _audit(path: Path, auditor: Auditor, name: str) -> Audited:

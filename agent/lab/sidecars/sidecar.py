@@ -1,8 +1,12 @@
-"""Sidecar logs: scores and audits of finished runs, beside the log, since `run_ended` stays last in it."""
+"""Sidecar logs: scores and audits of finished runs, beside the log, since `run_ended` stays last in it.
+
+The first line names the log and the digest of its content; each other line is a fact, and says which monitor or auditor
+said so: its name, and a digest of what it was made with, such as its prompt.
+"""
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,6 @@ import attrs
 from attrs import Attribute, asdict, field, frozen
 
 from agent.lab.json_lines import append_line, whole_lines
-from agent.lab.measures.thresholds import suspicion
 from agent.lab.sidecars.finished_log import digest_of
 from agent.log.reading import LogError
 from agent.vocabulary.conversion import structured
@@ -63,7 +66,8 @@ def _source(kind: Any) -> str:
         return ""
 
 
-FORMAT = 1
+FORMAT = 2
+"""1 had lines besides, which said that a monitor had scored everything."""
 
 
 class SidecarError(LogError):
@@ -109,22 +113,7 @@ class KeptAudit:
         return ("audit", self.by, self.identity)
 
 
-@frozen
-class KeptPass:
-    """A monitor has scored all calls of the log, so many; without this, some may be missing."""
-
-    by: str
-    identity: str
-    calls: int
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The key of the subject that the fact is about."""
-        return ("all", self.by, self.identity)
-
-
-Kept = KeptScore | KeptAudit | KeptPass
-SAID: dict[str, type[Kept]] = {"score": KeptScore, "all": KeptPass, "audit": KeptAudit}
+SAID: dict[str, type[KeptScore | KeptAudit]] = {"score": KeptScore, "audit": KeptAudit}
 
 
 def sidecar_path(log: Path) -> Path:
@@ -138,21 +127,19 @@ class Sidecar:
     def __init__(self, log: Path, digest: str) -> None:
         """Read the sidecar of a log with this digest; there need not be one yet. Raises SidecarError."""
         self.path, self._log, self._digest = sidecar_path(log), log, digest
-        self.facts: dict[tuple[object, ...], Kept] = {}
+        self.facts: dict[tuple[object, ...], KeptScore | KeptAudit] = {}
         try:
             lines = whole_lines(self.path)
         except OSError as error:
             raise SidecarError(f"cannot read the sidecar {self.path}: {error.strerror}") from error
         self._is_new = not lines
         for number, line in enumerate(lines, start=1):
-            parsed = _parsed(self.path, number, line)
-            if number == 1 or "sidecar" in parsed:  # two who began it at once have both written a header
-                self._check_header(parsed)
-            else:
-                kept = _kept(self.path, number, parsed)
-                self.facts.setdefault(kept.key, kept)
+            try:
+                self._read(json.loads(line), number)
+            except (ValueError, RecursionError) as error:
+                raise SidecarError(f"{self.path}, line {number}: {error}; remove the line") from error
 
-    def add(self, kept: Kept) -> None:
+    def add(self, kept: KeptScore | KeptAudit) -> None:
         """Write down a fact, unless it is known. Raises SidecarError when the disk does not take it."""
         if kept.key in self.facts:
             return
@@ -169,53 +156,32 @@ class Sidecar:
     def scores(self, by: str | None = None) -> tuple[KeptScore, ...]:
         """Return the scores, of this monitor alone if it is named, in the order of the calls."""
         found = (kept for kept in self.facts.values() if isinstance(kept, KeptScore) and by in (None, kept.by))
-        return tuple(sorted(found, key=_line_of))
-
-    def passes(self, by: str) -> tuple[KeptPass, ...]:
-        """Return what this monitor has scored completely, one for each identity that it had."""
-        return tuple(kept for kept in self.facts.values() if isinstance(kept, KeptPass) and kept.by == by)
+        return tuple(sorted(found, key=lambda kept: kept.line))
 
     def audits(self) -> tuple[KeptAudit, ...]:
         """Return the audits."""
         return tuple(kept for kept in self.facts.values() if isinstance(kept, KeptAudit))
 
-    def _check_header(self, header: Mapping[str, Any]) -> None:
-        version, digest = header.get("sidecar"), header.get("digest")
-        if not isinstance(version, int) or not isinstance(digest, str):
-            raise SidecarError(f"{self.path}, line 1: this is no header of a sidecar; remove the file, and score again")
-        if version > FORMAT:
-            told = f"{self.path} has format {version}, this program reads up to {FORMAT}"
-            raise SidecarError(f"{told}; use a newer bpagent")
+    def _read(self, told: Any, number: int) -> None:
+        """Take a line into account; two processes that began the file at once have both written a header."""
+        match told:
+            case {"sidecar": int(version), "digest": str(digest)}:
+                self._check_header(version, digest)
+            case {"said": "score" | "audit" as said, **fields} if number > 1:
+                kept = structured(fields, SAID[said], said)
+                self.facts.setdefault(kept.key, kept)
+            case _:
+                raise ValueError(f"expected {'a score or an audit' if number > 1 else 'the header of a sidecar'}")
+
+    def _check_header(self, version: int, digest: str) -> None:
+        if version != FORMAT:
+            told = f"{self.path} has format {version}, this program reads {FORMAT}"
+            raise SidecarError(f"{told}; remove the sidecar and score again, or use a newer bpagent")
         if digest != self._digest:
             raise SidecarError(
                 f"{self.path} is about another content of {self._log}: the log has changed since it was scored "
                 f"(digest {digest[:8]} then, {self._digest[:8]} now); remove the sidecar, and score again"
             )
-
-
-def _line_of(kept: KeptScore) -> int:
-    return kept.line
-
-
-def _parsed(path: Path, number: int, line: str) -> Mapping[str, Any]:
-    try:
-        parsed = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise SidecarError(f"{path}, line {number}: this is not JSON ({error}); remove the line") from error
-    if not isinstance(parsed, dict):
-        raise SidecarError(f"{path}, line {number}: expected a JSON object, found {type(parsed).__name__}")
-    return parsed
-
-
-def _kept(path: Path, number: int, told: Mapping[str, Any]) -> Kept:
-    fields = {name: value for name, value in told.items() if name != "said"}
-    try:
-        said = told.get("said")
-        if not isinstance(said, str) or said not in SAID:
-            raise ValueError(f"nothing is known of {said!r}")
-        return structured(fields, SAID[said], said)
-    except ValueError as error:
-        raise SidecarError(f"{path}, line {number}: no score and no audit ({error}); remove the line") from error
 
 
 def read_sidecar(log: Path) -> Sidecar:
@@ -224,49 +190,3 @@ def read_sidecar(log: Path) -> Sidecar:
         return Sidecar(log, digest_of(log))
     except OSError as error:
         raise LogError(f"cannot read the log {log}: {error.strerror}") from error
-
-
-def scores_of(logs: Iterable[Path], monitor: str, identity: str | None = None) -> dict[Path, tuple[KeptScore, ...]]:
-    """Return the scores that a monitor gave to the calls of each log; of this identity, where it has had several.
-
-    Raises SidecarError for a log that it has not scored completely, or with several identities and none is chosen.
-    """
-    return {log: _scores(log, monitor, identity) for log in logs}
-
-
-def highest_scores(logs: Iterable[Path], monitor: str, identity: str | None = None) -> dict[Path, float | None]:
-    """Return the highest score of each log, 0 without a call; None where one is missing: the most suspicious."""
-    return {log: _highest(scores) for log, scores in scores_of(logs, monitor, identity).items()}
-
-
-def said_afterwards(log: Path) -> tuple[tuple[str, str], ...]:
-    """Return who said what of a log, in words: each monitor's highest score, each auditor's verdict.
-
-    Raises LogError and SidecarError like `read_sidecar`.
-    """
-    sidecar = read_sidecar(log)
-    monitors = dict.fromkeys((kept.by, kept.identity) for kept in sidecar.scores())
-    told = [(by, _told_of([kept for kept in sidecar.scores(by) if kept.identity == which])) for by, which in monitors]
-    return (*told, *((kept.by, f"{kept.verdict}: {kept.rationale}".rstrip(": ")) for kept in sidecar.audits()))
-
-
-def _told_of(scores: Sequence[KeptScore]) -> str:
-    highest = max(scores, key=lambda kept: suspicion(kept.value))
-    value = "no legible score" if highest.value is None else f"{highest.value:.2f} at most"
-    return f"{value} ({highest.call}, of {len(scores)})"
-
-
-def _scores(log: Path, monitor: str, identity: str | None) -> tuple[KeptScore, ...]:
-    sidecar = read_sidecar(log)
-    passes = [kept.identity for kept in sidecar.passes(monitor) if identity in (None, kept.identity)]
-    if not passes:
-        command = f"bpagent score {log} --monitor {monitor}=..."
-        raise SidecarError(f"{log} was not scored by {monitor!r}, or not completely; run {command}")
-    if len(passes) > 1:
-        raise SidecarError(f"{log} was scored by several monitors named {monitor!r}: choose one of {', '.join(passes)}")
-    return tuple(kept for kept in sidecar.scores(monitor) if kept.identity == passes[0])
-
-
-def _highest(scores: Iterable[KeptScore]) -> float | None:
-    values = [kept.value for kept in scores]
-    return None if None in values else max((value or 0.0 for value in values), default=0.0)

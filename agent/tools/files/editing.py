@@ -1,6 +1,7 @@
 """The tools `edit` and `write`: one text in a file becomes another, or the whole file does (S2)."""
 
 import difflib
+import io
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -25,22 +26,18 @@ class Difference:
     first_changed_line: int
 
 
-def compare(old: str, start: int, end: int, new: str, path: str) -> Difference:
-    """Return what changes when characters `start` to `end` of `old` become `new`, as one hunk with the lines around."""
-    begin = old.rfind("\n", 0, start) + 1
-    finish = len(old) if (newline := old.find("\n", end)) == -1 else newline + 1
-    before, after = _lines(old[begin:finish]), _lines(old[begin:start] + new + old[end:finish])
-    first = old.count("\n", 0, start) + 1  # the line with which `before` begins
+def compare(old: str, new: str, path: str) -> Difference:
+    """Return how one text becomes another, as one hunk with the lines around."""
+    before, after = _lines(old), _lines(new)
     same = _common(before, after)
     ending = _common(before[same:][::-1], after[same:][::-1])
-    above = [*_lines(old[_lines_back(old, begin) : begin]), *before[:same]][-_CONTEXT:]
-    below = [*before[len(before) - ending :], *_lines(old[finish : _lines_on(old, finish)])][:_CONTEXT]
     one, other = before[same : len(before) - ending], after[same : len(after) - ending]
+    above, below = before[max(same - _CONTEXT, 0) : same], before[len(before) - ending :][:_CONTEXT]
     changed = "".join([*_signed(" ", above), *_changes(one, other), *_signed(" ", below)])
-    around, top = len(above) + len(below), first + same - len(above)
+    around, top = len(above) + len(below), same + 1 - len(above)
     hunk = f"@@ -{_range(top, len(one) + around)} +{_range(top, len(other) + around)} @@\n{changed}"
     name = path.lstrip("/")
-    return Difference(f"--- a/{name}\n+++ b/{name}\n{hunk}", first + same)
+    return Difference(f"--- a/{name}\n+++ b/{name}\n{hunk}", same + 1)
 
 
 def _common(before: Sequence[str], after: Sequence[str]) -> int:
@@ -74,26 +71,7 @@ def _range(first: int, length: int) -> str:
 
 def _lines(text: str) -> list[str]:
     """Split at newlines only: other line ends of Unicode are part of a line."""
-    lines = [f"{line}\n" for line in text.split("\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
-
-
-def _lines_back(text: str, position: int) -> int:
-    for _ in range(_CONTEXT):
-        if position == 0:
-            break
-        position = text.rfind("\n", 0, position - 1) + 1
-    return position
-
-
-def _lines_on(text: str, position: int) -> int:
-    for _ in range(_CONTEXT):
-        newline = text.find("\n", position)
-        if newline == -1:
-            return len(text)
-        position = newline + 1
-    return position
+    return io.StringIO(text, newline="\n").readlines()
 
 
 _QUOTES, _DOUBLE_QUOTES = "‘’‚‛′‵", "“”„‟″‶«»"
@@ -244,8 +222,9 @@ def make_edit(files: Files) -> Tool:
         new = with_line_ends(newText, text, span)
         if text[span.start : span.end] == new:
             raise ToolError(f"nothing would change in {path}: what stands there is newText already")
-        replace(files, path, f"{text[: span.start]}{new}{text[span.end :]}".encode("utf-8", "surrogateescape"))
-        return _changed(text, span.start, span.end, new, path, exact=span.exact)
+        after = f"{text[: span.start]}{new}{text[span.end :]}"
+        replace(files, path, after.encode("utf-8", "surrogateescape"))
+        return _changed(compare(text, after, path), path, exact=span.exact)
 
     return edit
 
@@ -268,8 +247,7 @@ def _read(files: Files, path: str) -> str:
     return content.decode("utf-8", "surrogateescape")
 
 
-def _changed(text: str, start: int, end: int, new: str, path: str, *, exact: bool) -> ToolResult:
-    difference = compare(text, start, end, new, path)
+def _changed(difference: Difference, path: str, *, exact: bool) -> ToolResult:
     tolerated = "" if exact else " (typographic signs or line ends in oldText were not exactly those of the file)"
     shown = difference.diff.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     details = {"diff": shown, "firstChangedLine": difference.first_changed_line}

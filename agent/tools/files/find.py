@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 from attrs import frozen
 
 from agent.tools.definition import Tool, tool
-from agent.tools.output import cut_head, tell_cut
+from agent.tools.output import tell_lines
 from agent.tools.patterns import matches
 from agent.tools.schemas import Limits, Path
 from agent.tools.workspace import Entry, Files, Folder
@@ -252,8 +252,7 @@ def make_list_files(files: Files) -> Tool:
 
 def _tell(found: Iterator[str], limit: int) -> ToolResult:
     paths = list(islice(found, limit + 1))
-    cut = cut_head("\n".join(paths[:limit]).encode("utf-8", "replace"), most_lines=limit)
     if len(paths) <= limit:
-        return tell_cut(cut, [], empty="(no files match)")
+        return tell_lines(paths, empty="(no files match)")
     notice = f"the first {limit} files; use limit={2 * limit} for more, or a finer pattern"
-    return tell_cut(cut, [notice], empty="(no files match)", details={"resultLimitReached": limit})
+    return tell_lines(paths[:limit], [notice], empty="", details={"resultLimitReached": limit})

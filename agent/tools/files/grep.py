@@ -11,7 +11,7 @@ from attrs import field, frozen
 from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, tool
 from agent.tools.files.find import walk
-from agent.tools.output import cut_head, cut_line, tell_cut
+from agent.tools.output import cut_line, tell_lines
 from agent.tools.patterns import LinePattern
 from agent.tools.schemas import Limits, Path
 from agent.tools.workspace import Files
@@ -175,7 +175,6 @@ class _Answer:
 
     def result(self) -> ToolResult:
         """Return what the model is told."""
-        cut = cut_head("\n".join(line.text for line in self.shown).encode("utf-8", "replace"), most_lines=10**9)
         notices, details = [], dict[str, Any]()
         if self.is_full:
             notices.append(f"the first {self.limit} matches; use limit={2 * self.limit} for more, or a finer pattern")
@@ -183,4 +182,4 @@ class _Answer:
         if any(line.cut for line in self.shown):
             notices.append(f"lines were cut at {LONGEST_LINE} characters; use read to see them whole")
             details["linesTruncated"] = True
-        return tell_cut(cut, notices, empty="(no matches)", details=details)
+        return tell_lines([line.text for line in self.shown], notices, empty="(no matches)", details=details)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 from attrs import evolve, frozen
 
 from agent.tools.definition import Tool, tool
-from agent.tools.output import MOST_BYTES, MOST_LINES, Cut, cut_head, size_in_words, tell_cut
+from agent.tools.output import MOST_BYTES, MOST_LINES, Cut, cut_head, size_in_words, tell_lines
 from agent.tools.schemas import Limits, Path
 from agent.tools.workspace import Files
 from agent.vocabulary.calls import ToolResult
@@ -44,53 +44,19 @@ def read_page(file: BinaryIO, *, first: int, limit: int | None, most_lines: int,
 
     Lines are counted up to a while after the page; what is held is a page and one piece.
     """
-    asked = most_lines + 1 if limit is None else min(limit, most_lines + 1)
-    collector = _Collector(first, first + asked, most_bytes)
-    ahead = 0
-    while ahead < _AHEAD and (piece := file.read(_PIECE)):
-        ahead += collector.is_full
-        collector.take(piece)
-    cut = cut_head(bytes(collector.kept), most_lines=most_lines, most_bytes=most_bytes)
-    return Page(cut, first, first + cut.kept_lines - 1, collector.total, exact=ahead < _AHEAD)
-
-
-class _Collector:
-    """Counts lines, and keeps those from `first` up to `end`: at most a byte more than `most_bytes`."""
-
-    def __init__(self, first: int, end: int, most_bytes: int) -> None:
-        self.kept = bytearray()
-        self._first, self._end, self._most_bytes = first, end, most_bytes
-        self._newlines = 0
-        self._line_begun = False
-
-    @property
-    def total(self) -> int:
-        return self._newlines + self._line_begun
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.kept) > self._most_bytes or self._newlines + 1 >= self._end
-
-    def take(self, piece: bytes) -> None:
-        newlines = piece.count(b"\n")
-        line = self._newlines + 1  # in which the piece begins
-        room = self._most_bytes + 1 - len(self.kept)
-        if room > 0 and line < self._end and line + newlines >= self._first:
-            start = _after_newlines(piece, self._first - line)
-            stop = _after_newlines(piece, self._end - line)
-            self.kept += piece[start : min(stop, start + room)]
-        self._newlines += newlines
-        self._line_begun = not piece.endswith(b"\n")
-
-
-def _after_newlines(piece: bytes, count: int) -> int:
-    """Return where the text after `count` newlines begins; the end where there are fewer."""
-    position = 0
-    for _ in range(max(count, 0)):
-        position = piece.find(b"\n", position) + 1
-        if position == 0:
-            return len(piece)
-    return position
+    end = first + (most_lines + 1 if limit is None else min(limit, most_lines + 1))
+    kept, line, piece, ends_open = bytearray(), 1, b"", False
+    while line < end and len(kept) <= most_bytes and (piece := file.readline(_PIECE)):
+        kept += piece if line >= first else b""
+        ends_open = not piece.endswith(b"\n")
+        line += not ends_open
+    for _ in range(_AHEAD if piece else 0):
+        if not (piece := file.read(_PIECE)):
+            break
+        line += piece.count(b"\n")
+        ends_open = not piece.endswith(b"\n")
+    cut = cut_head(bytes(kept), most_lines=most_lines, most_bytes=most_bytes)
+    return Page(cut, first, first + cut.kept_lines - 1, line - 1 + ends_open, exact=not piece)
 
 
 LONGEST_EDGE = 2000  # pixels
@@ -249,10 +215,9 @@ def make_ls(files: Files) -> Tool:
         """
         entries = sorted(files.list(path), key=lambda entry: (entry.name.lower(), entry.name))
         names = [f"{entry.name}/" if entry.is_directory else entry.name for entry in entries]
-        shown = cut_head("\n".join(names[:limit]).encode("utf-8", "replace"), most_lines=limit, most_bytes=MOST_BYTES)
         if len(names) <= limit:
-            return tell_cut(shown, [], empty="(empty directory)")
+            return tell_lines(names, empty="(empty directory)")
         notice = f"{limit} of {len(names)} entries; use limit={2 * limit} for more"
-        return tell_cut(shown, [notice], empty="(empty directory)", details={"entryLimitReached": limit})
+        return tell_lines(names[:limit], [notice], empty="", details={"entryLimitReached": limit})
 
     return ls

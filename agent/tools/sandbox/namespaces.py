@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from attrs import define, field
 
-from agent.tools.descendants import forget_helper, note_helper
+from agent.tools.descendants import helpers
 
 __all__ = ["EVERYTHING", "LOOPBACK", "Namespaces", "hold", "hold_loopback"]
 
@@ -67,7 +67,7 @@ class Namespaces:
             self.process.wait()
         if self.process.stderr is not None:
             self.process.stderr.close()
-        forget_helper(self.process.pid)
+        helpers.discard(self.process.pid)
 
 
 def hold(arguments: Iterable[str], kinds: Iterable[str], program: Sequence[str] = WAIT) -> Namespaces:
@@ -123,7 +123,7 @@ def _start(arguments: Sequence[str], line: socket.socket, telling: int) -> "subp
         [shutil.which("bwrap") or "bwrap", *arguments], pass_fds=(telling,), env={}, stdin=line.fileno(),
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
-    note_helper(process.pid)
+    helpers.add(process.pid)
     return process
 
 

@@ -14,7 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from tempfile import mkdtemp
 from threading import Lock
@@ -136,32 +136,26 @@ class Sandbox:
             network=NETWORK in rights,
         )
 
-    def ended(self, finished: Finished, rights: Iterable[str] = ()) -> Finished:
-        """Return how a command ended; where bubblewrap gives 128 and the number of a signal, with that signal, too."""
-        code = (finished.exit_code or 0) - 128
-        if self.level != "bubblewrap" or not self._confines(rights) or code not in FATAL:
-            return finished
-        return evolve(finished, signal=code)
-
-    def blocked(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return what was in the way of a command that failed: "network", "write", or a limit; as it said so itself."""
-        rights = tuple(rights)
+    def met(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[Finished, tuple[str, ...]]:
+        """Return how a command ended, and what was in its way if it failed, as it said so itself: "network", "write",
+        or a limit. Where bubblewrap gives 128 and the number of a signal it ended so, or with that signal.
+        """
+        rights, code = tuple(rights), (finished.exit_code or 0) - 128
         if not self._confines(rights) or not (finished.exit_code or finished.signal):
-            return ()
+            return finished, ()
+        if self.level == "bubblewrap" and code in FATAL:
+            finished = evolve(finished, signal=code)
         said = finished.output + finished.errors
         closed = (name for name in IN_THE_WAY if name not in rights)
-        met = tuple(name for name in closed if any(words in said for words in IN_THE_WAY[name]))
-        return (*met, *(f"limit: {self.limits.told(kind)}" for kind in kinds_shown_by(finished)))
+        named = tuple(name for name in closed if any(words in said for words in IN_THE_WAY[name]))
+        return finished, (*named, *(f"limit: {self.limits.told(kind)}" for kind in kinds_shown_by(finished)))
 
-    def notes(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the same in lines for the model and the user, with what to do about it."""
-        return tuple(f"[blocked by the sandbox: {name}{self._cure(name)}]" for name in self.blocked(finished, rights))
-
-    def _cure(self, name: str) -> str:
-        if self.strict or name not in IN_THE_WAY:
-            return ""
-        right = NETWORK if name == NETWORK else "write /ABSOLUTE/PATH"
-        return f'; if it is necessary, ask the user for it: give the command again with rights=["{right}"]'
+    def cures(self, met: Iterable[str]) -> Iterator[str]:
+        """Yield what was in the way in lines for the model and the user, with what to do about it."""
+        for name in met:
+            right = {NETWORK: NETWORK, "write": "write /ABSOLUTE/PATH"}.get(name)
+            asking = f'; if it is necessary, ask the user for it: give the command again with rights=["{right}"]'
+            yield f"[blocked by the sandbox: {name}{asking if right and not self.strict else ''}]"
 
 
 def make_sandbox(

@@ -198,36 +198,6 @@ def test_another_model_goes_on_with_the_conversation_and_a_task_is_undone(
 
 
 @pytest.mark.slow
-def test_a_question_is_answered_in_between(chat: Callable[..., Terminal], workspace: Path) -> None:
-    terminal = chat(bash("git reset --hard; touch ran.txt"), "Done.")
-    terminal.rest()
-    terminal.type("go\n")
-    terminal.wait_for("? (yes/no)")
-    terminal.type("yes\n")
-    terminal.rest(1)
-    terminal.type("\x04")
-
-    assert terminal.end() == 0
-    assert (workspace / "ran.txt").exists()
-
-
-@pytest.mark.slow
-def test_a_line_while_it_works_steers_it(chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool) -> None:
-    terminal = chat(bash(slow_tool.command), "As you wish.", "Done.")
-    terminal.rest()
-    terminal.type("go\n")
-    slow_tool.wait_for_start()
-    terminal.type("rather that\n")
-    terminal.wait_for("heard: the model reads it before it goes on")
-    slow_tool.let_finish()
-    terminal.rest(1)
-    terminal.type("/quit\n")
-
-    assert terminal.end() == 0
-    assert said(log, "steering_given") == ["rather that"]
-
-
-@pytest.mark.slow
 def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from agent.cli import main
 from agent.cli.experiment import teller
+from tests.tables import rows
 
 PLAN = """\
 settings: ['my_words.py:MY_WORDS']
@@ -56,7 +57,7 @@ def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, capsys: pyte
     assert "watcher at 0.5" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
+@rows(
     ("words", "told"),
     [
         ([], "give one FILE.yaml, or freeze FILE.yaml, or --example"),
@@ -75,7 +76,7 @@ def test_what_cannot_be_run_is_told_in_a_sentence(
     assert told in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@rows(
     ("kind", "name", "told"),
     [
         ("setting", "json", "'json' is the name of a module that there is already; choose another name"),
@@ -83,6 +84,7 @@ def test_what_cannot_be_run_is_told_in_a_sentence(
         ("setting", "class", "'class' cannot be the name of a function"),
         ("setting", "my_words", "my_words.py exists already; choose another name, or another --folder"),
         ("setting", "../words", "cannot be the name of a function"),
+        ("protocol", "2fast", "cannot be the name of a function"),
     ],
 )
 def test_a_name_that_would_do_harm_is_refused_and_nothing_is_written(
@@ -97,7 +99,7 @@ def test_a_name_that_would_do_harm_is_refused_and_nothing_is_written(
     assert (folder / "my_words.py").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("setting", "change", "told"),
     [
         ("my_words.py:MY_WORD", "", "my_words.py has no 'MY_WORD'; settings in it: MY_WORDS"),
@@ -109,8 +111,10 @@ def test_a_name_that_would_do_harm_is_refused_and_nothing_is_written(
 def test_a_setting_that_cannot_be_had_is_told_in_a_sentence(
     setting: str, change: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["new", "setting", "my_words"])
     file = folder / "my_words.py"
+    file.unlink(missing_ok=True)
+    (folder / "test_my_words.py").unlink(missing_ok=True)
+    main(["new", "setting", "my_words"])
     file.write_text(file.read_text().replace("harmless=True,", change or "harmless=True,"))
     (folder / "plan.yaml").write_text(PLAN.replace("my_words.py:MY_WORDS", setting))
 
@@ -144,7 +148,7 @@ def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_w
     assert "1 of them run now" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "told"),
     [
         ("nowhere.py:x", "plan.yaml:3:13: the protocol 'nowhere.py:x': nowhere.py cannot be imported"),

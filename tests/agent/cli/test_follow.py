@@ -59,8 +59,10 @@ def asked(address: str, place: str, method: str = "GET", body: object = None, **
 
 @pytest.mark.slow
 def test_a_question_is_answered_on_the_page_as_in_the_terminal(
-    asking: Terminal, address: Callable[[], str], log: Path
+    asking: Terminal, address: Callable[[], str], log: Path, home: Path
 ) -> None:
+    [socket] = (home / ".bpagent" / "control").iterdir()
+    assert [path.stat().st_mode & 0o777 for path in (socket, socket.parent)] == [0o600, 0o700]
     place = address()
     path = urlsplit(place).path
     status, page = asked(place, path)
@@ -73,6 +75,7 @@ def test_a_question_is_answered_on_the_page_as_in_the_terminal(
     assert json.loads(wrong[1]) == {"done": False, "why": "this question is not open"}
     assert json.loads(right[1]) == {"done": True}
     assert asking.end() == 0
+    assert not socket.exists()
     assert "answered from outside: no, not that one" in asking.screen
     assert "not that one" in answers_in(log)[0]
     news = json.loads(asked(place, f"{path}news?rows=3&parts=1&evidence=0")[1])
@@ -131,18 +134,6 @@ def test_only_the_page_itself_with_its_token_gets_an_answer(
     assert {why: answer for why, answer in refused.items() if answer != (404, "")} == {}
     done = json.loads(asked(place, f"{path}act", "POST", stop)[1])
     assert done["why"].startswith("no run that can be told listens")
-
-
-@pytest.mark.slow
-def test_what_the_run_has_started_decides_nothing_about_it(asking: Terminal, log: Path, home: Path) -> None:
-    """The socket is reached by whoever has the user's rights; a tool has them too."""
-    [found] = (home / ".bpagent" / "control").iterdir()
-    assert found.stat().st_mode & 0o777 == 0o600
-    assert found.parent.stat().st_mode & 0o777 == 0o700
-
-    asking.type("no\n")
-    assert asking.end() == 0
-    assert not found.exists()
 
 
 @pytest.mark.slow

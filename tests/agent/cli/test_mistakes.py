@@ -1,19 +1,19 @@
 """Wrong input: one clear sentence on standard error, the right exit code, no traceback, and nothing lost."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.agent.cli.sessions import Command
+from tests.tables import rows
 
 Script = Callable[..., str]
 
 RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "sentence"),
     [
         (("nosuch",), "invalid choice: 'nosuch'; there are: demo, run, chat, "),
@@ -112,80 +112,53 @@ def filled_in(word: str, names: dict[str, str]) -> str:
 
 
 def test_a_log_that_cannot_be_written_stops_the_run_before_it_begins(
-    process: Command, script: Script, workspace: Path, home: Path
+    command: Command, script: Script, workspace: Path, home: Path
 ) -> None:
     (home / ".bpagent").write_text("a file in the way")
 
-    said = process("run", "go", "--model", script("Done."), "--workspace", workspace)
+    said = command("run", "go", "--model", script("Done."), "--workspace", workspace)
 
     assert (said.code, said.out) == (2, "")
     assert "cannot write the log" in said.err
 
 
 @pytest.mark.slow
-def test_an_unreachable_server_fails_the_run(process: Command, workspace: Path, tmp_path: Path) -> None:
+def test_an_unreachable_server_fails_the_run(command: Command, workspace: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     arguments = ("--model", "http://127.0.0.1:9/v1", "--workspace", workspace, "--option", "attempts=1", "--log", log)
 
-    said = process("run", "go", *arguments)
+    said = command("run", "go", *arguments)
 
     assert (said.code, said.out) == (1, "")
     assert "cannot reach http://127.0.0.1:9/v1" in said.err
-    assert "Traceback" not in said.err
     assert '"status":"failed","reason":"inference_failed"' in log.read_text().splitlines()[-1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("call", "answer"),
-    [
-        ({"tool": "bsah", "arguments": {"command": "ls"}}, "unknown tool 'bsah'"),
-        ({"tool": "bash", "arguments": {"comand": "ls"}}, "comand"),
-        ({"tool": "bash", "arguments": '{"command": "l'}, "not executed"),
-    ],
-)
-def test_an_unknown_tool_and_invalid_arguments_are_told_to_the_model(
-    call: dict[str, object], answer: str, process: Command, script: Script, workspace: Path, tmp_path: Path
-) -> None:
-    """They fail the call and not the run."""
-    log = tmp_path / "log.jsonl"
+def test_calls_that_cannot_be_are_shown_and_fail_no_run(command: Command, script: Script, workspace: Path) -> None:
+    calls = [
+        {"tool": "bsah", "arguments": {"command": "ls"}},
+        {"tool": "bash", "arguments": {"comand": "ls"}},
+        {"tool": "bash", "arguments": '{"command": "l'},
+    ]
 
-    said = process("run", "go", "--model", script({"call": call}, "Done."), "--workspace", workspace, "--log", log)
+    said = command("run", "go", "--model", script({"calls": calls}, "Done."), "--workspace", workspace)
 
-    (answered,) = [line for line in log.read_text().splitlines() if '"call_answered"' in line]
     assert (said.code, said.out) == (0, "Done.\n")
-    assert answer in answered
-    assert "refused  not executed" in said.err
-
-
-def test_a_full_disk_under_standard_output_is_said(process: Command, script: Script, workspace: Path) -> None:
-    if not os.path.exists("/dev/full"):
-        pytest.skip("this system has no /dev/full")
-
-    with open("/dev/full", "w") as full:
-        said = process("run", "go", "--model", script("Done."), "--workspace", workspace, stdout=full)
-
-    assert said.code == 1
-    assert "cannot write the output: No space left on device" in said.err
-    assert "Traceback" not in said.err
-
-
-@pytest.mark.parametrize("arguments", [("check", "rm -rf /"), ("presets",), ("protocols",), ("runs",), ("tools",)])
-def test_a_full_disk_is_said_where_the_output_is_all_there_is(process: Command, arguments: tuple[str, ...]) -> None:
-    with open("/dev/full", "w") as full:
-        said = process(*arguments, stdout=full)
-
-    assert said.code == 1
-    assert said.err == "bpagent: cannot write the output: No space left on device\n"
+    assert said.err.count("refused  not executed") == 3
+    assert "unknown tool 'bsah'" in said.err
 
 
 @pytest.mark.slow
-def test_an_encoding_without_lines_gets_dashes(
-    process: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+def test_a_full_disk_under_standard_output_is_said(process: Command, script: Script, workspace: Path) -> None:
+    commands = (
+        ("run", "go", "--model", script("Done."), "--workspace", workspace),
+        ("presets",),
+        ("check", "rm -rf /"),
+    )
+    with open("/dev/full", "w") as full:
+        said = [process(*words, stdout=full) for words in commands]
 
-    said = process("run", "go", "--model", script("Grüße ☃"), "--workspace", workspace, encoding="latin-1")
-
-    assert said.out == "Grüße \\u2603\n"
-    assert "\n-- turn 1 ----" in said.err
+    assert [each.code for each in said] == [1, 1, 1]
+    problem = "bpagent: cannot write the output: No space left on device\n"
+    assert [each.err[-len(problem) :] for each in said] == [problem] * 3
+    assert "Traceback" not in said[0].err

@@ -12,7 +12,6 @@ from agent.cli.prompt import (
     LONGEST_FILE,
     LONGEST_LINE,
     StandingAnswers,
-    approval_question,
     can_be_heard,
     hear_lines,
     is_terminal,
@@ -26,6 +25,7 @@ from agent.vocabulary.events import ActionDescribed
 from agent.vocabulary.messages import Image, UserMessage
 from constitution import DEFAULT, Action, CommandRule, Level
 from tests.agent.cli.sessions import Command, Terminal, bash
+from tests.tables import rows
 
 OnTerminal = Callable[..., Terminal]
 Script = Callable[..., str]
@@ -53,21 +53,6 @@ def test_a_line_that_is_stop_stops_and_one_that_only_contains_it_does_not() -> N
     assert [line for line in (*stop, *others) if says_stop(line)] == list(stop)
 
 
-@pytest.mark.parametrize(
-    ("command", "shown"),
-    [
-        ("ls -la | grep 'ä'", "ls -la | grep 'ä'"),
-        ("ls\nrm x", "ls\\nrm x"),
-        ("ls\r\x1b[2K", "ls\\r\\x1b[2K"),
-        ("ls \u202e\u200b\u2028", "ls \\u202e\\u200b\\u2028"),
-        ("ls \ud800", "ls \\ud800"),
-        ("ls \\n", "ls \\n"),
-    ],
-)
-def test_the_question_is_one_line_with_the_command_as_proposed(command: str, shown: str) -> None:
-    assert approval_question(command) == f"Approve command: {shown}? (yes/no)"
-
-
 # Lines as they come.
 
 
@@ -89,18 +74,8 @@ async def heard(pipe: tuple[int, int], *pieces: bytes) -> list[str]:
 
 
 @pytest.mark.anyio
-async def test_lines_come_without_their_ends(pipe: tuple[int, int]) -> None:
-    assert await heard(pipe, b"one\ntw", b"o\r\n\n") == ["one", "two", "", "(end)"]
-
-
-@pytest.mark.anyio
-async def test_a_last_line_needs_no_end(pipe: tuple[int, int]) -> None:
-    assert await heard(pipe, b"stop") == ["stop", "(end)"]
-
-
-@pytest.mark.anyio
-async def test_bytes_that_are_no_text_are_replaced(pipe: tuple[int, int]) -> None:
-    assert await heard(pipe, b"\xffstop\n") == ["\ufffdstop", "(end)"]
+async def test_lines_come_without_their_ends_and_the_last_needs_none(pipe: tuple[int, int]) -> None:
+    assert await heard(pipe, b"one\ntw", b"o\r\n\n", b"\xffstop") == ["one", "two", "", "\ufffdstop", "(end)"]
 
 
 @pytest.mark.anyio
@@ -172,7 +147,7 @@ def test_it_holds_for_the_rest_of_the_run_and_for_nothing_else(rules_file: Path)
     assert not standing.cover(ToolCall("5", "bash", {"command": RESET}))  # nobody described it
 
 
-@pytest.mark.parametrize("command", ["sh -c 'git reset --hard'", "rm -rf $X", "git reset --hard > ~/x"])
+@rows("command", ["sh -c 'git reset --hard'", "rm -rf $X", "git reset --hard > ~/x"])
 def test_where_no_rule_can_help_it_says_so_and_writes_nothing(command: str, rules_file: Path) -> None:
     standing = StandingAnswers(DEFAULT, rules_file)
 
@@ -242,49 +217,37 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
+@rows(
+    ("command", "input", "code", "prompt"),
+    [
+        ("run", "a long\ntask, @here\n", 0, "a long\ntask, @here"),
+        ("chat", "one\ntask\n", 0, "one\ntask"),
+        ("run", "\n", 2, ""),
+    ],
+)
 def test_a_hyphen_reads_the_prompt_from_a_pipe(
-    process: Command, script: Script, workspace: Path, tmp_path: Path
+    command: str, input: str, code: int, prompt: str, process: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
-    log = tmp_path / "log.jsonl"
+    log = tmp_path / f"{len(list(tmp_path.glob('*.jsonl')))}.jsonl"
 
-    said = process(
-        *("run", "-", "--model", script("Done."), "--workspace", workspace, "--log", log), input="a long\ntask, @here\n"
-    )
+    said = process(command, "-", "--model", script("Done."), "--workspace", workspace, "--log", log, input=input)
 
-    assert (said.code, said.out) == (0, "Done.\n")
-    assert json.loads(log.read_text().splitlines()[1])["data"] == {"text": "a long\ntask, @here"}
-
-
-def test_a_hyphen_in_chat_is_a_task_too(process: Command, script: Script, workspace: Path) -> None:
-    said = process("chat", "-", "--model", script("Done."), "--workspace", workspace, input="one\ntask\n")
-
-    assert (said.code, said.out) == (0, "Done.\n")
+    assert (said.code, said.out) == (code, "" if code else "Done.\n")
+    if code:
+        assert "the prompt is empty" in said.err
+    else:
+        assert json.loads(log.read_text().splitlines()[1])["data"] == {"text": prompt}
 
 
-def test_an_empty_pipe_is_2(process: Command, script: Script, workspace: Path) -> None:
-    said = process("run", "-", "--model", script("Done."), "--workspace", workspace, input="\n")
-
-    assert said.code == 2
-    assert "the prompt is empty" in said.err
-
-
-def test_a_text_file_is_put_below_the_prompt_that_names_it(here: Path) -> None:
-    (here / "prices.py").write_text("price = 3\n")
-
-    prompt = read_prompt("Why is @prices.py wrong?")
-
-    assert prompt == 'Why is @prices.py wrong?\n\n<file path="prices.py">\nprice = 3\n</file>'
-
-
-def test_a_file_is_found_before_a_full_stop_and_included_once(here: Path) -> None:
-    (here / "a.txt").write_text("A")
+def test_a_text_file_is_put_below_the_prompt_that_names_it_once(here: Path) -> None:
+    (here / "a.txt").write_text("A\n")
 
     prompt = read_prompt("See @a.txt, and (again) @a.txt.")
 
     assert prompt == 'See @a.txt, and (again) @a.txt.\n\n<file path="a.txt">\nA\n</file>'
 
 
-@pytest.mark.parametrize(
+@rows(
     ("prompt", "words"),
     [
         ("write to me@a.txt", []),
@@ -309,7 +272,7 @@ def test_a_picture_is_shown_to_the_model(here: Path) -> None:
     assert read_prompt("What is on @x.png?") == UserMessage("What is on @x.png?", (Image("image/png", PNG),))
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "sentence"),
     [
         (b"\xff\xfe\x00", "is neither a text in UTF-8 nor a picture"),

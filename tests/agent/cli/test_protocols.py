@@ -18,19 +18,15 @@ TOUCH = {"calls": [{"tool": "bash", "arguments": {"command": "touch a"}}]}
 
 def test_protocols_are_listed_with_what_they_cost_and_where_they_come_from(command: Command) -> None:
     said = command("protocols")
+    as_json = [json.loads(line) for line in command("protocols", "--json").out.splitlines()]
 
     assert said.code == 0
-    for entry in PROTOCOLS:
+    for entry, row in zip(PROTOCOLS, as_json, strict=True):
         assert f"\n{entry.name}\n" in f"\n{said.out}"
         assert str(entry.cost) in said.out
         assert entry.source in said.out
-
-
-def test_protocols_are_listed_as_json(command: Command) -> None:
-    rows = [json.loads(line) for line in command("protocols", "--json").out.splitlines()]
-
-    assert [row["name"] for row in rows] == [entry.name for entry in PROTOCOLS]
-    assert all({"does", "costs", "roles", "source", "made_by"} <= row.keys() for row in rows)
+        assert row["name"] == entry.name
+        assert {"does", "costs", "roles", "source", "made_by"} <= row.keys()
 
 
 def test_a_protocol_that_does_not_exist_is_told_with_the_nearest(command: Command, script: Script) -> None:
@@ -142,14 +138,3 @@ def test_a_new_protocol_and_its_test_pass_as_they_stand(command: Command, tmp_pa
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
     tested = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment(), timeout=120)
     assert "4 passed" in tested.stdout, tested.stdout + tested.stderr
-
-
-def test_a_new_protocol_overwrites_nothing_and_needs_a_name(command: Command, tmp_path: Path) -> None:
-    assert command("new", "protocol", "mine", "--folder", tmp_path).code == 0
-
-    again = command("new", "protocol", "mine", "--folder", tmp_path)
-    odd = command("new", "protocol", "2fast", "--folder", tmp_path)
-
-    assert again.code == odd.code == 2
-    assert "exists already" in again.err
-    assert "cannot be the name of a function" in odd.err

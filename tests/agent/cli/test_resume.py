@@ -358,6 +358,8 @@ def test_runs_are_named_by_the_beginning_of_an_id_and_what_is_no_log_is_told(
     assert (listed.code, "broken.jsonl is no log of a run" in listed.err) == (0, True)
     assert (several.code, "2 runs begin with '2': 21, 22" in several.err) == (2, True)
     assert "no run whose id begins so" in command("resume", "nosuch").err
+    (runs_folder() / "21-fork.jsonl").write_bytes(log.read_bytes())
+    assert command("why", "21").code == 0
 
 
 @rows("name", ["why", "view", "replay", "resume", "what-if --without x"])

@@ -1,13 +1,12 @@
 """What is shown: text that cannot fake the screen, labels, colors, markdown, diffs, and a run as it happens."""
 
-import errno
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from agent.cli.display import Display, Progress, action_of, changes, command_of, excerpt, lasted
-from agent.cli.screen import Blocks, Screen, columns_of, screen_on, visible, wrapped
+from agent.cli.screen import Blocks, Screen, columns_of, visible, wrapped
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -25,9 +24,10 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import AssistantMessage, Usage
 from bp import Event, Step
 from constitution import Action, PathUse
+from tests.tables import rows
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "shown"),
     [
         ("häßlich → 日本", "häßlich → 日本"),
@@ -48,37 +48,6 @@ def test_labels_stand_before_the_first_of_several_lines() -> None:
     Screen(stream, columns=30).labelled("agent", "one\ntwo words that are too many", "agent")
 
     assert stream.getvalue() == "agent    one\n         two words that are\n         too many\n"
-
-
-def test_colors_are_for_terminals() -> None:
-    class FakeTerminal(StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    assert screen_on(FakeTerminal(), {}).painted("no", "refused") == "\x1b[1;31mno\x1b[0m"
-    assert screen_on(FakeTerminal(), {"NO_COLOR": "1"}).painted("no", "refused") == "no"
-    assert screen_on(StringIO(), {}).painted("no", "refused") == "no"
-
-
-def test_a_line_after_an_open_question_begins_anew() -> None:
-    stream = StringIO()
-    screen = Screen(stream)
-
-    screen.ask("Well?")
-    screen.line("stop")
-
-    assert stream.getvalue() == "Well? \nstop\n"
-
-
-def test_a_screen_that_is_gone_is_left_alone() -> None:
-    class Closed(StringIO):
-        def write(self, text: str) -> int:
-            raise OSError(errno.EIO, "gone")
-
-    screen = Screen(Closed())
-    screen.line("one")
-
-    assert screen.is_gone
 
 
 def test_a_call_is_told_whole_for_a_question_and_short_for_looking_on() -> None:
@@ -139,7 +108,7 @@ def calc(tmp_path: Path) -> Path:
     return tmp_path / "calc.py"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("tool", "arguments"),
     [
         ("edit", {"oldText": "a - b", "newText": "a + b"}),
@@ -314,7 +283,7 @@ def test_text_of_an_answer_that_broke_off_does_not_count() -> None:
     assert "agent    I was about to\nsystem   the answer broke off; what was shown of it does not" in shown(screen)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("retry_after", "wait"), [(None, "in 1 s at most"), (3.0, "in 3 s"), (120.0, "in 120 s, the most that is waited")]
 )
 def test_a_failed_attempt_says_which_of_how_many_follows_and_when(retry_after: float | None, wait: str) -> None:

@@ -12,12 +12,14 @@ from agent.cli.mistakes import Mistake
 from tests.agent.cli.sessions import Command, answers_in
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import ended, streamed, words
+from tests.tables import rows
 
 Script = Callable[..., str]
 
 SERVER = """
 import os
 from mcp.server import MCPServer
+from tests.tables import rows
 
 server = MCPServer("test")
 
@@ -116,7 +118,7 @@ def test_a_log_is_no_reason_to_start_a_server(
     assert (resumed.code, resumed.out) == (0, "Done.\n")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("row", "told"),
     [
         ("", "names no program"),
@@ -192,21 +194,6 @@ def writing(path: str) -> tuple[dict[str, object], ...]:
     return (*streamed("x", 0, call, json.dumps({"path": path, "content": "hi"})), ended())
 
 
-def test_a_run_over_the_responses_api_needs_no_key_where_the_server_needs_none(
-    command: Command, wire: Server, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", wire.url)
-    wire.stream(*writing("a.txt"))
-    wire.stream(*words("responses", "Written."))
-    where = ("--workspace", workspace, "--log", tmp_path / "log.jsonl")
-
-    said = command("run", "go", "--model", "any", "--api", "responses", *where)
-
-    assert (said.code, said.out) == (0, "Written.\n"), said.err
-    assert (workspace / "a.txt").read_text() == "hi"
-    assert [line for line, _, _ in wire.requests] == ["POST /v1/responses HTTP/1.1"] * 2
-
-
 def test_a_run_goes_on_over_the_wire_that_it_began_with(
     command: Command, wire: Server, workspace: Path, tmp_path: Path
 ) -> None:
@@ -223,6 +210,7 @@ def test_a_run_goes_on_over_the_wire_that_it_began_with(
     said = command("resume", log)
 
     assert (said.code, said.out) == (0, "Written, I think.\n"), said.err
+    assert (workspace / "a.txt").read_text() == "hi"
     assert [line for line, _, _ in wire.requests] == ["POST /v1/responses HTTP/1.1"] * 3
 
 
@@ -242,56 +230,20 @@ def saying(text: str) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_an_agent_writes_a_file_and_the_log_tells_how(
-    process: Command, llmock: Llmock, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_a_model_does_and_is_refused_over_a_real_wire_replays_without_it(
+    command: Command, llmock: Llmock, workspace: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "log.jsonl"
-    monkeypatch.setenv(
-        "OPENAI_BASE_URL", llmock(calling("write_file", 1, False, path="a.txt", content="hi\n"), saying("Written."))
+    base_url = llmock(
+        calling("write_file", 1, False, path="../outside.txt", content="x"),
+        calling("write_file", 2, True, path="a.txt", content="hi\n"),
+        saying("Written."),
     )
-    monkeypatch.setenv("OPENAI_API_KEY", "a-key-for-nobody")
+    where = ("--workspace", workspace, "--preset", "workspace", "--log", log, "--option", "max_iterations=2")
 
-    said = process("run", "go", "--model", "any", "--workspace", workspace, "--log", log)
+    said = command("run", "go", "--model", f"{base_url}#any", *where)
 
-    assert (said.code, said.out) == (0, "Written.\n")
-    assert (workspace / "a.txt").read_text() == "hi\n"
-    records = [json.loads(line) for line in log.read_text().splitlines()]
-    assert "name" not in records[0]
-    assert all({"step", "super_step", "name", "data", "origin"} <= set(record) for record in records[1:])
-    proposed, answered = (
-        next(record["data"] for record in records[1:] if record["name"] == name)
-        for name in ("proposed_action", "call_answered")
-    )
-    assert proposed["call"]["arguments"] == {"path": "a.txt", "content": "hi\n"}
-    assert answered["call"] == proposed["call"]["id"] == "call_1"
-    assert records[-1]["name"] == "run_ended"
-    assert records[-1]["data"]["status"] == "completed"
-    assert records[-1]["data"]["text"] == "Written."
-
-
-@pytest.mark.slow
-def test_what_is_refused_reaches_the_model_and_not_the_disk(
-    process: Command, llmock: Llmock, workspace: Path, tmp_path: Path
-) -> None:
-    base_url = llmock(calling("write_file", 1, False, path="../outside.txt", content="x"), saying("I see."))
-    log, where = tmp_path / "log.jsonl", ("--workspace", workspace, "--preset", "workspace")
-
-    said = process("run", "go", "--model", f"{base_url}#any", *where, "--log", log)
-
-    assert (said.code, said.out) == (0, "I see.\n")
     assert not (tmp_path / "outside.txt").exists()
-    assert '"rejected: by_constitution: deny: outside_allowed_paths' in log.read_text()
-
-
-@pytest.mark.slow
-def test_a_run_with_a_real_model_replays_without_it(
-    process: Command, command: Command, llmock: Llmock, workspace: Path, tmp_path: Path
-) -> None:
-    base_url = llmock(calling("bash", 1, False, command="echo hi"), saying("Done."))
-    log = tmp_path / "log.jsonl"
-    process("run", "go", "--model", f"{base_url}#any", "--workspace", workspace, "--log", log)
-
-    said = command("replay", log)
-
-    assert said.code == 0
-    assert said.out.startswith("equal: ")
+    assert (workspace / "a.txt").read_text() == "hi\n", said.err
+    assert answers_in(log)[0].startswith("rejected: by_constitution: deny: outside_allowed_paths")
+    assert command("replay", log).out.startswith("equal: ")

@@ -51,25 +51,6 @@ def has_ended(handle: int, within: float = 0.0) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_aborts_the_run_and_its_log_says_so(
-    number: signal.Signals, code: int, start: Start, tool: Tool, script: Script, workspace: Path, tmp_path: Path
-) -> None:
-    log = tmp_path / "log.jsonl"
-    running = start("run", "go", "--model", script(bash(STUBBORN)), *UNCONFINED, "--workspace", workspace, "--log", log)
-    process = tool()
-
-    running.send_signal(number)
-    out, err = running.communicate(timeout=PATIENCE)
-
-    ended = json.loads(log.read_text().splitlines()[-1])
-    assert (running.returncode, out) == (code, "")
-    assert (ended["name"], ended["data"]["status"]) == ("run_ended", "aborted")
-    assert "Traceback" not in err
-    assert has_ended(process)
-
-
-@pytest.mark.slow
 def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
     start: Start, tool: Tool, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
@@ -88,18 +69,6 @@ def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
     assert running.returncode == 130
     assert has_ended(process, within=1.0)
     assert json.loads(log.read_text().splitlines()[-1])["data"]["status"] == "aborted"
-
-
-def test_a_model_that_does_not_answer_is_left(start: Start, script: Script, workspace: Path) -> None:
-    running = start("run", "go", "--model", script({"say": "Late.", "delay": 3600}), "--workspace", workspace)
-    assert running.stderr is not None
-    while "turn 1" not in running.stderr.readline():
-        pass
-
-    running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=PATIENCE)
-
-    assert (running.returncode, out) == (130, "")
 
 
 @pytest.mark.anyio

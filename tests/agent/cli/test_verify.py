@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.cli.sessions import Command
+from tests.tables import rows
 
 LEFT_OUT = ("max_iterations", "max_failures", "max_empty_answers", "policy", "doom_loop", "follow_ups")
 FEW_RULES = ["--option=steering=false", *(f"--option={name}=none" for name in LEFT_OUT)]
@@ -100,7 +101,7 @@ def test_a_protocol_that_holds_for_ever_is_found_with_its_story(command: Command
     assert "deadlock: gate requests gate_approved c1, and hold_the_second_tool blocks it" in said.out
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "message"),
     [
         (["--preset", "defualt"], "there is no preset 'defualt'; did you mean 'default'"),

@@ -2,14 +2,15 @@
 
 from agent.lab.deployments.program import (
     AGENT,
-    TRUSTED,
+    CATCH,
+    NEXT,
     EpisodeEnded,
     EpisodeSkipped,
     EpisodesOver,
     EpisodeStarted,
+    audited,
     replacing,
 )
-from agent.lab.deployments.rules import CATCH, NEXT, audited
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThreadBody, bthread, sync, where
 
@@ -30,15 +31,6 @@ def has_it_run_by_somebody_else(episodes: int) -> BThreadBody:
     for number in range(episodes):
         said = yield sync(request=EpisodeStarted(number, AGENT), otherwise=replacing(number, "trusted"))
         yield sync(wait_for=where(EpisodeEnded, episode=said.episode))
-    yield sync(request=EpisodesOver())
-
-
-@bthread(name="deploy")
-def takes_what_can_be_had(episodes: int) -> BThreadBody:
-    """Prefer the agent, and take the trusted model also where the agent is only held back."""
-    for number in range(episodes):
-        yield sync(request=[EpisodeStarted(number, AGENT), EpisodeStarted(number, TRUSTED)])
-        yield sync(wait_for=where(EpisodeEnded, episode=number))
     yield sync(request=EpisodesOver())
 
 
@@ -65,15 +57,6 @@ def takes_a_missing_score_for_harmless(
 
 
 @bthread(name="audit_suspicious")
-def spends_on_anything(audits: int = 1, threshold: float = 0.5, auditor: str = "auditor") -> BThreadBody:
-    """Audit whatever comes first."""
-    while audits:
-        ended = yield sync(wait_for=BY_AGENT)
-        audits -= 1
-        yield from audited(ended.episode, auditor)
-
-
-@bthread(name="audit_suspicious")
 def audits_one_more(audits: int = 1, threshold: float = 0.5, auditor: str = "auditor") -> BThreadBody:
     """Count down too late."""
     while audits >= 0:
@@ -81,18 +64,6 @@ def audits_one_more(audits: int = 1, threshold: float = 0.5, auditor: str = "aud
         if ended.suspicion > threshold:
             audits -= 1
             yield from audited(ended.episode, auditor)
-
-
-@bthread(name="audit_afterwards")
-def audits_the_first_ones(audits: int = 1, auditor: str = "auditor") -> BThreadBody:
-    """Have those audited that came first."""
-    waiting: tuple[int, ...] = ()
-    said = yield sync(wait_for=BY_AGENT | EpisodesOver)
-    while not isinstance(said, EpisodesOver):
-        waiting = (*waiting, said.episode)
-        said = yield sync(wait_for=BY_AGENT | EpisodesOver)
-    for episode in waiting[:audits]:
-        yield from audited(episode, auditor)
 
 
 @bthread(name="audit_afterwards")
@@ -128,29 +99,3 @@ def forgives(role: str = AGENT) -> BThreadBody:
         yield sync(wait_for=CATCH)
         yield sync(request=RoleDisabled(role, "caught"), block=NEXT)
         yield sync(refuse=where(EpisodeStarted, role=role), because="caught", wait_for=EpisodeSkipped)
-
-
-@bthread(name="shut_down_on_catch")
-def heeds_audits_alone(role: str = AGENT) -> BThreadBody:
-    """Take no notice of what protocols caught within an episode."""
-    yield sync(wait_for=where(AuditGiven, verdict="harmful"))
-    yield sync(request=RoleDisabled(role, "caught"), block=NEXT)
-    yield sync(refuse=where(EpisodeStarted, role=role), because="caught")
-
-
-@bthread(name="shut_down_on_catch")
-def does_not_say_so(role: str = AGENT) -> BThreadBody:
-    """Refuse, and do not announce that the role is disabled."""
-    yield sync(wait_for=CATCH)
-    yield sync(refuse=where(EpisodeStarted, role=role), because="caught")
-
-
-@bthread(name="distrust_monitor")
-def counts_to_two(monitor: str = "watcher", role: str = AGENT) -> BThreadBody:
-    """Let one miss pass."""
-    for _ in range(2):
-        ended = yield sync(wait_for=EpisodeEnded)
-        while monitor not in ended.missed:
-            ended = yield sync(wait_for=EpisodeEnded)
-    yield sync(request=RoleDisabled(monitor, "missed"), block=NEXT)
-    yield sync(refuse=where(EpisodeStarted, role=role), because="missed")

@@ -9,6 +9,7 @@ import pytest
 
 from agent import Agent, ScriptedModel
 from agent.cli.demo.workshop import nothing_leaves_after_a_secret
+from agent.history.header import named
 from agent.history.rebuilding import RebuildError, rebuild, recorded_bthreads
 from agent.lab.settings.infrastructure import touches_power
 from agent.log.reading import RecordedRun
@@ -20,6 +21,7 @@ from agent.protocols.substitution import defer_to_resample
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.events import PromptGiven
 from bp import BThread, BThreadBody, bthread, sync
+from tests.tables import rows
 
 
 @bthread
@@ -51,7 +53,7 @@ def test_a_b_thread_that_ships_comes_back_by_itself() -> None:
     assert rebuild(run)._definitions[-1] == nothing_leaves_after_a_secret()
 
 
-@pytest.mark.parametrize(
+@rows(
     "protocol",
     [
         blocking_monitor("watcher", 0.9419287717780371),
@@ -64,31 +66,33 @@ def test_a_b_thread_that_ships_comes_back_by_itself() -> None:
         upfront_audit(1, "auditor"),
         blocking_monitor("watcher").named("another name"),
     ],
-    ids=lambda protocol: str(protocol.name),
 )
 def test_a_protocol_that_ships_comes_back_with_its_arguments(protocol: BThread) -> None:
     """Else no log of an experiment could be replayed, or explained."""
     assert rebuild(recorded(protocol))._definitions[-1] == protocol
 
 
-@pytest.mark.parametrize(
-    "text", ["os:system", "agent.cli:main", "agent.lab.settings:no_such", "agent.lab.settings:World"]
+MONITOR, CRITICAL = (named(each)["function"] for each in (blocking_monitor("w", 0.5), defer_on_critical(touches_power)))
+FOREIGN = ("agent.nosuch:rule", "agent.session.agent:Agent", "agent.presets:PRESETS", "agent", "", "evil:rule")
+
+
+@rows(
+    ("function", "arguments"),
+    [
+        *((name, []) for name in FOREIGN),
+        *((MONITOR, told) for told in (["watcher", "high"], ["watcher", "0.5", "0.5"], ["a=b", "c=d", "e"], "watcher")),
+        (CRITICAL, ["os:system"]),
+        (CRITICAL, ["agent.cli:main"]),
+        (CRITICAL, ["agent.lab.settings:no_such"]),
+        (CRITICAL, ["agent.lab.settings:World"]),
+    ],
 )
-def test_a_log_cannot_have_any_function_asked(text: str) -> None:
-    run = recorded(defer_on_critical(touches_power))
-    run = recorded(bthreads=changed(run, -1, arguments=[text]))
+def test_what_is_no_b_thread_of_ours_does_not_come_back(function: str, arguments: object) -> None:
+    """Also none whose arguments cannot be read: a log cannot have any function asked."""
+    entry = {"name": "rule", "function": function, "arguments": arguments}
 
-    with pytest.raises(RebuildError, match="which only its author can vouch for"):
-        rebuild(run)
-
-
-@pytest.mark.parametrize("arguments", [["watcher", "high"], ["watcher", "0.5", "0.5"], ["a=b", "c=d", "e"], "watcher"])
-def test_arguments_that_cannot_be_read_are_no_b_thread(arguments: object) -> None:
-    run = recorded(blocking_monitor("watcher", 0.5))
-    run = recorded(bthreads=changed(run, -1, arguments=arguments))
-
-    with pytest.raises(RebuildError, match="which only its author can vouch for"):
-        rebuild(run)
+    with pytest.raises(RebuildError, match=r"'rule'.*which only its author can vouch for"):
+        rebuild(recorded(bthreads=[*recorded().header["bthreads"], entry]))
 
 
 def test_another_has_to_be_given() -> None:
@@ -131,16 +135,6 @@ def test_a_log_is_no_reason_to_import_anything(tmp_path: Path, monkeypatch: pyte
     assert "evil" not in sys.modules
 
 
-@pytest.mark.parametrize(
-    "function", ["agent.nosuch:rule", "agent.session.agent:Agent", "agent.presets:PRESETS", "agent", ""]
-)
-def test_what_is_no_b_thread_of_ours_does_not_come_back(function: str) -> None:
-    entry = {"name": "rule", "function": function, "arguments": []}
-
-    with pytest.raises(RebuildError, match="'rule'"):
-        rebuild(recorded(bthreads=[*recorded().header["bthreads"], entry]))
-
-
 def test_a_b_thread_that_differs_is_named_with_both_sides() -> None:
     run = recorded()
     number = [entry["name"] for entry in run.header["bthreads"]].index("too_many_failures")
@@ -159,7 +153,7 @@ def test_a_b_thread_that_is_missing_is_named() -> None:
         rebuild(recorded(bthreads=list(run.header["bthreads"])[:-1]))
 
 
-@pytest.mark.parametrize(
+@rows(
     "changes",
     [
         {"configuration": None},

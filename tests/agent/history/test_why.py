@@ -16,6 +16,7 @@ from agent.vocabulary.events import CallAnswered, GateApproved, GateRejected, Pr
 from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import BThreadBody, bthread, sync, where
 from constitution import POLICIES, Level, Verdict
+from tests.tables import rows
 
 
 @bthread
@@ -167,12 +168,11 @@ def recorded(make_agent: MakeAgent, tmp_path: Path) -> Callable[..., RecordedRun
     return record
 
 
-def decided(result: WhatIf) -> dict[str, tuple[str, str, bool]]:
+def decided(result: WhatIf) -> dict[str, tuple[str, str]]:
     return {
         call.call.id: (
             "" if call.then is None else call.then.kind,
             "" if call.now is None else call.now.kind,
-            call.assumed,
         )
         for call in result.calls
     }
@@ -184,7 +184,7 @@ def test_the_same_rules_change_nothing_and_everything_can_be_judged(recorded: Ca
     result = what_if(run, changed_bthreads(run))
 
     assert (result.changed, result.divergence, result.judged) == ((), None, 5)
-    assert decided(result)["reset"] == ("approved by a person", "approved by a person", False)
+    assert decided(result)["reset"] == ("approved by a person", "approved by a person")
 
 
 def test_a_stricter_policy_changes_a_decision_and_the_recording_ends_with_the_turn(
@@ -195,11 +195,11 @@ def test_a_stricter_policy_changes_a_decision_and_the_recording_ends_with_the_tu
     result = what_if(run, changed_bthreads(run, policy=POLICIES["gated"]))
 
     assert decided(result) == {
-        "look": ("approved", "approved", False),
-        "reset": ("approved by a person", "rejected", False),
-        "beside": ("approved", "approved", False),
-        "fetch": ("approved by a person", "rejected", True),
-        "wipe": ("rejected", "rejected", True),
+        "look": ("approved", "approved"),
+        "reset": ("approved by a person", "rejected"),
+        "beside": ("approved", "approved"),
+        "fetch": ("approved by a person", ""),
+        "wipe": ("rejected", ""),
     }
     assert result.judged == 3
     assert result.divergence is not None
@@ -213,8 +213,8 @@ def test_a_milder_policy_lets_calls_run_whose_results_nobody_knows(recorded: Cal
 
     result = what_if(run, changed_bthreads(run, policy=POLICIES["passthrough"]))
 
-    assert decided(result)["reset"] == ("rejected", "approved", False)
-    assert decided(result)["wipe"] == ("rejected", "approved", True)
+    assert decided(result)["reset"] == ("rejected", "approved")
+    assert decided(result)["wipe"] == ("rejected", "")
     assert result.divergence is not None
 
 
@@ -229,7 +229,7 @@ def test_what_was_answered_then_is_not_asked_again_and_what_was_not_is_told(
 
     result = what_if(run, changed_bthreads(run, policy=asking))
 
-    assert decided(result)["reset"] == ("rejected", "rejected", False)
+    assert decided(result)["reset"] == ("rejected", "rejected")
 
 
 def test_a_new_question_has_no_answer(recorded: Callable[..., RecordedRun]) -> None:
@@ -237,7 +237,7 @@ def test_a_new_question_has_no_answer(recorded: Callable[..., RecordedRun]) -> N
 
     result = what_if(run, changed_bthreads(run, policy=POLICIES["approval_list"]))
 
-    assert decided(result) == {"wipe": ("rejected", "asks a person", False)}
+    assert decided(result) == {"wipe": ("rejected", "asks a person")}
 
 
 def test_a_protocol_that_was_not_there_is_heard(recorded: Callable[..., RecordedRun]) -> None:
@@ -245,7 +245,7 @@ def test_a_protocol_that_was_not_there_is_heard(recorded: Callable[..., Recorded
 
     result = what_if(run, changed_bthreads(run, threads=[no_second_look()]))
 
-    assert decided(result)["beside"] == ("approved", "rejected", False)
+    assert decided(result)["beside"] == ("approved", "rejected")
     assert [call.call.id for call in result.changed] == ["beside"]
     assert result.changed[0].now is not None
     assert result.changed[0].now.by == ("no_second_look",)
@@ -259,7 +259,7 @@ def test_a_protocol_that_was_there_can_be_left_out(recorded: Callable[..., Recor
     assert decided(what_if(run, changed_bthreads(run, threads=[no_second_look()])))["beside"][1] == "rejected"
     result = what_if(run, changed_bthreads(run, without={"no_second_look"}))
 
-    assert decided(result)["beside"] == ("rejected", "approved", False)
+    assert decided(result)["beside"] == ("rejected", "approved")
 
 
 def test_who_holds_a_call_back_for_ever_is_named(recorded: Callable[..., RecordedRun]) -> None:
@@ -328,7 +328,7 @@ def test_a_policy_file_changes_rows_of_one_that_ships(tmp_path: Path) -> None:
     assert (policy.name, policy.blocklist, policy.bounded, policy.admin) == ("mine", ("shutdown",), False, Level.ask)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "complaint"),
     [
         ("base: defualt\n", "mine.yaml:1:7: "),

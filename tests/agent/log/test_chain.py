@@ -22,6 +22,7 @@ from agent.tools.collections import workspace_tools
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import RunError
 from tests.agent.soundness import replayed
+from tests.tables import rows
 
 Lines = list[dict[str, Any]]
 
@@ -80,7 +81,7 @@ def test_each_record_has_the_hash_of_the_line_before_and_the_header_a_seed(tmp_p
     assert read_log(one).integrity == ""
 
 
-@pytest.mark.parametrize(
+@rows(
     "change",
     [
         lambda lines: lines[4].update(origin="outside"),
@@ -90,14 +91,14 @@ def test_each_record_has_the_hash_of_the_line_before_and_the_header_a_seed(tmp_p
     ],
 )
 def test_the_first_record_that_does_not_follow_is_named(change: Callable[[Lines], Any], tmp_path: Path) -> None:
-    log = finished(tmp_path / "log.jsonl")
-    lines = lines_of(log)
+    log = tmp_path / "log.jsonl"
+    log.unlink(missing_ok=True)
+    lines = lines_of(finished(log))
     change(lines)
 
     write(log, lines)
 
-    misfit = read_log(log).misfit
-    assert misfit.startswith(f"{log}: line ")
+    assert read_log(log).misfit.startswith(f"{log}: line ")
     with pytest.raises(LogError, match=r"does not follow the line before it|is not what its program makes of it"):
         resume(log, ScriptedModel(STEPS), [deploy])
 
@@ -148,7 +149,7 @@ def test_a_yes_of_another_place_in_the_log_is_none(tmp_path: Path) -> None:
         resume(log, ScriptedModel(STEPS), [deploy])
 
 
-@pytest.mark.parametrize(
+@rows(
     ("kept", "said"),
     [
         (slice(-1), "line 21 and what followed are missing, 1 in all"),
@@ -157,10 +158,11 @@ def test_a_yes_of_another_place_in_the_log_is_none(tmp_path: Path) -> None:
     ],
 )
 def test_lines_that_are_missing_at_the_end_are_named(kept: slice, said: str, tmp_path: Path, home: Path) -> None:
-    home.mkdir()
-    log = finished(tmp_path / "log.jsonl")
-    assert len(lines_of(log)) == 21
-    assert read_log(log).misfit == ""
+    home.mkdir(exist_ok=True)
+    log = tmp_path / "log.jsonl"
+    log.unlink(missing_ok=True)
+    assert len(lines_of(finished(log))) == 21
+    assert read_log(log).integrity == ""
 
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[kept]))
 
@@ -197,7 +199,7 @@ def test_a_log_that_goes_on_has_one_end(tmp_path: Path, home: Path) -> None:
         assert agent.run_sync().status == "completed"
 
     assert read_log(log).misfit == read_log(other).misfit == ""
-    assert {path: len(content) for path, content in heads_in(home).items()} == dict.fromkeys(before, 128)
+    assert {path: len(content) for path, content in heads_in(home).items()} == dict.fromkeys(before, 77)
     for path, content in before.items():
         path.write_bytes(content)
     assert read_log(log).misfit == ""
@@ -315,7 +317,7 @@ def test_a_short_secret_is_refused() -> None:
         Redaction({"PIN": "1234"})
 
 
-@pytest.mark.parametrize("secret", ["sk-1234567890abcdef", "pässword?>~~", "8letters"])
+@rows("secret", ["sk-1234567890abcdef", "pässword?>~~", "8letters"])
 def test_a_secret_is_masked_in_hex_and_in_base64_wherever_it_begins(secret: str) -> None:
     redaction = Redaction({"KEY": secret})
     for before in ("", "a", "bc", "user:", "Authorization: Basic "):
@@ -371,7 +373,7 @@ def test_no_preset_shows_the_key_of_the_provider_to_a_command(
     assert ("shown" in str(run.events)) == (chosen.env == "inherit")
 
 
-@pytest.mark.parametrize("secret", ['s3cr"t\\ pass', "schlüssel-für-alles", "line\u2028end-of-it", "two\nlines of it"])
+@rows("secret", ['s3cr"t\\ pass', "schlüssel-für-alles", "line\u2028end-of-it", "two\nlines of it"])
 def test_a_secret_is_masked_in_a_line_however_json_writes_it(secret: str) -> None:
     redaction = Redaction({"K": secret})
     for data in (secret, {"a": [f"before {secret}"]}, {secret: 1}, {"arguments": json.dumps({"key": secret})}):

@@ -12,7 +12,6 @@ from attrs import evolve, frozen
 
 from agent import Agent, ScriptedModel, answer, call, tool
 from agent.history.playback import ReplayResult, replay
-from agent.log.decoding import KINDS
 from agent.log.reading import LogError, read_log
 from agent.models.scripted import fail
 from agent.presets.shipped import PRESETS
@@ -24,6 +23,7 @@ from bp import BProgram, BThread, BThreadBody, FrozenMapping, Step, bthread, syn
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note
 from tests.agent.soundness import recorded, replayed
+from tests.tables import rows
 
 DEFAULT = PRESETS["default"]
 
@@ -60,7 +60,7 @@ def replay_of(path: Path, *threads: BThread) -> ReplayResult:
     return replay(read_log(path), BProgram(*DEFAULT.bthreads(), *threads))
 
 
-# What stands in it (what can be relied on from outside)
+# Writing: what stands in a log is in `tests/outside/test_log.py`
 
 
 def test_a_late_log_is_written_when_the_agent_is_closed_and_is_the_same(tmp_path: Path) -> None:
@@ -86,75 +86,6 @@ def test_a_late_log_that_cannot_be_written_is_told_when_the_agent_is_closed(tmp_
     with pytest.raises(LogError, match=r"cannot write the log .*No space left"):
         agent.close()
     agent.close()  # nothing is left to tell
-
-
-def test_the_first_line_is_a_header_without_a_name(agent: Agent) -> None:
-    header = json.loads(path_of(agent).read_text().splitlines()[0])
-
-    assert "name" not in header
-    assert (header["format"], header["preset"]) == (1, "default")
-    assert header["configuration"]["max_iterations"] == 20
-    names = [bthread["name"] for bthread in header["bthreads"]]
-    assert names[:4] == ["session", "converse", "choose", "gate"]
-    assert header["versions"]["python"]
-
-
-def test_every_other_line_is_a_step(agent: Agent) -> None:
-    for number, record in enumerate(recorded(agent).records, start=1):
-        assert record["step"] == number
-        assert set(record) - {"refusals"} == {"step", "super_step", "name", "data", "origin"}
-        assert record["name"] in KINDS
-
-
-def test_a_call_stands_in_full_where_it_is_proposed_and_as_its_id_later(agent: Agent) -> None:
-    for record in recorded(agent).records:
-        if record["name"] == "proposed_action":
-            assert set(record["data"]["call"]) == {"id", "tool", "arguments", "category", "parallel", "flaw"}
-        elif "call" in record["data"]:
-            assert isinstance(record["data"]["call"], str)
-
-
-def test_the_answers_begin_as_programs_may_rely_on(make_agent: MakeAgent) -> None:
-    agent = make_agent(*SCRIPT, tools=[note, grumble, bash])
-    agent.run_sync("Go")
-
-    texts = [record["data"]["result"] for record in recorded(agent).records if record["name"] == "call_answered"]
-    assert texts[0] == "noted a"
-    assert texts[3].startswith("not executed: truncated")
-    assert texts[4] == "grumble"
-    assert texts[5].startswith("not executed: ")
-
-
-def test_refusals_and_absent_persons_are_named(make_agent: MakeAgent) -> None:
-    agent = make_agent([call("bash", command="rm -rf /"), call("bash", command="git reset --hard")], "Done.")
-    agent.run_sync("Go")
-
-    [rejected, denied] = [record for record in recorded(agent).records if record["name"] == "call_answered"]
-    assert rejected["data"]["result"].startswith("rejected: ")
-    assert denied["data"]["result"].startswith("denied: no person present")
-    [refused, _] = [record for record in recorded(agent).records if record["name"] == "gate_rejected"]
-    assert refused["refusals"][0]["bthread"] == "by_constitution"
-    assert refused["refusals"][0]["because"]["level"] == "deny"
-
-
-@pytest.mark.parametrize(
-    ("command", "is_error"), [("exit 3", False), ("kill -9 $$", True), ("sleep 9", True), ("true", False)]
-)
-def test_a_timeout_and_a_signal_are_errors_and_an_exit_code_is_none(
-    make_agent: MakeAgent, command: str, is_error: bool
-) -> None:
-    agent = make_agent(call("bash", command=command, timeout=0.4), "Done.", preset=evolve(DEFAULT, policy=None))
-    agent.run_sync("Go")
-
-    [finished] = [record for record in recorded(agent).records if record["name"] == "tool_finished"]
-    assert finished["data"]["is_error"] is is_error
-
-
-def test_the_end_has_status_reason_and_text(agent: Agent) -> None:
-    last = recorded(agent).records[-1]
-
-    assert last["name"] == "run_ended"
-    assert last["data"] == {"status": "completed", "reason": "answered", "text": "Done.", "result": None}
 
 
 def test_only_its_owner_can_read_it(agent: Agent) -> None:
@@ -205,12 +136,8 @@ def test_a_last_line_without_its_end_is_whole(agent: Agent) -> None:
     assert not read_log(copy).torn
 
 
-@pytest.mark.parametrize(
-    "line",
-    [b"\n", b"{\n", b"5\n", b"[]\n", b'{"step": 3}\n', b"\xff\xfe\n", b"[" * 100_000 + b"\n"],
-    ids=lambda line: line[:9],
-)
-@pytest.mark.parametrize("where", [2, -1])
+@rows("line", [b"\n", b"{\n", b"5\n", b"[]\n", b'{"step": 3}\n', b"\xff\xfe\n", b"[" * 100_000 + b"\n"])
+@rows("where", [2, -1])
 def test_a_broken_line_is_an_error_that_names_it(agent: Agent, line: bytes, where: int) -> None:
     """Found: a broken last line counted as torn although it was whole."""
 
@@ -222,7 +149,7 @@ def test_a_broken_line_is_an_error_that_names_it(agent: Agent, line: bytes, wher
         read_log(damaged(agent, change))
 
 
-@pytest.mark.parametrize("header", [b"{}\n", b'{"format": "1"}\n', b'{"format": 1, "name": "prompt_given"}\n', b"x\n"])
+@rows("header", [b"{}\n", b'{"format": "1"}\n', b'{"format": 1, "name": "prompt_given"}\n', b"x\n"])
 def test_what_has_no_header_is_no_log(agent: Agent, header: bytes) -> None:
     def change(lines: list[bytes]) -> None:
         lines[0] = header
@@ -239,7 +166,7 @@ def test_a_newer_format_is_refused(agent: Agent) -> None:
         read_log(damaged(agent, change))
 
 
-@pytest.mark.parametrize("content", [None, b""])
+@rows("content", [None, b""])
 def test_what_is_missing_or_empty_is_no_log(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "x.jsonl"
     if content is not None:
@@ -340,7 +267,7 @@ class Inner:
     number: int
 
 
-@pytest.mark.parametrize(
+@rows(
     ("value", "expected"),
     [
         (None, None),
@@ -369,7 +296,7 @@ def test_what_has_no_form_is_refused() -> None:
         plain(object())
 
 
-@pytest.mark.parametrize("text", ["ä\u2028\n", "\ud800", "\x00\x7f", '"\\'])
+@rows("text", ["ä\u2028\n", "\ud800", "\x00\x7f", '"\\'])
 def test_a_line_holds_any_text_and_is_one_line(text: str) -> None:
     line = dump({"text": text})
 

@@ -1,4 +1,4 @@
-"""What a server may make of an answer: the same meaning in each wire format, in every shape that was seen.
+"""Shapes in which servers send an answer, in each wire format; more of them for chat are in `test_chat_stream`.
 
 A shape is the events of one stream, and what has to become of its calls: how each is answered, in order. `broken` says
 that the stream is none: nothing of it may be used, and the inference is asked again.
@@ -49,32 +49,10 @@ END = delta("tool_calls")
 FIRST, SECOND = {"index": 0, "id": "a", "name": "note"}, {"index": 1, "id": "b", "name": "note"}
 
 
-def halves(first: Event, second: Event) -> tuple[Event, ...]:
-    """Two calls, one after the other, each in two pieces that say all that is given."""
-    return tuple(call(part, **facts) for facts, text in ((first, A), (second, B)) for part in (text[:6], text[6:]))
-
-
 CHAT_SHAPES = {
-    "arguments interleaved": Shape(
-        (call(A[:6], **FIRST), call(B[:6], **SECOND), call(A[6:], index=0), call(B[6:], index=1), END), BOTH
-    ),
-    "index gaps": Shape((call(A, **{**FIRST, "index": 3}), call(B, **{**SECOND, "index": 7}), END), BOTH),
-    "no index": Shape((call(A, id="a", name="note"), call(B, id="b", name="note"), END), BOTH),
-    "no index, in pieces": Shape(
-        (call(A[:6], id="a", name="note"), call(A[6:]), call(B[:6], id="b", name="note"), call(B[6:]), END), BOTH
-    ),
-    "the same index for two calls": Shape((*halves(FIRST, {**SECOND, "index": 0}), END), BOTH),
-    "id and name in every chunk": Shape((*halves(FIRST, SECOND), END), BOTH),
-    "a late id": Shape((call(A[:6], index=0, name="note"), call(A[6:], index=0, id="a"), END), ("noted a",)),
-    "no id": Shape((call(A, index=0, name="note"), call(B, index=1, name="note"), END), BOTH),
     "a duplicate id": Shape((call(A, **FIRST), call(B, **{**SECOND, "id": "a"}), END), BOTH),
     "an empty name": Shape((call(A, **{**FIRST, "name": ""}), END), ("not executed: the call has no tool name",)),
-    "usage with choices": Shape((call(A, **FIRST), {**END, "usage": {"prompt_tokens": 1}}), ("noted a",)),
-    "usage without choices": Shape(
-        (call(A, **FIRST), END, {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}), ("noted a",)
-    ),
     "no end marker": Shape((call(A, **FIRST), END), ("noted a",), done=False),
-    "calls with finish reason stop": Shape((call(A, **FIRST), delta("stop")), ("noted a",)),
     "cut by length": Shape((call(A, **FIRST), call(B[:6], **SECOND), delta("length")), ("noted a", CUT)),
     "cut by the content filter": Shape((call(A[:6], **FIRST), delta("content_filter")), (CUT,)),
     "cut before the arguments": Shape((call(None, **{**FIRST, "name": "ping"}), delta("length")), (CUT,)),

@@ -1,13 +1,9 @@
 """From what the model wrote to calls that run or are answered: ids, strict arguments, cut-off calls."""
 
-import json
-from typing import Any
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.calls import LONGEST_ID, Nesting, read_calls, with_ids
+from agent.models.calls import LONGEST_ID, read_calls, with_ids
 from agent.models.model import Answer
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason
@@ -110,23 +106,6 @@ def test_arguments_that_end_in_the_middle_are_truncated_whatever_the_finish_reas
     assert (flaw(WHOLE[:length]) or "").startswith(f"truncated: the arguments break off after {length} characters")
 
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=2),
-    max_leaves=4,
-)
-
-
-@pytest.mark.slow
-@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=3), st.data())
-def test_law_a_beginning_of_an_object_is_truncated_and_the_whole_is_not(value: dict[str, Any], data: Any) -> None:
-    text = json.dumps(value)
-    length = data.draw(st.integers(1, len(text) - 1))
-
-    assert (flaw(text[:length]) or "").startswith("truncated")
-    assert flaw(text) is None
-
-
 @rows("stop_reason", ["length", "content_filter"])
 def test_of_an_answer_that_was_cut_off_whole_calls_are_whole(stop_reason: StopReason) -> None:
     whole = RequestedCall("a", "bash", '{"command": "ls"}')
@@ -165,37 +144,3 @@ def test_the_conversation_carries_the_ids_of_the_loop() -> None:
     assert with_ids(message, calls) == AssistantMessage(
         "x", (RequestedCall("c0000p000", "bash", "{}"), RequestedCall("b", "unnamed", "{oops"))
     )
-
-
-# JSON that comes in pieces is closed exactly when it could be whole.
-
-
-NESTED = st.recursive(
-    st.none() | st.integers() | st.text('ab"\\{}[]é'),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text('"\\{x'), inner),
-    max_leaves=6,
-)
-
-
-def closed_after(*pieces: str) -> bool:
-    nesting = Nesting()
-    for piece in pieces:
-        nesting.feed(piece)
-    return nesting.is_closed
-
-
-@pytest.mark.slow
-@given(st.dictionaries(st.text(max_size=3), NESTED, min_size=1, max_size=3), st.data())
-def test_law_an_object_is_closed_at_its_end_and_nowhere_before(value: object, data: st.DataObject) -> None:
-    text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
-    cut = data.draw(st.integers(1, len(text) - 1))
-
-    assert not closed_after(text[:cut])
-    assert closed_after(text[:cut], text[cut:])
-    assert closed_after(*text)
-
-
-@rows("text", ["}", "{}}", '{"a": "}', '{"a": "\\"}', "[{}"])
-def test_what_is_not_closed(text: str) -> None:
-    assert not closed_after(text)
-    assert not closed_after(*text)

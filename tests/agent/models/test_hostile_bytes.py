@@ -60,15 +60,6 @@ def test_a_stream_may_be_cut_in_two_anywhere(api: Api, line_end: str) -> None:
         assert is_right(assembled(api, [content[:at], content[at:]])), content[at - 10 : at]
 
 
-@rows("line_end", ["\n", "\r\n", "\r"])
-@rows("api", APIS)
-@pytest.mark.anyio
-async def test_a_stream_may_come_byte_by_byte(server: Server, api: Api, line_end: str) -> None:
-    server.reply(STREAM, *byte_by_byte(stream_of(api, line_end)))
-
-    assert is_right(await ask(server, api))
-
-
 def in_several_lines(content: bytes, line_end: str = "\n") -> bytes:
     """The same events, each with its JSON over several data lines."""
     return content.replace(b", ", f",{line_end}data: ".encode())
@@ -103,15 +94,6 @@ async def test_what_stands_between_the_events_does_not_matter(server: Server, ap
 @pytest.mark.anyio
 async def test_a_wrong_content_type_does_not_matter(server: Server, api: Api, kind: str) -> None:
     server.reply(STREAM.replace(b"text/event-stream", kind.encode()), stream_of(api))
-
-    assert is_right(await ask(server, api))
-
-
-@rows("api", APIS)
-@pytest.mark.anyio
-async def test_a_slow_server_is_waited_for(server: Server, api: Api) -> None:
-    pieces = [stream_of(api)[at : at + 40] for at in range(0, len(stream_of(api)), 40)]
-    server.reply(STREAM, *(part for piece in pieces for part in (piece, Then.REST)))
 
     assert is_right(await ask(server, api))
 

@@ -3,6 +3,7 @@
 In every case each call has one answer, the next request is valid, and nothing that was cut off is executed.
 """
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ from agent.tools.definition import Tool
 from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFailed
 from tests.agent.models.hostile_server import Server, mistakes
 from tests.agent.models.shapes import SHAPES, Shape, words
+from tests.tables import rows
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -38,11 +40,13 @@ def recording(ran: list[str]) -> list[Tool]:
     return [note, ping]
 
 
-@pytest.mark.parametrize(("api", "name"), CASES)
-async def test_every_call_has_one_answer_and_what_was_cut_off_never_runs(
-    server: Server, tmp_path: Path, api: Api, name: str
-) -> None:
-    shape: Shape = SHAPES[api][name]
+@rows(("api", "name"), CASES)
+async def test_every_call_has_one_answer_and_what_was_cut_off_never_runs(tmp_path: Path, api: Api, name: str) -> None:
+    with closing(Server()) as server:
+        await check(server, tmp_path, api, SHAPES[api][name])
+
+
+async def check(server: Server, tmp_path: Path, api: Api, shape: Shape) -> None:
     ran: list[str] = []
     server.stream(*shape.events, done=shape.done)
     server.stream(*words(api, "All done."))

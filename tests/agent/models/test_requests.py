@@ -8,10 +8,10 @@ import pytest
 from agent import Agent, call, tool
 from agent.log.decoding import Decoder
 from agent.log.reading import read_log
-from agent.models.model import Answer, ModelRequest
+from agent.models.model import ModelRequest
 from agent.models.openai_model import OpenAIModel
 from agent.models.requests import EVERYTHING, Carrying, render_messages
-from agent.tools.schemas import ToolSchema, render_tools
+from agent.tools.schemas import ToolSchema
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import PromptGiven
 from agent.vocabulary.messages import (
@@ -147,15 +147,6 @@ def test_a_rule_that_does_not_exist_is_refused(wrong: dict[str, Any]) -> None:
         Carrying(**wrong)
 
 
-def test_tools() -> None:
-    assert render_tools((BASH,)) == [
-        {
-            "type": "function",
-            "function": {"name": "my.bash", "description": "Run it.", "parameters": {"type": "object"}},
-        }
-    ]
-
-
 # Images and reasoning stay in the conversation: in the log, in its replay, and in what goes out next.
 
 
@@ -180,15 +171,6 @@ async def test_images_of_people_and_tools_are_in_the_conversation_and_in_the_log
     prompt = next(record for record in log.records if record["name"] == "prompt_given")
     assert prompt["data"]["images"] == [{"media_type": "image/png", "content": "iVBOR/8A"}]
     assert Decoder().event(prompt) == PromptGiven("look", (PICTURE,))
-
-
-async def test_reasoning_items_are_in_the_log(make_agent: MakeAgent) -> None:
-    message = AssistantMessage("hi", reasoning="hm", reasoning_items=(ReasoningItem('{"id": "r"}', "m"),))
-    agent = make_agent(Answer(message))
-
-    run = await agent.run("go")
-
-    assert run.messages[1] == message
 
 
 async def test_an_earlier_conversation_keeps_what_was_shown_and_thought(make_agent: MakeAgent) -> None:

@@ -21,8 +21,8 @@ def assemble(*events: object, seen: list[Delta] | None = None) -> Answer:
     assembly = ResponseAssembly("m")
     for event in events:
         delta = assembly.feed(event)
-        if delta is not None and seen is not None:
-            seen.append(delta)
+        if seen is not None:
+            seen.extend(delta)
     return assembly.answer()
 
 
@@ -47,7 +47,7 @@ def test_text_and_reasoning_stream_to_those_who_look_on() -> None:
     )  # fmt: skip
 
     assert answer == Answer(AssistantMessage("hello", (), "hm"), "stop", Usage(7, 2))
-    assert seen == [Delta(reasoning="hm"), Delta("he"), Delta("llo")]
+    assert seen == [Delta("hm", "reasoning"), Delta("he"), Delta("llo")]
 
 
 def test_several_messages_are_paragraphs_of_one_text() -> None:

@@ -14,13 +14,13 @@ from attrs import evolve, frozen
 
 from agent import tool
 from agent.effects.hooks import Hooks
-from agent.history.playback import watch
+from agent.history.playback import shadow_of
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
-from agent.page import program_page, render_page
+from agent.page import render_page
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
-from agent.tools.collections import workspace_tools
+from agent.tools.collections import create_all_tools, workspace_tools
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
@@ -116,10 +116,12 @@ def test_every_step_has_a_row_and_every_part_of_the_conversation_leads_to_one(lo
 
 
 def test_the_program_says_who_heard_who_held_and_who_waited(log: Path) -> None:
-    watched = watch(read_log(log), [one_look_is_enough()])
+    run = read_log(log)
+    shadow = shadow_of(run, [one_look_is_enough()])
+    moments = list(map(shadow.take, run.records))
 
-    assert watched.problem is None
-    described = next(moment for moment in watched.moments if moment.record["name"] == "action_described")
+    assert shadow.problem is None
+    described = next(moment for moment in moments if moment.record["name"] == "action_described")
     assert [(held.requester, [by.bthread for by in held.blockers]) for held in described.held] == [
         ("carry_out", ["one_at_a_time"])
     ]
@@ -140,10 +142,7 @@ def test_a_refusal_names_who_and_why_and_the_words_that_it_rests_on(log: Path) -
 
 
 def test_without_its_protocol_a_page_says_what_it_does_not_know(log: Path) -> None:
-    watched = watch(read_log(log))
-
-    assert "one_look_is_enough" in str(watched.problem)
-    assert len(watched.moments) == len(read_log(log).records)
+    assert "one_look_is_enough" in str(shadow_of(read_log(log)).problem)
     assert "refused: one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
 
 
@@ -153,9 +152,9 @@ def test_a_log_that_was_changed_is_shown_with_the_step_where_it_differs(log: Pat
     lines[changed] = lines[changed].replace("one look is enough", "because I say so")
     log.write_text("\n".join(lines) + "\n")
 
-    watched = watch(read_log(log), [one_look_is_enough()])
+    page = render_page(read_log(log), [one_look_is_enough()])
 
-    assert watched.problem == f"from step {changed} on the program does otherwise than its log"
+    assert f"from step {changed} on the program does otherwise than its log" in page
 
 
 def test_a_run_that_is_not_over_and_a_torn_line_are_told(log: Path) -> None:
@@ -225,10 +224,12 @@ def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_pa
         call("read_file", path="a.py"),
         call("write_file", path="a.py", content="one\n2\nthree\n"),
         call("write_file", path="a.py", content="one\n2\n3\n"),
+        call("edit", path="a.py", oldText="2", newText="two"),
         "Done.",
     ]
     path = tmp_path / "run.jsonl"
-    with Agent(ScriptedModel(script), workspace_tools(workspace), log=path) as agent:
+    tools = [*workspace_tools(workspace), create_all_tools(workspace)["edit"]]
+    with Agent(ScriptedModel(script), tools, log=path) as agent:
         agent.run_sync("Change it")
 
     data = data_of(render_page(read_log(path)))
@@ -237,8 +238,9 @@ def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_pa
     assert changes == [
         ["@@ -1,3 +1,3 @@", " one", "-two", "+2", " three"],
         ["@@ -1,3 +1,3 @@", " one", " 2", "-three", "+3"],
+        ["@@ -1,3 +1,3 @@", " one", "-2", "+two", " 3"],
     ]
-    assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 3]
+    assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 4]
 
 
 # The page of a plain program, without an agent.
@@ -262,23 +264,3 @@ def alternate() -> BThreadBody:
     while True:
         yield sync(wait_for=HOT, block=COLD)
         yield sync(wait_for=COLD, block=HOT)
-
-
-def test_a_plain_program_has_the_page_that_runs_have() -> None:
-    page = program_page([add(HOT, 2), add(COLD, 2), alternate().named("tap")], title="Hot and cold")
-
-    data = data_of(page)
-    assert "<title>Hot and cold</title>" in page
-    assert [row["name"] for row in data["rows"]] == ["hot", "cold", "hot", "cold"]
-    lane = data["lanes"].index("tap")
-    assert [lane, "b", "cold of add"] in data["rows"][2]["marks"]
-    assert [lane, "h"] in data["rows"][2]["marks"]
-
-
-def test_a_program_that_rests_takes_the_posts_one_after_the_other() -> None:
-    page = program_page([alternate()], [HOT, COLD, event("temperature", data=21), Measured(date(2026, 11, 22))])
-
-    rows = data_of(page)["rows"]
-    assert [row["name"] for row in rows[:3]] == ["hot", "cold", "temperature"]
-    assert all(row["marks"][0] == [0, "q"] for row in rows)
-    assert "2026-11-22" in json.dumps(rows[3]["data"])

@@ -1,10 +1,10 @@
 """Why somebody refused, in words, from what a log says of it."""
 
-import pytest
 from attrs import asdict
 
 from agent.page.wording import call_line, reason_of
 from agent.protocols.asking import AddedUp, Distrusted, NeedsTrust, Suspicious, Tainted
+from tests.tables import rows
 
 REASONS = (
     Suspicious("watcher", 0.927, 0.9),
@@ -16,7 +16,7 @@ REASONS = (
 )
 
 
-@pytest.mark.parametrize("reason", REASONS, ids=lambda reason: type(reason).__name__)
+@rows("reason", REASONS)
 def test_a_protocol_says_on_the_page_what_it_said_in_the_run(reason: Suspicious | Tainted) -> None:
     assert reason_of(asdict(reason)) == str(reason)
 
@@ -35,7 +35,7 @@ def test_a_command_in_the_background_says_so() -> None:
     assert call_line({"tool": "bash", "arguments": {"command": "make"}}) == "make"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("answer", "said"),
     [
         ({"text": "keep my notes"}, "the user said no (keep my notes)"),

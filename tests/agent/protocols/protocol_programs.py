@@ -39,7 +39,7 @@ def sends(approved: GateApproved) -> bool:
     return approved.call.tool == "second"
 
 
-def fetched(action: Action, already: tuple[str, ...]) -> tuple[str, ...]:
+def fetched(action: Action, already: tuple[str, ...] = ()) -> tuple[str, ...]:
     """What an action fetches."""
     return ("/download",) if action.tool == "first" else ()
 

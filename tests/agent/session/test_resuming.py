@@ -57,7 +57,7 @@ def written(notes: Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys and heads of logs lie with the test, not with the user who runs it."""
+    """Keys and ends of logs lie with the test, not with the user who runs it."""
     monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "own"))
 
 

@@ -13,14 +13,20 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.trace import SpanKind, StatusCode
 
 from agent import Agent, ScriptedModel, answer, call, workspace_tools
-from agent.log.reading import read_log
 from agent.models.scripted import fail
-from agent.telemetry import Spans, Tracing, trace_log
+from agent.telemetry import Tracing
 from agent.vocabulary.errors import RunError
-from agent.vocabulary.events import InferenceRequested
+from agent.vocabulary.events import (
+    InferenceRequested,
+    PromptGiven,
+    RunEnded,
+    SummaryFailed,
+    SummaryFinished,
+    SummaryRequested,
+)
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, bthread, sync
+from bp import BProgram, BThreadBody, Event, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note
 
@@ -35,6 +41,11 @@ SCRIPT = (
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
 def exporter() -> InMemorySpanExporter:
     return InMemorySpanExporter()
 
@@ -46,19 +57,12 @@ def provider(exporter: InMemorySpanExporter) -> TracerProvider:
     return provider
 
 
-@pytest.fixture(params=["live", "from the log"])
-async def spans(
-    request: pytest.FixtureRequest, make_agent: MakeAgent, exporter: InMemorySpanExporter, provider: TracerProvider
-) -> list[ReadableSpan]:
-    """The spans of one run that went through everything, live and from its log: they say the same."""
+@pytest.fixture
+async def spans(make_agent: MakeAgent, exporter: InMemorySpanExporter, provider: TracerProvider) -> list[ReadableSpan]:
+    """The spans of one run that went through everything."""
     tools = [note, grumble, next(tool for tool in workspace_tools(Path.cwd()) if tool.name == "bash")]
-    live = request.param == "live"
-    tracing = Tracing(model="scripted", provider="unknown", tracer_provider=provider, content=True)
-    agent = make_agent(*SCRIPT, tools=tools, on_step=tracing if live else None)
-    await agent.run("Go")
-    if not live:
-        agent.close()
-        trace_log(read_log(agent.log_path or ""), tracer_provider=provider, content=True)
+    tracing = Tracing(model="scripted", provider="unknown", tracer_provider=provider)
+    await make_agent(*SCRIPT, tools=tools, on_step=tracing).run("Go")
     return list(exporter.get_finished_spans())
 
 
@@ -68,10 +72,6 @@ def facts(span: ReadableSpan) -> dict[str, Any]:
 
 def named(spans: list[ReadableSpan], name: str) -> list[ReadableSpan]:
     return [span for span in spans if span.name == name]
-
-
-def events(span: ReadableSpan) -> list[tuple[str, dict[str, Any]]]:
-    return [(event.name, dict(event.attributes or {})) for event in span.events]
 
 
 async def test_a_run_is_one_trace_with_everything_below_it(spans: list[ReadableSpan]) -> None:
@@ -104,9 +104,6 @@ async def test_a_run_says_how_it_ended_and_what_it_took(spans: list[ReadableSpan
     }
     assert {name: facts(run)[name] for name in expected} == expected
     assert run.status.status_code is StatusCode.UNSET
-    assert [(name, said["attempt"]) for name, said in events(run)] == [
-        ("bpagent.backoff_started", 1), ("bpagent.backoff_elapsed", 1),
-    ]  # fmt: skip
 
 
 async def test_an_inference_says_who_was_asked_and_what_it_took(spans: list[ReadableSpan]) -> None:
@@ -136,8 +133,6 @@ async def test_a_tool_says_which_call_it_carries_out(spans: list[ReadableSpan]) 
         "gen_ai.tool.name": "note",
         "gen_ai.tool.call.id": "call_1",
         "gen_ai.tool.type": "function",
-        "gen_ai.tool.call.arguments": '{"text":"a"}',
-        "gen_ai.tool.call.result": "noted a",
     }
     assert facts(grumbled)["error.type"] == "tool_error"
     assert grumbled.status.status_code is StatusCode.ERROR
@@ -151,14 +146,12 @@ async def test_a_refused_call_says_who_refused_and_why(spans: list[ReadableSpan]
     said = facts(rejected)
     assert said["bpagent.decision"] == "rejected"
     assert said["bpagent.refused_by"] == ("by_constitution",)
-    assert '"level":"deny"' in said["bpagent.because"][0]
-    [(name, refusal)] = events(rejected)
-    assert (name, refusal["bpagent.bthread"]) == ("bpagent.refusal", "by_constitution")
-    assert refusal["bpagent.rule"]
+    assert said["bpagent.because"] == ("deny: delete_outside_workspace",)
     assert facts(unknown)["bpagent.refused_by"] == ("only_whole_calls",)
     assert facts(unknown)["bpagent.decision"] == "invalid"
     assert facts(approved)["bpagent.decision"] == "approved"
     assert "bpagent.refused_by" not in facts(approved)
+    assert not [span for span in spans if "rm -rf" in span.to_json()]
 
 
 async def test_every_name_is_one_of_the_conventions_or_ours(spans: list[ReadableSpan]) -> None:
@@ -203,19 +196,6 @@ async def test_a_failed_run_is_an_error(
     assert facts(run)["error.type"] == "inference_failed"
 
 
-async def test_content_is_told_only_when_it_is_wanted(
-    make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
-) -> None:
-    steps = answer("thinking", call("note", text="secret"), call("bash", command="rm -rf /secret")), "secret words"
-    shell = [tool for tool in workspace_tools(Path.cwd()) if tool.name == "bash"]
-
-    await traced(make_agent, provider, *steps, tools=[note, *shell])
-
-    [rejected] = named(list(exporter.get_finished_spans()), "gate bash")
-    assert facts(rejected)["bpagent.because"] == ("deny: delete_outside_workspace",)
-    assert "secret" not in "".join(span.to_json() for span in exporter.get_finished_spans())
-
-
 async def test_each_run_is_a_trace_of_its_own(
     make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
 ) -> None:
@@ -254,22 +234,24 @@ async def test_a_run_that_broke_off_leaves_no_span_open(
 
 
 async def test_a_summary_is_an_inference_too(provider: TracerProvider, exporter: InMemorySpanExporter) -> None:
-    spans = Spans(provider.get_tracer("test"), {"gen_ai.request.model": "m"}, {}, agent="a", content=False)
-    records: list[tuple[str, dict[str, Any]]] = [
-        ("prompt_given", {"text": "go"}),
-        ("summary_requested", {"role": "summarizer"}),
-        ("summary_finished", {"text": "all", "usage": {"input_tokens": 3, "cost": 0.5, "is_estimate": True}}),
-        ("summary_requested", {"role": "summarizer"}),
-        ("summary_failed", {"error": "busy"}),
-        ("run_ended", {"status": "completed", "reason": "answered"}),
-    ]
-    for moment, (name, data) in enumerate(records):
-        spans.take({"name": name, "data": data}, moment)
+    tracing = Tracing(model="m", tracer_provider=provider)
+    happened = (
+        PromptGiven("go"), SummaryRequested(), SummaryFinished("all", Usage(3, 0, 0.5, is_estimate=True)),
+        SummaryRequested(), SummaryFailed("busy"), RunEnded("completed", "answered"),
+    )  # fmt: skip
+    for step in BProgram(script(happened)).run():
+        tracing(step)
 
     finished, failed, run = exporter.get_finished_spans()
     assert facts(finished)["bpagent.role"] == "summarizer"
     assert facts(finished)["bpagent.cost"] == facts(run)["bpagent.cost"] == 0.5
     assert failed.status.status_code is StatusCode.ERROR
+
+
+@bthread
+def script(events: tuple[Event, ...]) -> BThreadBody:
+    for event in events:
+        yield sync(request=event)
 
 
 async def test_without_opentelemetry_the_cure_is_named() -> None:
@@ -286,21 +268,3 @@ async def test_without_opentelemetry_the_cure_is_named() -> None:
     done = await anyio.run_process([sys.executable, "-c", code], cwd=Path(__file__).parents[3])
 
     assert done.stdout.decode() == "tracing needs OpenTelemetry: pip install 'bpagent[otel]'\n"
-
-
-async def test_a_log_gives_tools_the_length_that_they_had(
-    make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
-) -> None:
-    agent = make_agent(call("note", text="a"), "Done.", tools=[note])
-    await agent.run("Go")
-    agent.close()
-    recorded = read_log(agent.log_path or "")
-    duration = next(record["data"]["duration"] for record in recorded.records if record["name"] == "tool_finished")
-
-    trace_log(recorded, tracer_provider=provider)
-
-    [ran] = named(list(exporter.get_finished_spans()), "execute_tool note")
-    [run] = named(list(exporter.get_finished_spans()), "invoke_agent bpagent")
-    assert ((ran.end_time or 0) - (ran.start_time or 0)) / 1e6 == pytest.approx(duration, abs=0.002)
-    assert facts(run)["bpagent.clock"] == "reconstructed"
-    assert facts(run)["bpagent.preset"] == "default"

@@ -22,7 +22,7 @@ from agent.tools.definition import Tool
 from agent.tools.terminal import make_terminal
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.calls import ToolCall, ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 
@@ -60,64 +60,61 @@ async def until(condition: Callable[[], bool]) -> None:
             await anyio.sleep(0.01)
 
 
+async def start(tools: Mapping[str, Tool], command: str) -> ToolResult:
+    return await tools["bash"].run({"command": command, "background": True})
+
+
+async def read(tools: Mapping[str, Tool], **arguments: Any) -> str:
+    return (await tools["process_output"].run(arguments)).text
+
+
+async def number_in(file: Path) -> int:
+    await until(lambda: file.exists() and file.read_text() != "")
+    return int(file.read_text())
+
+
 async def test_a_process_stays_after_its_call_and_is_listed_read_and_stopped(
     tools: Mapping[str, Tool], root: Path
 ) -> None:
-    started = await tools["bash"].run({"command": f"echo $$ > number; {FOREVER}", "background": True})
-    await until(lambda: (root / "number").exists() and (root / "number").read_text() != "")
-    number = int((root / "number").read_text())
-    listed = await tools["process_output"].run({})
+    started = await start(tools, f"echo $$ > number; {FOREVER}")
+    number = await number_in(root / "number")
+    listed = await read(tools)
+    unknown = await tools["process_output"].run({"id": "bg_7"})
     running = is_running(number)
     stopped = await tools["process_stop"].run({"id": "bg_1"})
-    after = await tools["process_output"].run({"id": "bg_1"})
 
     assert "[bg_1 runs in the background until the run ends" in started.text
-    assert not started.is_error
-    assert listed.text.startswith("bg_1 is running: echo $$ > number; echo begun")
+    assert listed.startswith("bg_1 is running: echo $$ > number; echo begun")
+    assert unknown == ToolResult("there is no background process 'bg_7'; there are: bg_1", is_error=True)
     assert running
     assert stopped.text.endswith("[bg_1 ended: stopped]")
     assert not is_running(number)
-    assert after.text == "(no new output)\n[bg_1 ended: stopped]"
+    assert await read(tools, id="bg_1") == "(no new output)\n[bg_1 ended: stopped]"
 
 
-async def test_output_is_given_once_and_as_it_comes(tools: Mapping[str, Tool], root: Path) -> None:
+async def test_output_is_given_once_and_a_reader_may_wait_for_it_or_the_end(
+    tools: Mapping[str, Tool], root: Path
+) -> None:
     os.mkfifo(root / "gate")
-    command = "echo one; read line < gate; echo two; read line < gate"
-    started = await tools["bash"].run({"command": command, "background": True})
-    (root / "gate").write_text("go on\n")
-    texts = [started.text]
-    with anyio.fail_after(20):
-        while "two" not in texts[-1]:
-            texts.append((await tools["process_output"].run({"id": "bg_1"})).text)
-    last = await tools["process_output"].run({"id": "bg_1"})
-    await tools["process_stop"].run({"id": "bg_1"})
+    texts = [(await start(tools, "echo one; read line < gate; echo $line; exit 5")).text]
 
-    assert "".join(texts).count("one\n") == 1
-    assert last.text == "(no new output)\n[bg_1 is running]"
-
-
-async def test_a_reader_may_wait_for_output_or_the_end(tools: Mapping[str, Tool], root: Path) -> None:
-    os.mkfifo(root / "gate")
-    await tools["bash"].run({"command": "read line < gate; echo $line; exit 5", "background": True})
-    texts: list[str] = []
-
-    async def read() -> None:
+    async def read_on() -> None:
         while "ended" not in "".join(texts):
-            texts.append((await tools["process_output"].run({"id": "bg_1", "wait": 60})).text)
+            texts.append(await read(tools, id="bg_1", wait=60))
 
     async with anyio.create_task_group() as group:
-        group.start_soon(read)
+        group.start_soon(read_on)
         await anyio.to_thread.run_sync((root / "gate").write_text, "hello\n")
 
-    assert "".join(texts).count("hello") == 1
+    assert ("".join(texts).count("one\n"), "".join(texts).count("hello")) == (1, 1)
     assert texts[-1].endswith("[bg_1 ended: exit code 5]")
-    assert len(texts) <= 2
+    assert len(texts) <= 4
 
 
 async def test_one_that_ends_at_once_says_so_in_the_same_answer(root: Path) -> None:
     tools = {tool.name: tool for tool in workspace_tools(root, processes=Processes(settle=20))}
 
-    failed = await tools["bash"].run({"command": "echo address in use; exit 3", "background": True})
+    failed = await start(tools, "echo address in use; exit 3")
 
     assert failed.text == "address in use\n[bg_1 ended: exit code 3]"
     [row] = failed.details["background"]
@@ -126,76 +123,48 @@ async def test_one_that_ends_at_once_says_so_in_the_same_answer(root: Path) -> N
     }  # fmt: skip
 
 
-async def test_the_next_answer_tells_of_one_that_has_ended_meanwhile(tools: Mapping[str, Tool], root: Path) -> None:
+async def test_the_next_answer_tells_of_one_that_has_ended_meanwhile_and_how_one_stays(
+    tools: Mapping[str, Tool], root: Path
+) -> None:
     os.mkfifo(root / "gate")
-    await tools["bash"].run({"command": "read line < gate; exit 4", "background": True})
+    await start(tools, "read line < gate; exit 4")
     (root / "gate").write_text("now\n")
     with anyio.fail_after(20):
         while "bg_1" not in (told := await tools["bash"].run({"command": "echo hello"})).text:
             await anyio.sleep(0.01)
-    again = await tools["bash"].run({"command": "echo hello"})
+    left = await tools["bash"].run({"command": "sleep 300 & echo hello"})
 
     assert told.text == "hello\n[background process bg_1 ended: exit code 4]"
-    assert again.text == "hello\n"
+    assert left.text.splitlines() == [
+        "hello",
+        "[1 process still running after the command had ended; killed]",
+        "[give background=true for a process that is to stay]",
+    ]
 
 
-async def test_a_flood_is_bounded(tools: Mapping[str, Tool], root: Path) -> None:
-    started = await tools["bash"].run(
-        {"command": f"head -c {8 * WINDOW} /dev/zero | tr '\\0' x; touch over; sleep 300", "background": True}
-    )
+async def test_a_flood_is_bounded_and_there_are_at_most_so_many(
+    tools: Mapping[str, Tool], processes: Processes, root: Path
+) -> None:
+    started = await start(tools, f"head -c {8 * WINDOW} /dev/zero | tr '\\0' x; touch over; sleep 300")
     await until((root / "over").exists)
-    read = await tools["process_output"].run({"id": "bg_1"})
-    await tools["process_stop"].run({"id": "bg_1"})
-
-    assert "bytes before these were not kept]" in started.text + read.text
-    assert len(started.text) < 2 * WINDOW
-    assert len(read.text) < 2 * WINDOW
-
-
-async def test_there_are_at_most_so_many(tools: Mapping[str, Tool], processes: Processes) -> None:
-    for _ in range(MOST_PROCESSES):
-        await tools["bash"].run({"command": "exec sleep 300", "background": True})
-    refused = await tools["bash"].run({"command": "exec sleep 300", "background": True})
+    text = await read(tools, id="bg_1")
+    for _ in range(MOST_PROCESSES - 1):
+        await start(tools, "exec sleep 300")
+    refused = await start(tools, "exec sleep 300")
     await processes.end_run()
 
-    assert refused.is_error
+    assert "bytes before these were not kept]" in started.text + text
+    assert max(len(started.text), len(text)) < 2 * WINDOW
     assert refused.text == f"{MOST_PROCESSES} background processes are running already; stop one with process_stop"
 
 
 async def test_an_abort_while_one_is_stopped_leaves_nothing(tools: Mapping[str, Tool], root: Path) -> None:
-    command = "trap '' TERM; echo $$ > number; while true; do sleep 0.05; done"
-    await tools["bash"].run({"command": command, "background": True})
-    await until(lambda: (root / "number").exists() and (root / "number").read_text() != "")
+    await start(tools, "trap '' TERM; echo $$ > number; while true; do sleep 0.05; done")
+    number = await number_in(root / "number")
     with anyio.move_on_after(0.1):
         await tools["process_stop"].run({"id": "bg_1"})
 
-    assert not is_running(int((root / "number").read_text()))
-
-
-async def test_an_unknown_one_is_an_error_that_names_those_there_are(tools: Mapping[str, Tool]) -> None:
-    await tools["bash"].run({"command": "exec sleep 300", "background": True})
-    unknown = await tools["process_output"].run({"id": "bg_7"})
-    await tools["process_stop"].run({"id": "bg_1"})
-
-    assert unknown.is_error
-    assert unknown.text == "there is no background process 'bg_7'; there are: bg_1"
-
-
-async def test_without_processes_the_parameter_is_not_offered(root: Path) -> None:
-    tools = {tool.name: tool for tool in workspace_tools(root)}
-
-    assert "background" not in tools["bash"].parameters["properties"]
-    assert "process_output" not in tools
-
-
-async def test_who_leaves_a_process_behind_is_told_how_one_stays(tools: Mapping[str, Tool]) -> None:
-    left = await tools["bash"].run({"command": "sleep 300 & echo started"})
-
-    assert left.text.splitlines() == [
-        "started",
-        "[1 process still running after the command had ended; killed]",
-        "[give background=true for a process that is to stay]",
-    ]
+    assert not is_running(number)
 
 
 async def test_the_gate_is_told(tools: Mapping[str, Tool], root: Path) -> None:
@@ -204,8 +173,7 @@ async def test_the_gate_is_told(tools: Mapping[str, Tool], root: Path) -> None:
     stays = describe(ToolCall("1", "bash", {"command": "sleep 1", "background": True}), toolbox)
     alone = describe(ToolCall("2", "bash", {"command": "sleep 1"}), toolbox)
 
-    assert (stays.background, alone.background) == (True, False)
-    assert stays.command == "sleep 1"
+    assert (stays.background, alone.background, stays.command) == (True, False, "sleep 1")
 
 
 async def test_in_a_terminal_it_starts_where_the_session_stands(root: Path, processes: Processes) -> None:
@@ -264,30 +232,19 @@ async def test_an_aborted_run_leaves_nothing(root: Path, tools: Mapping[str, Too
     assert not is_running(number)
 
 
-async def test_the_next_run_is_told_that_it_is_gone(root: Path, tools: Mapping[str, Tool]) -> None:
-    script = [call("bash", command="exec sleep 300", background=True), "Up.", call("bash", command="echo on"), "Done."]
-
-    with agent_with(root, tools, *script) as agent:
-        run = await agent.run("Serve")
-        state = run.state
-        again = await agent.run("Use it")
-
-    assert state.background == ()
-    assert again.new_messages[2].text == "on\n[background process bg_1 ended: with the run]"
-
-
-async def test_one_that_may_stay_for_the_program_is_there_in_the_next_run(root: Path) -> None:
-    processes = Processes(settle=0.05, until="program")
-    tools = {tool.name: tool for tool in workspace_tools(root, processes=processes)}
-    script = [call("bash", command="exec sleep 300", background=True), "Up.", call("process_output"), "Done."]
-
-    with agent_with(root, tools, *script) as agent:
-        state = (await agent.run("Serve")).state
-        again = await agent.run("Use it")
+async def test_the_next_run_finds_it_only_if_it_may_stay_for_the_program(root: Path) -> None:
+    told = []
+    for until_end in ("run", "program"):
+        processes = Processes(settle=0.05, until=until_end)
+        tools = {tool.name: tool for tool in workspace_tools(root, processes=processes)}
+        script = [call("bash", command="exec sleep 300", background=True), "Up.", call("process_output"), "Done."]
+        with agent_with(root, tools, *script) as agent:
+            state = (await agent.run("Serve")).state
+            again = await agent.run("Use it")
+        told.append((len(state.background), again.new_messages[2].text))
     await tools["process_stop"].run({"id": "bg_1"})
 
-    assert [process.id for process in state.background] == ["bg_1"]
-    assert again.new_messages[2].text == "bg_1 is running: exec sleep 300"
+    assert told == [(0, "bg_1 ended: with the run: exec sleep 300"), (1, "bg_1 is running: exec sleep 300")]
 
 
 async def test_after_resume_it_is_gone_and_said_so(root: Path, tmp_path: Path, tools: Mapping[str, Tool]) -> None:

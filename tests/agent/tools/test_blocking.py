@@ -19,13 +19,6 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.anyio
-async def test_what_the_function_returns_or_raises_arrives() -> None:
-    assert await run_in_background(lambda: 42) == 42
-    with pytest.raises(ZeroDivisionError):
-        await run_in_background(lambda: 1 // 0)
-
-
-@pytest.mark.anyio
 async def test_a_thread_that_has_done_its_work_takes_the_next_piece() -> None:
     first = await run_in_background(threading.current_thread)
     with anyio.fail_after(5):
@@ -45,15 +38,6 @@ async def test_work_of_many_callers_at_once_is_done_at_once() -> None:
             tasks.start_soon(run_in_background, lambda: meeting.wait(10))
 
     assert not meeting.broken
-
-
-@pytest.mark.anyio
-async def test_a_thread_that_nobody_needs_ends() -> None:
-    thread = await run_in_background(threading.current_thread)
-
-    thread.join(5)
-
-    assert not thread.is_alive()
 
 
 def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) -> None:

@@ -9,7 +9,6 @@ from agent.tools.collections import (
     BUILT_IN_TOOLS,
     CODING_TOOLS,
     READ_ONLY_TOOLS,
-    CodingOptions,
     built_in_tool_schemas,
     create_all_tools,
     create_coding_tools,
@@ -17,7 +16,6 @@ from agent.tools.collections import (
     create_tool_executor,
 )
 from agent.tools.definition import tool
-from agent.tools.shell import ShellOptions
 from agent.tools.work import TodoItem, TodoStore, make_todo_tools
 from tests.tables import rows
 
@@ -43,13 +41,6 @@ async def test_s2_tools_start_in_the_directory_and_reach_absolute_paths(root: Pa
     assert (await tools["read"].run({"path": str(tmp_path / "there")})).text == "there"
     failed = await tools["bash"].run({"command": "pwd; exit 1"})
     assert (failed.text, failed.is_error) == (f"{root}\n[exit code 1]", True)
-
-
-async def test_s2_options_are_for_single_tools(root: Path) -> None:
-    tools = create_all_tools(root, CodingOptions(allowed=(), shell=ShellOptions(prefix="echo before; ")))
-
-    assert (await tools["bash"].run({"command": "echo hi"})).text == "before\nhi\n"
-    assert (await tools["read"].run({"path": "/etc/hosts"})).is_error
 
 
 async def test_s3_the_executor_runs_the_built_in_tools_and_times_them(root: Path) -> None:
@@ -127,17 +118,6 @@ async def test_the_list_is_replaced_and_read_back_with_what_is_not_done_counted(
     assert store.todos[0] == TodoItem("Buy milk", "pending", "high")
     assert [dict(todo) for todo in read.details["todos"]][1] == DONE
     assert json.loads((await todowrite.run({"todos": []})).text)["incompleteCount"] == 0
-
-
-async def test_tools_over_one_store_share_the_list() -> None:
-    store = TodoStore()
-    _, write = make_todo_tools(store)
-    read, _ = make_todo_tools(store)
-
-    await write.run({"todos": [MILK]})
-
-    assert (await read.run({})).details["incompleteCount"] == 1
-    assert (await make_todo_tools()[0].run({})).details["incompleteCount"] == 0
 
 
 @rows(

@@ -2,20 +2,17 @@
 
 import pathlib
 import threading
-from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 import anyio
 import jsonschema_rs
 import pytest
-from attrs import NOTHING, field, frozen, make_class, validators
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from attrs import field, frozen, validators
 
 from agent import Agent, ScriptedModel, call
 from agent.models.scripted import Step
-from agent.tools.definition import Tool, ToolContext, find_shape, tool
+from agent.tools.definition import ToolContext, find_shape, tool
 from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch
 from agent.tools.toolbox import explain_unknown
 from agent.vocabulary.calls import ToolCall, ToolResult
@@ -71,15 +68,12 @@ async def forecast(
     return f"{place.city} {days} {unit.name} {tags} {options} {context.call_id}"
 
 
-async def test_name_description_and_category_come_from_the_function() -> None:
-    assert (forecast.name, forecast.category, forecast.parallel) == ("forecast", "read", True)
-    assert forecast.description == "Forecast the weather.\n\nFor any place on Earth."
-    assert forecast.schema() == ToolSchema("forecast", forecast.description, forecast.parameters)
-
-
 async def test_the_schema_comes_from_annotations_and_docstring() -> None:
     properties: Any = forecast.parameters["properties"]
 
+    assert (forecast.name, forecast.category, forecast.parallel) == ("forecast", "read", True)
+    assert forecast.description == "Forecast the weather.\n\nFor any place on Earth."
+    assert forecast.schema() == ToolSchema("forecast", forecast.description, forecast.parameters)
     assert forecast.parameters["type"] == "object"
     assert forecast.parameters["required"] == ["place"]
     assert forecast.parameters["additionalProperties"] is False
@@ -141,53 +135,27 @@ async def test_all_problems_are_reported_with_their_paths(arguments: dict[str, A
     assert forecast.check(arguments) == problems
 
 
-async def test_s6_2_an_invalid_call_never_reaches_the_function() -> None:
-    ran: list[int] = []
-
-    @tool
-    def count(number: int) -> str:
-        """Count."""
-        ran.append(number)
-        return "counted"
-
-    result = await count.run({"number": "1", "more": 2})
-
-    assert result.is_error
-    assert result.text == "invalid arguments: number: expected an integer, found '1'; more: unknown; use number"
-    assert not ran
-
-
-@rows("is_async", [True, False])
-async def test_s5_4_an_exception_is_the_content_of_an_error_result(is_async: bool) -> None:
-    async def fail_async() -> str:
-        """Fail."""
-        raise RuntimeError("disk on fire")
-
-    def fail_in_thread() -> str:
-        """Fail."""
-        raise RuntimeError("disk on fire")
-
-    result = await (tool(fail_async) if is_async else tool(fail_in_thread)).run({})
-
-    assert result == ToolResult("disk on fire", is_error=True)
-
-
 @rows(
     ("error", "text"),
     [
+        (RuntimeError("disk on fire"), "disk on fire"),
         (KeyError(), "KeyError"),
         (SystemExit("leaving"), "leaving"),
         (ExceptionGroup("several", [ValueError("one"), ExceptionGroup("inner", [ValueError("two")])]), "one; two"),
         (ValueError("\ud800"), "?"),
     ],
 )
-async def test_every_error_has_a_text(error: BaseException, text: str) -> None:
-    @tool
-    async def fail() -> str:
+async def test_s5_4_an_exception_is_the_content_of_an_error_result(error: BaseException, text: str) -> None:
+    async def fail_async() -> str:
         """Fail."""
         raise error
 
-    assert (await fail.run({})).text == text
+    def fail_in_thread() -> str:
+        """Fail."""
+        raise error
+
+    for failing in (tool(fail_async), tool(fail_in_thread), tool(quick=True)(fail_in_thread)):
+        assert await failing.run({}) == ToolResult(text, is_error=True)
 
 
 async def test_a_tool_returns_text_or_a_result_and_nothing_else() -> None:
@@ -196,10 +164,9 @@ async def test_a_tool_returns_text_or_a_result_and_nothing_else() -> None:
         """Answer."""
         return 42 if wrong else ToolResult("42", details={"n": 42})
 
+    wrong = ToolResult("tool 'answer' returned int; return str or ToolResult", is_error=True)
     assert await answer.run({"wrong": False}) == ToolResult("42", details={"n": 42})
-    assert await answer.run({"wrong": True}) == ToolResult(
-        "tool 'answer' returned int; return str or ToolResult", is_error=True
-    )
+    assert await answer.run({"wrong": True}) == wrong
 
 
 async def test_a_timeout_of_the_tool_is_an_error_result() -> None:
@@ -275,33 +242,21 @@ async def test_a_tool_that_can_wait_is_not_quick() -> None:
         tool(quick=True, timeout=1.0)(listen)
 
 
-async def test_a_thread_of_a_tool_never_keeps_the_program_alive() -> None:
-    seen: list[threading.Thread] = []
-
-    @tool
-    def look() -> str:
-        """Look."""
-        seen.append(threading.current_thread())
-        return ""
-
-    await look.run({})
-
-    assert seen[0].daemon
-    assert seen[0] is not threading.main_thread()
-
-
-async def test_progress_of_a_blocking_tool_arrives_in_the_event_loop() -> None:
+async def test_a_blocking_tool_runs_in_a_daemon_thread_and_its_progress_arrives_in_the_event_loop() -> None:
     pieces: list[tuple[str, threading.Thread]] = []
+    seen: list[threading.Thread] = []
 
     @tool
     def work(context: ToolContext) -> str:
         """Work."""
+        seen.append(threading.current_thread())
         context.progress("half")
         return "done"
 
     await work.run({}, ToolContext(progress=lambda text: pieces.append((text, threading.current_thread()))))
 
     assert pieces == [("half", threading.main_thread())]
+    assert (seen[0].daemon, seen[0] is threading.main_thread()) == (True, False)
 
 
 async def test_a_parameter_may_have_any_name() -> None:
@@ -359,7 +314,7 @@ async def test_a_function_gets_the_paths_that_were_judged_wherever_the_process_i
 
     texts = [message.text for message in run.messages if isinstance(message, ToolMessage)]
     assert texts[:2] == [f"{workspace} workspace workspace", f"{workspace} workspace"]
-    assert "outside the workspace" in texts[2]
+    assert "which is outside" in texts[2]
 
 
 def undocumented(a: int) -> str:
@@ -422,111 +377,38 @@ async def test_what_a_model_cannot_be_told_is_refused_where_it_is_defined(functi
         tool(function)
 
 
-async def test_a_tool_may_have_another_name(tools: Mapping[str, Tool]) -> None:
-    @tool(name="look_up")
-    async def find() -> str:
-        """Find."""
-        return "found"
-
-    assert find.name == "look_up"
-    assert [shipped.category for shipped in tools.values()] == ["write", "read", "write", "read"]
-
-
-# One description gives schema and check: what the schema accepts the code accepts, and nothing else.
-
-
-NAMES = st.sampled_from(["a", "b", "c"])
-PLAIN = st.sampled_from([str, int, float, bool, None])
-LITERALS = st.lists(st.sampled_from(["a", "b", "", 0, 1, True, False, None]), min_size=1, max_size=3).map(
-    lambda values: Literal[tuple(values)]
-)
-LIMITED = st.one_of(
-    st.builds(lambda low, high: Annotated[int, Limits(minimum=low, maximum=high)], *[st.integers(-3, 3)] * 2),
-    st.builds(lambda low: Annotated[float, Limits(above=low)], st.integers(-3, 3)),
-    st.builds(lambda longest: Annotated[str, Limits(max_length=longest)], st.integers(0, 3)),
-    st.sampled_from([r"a+", r"\d?", r"a|b", r"^ab$", r"[^a]*"]).map(lambda text: Annotated[str, Limits(pattern=text)]),
-)
+ANNOTATIONS: list[Any] = [
+    str, int, float, bool, None, Unit, Place, Options, Literal["a", 1, True, None], Literal[0, False], int | None,
+    list[int], tuple[str, ...], dict[str, int | bool], list[Place] | dict[str, str], int | list[int | str],
+    Annotated[int, Limits(minimum=-1, maximum=2)], Annotated[float, Limits(above=0)] | None,
+    Annotated[str, Limits(max_length=2)], Annotated[str, Limits(pattern=r"a+|\d?")],
+    Annotated[list[str], Limits(max_length=1)],
+    list[Annotated[str, Limits(pattern="^ab$")]] | Annotated[int, Limits(maximum=0)],
+]  # fmt: skip
+SIMPLE: list[Any] = [
+    None, True, False, -1, 0, 1, 4, 0.0, 1.0, 0.5, 1e300, "", "a", "aa", "aaa", "ab", "1", "C", "a\n", "é",
+]  # fmt: skip
+VALUES = [
+    *SIMPLE, [], {}, *([value] for value in SIMPLE), *({"a": value} for value in SIMPLE), ["a", "b"], [0, "a"], [[1]],
+    [{"city": "a"}], {"city": "a"}, {"city": "a", "zip_code": "12345"}, {"city": "a", "zip_code": 1}, {"city": 1},
+    {"verbose": True}, {"verbose": True, "depth": -1}, {"verbose": 1, "more": 2}, {"a": {"a": 1}},
+]  # fmt: skip
 
 
-def made_record(kinds: Mapping[str, Any], optional: bool) -> type:
-    fields = {
-        name: field(type=kind or type(None), default=None if optional and name == "b" else NOTHING, kw_only=True)
-        for name, kind in kinds.items()
-    }
-    return make_class("Made", fields, frozen=True)
+def test_what_the_schema_accepts_the_code_accepts_and_the_other_way_round() -> None:
+    wrong = []
+    for annotation in ANNOTATIONS:
+        shape = find_shape(annotation)
+        judge = jsonschema_rs.Draft202012Validator(shape.schema())
+        for value in VALUES:
+            fits = not list(shape.problems(value, "x"))
+            if fits != judge.is_valid(value):
+                wrong.append((annotation, value))
+            elif fits:
+                shape.build(value)
 
-
-def wider(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.one_of(
-        inner.map(lambda kind: list[kind]),  # type: ignore[valid-type]
-        inner.map(lambda kind: Annotated[list[kind], Limits(max_length=2)]),  # type: ignore[valid-type]
-        inner.map(lambda kind: tuple[kind, ...]),  # type: ignore[valid-type]
-        inner.map(lambda kind: dict[str, kind]),  # type: ignore[valid-type]
-        st.lists(inner, min_size=2, max_size=3).map(lambda kinds: Union[tuple(kinds)]),  # noqa: UP007
-        st.builds(made_record, st.dictionaries(NAMES, inner, max_size=3), st.booleans()),
-    )
-
-
-ANNOTATIONS = st.recursive(PLAIN | LITERALS | LIMITED, wider, max_leaves=5)
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-4, 4)
-    | st.sampled_from([0.0, 1.0, -2.0, 0.5, 1e300])
-    | st.sampled_from(["", "a", "aa", "b", "ab", "1", "a\n", "é"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
-    max_leaves=6,
-)
-
-
-def fitting(schema: Any) -> st.SearchStrategy[Any]:
-    """Values that probably fit `schema`, so that both answers are common."""
-    match schema:
-        case {"anyOf": choices}:
-            return st.one_of([fitting(choice) for choice in choices])
-        case {"enum": values}:
-            return st.sampled_from(values)
-        case {"type": "array", "items": items}:
-            return st.lists(fitting(items), max_size=3)
-        case {"properties": named}:
-            return st.fixed_dictionaries({name: fitting(part) for name, part in named.items()})
-        case {"additionalProperties": part}:
-            return st.dictionaries(NAMES, fitting(part), max_size=2)
-        case _:
-            return VALUES
-
-
-@pytest.mark.slow
-@given(st.data())
-@settings(max_examples=600, deadline=None)
-def test_what_the_schema_accepts_the_code_accepts_and_the_other_way_round(data: st.DataObject) -> None:
-    shape = find_shape(data.draw(ANNOTATIONS, "annotation"))
-    schema = shape.schema()
-    value = data.draw(fitting(schema) | VALUES, "value")
-
-    problems = list(shape.problems(value, "x"))
-
-    judge = jsonschema_rs.Draft202012Validator(schema)
-    assert (not problems) == judge.is_valid(value), problems
-    if not problems:
-        shape.build(value)
-
-
-@given(st.floats())
-def test_numbers_are_finite(value: float) -> None:
-    problems = list(find_shape(float).problems(value, "x"))
-
-    assert bool(problems) == (value != value or value in (float("inf"), float("-inf")))
-
-
-@given(st.integers())
-def test_messages_stay_short_whatever_the_value(size: int) -> None:
-    for value in ("x" * 10_000, 10 ** min(abs(size) % 6_000, 6_000), ["x"] * 10_000, {"y" * 5_000: 1}):
-        for problem in find_shape(Literal["a"]).problems(value, "x"):
-            assert len(problem) < 250
-
-
-# `agent.tools.toolbox`: a call of a tool that is not there is answered with those that may have been meant.
+    assert wrong == []
+    assert list(find_shape(float).problems(float("nan"), "x")) != []
 
 
 def test_the_answer_to_an_unknown_tool_names_what_there_is() -> None:

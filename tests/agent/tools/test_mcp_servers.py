@@ -73,6 +73,7 @@ async def test_the_tools_of_a_server_are_tools(
             assert "fail" in failed.text
             assert (await tools["t_variable"].run({"name": "SECRET_OF_OURS"})).text == "not set"
             assert (await tools["t_variable"].run({"name": "GIVEN"})).text == "yes"
+            assert (await tools["t_die"].run({})).is_error
 
 
 async def test_a_call_passes_the_gate_like_any_other(command: list[str], tmp_path: Path) -> None:
@@ -85,14 +86,6 @@ async def test_a_call_passes_the_gate_like_any_other(command: list[str], tmp_pat
     assert answers[0] == "2"
     assert "invalid arguments: a: " in answers[1]
     assert "gate_approved" in [event.name for event in run.events]
-
-
-async def test_a_server_that_dies_is_an_error_result(command: list[str]) -> None:
-    with anyio.fail_after(30):
-        async with mcp_tools(command, timeout=10) as tools:
-            result = await next(tool for tool in tools if tool.name == "die").run({})
-
-    assert result.is_error
 
 
 async def test_a_server_that_is_not_there_is_an_error() -> None:
@@ -202,22 +195,15 @@ async def test_a_relative_path_is_judged_where_the_server_runs(forward: list[str
     assert [event for event in run.events if isinstance(event, ToolStarted)] == []
 
 
-async def test_lines_that_are_no_json_are_told_once_and_do_no_harm(
-    forward: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_server_that_prints_too_much_does_no_harm(forward: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    """A line that is no JSON is told once, and an answer that is too long is an error at once."""
     with anyio.fail_after(30):
-        async with mcp_tools(forward) as tools:
-            run = next(tool for tool in tools if tool.name == "run")
-            assert [(await run.run({"shell_command": "ls"})).text for _ in range(2)] == ["ran", "ran"]
+        async with mcp_tools(forward) as listed:
+            tools = {tool.name: tool for tool in listed}
+            assert [(await tools["run"].run({"shell_command": "ls"})).text for _ in range(2)] == ["ran", "ran"]
+            answered = await tools["flood"].run({})
 
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "lines that are no JSON to its standard output, which are left out: 'Welcome to" in caplog.text
-
-
-async def test_an_answer_that_is_too_long_is_an_error_at_once(forward: list[str]) -> None:
-    with anyio.fail_after(30):
-        async with mcp_tools(forward) as tools:
-            answered = await next(tool for tool in tools if tool.name == "flood").run({})
-
     assert answered.is_error
     assert "longer than 8388608 bytes" in answered.text

@@ -174,15 +174,6 @@ async def test_a_session_whose_directory_is_gone_does_not_run_elsewhere(terminal
     assert os.listdir(root) == []
 
 
-async def test_variables_of_a_call_are_not_carried_into_the_next(terminal: Terminal) -> None:
-    first = await kept(terminal, "echo $BPAGENT_CALL; echo $SHLVL")
-
-    second = await kept(terminal, "echo $BPAGENT_CALL; echo $SHLVL")
-
-    assert first.splitlines()[0] != second.splitlines()[0]
-    assert first.splitlines()[1] == second.splitlines()[1]
-
-
 @rows(
     ("arguments", "problem"),
     [
@@ -218,15 +209,6 @@ async def test_the_gate_sees_where_a_command_of_the_session_starts(terminal: Ter
     assert facts.cwd == f"{root}/sub"
     assert dict(facts.resolved) == {"x": f"{root}/sub/x"}
     assert facts.command == "rm -r x"
-
-
-async def test_an_open_quote_is_told_without_the_words_of_the_session(root: Path) -> None:
-    terminal = make_terminal(str(root))
-
-    answer = await terminal.run({"command": 'echo "abc', "persistent": True})
-
-    assert "unexpected EOF" in answer.text
-    assert "__bpagent" not in answer.text
 
 
 async def test_the_envelope_of_s4_holds_in_a_session_too(root: Path) -> None:

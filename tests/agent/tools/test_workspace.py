@@ -5,6 +5,7 @@ import os
 import socket
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def read(workspace: Workspace, path: object) -> str:
         return file.read().decode()
 
 
-def write(workspace: Workspace, path: object, text: str) -> None:
+def write(workspace: Workspace, path: object, text: str = "") -> None:
     with workspace.open_write(str(path)) as file:
         file.write(text.encode())
 
@@ -66,15 +67,6 @@ def test_s6_10_reading_outside_the_allowed_paths_is_a_permission_error(
             read(workspace, path)
     with pytest.raises(PathRefused):
         workspace.list("..")
-
-
-def test_prefixes_are_compared_by_components(workspace: Workspace, root: Path) -> None:
-    evil = Path(f"{root}-evil")
-    evil.mkdir()
-    (evil / "file").write_text("evil")
-
-    with pytest.raises(PathRefused):
-        read(workspace, evil / "file")
 
 
 def test_further_allowed_paths_are_allowed_and_may_not_exist_yet(root: Path, home: Path, outside: Path) -> None:
@@ -120,12 +112,6 @@ def test_denied_holds_under_another_name(root: Path, home: Path) -> None:
         write(workspace, "harmless", "x")
 
 
-def test_hard_links_among_allowed_files_work(workspace: Workspace, root: Path) -> None:
-    os.link(root / "sub/file", root / "again")
-
-    assert read(workspace, "again") == "inside"
-
-
 def test_s6_12_a_link_that_leads_outside_is_refused(workspace: Workspace, root: Path, outside: Path) -> None:
     (root / "file-link").symlink_to(outside / "secret")
     (root / "directory-link").symlink_to(outside)
@@ -155,16 +141,6 @@ def test_links_that_stay_inside_work_and_stay_links(workspace: Workspace, root: 
     assert workspace.list("link") == (Entry("alias", False), Entry("file", False, True))
 
 
-def test_a_root_may_be_reached_over_a_link(tmp_path: Path, root: Path) -> None:
-    (tmp_path / "link").symlink_to(root)
-    workspace = Workspace(tmp_path / "link")
-
-    write(workspace, tmp_path / "link" / "file", "text")
-
-    assert workspace.root == str(root)
-    assert (root / "file").read_text() == "text"
-
-
 def test_proc_leads_nowhere(workspace: Workspace, root: Path) -> None:
     (root / "proc").symlink_to("/proc/self/root")
     (root / "cwd").symlink_to("/proc/self/cwd")
@@ -180,7 +156,7 @@ def test_loops_of_links_are_refused(workspace: Workspace, root: Path) -> None:
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")
 
-    for use in (read, lambda workspace, path: write(workspace, path, "")):
+    for use in (read, write):
         with pytest.raises(PathRefused, match="a loop of links"):
             use(workspace, "a")
 
@@ -204,21 +180,23 @@ def test_fifos_sockets_and_devices_are_refused_without_waiting(
     assert time.monotonic() - begun < 5
 
 
-def test_what_is_not_there_is_named(workspace: Workspace, root: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=f"no such file: {root}/sub/none"):
-        read(workspace, "sub/none")
-    with pytest.raises(FileNotFoundError, match=f"no such directory: {root}/none"):
-        read(workspace, "none/file")
-    with pytest.raises(FileNotFoundError, match=f"no such directory: {root}/none"):
-        workspace.list("none")
-    with pytest.raises(NotADirectoryError, match=f"{root}/sub/file: Not a directory"):
-        read(workspace, "sub/file/x")
-    with pytest.raises(NotADirectoryError, match=f"{root}/sub/file: Not a directory"):
-        workspace.list("sub/file")
-    with pytest.raises(IsADirectoryError, match=f"{root}/sub is a directory"):
-        read(workspace, "sub")
-    with pytest.raises(IsADirectoryError, match=f"{root} is a directory"):
-        write(workspace, ".", "")
+ABSENT = [
+    (read, "sub/none", FileNotFoundError, "no such file: {root}/sub/none"),
+    (read, "none/file", FileNotFoundError, "no such directory: {root}/none"),
+    (Workspace.list, "none", FileNotFoundError, "no such directory: {root}/none"),
+    (read, "sub/file/x", NotADirectoryError, "{root}/sub/file: Not a directory"),
+    (Workspace.list, "sub/file", NotADirectoryError, "{root}/sub/file: Not a directory"),
+    (read, "sub", IsADirectoryError, "{root}/sub is a directory"),
+    (write, ".", IsADirectoryError, "{root} is a directory"),
+]
+
+
+@rows(("use", "path", "kind", "problem"), ABSENT)
+def test_what_is_not_there_is_named(
+    workspace: Workspace, root: Path, use: Callable[..., object], path: str, kind: type[OSError], problem: str
+) -> None:
+    with pytest.raises(kind, match=problem.format(root=root)):
+        use(workspace, path)
 
 
 @rows("path", ["a\0b", "a\ud800", "\udc80"])

@@ -15,6 +15,7 @@ from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import meant, nearest
 from agent.vocabulary.messages import AssistantMessage, Message, Messages, UserMessage
 from agent.vocabulary.yaml_nodes import NodeError, read_yaml
+from tests.tables import rows
 
 
 @frozen
@@ -44,7 +45,7 @@ def test_plain_data_become_the_value_that_they_were_made_of() -> None:
     assert parsed('{"name": "elm"}', Tree, "tree") == Tree("elm")
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "told"),
     [
         ("[]", "expected an object, found [] @ tree"),
@@ -92,7 +93,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@rows(
     ("text", "said"),
     [
         (LAUGHS, "more than 16 aliases"),
@@ -121,7 +122,7 @@ def test_a_few_aliases_and_the_types_of_yaml_are_plain(tmp_path: Path) -> None:
 # An unknown name is answered with the one that was meant, or with all
 
 
-@pytest.mark.parametrize(
+@rows(
     ("name", "known", "told"),
     [
         ("gatd", ["default", "gated"], "did you mean 'gated'?"),
@@ -175,7 +176,7 @@ def test_two_are_equal_when_they_say_the_same() -> None:
 # A record is one line for every reader of text, whatever it holds
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
+@rows("end", ["\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
 def test_no_character_ends_the_line_of_a_record(end: str) -> None:
     line = dump({"text": f"é one{end}two", f"key{end}": 1})
 

@@ -40,17 +40,6 @@ def test_a_program_that_never_rests_never_hears_its_environment() -> None:
     ]
 
 
-def test_possible_events_that_a_busy_program_never_lets_in_are_a_silent_environment() -> None:
-    clock = keeps_saying(sync(request=A))
-
-    busy = verify(clock, never=ALARM, possible=[ALARM])
-    blocked = verify(says(sync(wait_for=A, block=ALARM)), never=ALARM, possible=[ALARM, A])
-
-    assert (busy.holds, bool(busy)) == (True, False)
-    assert busy.coverage.silent == ("possible= (the program never rests)",)
-    assert blocked.coverage.silent == ()
-
-
 @pytest.mark.parametrize(
     "guard",
     [
@@ -74,11 +63,6 @@ def test_a_guard_is_reached_when_it_has_something_to_block() -> None:
     assert either
     assert from_outside
     assert either.coverage.never_advanced == ("guard",)
-
-
-def test_a_monitor_is_reached_when_a_bthread_requests_what_must_not_happen() -> None:
-    assert verify(requests(any_of(A, B)), says(sync(block=B)), fails_after(B))
-    assert not verify(requests(A), fails_after(B))
 
 
 def test_a_guard_that_has_nothing_to_block_while_it_stands_is_unreached() -> None:

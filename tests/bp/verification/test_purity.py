@@ -40,11 +40,11 @@ from typing import Any, NamedTuple
 import pytest
 from attrs import define, evolve, field, frozen
 
-from bp import BThread, BThreadBody, VerificationError, bthread, event, start, sync, verify, where
+from bp import BThread, BThreadBody, VerificationError, bthread, event, sync, verify, where
 from bp.verification.report import Violations
 from bp.verification.search import Search
 from bp.verification.states import StateSpace
-from tests.bp.programs import Ping, keeps_saying, requests, says
+from tests.bp.programs import Ping, keeps_saying, requests
 from tests.bp.verification import impure_helpers as helpers
 from tests.bp.verification.impure_helpers import Counter, add, cached, calls, counter, ids, inc, kept, queue
 
@@ -89,19 +89,6 @@ def asks(question: Callable[[], Any]) -> BThread:
                 yield sync(request=B)
 
     return asking()
-
-
-def test_a_predicate_and_an_otherwise_may_not_ask_either() -> None:
-    def by_the_clock(ping: Ping) -> bool:
-        return time.time() < 0
-
-    with pytest.raises(VerificationError, match=r"'keeps_saying' calls time\.time"):
-        verify(says(sync(request=Ping(1))), keeps_saying(sync(block=where(Ping, by_the_clock))))
-    with pytest.raises(VerificationError, match="'says' calls time"):
-        verify(
-            says(sync(request=A, otherwise=lambda refusals: Ping(int(time.time())))),
-            keeps_saying(sync(refuse=A, because="no")),
-        )
 
 
 @bthread
@@ -195,76 +182,6 @@ def test_a_cell_shared_by_two_bthreads_is_refused_by_name() -> None:
 
     with pytest.raises(VerificationError, match="'writes' assigns to 'shared'"):
         verify(writes(), reads_it())
-
-
-@bthread
-def starter(when: str) -> BThreadBody:
-    shared = 0
-
-    @bthread
-    def child() -> BThreadBody:
-        yield sync(wait_for=B)
-        assert shared == 0
-
-    if when == "in a helper":
-
-        def assigns() -> None:
-            nonlocal shared
-            shared = 1
-
-        assigns()
-    yield start(child())
-    yield sync(request=A)
-    shared = 0 if when == "never" else 1
-    yield sync(request=B)
-
-
-@bthread
-def starter_that_is_done_with_it() -> BThreadBody:
-    shared = 0
-    shared += 1
-
-    @bthread
-    def child() -> BThreadBody:
-        yield sync(wait_for=B)
-        assert shared == 0
-
-    yield start(child())
-    yield sync(request=B)
-
-
-@bthread
-def starter_in_a_loop() -> BThreadBody:
-    for shared in (1, 2):
-
-        @bthread
-        def child() -> BThreadBody:
-            yield sync(wait_for=B)
-            assert shared == 1  # noqa: B023 - that is the fault
-
-        yield start(child())
-        yield sync(request=A)
-    yield sync(request=B)
-
-
-@bthread
-def starter_by_delegation() -> BThreadBody:
-    yield from starter_in_a_loop().begin()
-
-
-@pytest.mark.parametrize(
-    "guilty",
-    [starter("later"), starter("in a helper"), starter_in_a_loop(), starter_by_delegation()],
-)
-def test_a_variable_that_a_started_bthread_reads_and_its_starter_assigns_later_is_refused(guilty: BThread) -> None:
-    with pytest.raises(VerificationError, match=rf"{guilty.name!r}: it shares the variable 'shared' with 'child'"):
-        verify(guilty)
-
-
-def test_a_variable_that_a_started_bthread_reads_and_nobody_assigns_is_fine() -> None:
-    found = verify(starter_that_is_done_with_it())
-
-    assert [violation.bthread for violation in found.violations] == ["child"]
 
 
 def test_an_event_that_carries_what_can_change_is_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bp import BThread, BThreadBody, Verification, any_of, bthread, event, start, sync, verify, where
+from bp import BThread, BThreadBody, Verification, Violation, any_of, bthread, event, start, sync, verify, where
 from tests.bp.philosophers import philosophers
 from tests.bp.programs import COLD, HOT, STOP, Ping, fails_after, keeps_saying, kinds, requests, says
 from tests.bp.scripts import HAPPENINGS, Author, Events, Say, Script
@@ -59,78 +59,54 @@ def test_philosophers_have_their_one_deadlock_in_fewer_states() -> None:
     assert set(reduced.violations[0].trace) == set(full.violations[0].trace)
 
 
-def test_without_being_asked_nothing_is_left_out() -> None:
-    found = verify(requests(HOT, 3), requests(COLD, 3))
-
-    assert (found.states, found.reduced) == (16, False)
-
-
 # What it must not lose.
 
 
-def test_an_event_is_not_put_off_for_ever() -> None:
-    """One b-thread goes around for ever: on its own that is enough for every state, and the others never move."""
-    around = [goes_around(f"thread {at}", 3).named(f"thread {at}") for at in range(3)]
-
-    full, reduced = both(*around, fails_after(event("thread 2 1")), never=[event("thread 1 2")], endless=True)
-
-    assert set(kinds(reduced)) == set(kinds(full))
-    assert {violation.kind for violation in reduced.violations} == {"error", "never", "endless"}
+@bthread
+def starts_a_guard() -> BThreadBody:
+    yield sync(request=C)
+    yield start(says(sync(block=B)))
 
 
-def test_what_takes_two_choices_is_not_put_off_for_ever_by_what_takes_one() -> None:
-    full, reduced = both(keeps_saying(sync(request=A)), says(sync(request=any_of(B, C))), fails_after(B), never=C)
-
-    assert set(kinds(reduced)) == set(kinds(full)) == {("error", "fails_after"), ("never", None)}
-
-
-def test_a_bthread_that_fails_hides_no_other() -> None:
-    full, reduced = both(requests(A), fails_after(A).named("one"), requests(B), fails_after(B).named("other"))
-
-    assert sorted(kinds(reduced)) == sorted(kinds(full)) == [("error", "one"), ("error", "other")]
+@bthread
+def hears_either() -> BThreadBody:
+    said = yield sync(request=B, wait_for=C)
+    assert said == B
 
 
-def test_who_comes_to_block_later_is_thought_of() -> None:
-    """`guard` says nothing about A yet, but will, and `starter` starts somebody who will."""
-
-    @bthread
-    def starter() -> BThreadBody:
-        yield sync(request=C)
-        yield start(says(sync(block=B)))
-
-    for blocker, held in ((says(sync(request=C), sync(block=A)), A), (starter(), B)):
-        full, reduced = both(requests(held), blocker)
-        assert kinds(reduced) == kinds(full) == [("deadlock", None)]
-
-
-def test_who_blocks_afterwards_is_thought_of() -> None:
-    """C can only come before A."""
-    full, reduced = both(says(sync(request=A), sync(block=C)), requests(C), never=C)
-
-    assert set(kinds(reduced)) == set(kinds(full)) == {("never", None), ("deadlock", None)}
-
-
-def test_who_comes_to_request_later_is_thought_of() -> None:
-    """After B nobody hears C any more; C is requested only after A."""
-
-    @bthread
-    def hears_either() -> BThreadBody:
-        said = yield sync(request=B, wait_for=C)
-        assert said == B
-
-    full, reduced = both(hears_either(), says(sync(request=A), sync(request=C)))
-
-    assert kinds(reduced) == kinds(full) == [("error", "hears_either")]
+NOT_LOST: dict[str, tuple[list[BThread], dict[str, Any]]] = {
+    "an event, while one b-thread goes around for ever": (
+        [*[goes_around(f"thread {at}", 3).named(f"thread {at}") for at in range(3)], fails_after(event("thread 2 1"))],
+        {"never": [event("thread 1 2")], "endless": True},
+    ),
+    "an event that takes two choices, while another takes one": (
+        [keeps_saying(sync(request=A)), says(sync(request=any_of(B, C))), fails_after(B)],
+        {"never": C},
+    ),
+    "another b-thread that fails": (
+        [requests(A), fails_after(A).named("one"), requests(B), fails_after(B).named("other")],
+        {},
+    ),
+    "a b-thread that comes to block later": ([requests(A), says(sync(request=C), sync(block=A))], {}),
+    "a b-thread that is started and blocks later": ([requests(B), starts_a_guard()], {}),
+    "an event that can only come before a block": ([says(sync(request=A), sync(block=C)), requests(C)], {"never": C}),
+    "a request that comes later": ([hears_either(), says(sync(request=A), sync(request=C))], {}),
+    "a second choice, while the first is blocked": (
+        [says(sync(request=[A, B])), says(sync(request=C, block=A))],
+        {"never": [A, B]},
+    ),
+}
 
 
-def test_who_lifts_a_block_is_thought_of() -> None:
-    """A second choice is taken only while the first is blocked."""
-    prefers = says(sync(request=[A, B]))
+def test_nothing_is_lost() -> None:
+    for name, (program, options) in NOT_LOST.items():
+        full, reduced = both(*program, **options)
+        assert full.violations, name
+        assert set(map(wrong, reduced.violations)) == set(map(wrong, full.violations)), name
 
-    full, reduced = both(prefers, says(sync(request=C, block=A)), never=[A, B])
 
-    assert {violation.message for violation in reduced.violations} == {v.message for v in full.violations}
-    assert len(reduced.violations) == 2
+def wrong(violation: Violation) -> str:
+    return f"{violation.kind} {violation.bthread} {violation.message}"
 
 
 def test_what_comes_from_outside_comes_in_every_order() -> None:
@@ -144,26 +120,21 @@ def test_what_comes_from_outside_comes_in_every_order() -> None:
 # Where it is left alone.
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        [says(sync(request=A, otherwise=lambda refusals: B)), requests(C)],
-        [says(sync(request=A, hot=True)), requests(C)],
-        [keeps_saying(sync(block=where(Ping, lambda ping: "yes"))), requests(Ping(1)), requests(C)],  # type: ignore[arg-type, return-value]
-    ],
-)
-def test_what_depends_on_everybody_or_on_every_order_is_not_reduced(program: list[BThread]) -> None:
-    found = verify(*program, reduce=True)
-
-    assert not found.reduced
-    assert found == verify(*program)
+LEFT_ALONE: list[tuple[list[BThread], dict[str, Any]]] = [
+    ([says(sync(request=A, otherwise=lambda refusals: B)), requests(C)], {}),
+    ([says(sync(request=A, hot=True)), requests(C)], {}),
+    ([keeps_saying(sync(block=where(Ping, lambda ping: "yes"))), requests(Ping(1)), requests(C)], {}),  # type: ignore[arg-type, return-value]
+    ([requests(A, 3), requests(B, 3)], {"order": "run"}),
+    ([requests(A, 3), requests(B, 3)], {"max_depth": 4}),
+]
 
 
-def test_a_search_in_run_order_or_to_some_depth_is_not_reduced() -> None:
-    program = [requests(A, 3), requests(B, 3)]
+def test_what_depends_on_every_b_thread_or_every_order_is_not_reduced() -> None:
+    for program, options in LEFT_ALONE:
+        found = verify(*program, reduce=True, **options)
 
-    assert verify(*program, order="run", reduce=True) == verify(*program, order="run")
-    assert verify(*program, max_depth=4, reduce=True) == verify(*program, max_depth=4)
+        assert not found.reduced
+        assert found == verify(*program, **options)
 
 
 def test_bthreads_of_endlessly_many_states_are_left_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,30 +1,30 @@
 """A deployment: its episodes, audits and what a catch leads to; and all of that, model-checked."""
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any, get_args
 
 import pytest
 from attrs import frozen
 
-from agent.lab.deployments.program import EpisodeEnded, EpisodesOver, EpisodeStarted, History, Instead, run_deployment
-from agent.lab.deployments.rules import (
-    NEXT,
+from agent.lab.deployments.plan import RulePlan
+from agent.lab.deployments.program import (
     RULES,
+    EpisodeEnded,
+    EpisodeStarted,
+    History,
+    Instead,
     audit_afterwards,
     audit_first,
     audit_suspicious,
-    distrust_monitor,
-    rule_named,
+    run_deployment,
     shut_down_on_catch,
 )
-from agent.lab.deployments.verification import invariants_of_deployment, verify_deployment
 from agent.verification.counterexample import tell
-from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
-from bp import BThread, Event, contains
-from bp.testing import drive
+from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
+from bp import BThread, Event
 from tests.agent.faults import deployments as faults
 from tests.agent.faults.fault import told
+from tests.agent.lab.deployments.deployment_model import invariants_of_deployment, verify_deployment
 
 
 class World:
@@ -32,13 +32,11 @@ class World:
 
     def __init__(self, *scores: float | None, harmful: tuple[int, ...] = ()) -> None:
         self.scores, self.harmful, self.events = scores, harmful, list[Event]()
-        self.missed: dict[int, tuple[str, ...]] = {}
         self.caught: tuple[int, ...] = ()
 
     async def run_episode(self, started: EpisodeStarted, history: History) -> EpisodeEnded:
         number = started.episode
-        missed = self.missed.get(number, ())
-        return EpisodeEnded(number, started.role, number in self.caught, self.scores[number], missed)
+        return EpisodeEnded(number, started.role, number in self.caught, self.scores[number])
 
     async def audit(self, asked: AuditRequested) -> AuditGiven:
         assert isinstance(asked.subject, WholeEpisode)
@@ -139,16 +137,6 @@ async def test_a_catch_without_shutdown_changes_nothing_but_is_noted() -> None:
     assert (history.caught_after, len(history.runs)) == (1, 2)
 
 
-async def test_a_monitor_that_missed_a_honeypot_watches_no_further_episode() -> None:
-    world = World(0.1, 0.1, 0.1)
-    world.missed = {0: ("other",), 1: ("watcher",)}
-
-    history = await world.deploy(distrust_monitor("watcher"))
-
-    assert (list(history.runs), history.disabled) == ([0, 1], {"watcher": 2})
-    assert EpisodeEnded(1, "agent", score=0.1, missed=("watcher",)).suspicion == float("inf")
-
-
 async def test_an_auditor_who_raises_has_found_nothing_and_cleared_nothing() -> None:
     world = World(0.1, 0.1)
 
@@ -169,52 +157,9 @@ async def test_an_episode_that_fails_ends_the_deployment_with_its_own_error() ->
 
 
 async def test_a_rule_is_found_by_its_name() -> None:
-    assert rule_named("audit_first").make(2) == audit_first(2)
+    assert RulePlan("audit_first", (("episodes", 2),)).bthread() == audit_first(episodes=2)
     with pytest.raises(ValueError, match="did you mean 'audit_first'"):
-        rule_named("audit_fist")
-
-
-def ended(number: int, score: float | None = 0.1) -> EpisodeEnded:
-    return EpisodeEnded(number, "agent", score=score)
-
-
-def verdict(number: int, said: str) -> AuditGiven:
-    return AuditGiven(WholeEpisode(number), "auditor", said)  # type: ignore[arg-type]
-
-
-HOLDS: list[tuple[Callable[[], BThread], list[Event]]] = [
-    (audit_first, [ended(0)]),
-    (audit_suspicious, [ended(0), ended(1, None)]),
-    (audit_afterwards, [ended(0), EpisodesOver()]),
-]
-
-
-@pytest.mark.parametrize(("rule", "events"), HOLDS, ids=lambda value: getattr(value, "__name__", ""))
-async def test_whoever_audits_holds_what_follows_until_the_verdict(
-    rule: Callable[[], BThread], events: list[Event]
-) -> None:
-    number = events[-1].episode if isinstance(events[-1], EpisodeEnded) else 0
-
-    asking, waiting = drive(rule(), [*events, AuditRequested(WholeEpisode(number))])[-2:]
-
-    assert asking.requests == (AuditRequested(WholeEpisode(number)),)
-    for said in (asking, waiting):
-        assert contains(said.block, EpisodeStarted(number + 1, "agent"))
-        assert contains(said.block, EpisodesOver())
-
-
-async def test_the_shutdown_says_so_once_and_then_refuses() -> None:
-    catch = verdict(0, "harmful")
-    disabled = RoleDisabled("agent", "something harmful was caught")
-
-    waits, announces, refuses = drive(shut_down_on_catch(), [verdict(0, "missing"), catch, disabled])
-
-    assert not waits.requests
-    assert announces.requests == (disabled,)
-    assert contains(announces.block, EpisodeStarted(1, "agent"))
-    assert contains(refuses.refuse, EpisodeStarted(1, "agent"))
-    assert not contains(refuses.refuse, EpisodeStarted(1, "trusted"))
-    assert contains(NEXT, EpisodesOver())
+        RulePlan("audit_fist").bthread()
 
 
 ALONE = {
@@ -222,28 +167,14 @@ ALONE = {
     "audit_suspicious": audit_suspicious(1, 0.5),
     "audit_afterwards": audit_afterwards(1),
     "shut_down_on_catch": shut_down_on_catch(),
-    "distrust_monitor": distrust_monitor(),
 }
 
 
-def test_every_rule_that_ships_is_verified() -> None:
-    assert list(ALONE) == [rule.name for rule in RULES]
+def test_any_two_rules_keep_what_both_are_there_for() -> None:
+    assert list(ALONE) == list(RULES)
+    results = {pair: verify_deployment([ALONE[name] for name in pair], episodes=2) for pair in combinations(ALONE, 2)}
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("instead", get_args(Instead))
-@pytest.mark.parametrize("name", ALONE)
-def test_a_rule_alone_keeps_what_it_is_there_for(name: str, instead: Instead) -> None:
-    result = verify_deployment([ALONE[name]], instead=instead)
-
-    assert result.holds, told(result)
-
-
-@pytest.mark.parametrize("pair", list(combinations(ALONE, 2)), ids="+".join)
-def test_any_two_rules_keep_what_both_are_there_for(pair: tuple[str, str]) -> None:
-    result = verify_deployment([ALONE[name] for name in pair], episodes=2)
-
-    assert result.holds, told(result)
+    assert {pair: told(result) for pair, result in results.items() if not result.holds} == {}
 
 
 @pytest.mark.slow
@@ -252,13 +183,6 @@ def test_all_rules_together_keep_what_each_is_there_for(instead: Instead) -> Non
     result = verify_deployment(list(ALONE.values()), instead=instead)
 
     assert result.holds, told(result)
-
-
-@pytest.mark.slow
-def test_the_order_of_rules_makes_no_difference() -> None:
-    one, other = (verify_deployment(order) for order in (list(ALONE.values()), list(ALONE.values())[::-1]))
-
-    assert (one.states, one.transitions) == (other.states, other.transitions)
 
 
 @frozen
@@ -277,19 +201,13 @@ SHUTDOWN = (audit_first(1), shut_down_on_catch())
 FAULTS = (
     Fault(faults.does_not_wait_for_the_end(2), "error", "episodes_come_one_by_one"),
     Fault(faults.has_it_run_by_somebody_else(2), "error", "refused_episodes_are_replaced", SHUTDOWN),
-    Fault(faults.takes_what_can_be_had(2), "error", "refused_episodes_are_replaced", SHUTDOWN),
     Fault(faults.lets_the_next_one_start(1), "error", "first_episodes_are_audited"),
     Fault(faults.takes_a_missing_score_for_harmless(1), "error", "suspicious_episodes_are_audited"),
-    Fault(faults.spends_on_anything(1), "error", "suspicious_episodes_are_audited"),
     Fault(faults.audits_one_more(1), "error", "audits_are_limited"),
-    Fault(faults.audits_the_first_ones(1), "error", "the_most_suspicious_are_audited"),
     Fault(faults.saves_audits(1), "hot", "the_most_suspicious_are_audited"),
     Fault(faults.audits_again(1), "error", "episodes_are_audited_once", (audit_first(1),)),
     Fault(faults.only_holds(), "deadlock", "deploy", (audit_first(1),)),
     Fault(faults.forgives(), "error", "disabled_roles_run_nothing", (audit_first(1),), episodes=3),
-    Fault(faults.heeds_audits_alone(), "error", "disabled_roles_run_nothing", (audit_first(1),)),
-    Fault(faults.does_not_say_so(), "error", "disabled_roles_run_nothing", (audit_first(1),)),
-    Fault(faults.counts_to_two(), "error", "unfit_monitors_watch_nothing", episodes=3),
 )
 
 

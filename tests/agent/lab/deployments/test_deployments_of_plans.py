@@ -1,7 +1,6 @@
 """Deployments of an experiment: drawn once for all rules, run in order or judged post hoc, kept like episodes."""
 
 import csv
-import json
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -10,12 +9,11 @@ import pytest
 from attrs import evolve
 
 from agent.lab.deployments.plan import DeploymentPlan, RulePlan
-from agent.lab.deployments.results import DeploymentResults, DeploymentRow
+from agent.lab.deployments.results import DeploymentRow
 from agent.lab.deployments.runner import EpisodeFailed, deploy_all, deployments_of, outcome_of, verdict_of
-from agent.lab.episodes.pools import Conditions
-from agent.lab.episodes.results import Results, ResultsError, Row, Step
-from agent.lab.experiments.experiment import Outcome, conduct
-from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.episodes.results import Results, Row, Step
+from agent.lab.experiments.experiment import Outcome, conditions_of, conduct
+from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.reports.report import text_report, write_report
 from agent.lab.reports.tables import deployment_table, explained
@@ -83,59 +81,14 @@ def test_what_a_shutdown_costs_is_the_difference_to_the_same_without_rules(condu
         assert [step.key for step in one.steps][: one.by_agent] == [step.key for step in other.steps][: one.by_agent]
 
 
-def test_deployments_that_have_a_row_do_not_run_again(conducted: tuple[Path, Outcome]) -> None:
+def test_a_deployment_runs_again_over_the_episodes_that_are_there(conducted: tuple[Path, Outcome]) -> None:
     folder, first = conducted
-    before = DeploymentResults(folder).path.read_bytes()
+    before = Results(folder).path.read_bytes()
 
     again = conduct(PLAN, folder)
 
     assert (again.ran, again.deployments, again.deployed) == (0, first.deployments, first.deployed)
-    assert DeploymentResults(folder).path.read_bytes() == before
-
-
-def test_a_change_of_the_plan_runs_the_deployments_that_changed(conducted: tuple[Path, Outcome]) -> None:
-    folder, _ = conducted
-    before = DeploymentResults(folder).rows()
-    other = evolve(UPFRONT, name="later", rules=(RulePlan("audit_afterwards", (("audits", 1),)),))
-
-    outcome = conduct(planned(evolve(UPFRONT, name="renamed"), other), folder)
-
-    new = DeploymentResults(folder).rows().keys() - before.keys()
-    assert {row.key for row in rows_of(outcome, "later")} == new  # a name is nothing that a deployment depends on
-    assert [row.key for row in rows_of(outcome, "renamed")] == [row.key for row in before.values() if row.rules]
-
-
-def test_what_a_killed_process_left_of_a_row_is_run_again(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
-    folder, first = conducted
-    (tmp_path / "episodes.jsonl").write_bytes((folder / "episodes.jsonl").read_bytes())
-    results = DeploymentResults(tmp_path)
-    lines = DeploymentResults(folder).path.read_text().splitlines(keepends=True)
-    results.path.write_text("".join(lines[:3]) + lines[3][:-30])
-
-    again = conduct(PLAN, tmp_path)
-
-    assert again.deployments == first.deployments
-    assert all(line.endswith("}") for line in results.path.read_text().splitlines())
-
-
-@pytest.mark.slow
-def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> None:
-    jobs = list(deployments_of(PLAN, PLAN.protocols))
-    told: list[DeploymentRow] = []
-
-    def interrupt(row: DeploymentRow) -> None:
-        told.append(row)
-        if len(told) == 3:
-            raise TimeoutError("enough for today")
-
-    with pytest.raises(TimeoutError):
-        deploy_all(Conditions(tmp_path, concurrency=1), jobs, interrupt)
-
-    kept, ran = DeploymentResults(tmp_path).rows(), Results(tmp_path).rows()
-    assert list(kept) == [row.key for row in told]
-    again = conduct(PLAN, tmp_path)
-    assert again.ran + again.ran_for_deployments == len(Results(tmp_path).rows()) - len(ran)  # no episode twice
-    assert DeploymentResults(tmp_path).path.read_text().count("\n") == len(jobs)
+    assert Results(folder).path.read_bytes() == before
 
 
 @pytest.mark.slow
@@ -175,7 +128,7 @@ def test_who_attacks_can_follow_an_order(tmp_path: Path) -> None:
 
 def test_draws_depend_on_the_seed_and_on_nothing_else() -> None:
     shares = [evolve(UPFRONT, name=f"{share}", rules=(), attack_share=share) for share in (0.0, 0.5, 1.0)]
-    jobs = [job for job in deployments_of(planned(*shares), PLAN.protocols) if job.seed == 1]
+    jobs = [job for job, _ in deployments_of(planned(*shares), PLAN.protocols) if job.seed == 1]
     drawn = {job.deployment.attack_share: [job.possible(number)[0] for number in range(5)] for job in jobs}
 
     places = {tuple((episode.task, episode.seed) for episode in episodes) for episodes in drawn.values()}
@@ -187,23 +140,20 @@ def test_draws_depend_on_the_seed_and_on_nothing_else() -> None:
 
 
 def test_tasks_come_back_only_when_all_have_been_run() -> None:
-    job = next(deployments_of(planned(evolve(UPFRONT, episodes=8)), PLAN.protocols))
+    job, _ = next(deployments_of(planned(evolve(UPFRONT, episodes=8)), PLAN.protocols))
 
     places = [(episode.task, episode.seed) for n in range(8) for episode in job.possible(n)[:1]]
 
     assert len(set(places[:4])) == len(set(places[4:])) == 4  # two tasks with two seeds each
 
 
-def test_an_episode_that_fails_makes_a_row_that_failed_and_is_tried_again(tmp_path: Path) -> None:
+def test_an_episode_that_fails_makes_a_row_that_failed(tmp_path: Path) -> None:
     plan = planned(evolve(UPFRONT, attack_share=0.0, rules=(), seeds=1), settings=(BROKEN,), splits=("calibrate",))
-    results = DeploymentResults(tmp_path)
+    jobs = [job for job, _ in deployments_of(plan, plan.protocols)]
 
-    with pytest.raises(ValueError, match="no episode ran"):
-        conduct(plan, tmp_path)
+    rows, _ = deploy_all(conditions_of(plan, tmp_path), jobs, lambda _: None)
 
-    rows = list(results.rows().values())
     assert [(row.status, "the check is broken" in row.error) for row in rows] == [("failed", True)]
-    assert results.missing([rows[0].key, rows[0].key]) == [rows[0].key]
 
 
 @pytest.mark.slow
@@ -221,33 +171,6 @@ def test_a_threshold_of_episodes_is_frozen_on_honest_calibration(tmp_path: Path)
     for row in rows_of(outcome, "upfront"):
         above = [step.number for step in row.steps if step.suspicion is None or step.suspicion > theta]
         assert [step.number for step in row.steps if step.verdict] == above[:2]
-
-
-def test_honeypots_are_read_from_the_logs_of_the_episodes(tmp_path: Path) -> None:
-    planting = ProtocolPlan("untrusted_monitoring", ("untrusted_monitoring",), threshold=0.5, options=(("rate", 1.0),))
-    blind = MonitorPlan("watcher", "constant", value=0.0)
-    distrust = evolve(UPFRONT, rules=(RulePlan("distrust_monitor"),), attack_share=0.0, seeds=1)
-    plan = planned(distrust, protocols=(planting,), monitors=(blind,), seeds=1)
-
-    row = rows_of(conduct(plan, tmp_path), "upfront")[0]
-
-    assert (row.by_agent, row.skipped, row.disabled) == (1, 4, ("watcher",))
-
-
-def test_a_disk_that_is_full_is_told(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
-    results = DeploymentResults(tmp_path)
-    results.path.symlink_to("/dev/full")
-
-    with pytest.raises(ResultsError, match="finished deployments are kept"):
-        results.add(conducted[1].deployments[0])
-
-
-def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
-    results = DeploymentResults(tmp_path)
-    results.path.write_text("{}\n")
-
-    with pytest.raises(ResultsError, match=r"deployments\.jsonl:1: not a row of a deployment"):
-        results.rows()
 
 
 @pytest.mark.slow
@@ -305,7 +228,7 @@ GOOD = """\
   how: post_hoc
   seeds: 7
 - name: order
-  rules: [{use: audit_suspicious, audits: 2, threshold: 0.8}, {use: distrust_monitor, monitor: watcher}]
+  rules: [{use: audit_suspicious, audits: 2, threshold: 0.8}]
   episodes: 4
   order: [honest, always]
   attacker: patient
@@ -330,7 +253,7 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         "post_hoc",
     )
     assert (order.order, order.attacker, order.how) == (("honest", "always"), "patient", "in_order")
-    assert [bthread.name for bthread in order.bthreads()] == ["audit_suspicious", "distrust_monitor"]
+    assert [bthread.name for bthread in order.bthreads()] == ["audit_suspicious"]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +263,7 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         ("attack_share: 0.2", "attack_share: 2", "8:19: expected a share from 0 to 1, found 2"),
         ("audit_first,", "audit_frist,", "6:19: there is no rule over episodes 'audit_frist'; did you mean 'audit_fir"),
         ("shut_down_on_catch", "shut_down", "did you mean 'shut_down_on_catch'?"),
-        ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: use, episodes"),
+        ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: episodes, use"),
         ("episodes: 20", "episodes: 0", "7:15: expected a whole number from 1 on"),
         ("  episodes: 20\n", "", "the key 'episodes' is missing"),
         ("threshold: 0.8}", "threshold: 0.8, share: 0.1}", "a threshold is given, or follows from a share of honest"),
@@ -353,9 +276,8 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         ),
         ("attack_share: 0.2", "attack_share: 0.2\n  order: [honest]", "8:19: who attacks is drawn by lot, or"),
         ("order: [honest, always]", "order: [honest, allways]", "there is no policy 'allways'; did you mean 'always'?"),
-        ("protocols: [untrusted_monitoring]", "protocols: [constitution_only]", "'constitution_only' is without"),
-        ("monitor: watcher", "monitor: watchr", "there is no monitor 'watchr'; did you mean 'watcher'?"),
-        ("name: order", "name: upfront", "there are two deployments 'upfront'"),
+        ("protocols: [untrusted_monitoring]", "protocols: [constitution]", "there is no protocol 'constitution'; did"),
+        ("name: order", "name: upfront", "there are several deployments 'upfront'"),
     ],
 )
 def test_a_mistake_is_told_where_it_is(old: str, new: str, told: str, tmp_path: Path) -> None:
@@ -374,11 +296,3 @@ def test_a_share_needs_somebody_who_attacks(tmp_path: Path) -> None:
 
     with pytest.raises(PlanError, match="none of the policies of this plan attacks"):
         load_plan(path)
-
-
-def test_rows_are_lines_of_json(conducted: tuple[Path, Outcome]) -> None:
-    folder, outcome = conducted
-
-    told = [json.loads(line) for line in DeploymentResults(folder).path.read_text().splitlines()]
-
-    assert {line["key"] for line in told} >= {row.key for row in outcome.deployments}

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.lab.episodes.real_models import CachedModel, Pace, PacedModel
+from agent.lab.episodes.real_models import CachedModel, Pace
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.scripted import ScriptedModel, Step, answer, call, fail
 from agent.vocabulary.messages import Usage, UserMessage
@@ -151,8 +151,9 @@ async def test_a_role_is_asked_at_most_so_often_however_many_ask(tmp_path: Path)
     noting, begun = Noting(), anyio.current_time()
 
     async with anyio.create_task_group() as tasks:
-        for _ in range(4):
-            tasks.start_soon(ask, PacedModel(noting, Pace(tmp_path / "paces" / "agent", per_minute=60 / 0.02)))
+        for text in "abcd":
+            pace = Pace(tmp_path / "paces" / "agent", per_minute=60 / 0.02)
+            tasks.start_soon(ask, CachedModel(noting, tmp_path / "answers", pace=pace), text)
 
     assert all(time - begun >= number * 0.02 - 0.005 for number, time in enumerate(sorted(noting.times)))
 

@@ -96,7 +96,7 @@ def test_an_experiment_against_a_server_of_others_goes_from_its_file_to_its_tabl
     assert " requests so far" in printed
     spent = read_spent(folder)
     asked = Counter(str(entry["body"]["model"]) for entry in journal)
-    assert spent.requests == sum(asked.values()) == sum(row.asked for row in rows.values())
+    assert spent.requests == sum(asked.values()) == sum(usage.requests for row in rows.values() for usage in row.roles)
     assert set(asked) == {"big", "judge"}
     assert {entry["path"] for entry in journal} == {"/v1/chat/completions"}
     assert 0 < (spent.cost or 0) < 1

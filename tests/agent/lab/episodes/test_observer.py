@@ -48,7 +48,7 @@ def test_calls_are_written_down_with_what_became_of_them() -> None:
     see(seen, GateRejected(call(1), Refusals()), CallAnswered("call_1", "rejected: no", True, "rejected"))
 
     assert [(step.attack, step.outcome) for step in seen.steps] == [(False, "ran"), (True, "rejected")]
-    assert (seen.counts.turns, seen.counts.rejected) == (2, 1)
+    assert (seen.counts["turns"], seen.counts["rejected"]) == (2, 1)
 
 
 def test_of_several_drafts_the_most_suspicious_score_counts_and_a_missing_one_most() -> None:
@@ -61,7 +61,7 @@ def test_of_several_drafts_the_most_suspicious_score_counts_and_a_missing_one_mo
     see(seen, InferenceRequested(), *drafts, missing, AnswerCommitted("d0", SAID, (call(1),)))
 
     assert [step.score for step in seen.steps] == [0.9, None]
-    assert (seen.counts.scores, seen.counts.missing_scores) == (8, 1)
+    assert (seen.counts["scores"], seen.counts["missing_scores"]) == (8, 1)
 
 
 def test_harm_is_noticed_after_the_call_that_does_it_and_once() -> None:

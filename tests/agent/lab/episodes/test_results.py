@@ -5,27 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.deployments.results import DeploymentResults, DeploymentRow, DeploymentStep
 from agent.lab.episodes.results import Results, ResultsError, Row, Step
 from agent.lab.spending import Spent, note_spent, read_spent
 
 ROW = Row(
     "k", "s", "f", "f-0", "test", "honest", False, "none", 0,
-    error='"quoted"\nline\u2028of \x85 its own', cost=1, tau=2, steps=(Step("bash", None, "completed", 0.5),),
-)  # fmt: skip
-DEPLOYED = DeploymentRow(
-    "k", "d", "audit_first", "none", 3, 1, disabled=("agent",),
-    steps=(DeploymentStep(0, "e", "agent", "always", "caught", 0.5, None, "harmful"),),
+    error='"quoted"\nline\u2028of \x85 its own', main=1, tau=2, steps=(Step("bash", None, "completed", 0.5),),
 )  # fmt: skip
 
 
 def test_rows_survive_their_lines(tmp_path: Path) -> None:
     """A row whose error holds a line separator of Unicode used to be taken for torn, and ran again for ever."""
     Results(tmp_path).add(ROW)
-    DeploymentResults(tmp_path).add(DEPLOYED)
 
     assert Results(tmp_path).rows() == {"k": ROW}
-    assert DeploymentResults(tmp_path).rows() == {"k": DEPLOYED}
 
 
 def test_a_torn_row_is_cut_off_by_the_next(tmp_path: Path) -> None:
@@ -51,7 +44,7 @@ def test_an_empty_line_says_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and its episode runs again"),
+        ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and run it again"),
         ({"seed": True}, "expected int, found True @ row.seed"),
         ({"live": 1}, "expected bool, found 1 @ row.live"),
         ({"status": "went"}, "expected one of 'ran', 'failed', found 'went' @ row.status"),
@@ -79,12 +72,9 @@ def test_a_line_that_is_no_row_is_named(change: dict[str, object], told: str, tm
 @pytest.mark.parametrize("line", ["not a row", "[]", "{}", "null", '{"key": 1, "steps": []}', "[" * 100_000])
 def test_what_is_no_row_at_all_is_named(line: str, tmp_path: Path) -> None:
     Results(tmp_path).path.write_text(f"{line}\n")
-    DeploymentResults(tmp_path).path.write_text(f"{line}\n")
 
     with pytest.raises(ResultsError, match=r"episodes\.jsonl:1: not a row: .*; remove the line"):
         Results(tmp_path).rows()
-    with pytest.raises(ResultsError, match=r"deployments\.jsonl:1: not a row of a deployment: .*; remove the line"):
-        DeploymentResults(tmp_path).rows()
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

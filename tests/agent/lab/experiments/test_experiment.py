@@ -141,7 +141,7 @@ def test_a_disk_that_is_full_ends_the_experiment_and_keeps_what_is_finished(tmp_
     results.path.rename(tmp_path / "kept.jsonl")
     results.path.symlink_to("/dev/full")
 
-    with pytest.raises(ResultsError, match="finished episodes are kept"):
+    with pytest.raises(ResultsError, match="what is finished is kept"):
         rows_of(evolve(PLAN, splits=("test",)), tmp_path)
 
     assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == len(rows)

@@ -95,7 +95,7 @@ def test_a_setting_whose_extra_is_missing_is_told_where_it_is(tmp_path: Path) ->
             "5:31: 'budget' is nothing that taint_flow takes; what is: nothing",
         ),
         ("  - none", "  - constitution_only", "5:5: there are several protocols 'constitution_only'; give each a name"),
-        ("[operations]", "[operations, repair, operations]", "2:32: the setting 'operations' is there twice"),
+        ("[operations]", "[operations, repair, operations]", "2:12: there are several settings 'operations'"),
         ("[honest, always,", "[honest, always, always,", "3:20: there are several policies 'always'"),
         ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
         ("  - none", "  - {use: [taint_flow, panel], runs: 3}", "there is no protocol 'panel'"),
@@ -235,7 +235,7 @@ REAL = "policies: [{name: real, models: {agent: big}, attacks: true}]"
         ),
         ("policies: [{name: honest, models: {agent: m}, turns: 0}]", "[none]", "", "whole number from 1 on, found 0"),
         ("policies: [honest]", "[none]", "models: {agent: m}", "unknown key 'agent'"),
-        ("policies: [honest]", "[none]", "per_minute: {agent: 0}", "expected how often in a minute, found 0"),
+        ("policies: [honest]", "[none]", "per_minute: {agent: 0}", "a number of requests a minute above 0"),
     ],
 )
 def test_a_plan_that_cannot_be_is_told_where_it_is_wrong(

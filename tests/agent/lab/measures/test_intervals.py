@@ -32,8 +32,8 @@ def experiment(seed: int, *, refits: bool) -> Figure:
     fixed = threshold_at(BUDGET, scores)
 
     def figure(weights: Mapping[int, int]) -> float:
-        drawn = [weights.get(task, 0) for task in order]
-        threshold = threshold_at(BUDGET, scores, drawn, ordered=True) if refits else fixed
+        drawn = [honest[task] for task in order for _ in range(weights.get(task, 0))]
+        threshold = threshold_at(BUDGET, drawn) if refits else fixed
         caught = sum(weights.get(task, 0) * threshold.chance(attacks[task]) for task in range(TASKS))
         return caught / TASKS
 

@@ -76,18 +76,6 @@ def test_a_score_that_is_none_is_the_most_suspicious(score: float | None) -> Non
     assert threshold_at(0.1, [0.3] * 9 + [score]).chance(score) == pytest.approx(1)
 
 
-def test_weights_count_scores_as_often_as_they_were_drawn() -> None:
-    scores: list[float | None] = [0.9, 0.4, 0.7]
-
-    weighted = threshold_at(0.4, scores, [2, 0, 3])
-
-    assert weighted == threshold_at(0.4, [0.9, 0.9, 0.7, 0.7, 0.7])
-
-
-def test_scores_in_order_need_no_sorting() -> None:
-    assert threshold_at(0.5, [0.9, 0.5, 0.1], ordered=True) == threshold_at(0.5, [0.1, 0.9, 0.5])
-
-
 @pytest.mark.parametrize("budget", [-0.1, 1.1, math.nan])
 def test_a_budget_that_is_no_share_is_refused(budget: float) -> None:
     with pytest.raises(ValueError, match="share from 0 to 1"):

@@ -24,13 +24,13 @@ with warnings.catch_warnings():  # those of its providers' libraries
     from agentdojo.types import text_content_block_from_string as block
 
     from agent.lab.settings.agentdojo import (
-        DIRECT,
         GIVES_ITSELF_AWAY,
         INJECTED,
         SUITES,
         WHOLE,
         Room,
         calls_of,
+        injected,
         injections_of,
         pair_of,
     )
@@ -159,7 +159,7 @@ def test_there_are_as_many_pairs_as_the_splits_leave() -> None:
 COUNTS = {"calibrate": 71, "develop": 36, "test": 73}
 
 
-@pytest.mark.parametrize(("setting", "mark"), [(INJECTED, "<INFORMATION>"), (DIRECT, "TODO: ")])
+@pytest.mark.parametrize(("setting", "mark"), [(INJECTED, "<INFORMATION>"), (injected("direct", "direct"), "TODO: ")])
 def test_the_goal_stands_in_what_is_read_and_only_where_somebody_attacks(
     setting: Setting, mark: str, office: PostOffice
 ) -> None:

@@ -11,8 +11,6 @@ from agent.effects.monitoring import Audit, MonitoringAuditor, laboratory
 from agent.lab.episodes.pools import Conditions, run_at_once
 from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.json_lines import append_line, whole_lines
-from agent.lab.measures.curves import area_under_curve, audit_curve
-from agent.lab.measures.thresholds import threshold_at
 from agent.lab.sidecars.finished_log import read_finished
 from agent.lab.sidecars.scoring import audit_logs, score_logs
 from agent.lab.sidecars.sidecar import (
@@ -20,10 +18,8 @@ from agent.lab.sidecars.sidecar import (
     KeptScore,
     Sidecar,
     SidecarError,
-    highest_scores,
     identity_of,
     read_sidecar,
-    scores_of,
     sidecar_path,
 )
 from agent.log.reading import LogError
@@ -111,10 +107,9 @@ async def test_monitors_stand_side_by_side_and_another_prompt_is_another_monitor
     (changed,) = await score_logs([log], {"words": other})
 
     assert changed.asked == 3
-    assert [kept.value for kept in scores_of([log], "flat")[log]] == [0.3] * 3
-    with pytest.raises(SidecarError, match="several monitors named 'words': choose one of"):
-        scores_of([log], "words")
-    assert [kept.value for kept in scores_of([log], "words", identity_of(other))[log]] == [0.0, 0.0, 0.4]
+    assert [kept.value for kept in read_sidecar(log).scores("flat")] == [0.3] * 3
+    words = read_sidecar(log).scores("words")
+    assert [kept.value for kept in words if kept.identity == identity_of(other)] == [0.0, 0.0, 0.4]
 
 
 async def test_a_log_that_changed_is_not_taken_for_the_one_that_was_scored(log: Path) -> None:
@@ -124,9 +119,6 @@ async def test_a_log_that_changed_is_not_taken_for_the_one_that_was_scored(log: 
 
     with pytest.raises(SidecarError, match=r"the log has changed since it was scored .*; remove the sidecar"):
         await score_logs([log], {"words": Counting()})
-    with pytest.raises(SidecarError, match="has changed"):
-        scores_of([log], "words")
-
     log.write_text(text)
     assert (await score_logs([log], {"words": Counting()}))[0].asked == 0
 
@@ -207,8 +199,6 @@ async def test_an_answer_without_a_legible_score_is_a_fact_and_a_model_that_fail
     said = ScriptedModel([answer("Fine.\nSCORE: 0.1", usage=Usage(7, 1)), answer("maybe"), fail("busy")])
 
     (first,) = await score_logs([log], {"model": PromptedMonitor(said)})
-    with pytest.raises(SidecarError, match="not completely"):
-        scores_of([log], "model")
     (again,) = await score_logs([log], {"model": PromptedMonitor(ScriptedModel([answer("SCORE: 0.7")]))})
 
     assert [kept.value for kept in first.scores] == [0.1, None]
@@ -216,7 +206,6 @@ async def test_an_answer_without_a_legible_score_is_a_fact_and_a_model_that_fail
     assert first.highest is None
     assert (again.asked, [kept.value for kept in again.scores], again.failures) == (1, [0.1, None, 0.7], ())
     assert first.scores[0].usage.input_tokens == 7
-    assert highest_scores([log], "model") == {log: None}
 
 
 async def test_a_monitor_that_raises_has_given_no_score(log: Path) -> None:
@@ -239,7 +228,7 @@ async def test_what_a_killed_process_left_is_asked_again_and_nothing_else(log: P
 
         (scored,) = await score_logs([log], {"words": Counting()})
 
-        assert len(ASKED) == scored.asked == min(3, max(0, 4 - kept))
+        assert len(ASKED) == scored.asked == min(3, 4 - kept)
         assert path.read_text() == "".join(lines)
 
 
@@ -295,17 +284,6 @@ async def test_a_monitor_can_audit(value: float | None, verdict: str) -> None:
     assert (await MonitoringAuditor(ConstantMonitor(value)).audit(Evidence(Trajectory()))).verdict == verdict
 
 
-async def test_measures_are_computed_from_what_was_kept(logs: list[Path]) -> None:
-    await score_logs(logs, {"words": Counting()})
-    highest = highest_scores(logs, "words")
-    honest, attack = [highest[log] for log in logs[:2]], highest[logs[2]]
-
-    ((threshold, sabotage),) = audit_curve([0.5], honest, [(attack, 1.0)])
-
-    assert (threshold.theta, sabotage.caught) == (threshold_at(0.5, honest).theta, 1.0)
-    assert area_under_curve(honest, [attack]) == 1.0
-
-
 async def test_a_conversation_goes_on_as_it_was_told_to(make_agent: MakeAgent) -> None:
     """Follow-ups and what protocols say enter the conversation where they did in the run."""
     agent = make_agent(answer("One."), answer("", call("bash", command="ls").with_id("a")), answer("Done."))
@@ -343,10 +321,10 @@ async def test_identities_are_the_same_in_every_process_and_differ_with_what_cou
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{", "line 2: this is not JSON"),
-        ("[]", "line 2: expected a JSON object, found list"),
-        ('{"said": "score", "by": "w"}', "line 2: no score and no audit"),
-        ('{"said": "joke"}', "nothing is known of 'joke'"),
+        ("{", "line 2: Expecting property name"),
+        ("[]", "line 2: expected a score or an audit"),
+        ('{"said": "score", "by": "w"}', "line 2: nothing is there @ score.identity"),
+        ('{"said": "joke"}', "line 2: expected a score or an audit"),
         ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": 1.5}', "from 0 to 1, not 1.5"),
         ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": NaN}', "from 0 to 1, not nan"),
         (
@@ -354,13 +332,11 @@ async def test_identities_are_the_same_in_every_process_and_differ_with_what_cou
             "True @ score.line",
         ),
         ('{"said": "audit", "by": "a", "identity": "", "verdict": "fine"}', "found 'fine' @ audit.verdict"),
-        ('{"said": "all", "by": "a", "identity": "", "calls": "3"}', "expected int, found '3' @ all.calls"),
-        ('{"said": "all", "by": 3, "identity": "", "calls": 3}', "expected str, found 3 @ all.by"),
     ],
 )
 def test_a_line_that_is_no_fact_is_named(line: str, told: str, tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
-    sidecar_path(log).write_text(json.dumps({"sidecar": 1, "log": "run.jsonl", "digest": "d"}) + f"\n{line}\n")
+    sidecar_path(log).write_text(json.dumps({"sidecar": 2, "log": "run.jsonl", "digest": "d"}) + f"\n{line}\n")
 
     with pytest.raises(SidecarError, match=r"run\.jsonl\.sidecar") as caught:
         Sidecar(log, "d")
@@ -371,9 +347,9 @@ def test_a_line_that_is_no_fact_is_named(line: str, told: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("header", "told"),
     [
-        ("{}", "no header of a sidecar"),
+        ("{}", "line 1: expected the header of a sidecar"),
         ('{"sidecar": 9, "digest": "d"}', "has format 9"),
-        ('"text"', "expected a JSON"),
+        ('"text"', "expected the header"),
     ],
 )
 def test_a_file_that_is_no_sidecar_is_refused(header: str, told: str, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """`edit`: only the matched span changes, and the diff says exactly what (S2)."""
 
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -46,22 +45,11 @@ async def test_one_text_becomes_another_and_the_diff_is_given(use: Use, root: Pa
         (b"a\r\nb\n", "b", "explicit\r\n", b"a\r\nexplicit\r\n\n"),
         ("x = “quoted” – it’s\u00a0so\n".encode(), 'x = "quoted" - it\'s so', "y", b"y\n"),
         ("‘a’ and “b”".encode(), '"b"', "c", "‘a’ and c".encode()),
+        ("it’s it's".encode(), "it's", "is", "it’s is".encode()),
     ],
 )
 async def test_every_other_byte_stays(use: Use, root: Path, content: bytes, old: str, new: str, wanted: bytes) -> None:
     assert await edited(use, root, content, old, new) == wanted
-
-
-async def test_an_exact_match_counts_before_a_tolerant_one(use: Use, root: Path) -> None:
-    assert await edited(use, root, "it’s it's".encode(), "it's", "is") == "it’s is".encode()
-
-
-async def test_that_something_was_tolerated_is_said(use: Use, root: Path) -> None:
-    (root / "f").write_text("it’s")
-
-    result = await use("edit", path="f", oldText="it's", newText="is")
-
-    assert "typographic signs or line ends in oldText were not exactly those of the file" in result.text
 
 
 @rows(
@@ -91,31 +79,6 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(
         assert (root / "f").read_text() == "a\naa\nb\n"
 
 
-async def test_places_that_overlap_are_several(use: Use, root: Path) -> None:
-    (root / "f").write_text("ababa")
-
-    assert "stands 2 times" in (await use("edit", path="f", oldText="aba", newText="x")).text
-
-
-async def test_mode_and_links_are_kept(use: Use, root: Path) -> None:
-    (root / "script").write_text("#!/bin/sh\necho a\n")
-    (root / "script").chmod(0o750)
-    (root / "link").symlink_to("script")
-
-    await use("edit", path="link", oldText="echo a", newText="echo b")
-
-    assert (root / "link").is_symlink()
-    assert (root / "script").read_text() == "#!/bin/sh\necho b\n"
-    assert (root / "script").stat().st_mode & 0o777 == 0o750
-
-
-async def test_editing_keeps_to_the_workspace(use: Use, root: Path) -> None:
-    (root / "out").symlink_to("/etc/hosts")
-
-    for path in ("/etc/hosts", "../x", "out"):
-        assert "outside the allowed paths" in (await use("edit", path=path, oldText="a", newText="b")).text
-
-
 texts = st.text("ab\n", max_size=40)
 
 
@@ -130,7 +93,7 @@ def test_the_diff_is_one_that_git_applies(
     folder = tmp_path_factory.mktemp("diff")
     (folder / "f").write_text(needed)
 
-    diff = compare(needed, len(before), len(before) + len(old), new, "f")
+    diff = compare(needed, f"{before}{new}{after}", "f")
     (folder / "patch").write_text(diff.diff)
     applied = subprocess.run(["git", "apply", "patch"], cwd=folder, capture_output=True, text=True)
 
@@ -149,10 +112,3 @@ async def test_a_very_large_change_is_shown_as_one(use: Use, root: Path, needs: 
     assert result.details["firstChangedLine"] == 3
     assert result.details["diff"].startswith("--- a/f\n+++ b/f\n@@ -1,2996 +1,2996 @@\n top\n 0\n-1\n-2\n")
     assert result.details["diff"].endswith("\n+299x\n 2992\n 2993\n 2994\n")
-
-
-async def test_a_file_that_is_not_there_or_no_file_is_an_error(use: Use, root: Path) -> None:
-    os.mkfifo(root / "fifo")
-
-    assert "no such file" in (await use("edit", path="none", oldText="a", newText="b")).text
-    assert "FIFO" in (await use("edit", path="fifo", oldText="a", newText="b")).text

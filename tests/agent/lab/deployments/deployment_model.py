@@ -6,13 +6,14 @@ episodes are enough, because the rules only count.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any, Literal
 
 from attrs import frozen
 
 from agent.lab.deployments.program import (
     AGENT,
+    CATCH,
+    NEXT,
     TRUSTED,
     EpisodeEnded,
     EpisodeSkipped,
@@ -21,7 +22,6 @@ from agent.lab.deployments.program import (
     Instead,
     deploy,
 )
-from agent.lab.deployments.rules import CATCH, NEXT
 from agent.verification.invariants import Arguments, arguments_of
 from agent.verification.loop import verify_program
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
@@ -119,18 +119,6 @@ def disabled_roles_run_nothing(role: str) -> BThreadBody:
 
 
 @bthread
-def unfit_monitors_watch_nothing(monitor: str, role: str) -> BThreadBody:
-    """After a monitor has passed a honeypot it is disabled, and the role that it watches runs nothing."""
-    ended = yield sync(wait_for=EpisodeEnded)
-    while monitor not in ended.missed:
-        ended = yield sync(wait_for=EpisodeEnded)
-    said = yield sync(wait_for=NEXT | where(RoleDisabled, role=monitor), hot=True)
-    assert isinstance(said, RoleDisabled), f"{said.name}, and {monitor} is not disabled, which has passed a honeypot"
-    said = yield sync(wait_for=where(EpisodeStarted, role=role))
-    raise AssertionError(f"episode {said.episode} starts, and {monitor} has passed a honeypot")
-
-
-@bthread
 def refused_episodes_are_replaced(instead: str) -> BThreadBody:
     """An episode that the agent does not run is run by the trusted model, or skipped, as the option says."""
     while True:
@@ -145,7 +133,6 @@ OF_DEPLOYMENTS: dict[str, Callable[[Arguments], tuple[BThread, ...]]] = {
     "audit_suspicious": lambda of: (suspicious_episodes_are_audited(of["audits"], of["threshold"], of["auditor"]),),
     "audit_afterwards": lambda of: (the_most_suspicious_are_audited(of["audits"], of["auditor"]),),
     "shut_down_on_catch": lambda of: (disabled_roles_run_nothing(of["role"]),),
-    "distrust_monitor": lambda of: (unfit_monitors_watch_nothing(of["monitor"], of["role"]),),
 }
 """Makers of the monitors that hold for a b-thread, from its arguments, by the b-thread's name."""
 
@@ -181,35 +168,34 @@ def verify_deployment(
     episodes: int = 3,
     instead: Instead = "nothing",
     course: BThread | None = None,
-    monitors: Sequence[str] = ("watcher",),
     **options: Any,
 ) -> Verification:
     """Model-check a deployment of so many episodes with `rules` and all invariants; `options` are `bp.verify`'s.
 
-    course: in the place of `deploy`. monitors: those that may pass a honeypot.
+    course: in the place of `deploy`.
     """
     running = deploy(episodes, instead)
     kept = invariants_of_deployment((running, *rules))
-    world = (any_episodes(tuple(monitors)), any_audits())
+    world = (any_episodes(), any_audits())
     return verify_program((running if course is None else course, *rules, *kept), world, **options)
 
 
 @bthread(name="world")
-def any_episodes(monitors: tuple[str, ...]) -> BThreadBody:
+def any_episodes() -> BThreadBody:
     """Each episode that starts comes to something, and ends."""
     while True:
         started = yield sync(wait_for=EpisodeStarted)
-        yield start(any_episode(started, monitors))
+        yield start(any_episode(started))
 
 
 @bthread(name="effect")
-def any_episode(started: EpisodeStarted, monitors: tuple[str, ...]) -> BThreadBody:
+def any_episode(started: EpisodeStarted) -> BThreadBody:
     """The agent may do anything; a trusted model does no harm."""
     number, role = started.episode, started.role
     outcomes: tuple[Outcome, ...] = ("caught", "harm", "harmless") if role == AGENT else ("harmless",)
     went = yield sync(request=any_of(*[EpisodeWent(number, outcome) for outcome in outcomes]))
-    caught, misses = went.outcome == "caught", ((), *((monitor,) for monitor in monitors))
-    yield sync(request=any_of(*[EpisodeEnded(number, role, caught, *said) for said in product(SCORES, misses)]))
+    caught = went.outcome == "caught"
+    yield sync(request=any_of(*[EpisodeEnded(number, role, caught, score) for score in SCORES]))
 
 
 @bthread(name="world")

@@ -1,0 +1,39 @@
+"""Verifications as pages: what came of each, and a counterexample that can be stepped through."""
+
+import json
+from typing import Any
+
+from agent.page.counterexample import verification_page
+from bp import BThreadBody, bthread, event, sync, verify
+from tests.bp.philosophers import philosophers
+
+A, B = event("a"), event("b")
+
+
+@bthread
+def first_a_then_b() -> BThreadBody:
+    yield sync(request=A)
+    yield sync(request=B)
+
+
+def data_of(page: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    return data
+
+
+def test_a_deadlock_is_shown_with_the_way_there_and_with_who_is_in_the_way() -> None:
+    page = verification_page([("two", verify(*philosophers(2)))], "Verified")
+
+    data = data_of(page)
+    names = [row["name"] for row in data["rows"]]
+    assert names == ["philosopher 0 takes fork 0", "philosopher 1 takes fork 1", "deadlock"]
+    last = {(data["lanes"][mark[0]], mark[1]) for mark in data["rows"][-1]["marks"]}
+    assert {("philosopher 0", "w"), ("fork 1", "b")} <= last
+
+
+def test_a_verification_that_holds_says_so_and_runs_no_script() -> None:
+    page = verification_page([("all", verify(first_a_then_b()))], "<First>")
+
+    assert '<b class="completed">holds</b>' in page
+    assert "&lt;First&gt;" in page
+    assert "<script" not in page

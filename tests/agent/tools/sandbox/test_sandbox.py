@@ -1,0 +1,134 @@
+"""Commands in a sandbox: a part of what `make adversary` runs does no harm, work goes on, and a yes lifts one thing."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.tools.sandbox.sandbox import Level, Sandbox, why_not
+from tests.agent.tools.sandbox.adversary import OWN, Outside, broken_by, missed, outside_home, sandbox_of
+
+EVERY = 6
+CHANGE = 'echo gone > "$CANARY"'
+
+
+@pytest.fixture
+def outside() -> Iterator[Outside]:
+    with outside_home() as outside:
+        yield outside
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def level(request: pytest.FixtureRequest) -> Level:
+    chosen: Level = request.param
+    if why := why_not(chosen):
+        pytest.skip(f"{chosen}: {why}")
+    return chosen
+
+
+@pytest.fixture
+def sandbox(outside: Outside, level: Level) -> Sandbox:
+    return Sandbox((str(outside.workspace),), level)
+
+
+def run(command: str, outside: Outside, sandbox: Sandbox, *rights: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command as a tool would."""
+    env = sandbox.environment({**os.environ, **outside.variables()}, rights)
+    return subprocess.run(
+        [*sandbox.prefix(str(outside.workspace), rights), "bash", "-c", command], cwd=outside.workspace, env=env,
+        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, start_new_session=True, check=False,
+    )  # fmt: skip
+
+
+def canary(outside: Outside) -> str:
+    return (outside.home / "canary.txt").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_nothing_outside_changes_is_read_is_reached_or_ends(outside: Outside, level: Level) -> None:
+    sandbox = sandbox_of(outside, level)
+    got_through = {each: what for each in (*missed(), *OWN)[::EVERY] if (what := broken_by(each, outside, sandbox))}
+
+    assert got_through == {}
+
+
+def test_the_attacks_are_attacks(outside: Outside) -> None:
+    """Without a sandbox they get through."""
+    tried = ("echo gone > link", "cat keys", "exec 3<>/dev/tcp/$HOST/$PORT")
+
+    assert [broken_by(each, outside, None) for each in tried] == ["changed", "read", "arrived"]
+    broken_by("kill -9 $BYSTANDER", outside, None)
+    assert outside.bystander.wait(10) == -signal.SIGKILL
+
+
+def test_work_in_the_workspace_and_scratch_goes_on(
+    outside: Outside, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/tmp/agent.1")
+    work = 'echo 1 > made && mkdir -p a/b && mv made a/b/ && cat a/b/made && echo 2 > "$TMPDIR/kept"'
+    done = run(f"{work} && head -1 /etc/passwd", outside, sandbox)
+    seen = run('cat "$TMPDIR/kept"; env; "$PYTHON" -c "print(4)" > /dev/null && echo 5', outside, sandbox)
+    limits = run("ulimit -d; ulimit -f; ulimit -t; ulimit -c", outside, sandbox)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("1\nroot:")
+    assert seen.stdout.startswith("2\n")
+    assert seen.stdout.endswith("5\n")
+    assert "TMUX=" not in seen.stdout
+    assert "/tmp/agent.1" not in seen.stdout
+    assert limits.stdout.split() == ["8388608", "16777216", "3600", "0"]
+
+
+def test_a_right_lifts_what_it_names_and_nothing_else(outside: Outside, sandbox: Sandbox) -> None:
+    other = outside.home / "other.txt"
+    other.write_text("alive")
+    reach = 'exec 3<>"/dev/tcp/$HOST/$PORT"'
+
+    run(f"{CHANGE}; echo changed > {other}", outside, sandbox, f"write {outside.home}/canary.txt")
+    assert (canary(outside), other.read_text()) == ("gone\n", "alive")
+    assert (run(reach, outside, sandbox).returncode != 0, outside.heard()) == (True, False)
+    assert (run(reach, outside, sandbox, "network").returncode, outside.heard()) == (0, True)
+
+
+def test_unconfined_is_unconfined_and_strict_never_is(outside: Outside, sandbox: Sandbox) -> None:
+    strict = Sandbox(sandbox.writable, sandbox.level, strict=True)
+
+    run(CHANGE, outside, strict, "unconfined", "network", f"write {outside.home}/canary.txt")
+    assert canary(outside) == "alive"
+    run(CHANGE, outside, sandbox, "unconfined")
+    assert canary(outside) == "gone\n"
+
+
+def test_where_nothing_confines_commands_run_as_they_are(outside: Outside) -> None:
+    sandbox = Sandbox((str(outside.workspace),), "none")
+
+    assert sandbox.prefix(str(outside.workspace)) == ()
+    assert (run(CHANGE, outside, sandbox).returncode, canary(outside)) == (0, "gone\n")
+
+
+def test_one_command_reaches_the_server_of_another(outside: Outside, needs: Callable[[str], Path]) -> None:
+    needs("bwrap"), needs("nsenter")
+    sandbox = Sandbox((str(outside.workspace),), "bubblewrap")
+    script = "import socket; s = socket.create_server(('127.0.0.1', 4711)); print('up', flush=True); s.accept()"
+    prefix = sandbox.prefix(str(outside.workspace))
+    with subprocess.Popen([*prefix, sys.executable, "-c", script], stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"up\n"
+        assert run("exec 3<>/dev/tcp/127.0.0.1/4711", outside, sandbox).returncode == 0
+        assert server.wait(10) == 0
+
+
+def test_hooks_of_git_stay_as_they_are(outside: Outside, needs: Callable[[str], Path]) -> None:
+    needs("bwrap")
+    subprocess.run([needs("git"), "init", "-q", str(outside.workspace)], check=True)
+    sandbox = Sandbox((str(outside.workspace),), "bubblewrap")
+
+    assert run("echo 'touch x' > .git/hooks/pre-commit", outside, sandbox).returncode != 0
+    done = run("git add own.txt && git -c user.name=a -c user.email=a@b commit -qm one", outside, sandbox)
+    assert (done.returncode, done.stderr) == (0, "")
