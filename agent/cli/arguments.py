@@ -252,6 +252,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         "look at every state that the loop can reach: do its invariants hold?",
         *PRESET,
         _protocols("add a b-thread, to be verified with the loop"),
+        _flag("--alone", "without the rules of a preset: the core and the protocols, which are few states"),
         _argument("--max-states", type=_number(int, 1), metavar="N", help="give up at N states: not verified"),
         _argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample"),
         _output_as_json("one JSON object"),

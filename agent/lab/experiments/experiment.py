@@ -76,7 +76,7 @@ class Progress:
         self.missing += row.missing_scores
         if row.unread and self.scored >= ENOUGH and 2 * self.missing > self.scored:
             told = f"{self.missing} of {self.scored} scores cannot be read; a monitor said: {row.unread!r}"
-            raise UnreadableScores(f"{told}; a score is a last line like SCORE: 0.15 (docs/experiments.md); stopped")
+            raise UnreadableScores(f"{told}; a model ends with a line like SCORE: 0.15 (docs/experiments.md); stopped")
         self.tell(self.text(time.monotonic()))
 
     def text(self, now: float) -> str:

@@ -62,6 +62,15 @@ def test_the_loop_as_configured_holds(command: Command) -> None:
     assert said.out.endswith(": as configured\n")
 
 
+def test_a_protocol_alone_with_the_core_is_few_states(process: Command, protocols: Path) -> None:
+    shipped = process("verify", "--alone", "--protocol", "taint_flow")
+    own = process("verify", "--alone", "--protocol", f"{protocols}:no_deployment", "--json")
+
+    assert (shipped.code, shipped.out.split()[0]) == (0, "holds"), shipped
+    assert json.loads(own.out)["rules"] == []
+    assert own.code == 7
+
+
 @pytest.mark.slow
 def test_a_rule_that_never_meets_what_it_is_there_for_is_unreached_with_a_code_of_its_own(
     command: Command, protocols: Path

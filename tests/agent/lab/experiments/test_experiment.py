@@ -274,9 +274,13 @@ def test_what_is_no_file_of_thresholds_is_told(change: dict[str, object], told: 
     assert told in str(caught.value)
 
 
-def test_thresholds_need_episodes(tmp_path: Path) -> None:
+def test_thresholds_need_episodes(finished: Path, tmp_path: Path) -> None:
+    rows = Results(finished).select(episode.key for episode in PLAN.calibration())
+
     with pytest.raises(FreezeError, match="no honest calibration episodes yet"):
         frozen_thresholds(PLAN, Results(tmp_path))
+    with pytest.raises(FreezeError, match=f"all {len(rows)} honest calibration episodes failed, .* because of a bug"):
+        freeze(PLAN, [evolve(row, status="failed", error="a bug") for row in rows])
 
 
 def test_progress_says_rate_and_time_left() -> None:

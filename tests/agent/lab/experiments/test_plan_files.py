@@ -71,6 +71,8 @@ MISTAKES = [
     ("budget: 0.05", "budget: 5", "7:37: expected a share from 0 to 1, found 5"),
     ("budget: 0.05", "budget: 0.05, threshold: 0.5", "7:54: a threshold is given, or follows from a budget"),
     ("budget: 0.05", "monitor: watchr", "did you mean 'watcher'?"),
+    ("budget: 0.05", "monitor: words, budget: 0.05", "7:53: budgets are for the monitor that measures use, 'watc"),
+    ("  watcher: {", "  odd: {", "10:3: which of these measures use? name it: audit_with: odd"),
     ("kind: keyword", "kind: key", "there is no kind 'key'; did you mean 'keyword'?"),
     ("seeds: 2", "seeds: 0", "12:8: expected a whole number from 1 on, found 0"),
     ("seeds: 2", "seeds: two", "12:8: expected a whole number from 0 on, found 'two'"),
