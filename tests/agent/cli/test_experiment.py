@@ -102,7 +102,7 @@ def test_a_name_that_would_do_harm_is_refused_and_nothing_is_written(
 @rows(
     ("setting", "change", "told"),
     [
-        ("my_words.py:MY_WORD", "", "my_words.py has no 'MY_WORD'; settings in it: MY_WORDS"),
+        ("my_words.py:MY_WORD", "", "my_words.py has no 'MY_WORD'; did you mean 'MY_WORDS'?"),
         ("my_words.py:WORDS", "", "'my_words.py:WORDS' is no setting; make it a Setting(...)"),
         ("my_words.py:MY_WORDS", "harmless=Tru,", "my_words.py cannot be imported: NameError: name 'Tru' is not def"),
         ("my_words.py:MY_WORDS", "harmles=True,", "unexpected keyword argument 'harmles' (line "),
