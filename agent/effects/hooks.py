@@ -48,10 +48,21 @@ class Hooks:
         return (*steering, *(() if self.get_follow_up_messages is None else (seek_follow_ups(),)))
 
 
+Fail = Callable[[Exception], None]
+
+
+def failure(who: str, error: Exception, fail: Fail) -> RunError:
+    """End the run since a function of the caller's raised `error`, by `fail`; return why."""
+    why = RunError(f"{who} failed: {type(error).__name__}: {error}")
+    why.__cause__ = error
+    fail(why)
+    return why
+
+
 class HookCaller:
     """Calls the hooks of one run; `fail` ends it when one of them does not do what it should."""
 
-    def __init__(self, hooks: Hooks, fail: Callable[[Exception], None]) -> None:
+    def __init__(self, hooks: Hooks, fail: Fail) -> None:
         """Take the hooks; none is called yet."""
         self._hooks = hooks
         self._fail = fail
@@ -80,10 +91,7 @@ class HookCaller:
         try:
             return read(await _returned(getattr(self._hooks, name), arguments))
         except Exception as error:
-            failure = RunError(f"the hook {name} failed: {type(error).__name__}: {error}")
-            failure.__cause__ = error
-            self._fail(failure)
-            raise failure from error
+            raise failure(f"the hook {name}", error, self._fail) from error
 
 
 NO_HOOKS = HookCaller(Hooks(), lambda error: None)

@@ -168,7 +168,9 @@ def auditing(auditors: Mapping[str, Auditor], honeypots: Mapping[str, Planted] =
             audit = auditor.audit(evidence_of(requested.subject, agent, honeypots))
             return _given(requested, _checked(await audit if isinstance(audit, Awaitable) else audit))
 
-        return _question(AuditRequested, ask, AuditGiven, unaudited)
+        return _question(
+            AuditRequested, ask, AuditGiven, lambda asked, broken: _given(asked, Audit("missing", str(broken)))
+        )
 
     return make
 
@@ -181,11 +183,6 @@ def _checked(audit: object) -> Audit:
 
 def _given(requested: AuditRequested, audit: Audit) -> AuditGiven:
     return AuditGiven(requested.subject, requested.auditor, audit.verdict, audit.rationale, audit.usage)
-
-
-def unaudited(requested: AuditRequested, broken: Broken) -> AuditGiven:
-    """Return the outcome when an auditor raised or was cut short: no verdict."""
-    return _given(requested, Audit("missing", str(broken)))
 
 
 PROMPT = """\
@@ -228,14 +225,17 @@ class PromptedAuditor:
 
 
 def chance(seed: int = 0) -> MakeEffect:
-    """Return what makes the effect of `chance_requested`."""
+    """Return what makes the effect of `chance_requested`.
+
+    A lot that cannot be drawn is the first, by which protocols do the more careful thing.
+    """
 
     def make(agent: Observed) -> Effect:
         def lot(requested: ChanceRequested) -> ChanceDrawn:
             drawn = sum(isinstance(heard, ChanceDrawn) and heard.key == requested.key for heard in agent.heard)
             return ChanceDrawn(requested.key, draw(seed, requested.key, drawn + 1, requested.weights))
 
-        return _question(ChanceRequested, lot, ChanceDrawn, first_lot)
+        return _question(ChanceRequested, lot, ChanceDrawn, lambda asked, _: ChanceDrawn(asked.key, 0))
 
     return make
 
@@ -247,11 +247,6 @@ def draw(seed: int, key: str, number: int, weights: tuple[float, ...]) -> int:
     digest = blake2b(f"{seed}|{key}|{number}".encode(errors="surrogatepass"), digest_size=8).digest()
     level = int.from_bytes(digest) / 2**64 * sum(weights)
     return next((lot for lot, end in enumerate(accumulate(weights)) if level < end), len(weights) - 1)
-
-
-def first_lot(requested: ChanceRequested, broken: Broken) -> ChanceDrawn:
-    """Return the outcome of a lot that cannot be drawn: the first, by which protocols do the more careful thing."""
-    return ChanceDrawn(requested.key, 0)
 
 
 def laboratory(

@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from attrs import evolve, fields, frozen
 
-from agent.presets.preset import OptionError, Preset, alternatives, expected, fits, option_type, with_value
+from agent.presets.preset import OptionError, Preset, alternatives, expected, fits, with_value
 from agent.presets.shipped import PRESETS, preset_named
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 from constitution import Level, Policy, read_command_rule, read_rule
@@ -118,39 +118,6 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
         raise OptionError(str(error)) from error
     except RecursionError as error:
         raise OptionError(f"{path}: no configuration: values are nested too deeply, or within themselves") from error
-
-
-def save_options(path: str | os.PathLike[str], options: Mapping[str, object]) -> Preset:
-    """Set options in a configuration file and keep everything else in it, comments included; return its preset.
-
-    A file that is not there yet is made. Raises OptionError, and then the file is as it was.
-    """
-    from ruamel.yaml import YAML
-
-    file = Path(path).expanduser()
-    configuration = read_configuration(file) if file.exists() else Configuration()
-    preset = configuration.applied(preset_named(configuration.preset or "default"))
-    for name, value in options.items():
-        preset = _checked(preset, name, value)
-    yaml = YAML(typ="rt")
-    yaml.preserve_quotes, yaml.width = True, 4096
-    content = (yaml.load(file.read_text(encoding="utf-8")) if file.exists() else None) or yaml.map()
-    content.setdefault("options", yaml.map()).update(
-        {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
-    )
-    draft = file.with_name(f".{file.name}.new")
-    with draft.open("w", encoding="utf-8") as out:
-        yaml.dump(content, out)
-    draft.replace(file)
-    return preset
-
-
-def _checked(preset: Preset, name: str, value: object) -> Preset:
-    option_type(preset, name)
-    try:
-        return with_value(preset, name, value)
-    except ValueError as error:
-        raise OptionError(f"option {name}: {error}") from error
 
 
 def _is_about_command(row: str) -> bool:

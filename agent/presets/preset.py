@@ -167,16 +167,14 @@ def known_policy(preset: object, attribute: object, name: str | None) -> None:
         raise ValueError(f"there is no policy {name!r}; policies: {', '.join(POLICIES)}, none")
 
 
-def legible_rules(preset: object, attribute: object, rows: tuple[str, ...]) -> None:
-    """Raise ValueError for a row that is no rule of a policy. A validator of attrs."""
-    for row in rows:
-        read_rule(row)
+def _each(read: Callable[[str], object]) -> Any:
+    """Return a validator of attrs that raises ValueError for a row that cannot be read."""
 
+    def validate(preset: object, attribute: object, rows: tuple[str, ...]) -> None:
+        for row in rows:
+            read(row)
 
-def legible_commands(preset: object, attribute: object, rows: tuple[str, ...]) -> None:
-    """Raise ValueError for a row that is no rule about a command. A validator of attrs."""
-    for row in rows:
-        read_command_rule(row)
+    return validate
 
 
 SUMMARY_FROM = 0.8
@@ -190,10 +188,6 @@ def _texts(given: Any) -> Any:
 
 def _at_least(least: int = 1) -> Any:
     return validators.optional(validators.ge(least))
-
-
-def _legible(preset: object, attribute: object, rows: tuple[str, ...]) -> None:
-    read_prices(rows)
 
 
 def _positive() -> Any:
@@ -238,8 +232,8 @@ class Preset:
     policy: str | None = field(default="default", validator=known_policy)
     mode: Literal["interactive", "cron"] = "interactive"
     allow: tuple[str, ...] = field(default=(), converter=_texts)
-    policy_rules: tuple[str, ...] = field(default=(), converter=_texts, validator=legible_rules)
-    commands: tuple[str, ...] = field(default=(), converter=_texts, validator=legible_commands)
+    policy_rules: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(read_rule))
+    commands: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(read_command_rule))
     bounded: bool = True
     allowed_paths: tuple[str, ...] = field(default=(), converter=_texts)
     denied_paths: tuple[str, ...] = field(default=DENIED_PATHS, converter=_texts)
@@ -254,7 +248,7 @@ class Preset:
     max_tokens: int | None = field(default=None, validator=_at_least())
     max_tokens_per_iteration: int | None = field(default=None, validator=_at_least())
     max_cost: float | None = field(default=None, validator=_positive())
-    prices: tuple[str, ...] = field(default=(), converter=_texts, validator=_legible)
+    prices: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(lambda row: read_prices([row])))
     deadline: float | None = field(default=None, validator=_positive())
     context_tokens: int | None = field(default=None, validator=_at_least())
     compaction: Literal["trim", "summary"] = "trim"

@@ -5,6 +5,7 @@ is always about the moment in which it was asked for.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from attrs import frozen
@@ -38,7 +39,7 @@ from agent.vocabulary.questions import (
     Subject,
 )
 from agent.vocabulary.reasons import Ending, worst_of
-from bp import NONE, BThread, BThreadBody, Event, Refusals, contains, start, sync, where
+from bp import NONE, BThread, BThreadBody, Event, contains, start, sync, where
 
 
 @frozen
@@ -137,7 +138,13 @@ def drawn(key: str, weights: tuple[float, ...], *, hold: Any = NONE, over: Any =
 
 
 def _asked(question: Event, answer: Any, hold: Any, over: Any, standing: dict[str, Any]) -> BThreadBody:
-    said = yield sync(request=question, otherwise=unasked(question), wait_for=over, block=[hold, RunEnded], **standing)
+    said = yield sync(
+        request=question,
+        otherwise=partial(QuestionForgone, question),
+        wait_for=over,
+        block=[hold, RunEnded],
+        **standing,
+    )
     if said != question:
         return said if isinstance(said, QuestionForgone) else None
     said = yield sync(wait_for=answer | over, block=[hold, question, RunEnded], **standing)
@@ -145,15 +152,6 @@ def _asked(question: Event, answer: Any, hold: Any, over: Any, standing: dict[st
         return said
     yield sync(wait_for=answer, block=[question, RunEnded], **standing)  # or it would answer a later question
     return None
-
-
-def unasked(question: Event) -> Any:
-    """Return what happens instead when a question is refused."""
-
-    def forgo(refusals: Refusals) -> QuestionForgone:
-        return QuestionForgone(question, refusals)
-
-    return forgo
 
 
 def of_each_untrusted_draft(child: Callable[..., BThread], *arguments: Any) -> BThreadBody:
@@ -185,7 +183,7 @@ def another_draft(draft: str, role: str, note: str = "", **standing: Any) -> BTh
     request = InferenceRequested(draft, role, note)
     outcome = where((InferenceFinished, InferenceFailed), draft=draft)
     while True:
-        said = yield sync(request=request, otherwise=_forgone(draft), block=DraftsSettled, **standing)
+        said = yield sync(request=request, otherwise=partial(DraftForgone, draft), block=DraftsSettled, **standing)
         if isinstance(said, DraftForgone):
             return worst_of(said.refusals)
         said = yield sync(wait_for=outcome, **standing)
@@ -193,13 +191,6 @@ def another_draft(draft: str, role: str, note: str = "", **standing: Any) -> BTh
             return Draft.of(said)
         if not said.retryable:
             return None
-
-
-def _forgone(draft: str) -> Any:
-    def forgo(refusals: Refusals) -> DraftForgone:
-        return DraftForgone(draft, refusals)
-
-    return forgo
 
 
 def replaced(name: str, monitor: str, threshold: float, replace: Callable[..., BThreadBody]) -> BThreadBody:

@@ -1,6 +1,8 @@
 """Protocols with auditors: an audit budget for the most suspicious calls, and audits of the first runs."""
 
-from agent.protocols.asking import NEXT_TURN, audited, contain, unasked
+from functools import partial
+
+from agent.protocols.asking import NEXT_TURN, audited, contain
 from agent.vocabulary.events import AnswerCommitted, InferenceRequested, RunEnded
 from agent.vocabulary.questions import (
     AuditGiven,
@@ -29,7 +31,7 @@ def audit_budget(
         if waiting:
             asked = AuditRequested(waiting[0][1], auditor)
             held = [NEXT_TURN, RunEnded]
-            said = yield sync(request=asked, otherwise=unasked(asked), wait_for=news, block=held)
+            said = yield sync(request=asked, otherwise=partial(QuestionForgone, asked), wait_for=news, block=held)
         else:
             said = yield sync(wait_for=news)
         if isinstance(said, ScoreGiven):
@@ -60,13 +62,8 @@ def verdict(
 
 
 def queued(waiting: Waiting, given: ScoreGiven, budget: int) -> Waiting:
-    """Return the queue with one subject more, as long as the budget lasts."""
-    return tuple(sorted((*waiting, (given.suspicion, given.subject)), key=most_suspicious_first)[:budget])
-
-
-def most_suspicious_first(entry: tuple[float, Subject]) -> float:
-    """Return what the queue is sorted by; of equal ones the earlier comes first."""
-    return -entry[0]
+    """Return the queue with one subject more, as long as the budget lasts; of equal ones the earlier comes first."""
+    return tuple(sorted((*waiting, (given.suspicion, given.subject)), key=lambda entry: -entry[0])[:budget])
 
 
 @bthread

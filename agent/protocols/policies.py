@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from attrs import evolve, field, frozen
 
@@ -134,10 +134,9 @@ def as_match(actions: Actions) -> Match:
     return Match((actions,)) if isinstance(actions, str) else actions
 
 
-def as_chain(actions: "Actions | tuple[Actions, ...] | list[Actions]") -> tuple[Match, ...]:
+def as_chain(actions: "Actions | Sequence[Actions]") -> tuple[Match, ...]:
     """Return one action or several, in their order."""
-    many = actions if isinstance(actions, tuple | list) else (actions,)
-    return tuple(map(as_match, many))
+    return tuple(map(as_match, (actions,) if isinstance(actions, str | Match) else actions))
 
 
 @frozen
@@ -147,11 +146,6 @@ class Scope:
     kind: Literal["conversation", "run", "between", "until"]
     opens: Match | None = None
     closes: Match | None = None
-
-    @property
-    def is_open_at_first(self) -> bool:
-        """Tell whether it is open without any action."""
-        return self.opens is None
 
     def __str__(self) -> str:
         match self.kind:
@@ -275,7 +269,6 @@ Pattern = Guard | Response
 
 
 Otherwise = Literal["refuse", "ask", "stop"]
-OTHERWISE: tuple[Otherwise, ...] = ("refuse", "ask", "stop")
 
 NEWS = GateApproved | ToolFinished | CallAnswered | RunEnded
 
@@ -298,7 +291,7 @@ def never(
     name: str = "never",
 ) -> BThread:
     """Absence: once `after` has begun, or all of it in this order, `what` may not run."""
-    unwanted, chain = as_match(what), as_chain(_listed(after))
+    unwanted, chain = as_match(what), as_chain(after)
     told = f"{unwanted} is not allowed" + (f" after {chain[-1]}" if chain else "")
     return _police(Guard(unwanted, chain, "after", told), within, otherwise, name)
 
@@ -325,7 +318,7 @@ def eventually(
     """
     if otherwise not in ("refuse", "stop"):
         raise ValueError("a person is asked about actions; what is owed at the end is refused, or stops the run")
-    return _police(Response(as_chain(what), as_chain(_listed(after))), within, otherwise, name)
+    return _police(Response(as_chain(what), as_chain(after)), within, otherwise, name)
 
 
 def _police(pattern: Pattern, within: Scope, otherwise: Otherwise, name: str) -> BThread:
@@ -338,10 +331,6 @@ def _police(pattern: Pattern, within: Scope, otherwise: Otherwise, name: str) ->
             return police_asking(pattern, within, name).named(name)
 
 
-def _listed(actions: "Actions | Sequence[Actions]") -> "tuple[Actions, ...]":
-    return (actions,) if isinstance(actions, str | Match) else tuple(actions)
-
-
 @frozen
 class Memory:
     """The state of a policy: of its pattern, None while its scope is closed, and which actions are under way."""
@@ -352,7 +341,7 @@ class Memory:
     @classmethod
     def fresh(cls, pattern: Pattern, scope: Scope) -> "Memory":
         """Return what it knows at first."""
-        return cls(pattern if scope.is_open_at_first else None)
+        return cls(pattern if scope.opens is None else None)
 
     def after(self, said: object, pattern: Pattern, scope: Scope) -> "Memory":
         """Take an event into account."""
@@ -513,7 +502,7 @@ def _else(node: Node) -> Iterator[tuple[str, Any]]:
     if (name := node.get("name")) is not None:
         yield "name", name.text()
     if (otherwise := node.get("otherwise")) is not None:
-        if otherwise.one_of(OTHERWISE) == "ask" and node.get("expect") is not None:
+        if otherwise.one_of(get_args(Otherwise)) == "ask" and node.get("expect") is not None:
             raise otherwise.wrong("`expect` is about the end, and no person is asked about that; write refuse or stop")
         yield "otherwise", otherwise.value
 

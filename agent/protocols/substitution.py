@@ -86,7 +86,7 @@ def resample(first: ScoreGiven, threshold: float, draws: int, auditor: str) -> B
         if not isinstance(found, Draft):
             break
         given = yield from scored(found, first.monitor, hold=DraftsSettled, refuse=refused, because=because)
-        worst = max(worst, given, key=suspicion)
+        worst = max(worst, given, key=lambda given: given.suspicion)
         if given.is_above(threshold) or (best is not None and given.suspicion >= best.suspicion):
             refused = refused | commitment(given.subject)
         else:
@@ -98,11 +98,6 @@ def resample(first: ScoreGiven, threshold: float, draws: int, auditor: str) -> B
     if auditor:
         yield start(audit(worst.subject, auditor))
     yield sync(refuse=refused, because=because, wait_for=TURN_OVER)
-
-
-def suspicion(given: ScoreGiven) -> float:
-    """Return what draws are ranked by."""
-    return given.suspicion
 
 
 @bthread(name="defer_to_resample")

@@ -15,7 +15,7 @@ import anyio
 
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
-from agent.effects.hooks import HookCaller, Hooks
+from agent.effects.hooks import Fail, HookCaller, Hooks, failure
 from agent.effects.inference import Inferences, Measure, Voice
 from agent.effects.loop import loop_effects
 from agent.effects.timers import seconds_before
@@ -43,9 +43,6 @@ from bp.runner import Effect
 
 if TYPE_CHECKING:
     from agent.log.writing import LogWriter
-
-Guarded = Callable[[Callable[..., None]], Callable[..., None]]
-"""Makes a listener fit to be called: one that raises ends the run."""
 
 
 class Agent:
@@ -219,17 +216,11 @@ class Agent:
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
-    def effects(
-        self,
-        attendant: Approver | None,
-        guarded: Guarded,
-        fail: Callable[[Exception], None],
-        narrator: Narrator | None = None,
-    ) -> tuple[Effect, ...]:
+    def effects(self, attendant: Approver | None, fail: Fail, narrator: Narrator | None = None) -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
-        `attendant` is asked for approvals when the agent has no approver; `guarded` makes listeners fit to be called;
-        `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
+        `attendant` is asked for approvals when the agent has no approver; `fail` is told when a hook or a listener does
+        not do what it should, `narrator` what models and tools say meanwhile.
         """
         asking = Inferences(
             self._voiced(self.model),
@@ -238,11 +229,12 @@ class Agent:
             self.journal.context,
             self.totals,
             self._others,
-            _piece_heard(self._on_text, guarded, narrator),
+            _listening(fail, _of_text(self._on_text), None if narrator is None else narrator.piece),
             HookCaller(self._hooks, fail),
         )
         approver = self.decisions.answering(self._approve or attendant)
-        on_output = _output_heard(self._on_output, guarded, narrator)
+        narrated = None if narrator is None else narrator.output
+        on_output = _listening(fail, _of_output(self._on_output), narrated)
         wait = seconds_before if self._wait is None else _finite(self._wait, fail)
         return (*loop_effects(asking, approver, on_output, wait), *self.more_effects)
 
@@ -320,9 +312,7 @@ def _is_in_event_loop() -> bool:
     return True
 
 
-def _finite(
-    wait: Callable[[BackoffStarted], float], fail: Callable[[Exception], None]
-) -> Callable[[BackoffStarted], float]:
+def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[BackoffStarted], float]:
     """Return `wait`; when it raises, or gives no time that passes, the run has failed."""
 
     def seconds(started: BackoffStarted) -> float:
@@ -331,41 +321,32 @@ def _finite(
             if not isfinite(given):
                 raise ValueError(f"it gives seconds, not {given}")
         except Exception as error:
-            failure = RunError(f"wait failed: {type(error).__name__}: {error}")
-            failure.__cause__ = error
-            fail(failure)
-            raise failure from error
+            raise failure("wait", error, fail) from error
         return max(given, 0.0)
 
     return seconds
 
 
-def _piece_heard(
-    on_text: Watcher | None, guarded: Guarded, narrator: Narrator | None
-) -> Callable[[Delta], None] | None:
-    """Return what takes the pieces of the model's answers, where there is a listener."""
+def _listening(fail: Fail, *listeners: Callable[..., None] | None) -> Callable[..., None] | None:
+    """Return what tells all the listeners that are there; one that raises ends the run, and is no fault of a tool."""
+    present = [listener for listener in listeners if listener is not None]
 
-    def hear(piece: Delta) -> None:
-        if on_text is not None and piece.kind == "text":
-            on_text(piece.text)
-        if narrator is not None:
-            narrator.piece(piece)
+    def hear(*news: object) -> None:
+        try:
+            for listener in present:
+                listener(*news)
+        except Exception as error:
+            failure("a listener", error, fail)
 
-    return None if on_text is None and narrator is None else guarded(hear)
+    return hear if present else None
 
 
-def _output_heard(
-    on_output: Watcher | None, guarded: Guarded, narrator: Narrator | None
-) -> Callable[[ToolCall, str], None] | None:
-    """Return what takes the output of tools, where there is a listener."""
+def _of_text(watcher: Watcher | None) -> Callable[[Delta], None] | None:
+    return None if watcher is None else lambda piece: watcher(piece.text) if piece.kind == "text" else None
 
-    def hear(call: ToolCall, piece: str) -> None:
-        if on_output is not None:
-            on_output(piece)
-        if narrator is not None:
-            narrator.output(call, piece)
 
-    return None if on_output is None and narrator is None else guarded(hear)
+def _of_output(watcher: Watcher | None) -> Callable[[ToolCall, str], None] | None:
+    return None if watcher is None else lambda _, piece: watcher(piece)
 
 
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:

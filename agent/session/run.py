@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import anyio
 
 from agent.effects.approval import Approver
+from agent.effects.hooks import Fail
 from agent.projections.narration import Narration, StreamEvent
 from agent.projections.state import State
 from agent.session.approvals import open_questions
@@ -44,13 +45,7 @@ class Conversing(Protocol):
     def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
         """Return what a run begins with. Raises RunError when there is nothing."""
 
-    def effects(
-        self,
-        attendant: Approver | None,
-        guarded: Callable[[Callable[..., None]], Callable[..., None]],
-        fail: Callable[[Exception], None],
-        narrator: Narrator | None,
-    ) -> tuple[Effect, ...]:
+    def effects(self, attendant: Approver | None, fail: Fail, narrator: Narrator | None) -> tuple[Effect, ...]:
         """Return the effects of the loop."""
 
     async def run_over(self) -> None:
@@ -79,7 +74,7 @@ class Run:
         self.agent = agent
         self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
         self._narrator = Narrator(agent.on_event) if narrated or agent.on_event else None
-        effects = agent.effects(self.ask if attended else None, self._guarded, self._fail, self._narrator)
+        effects = agent.effects(self.ask if attended else None, self._fail, self._narrator)
         self._runner = Runner(agent.program, effects, journal=agent.journal)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
@@ -327,19 +322,6 @@ class Run:
 
     def _fail(self, error: Exception) -> None:
         self._runner.fail(error)
-
-    def _guarded(self, listener: Callable[..., None]) -> Callable[..., None]:
-        """Return `listener` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""
-
-        def hear(*news: object) -> None:
-            try:
-                listener(*news)
-            except Exception as error:
-                failure = RunError(f"a listener raised {type(error).__name__}: {error}")
-                failure.__cause__ = error
-                self._runner.fail(failure)
-
-        return hear
 
 
 class _Steps:

@@ -23,7 +23,7 @@ from agent.vocabulary.events import (
     ToolFinished,
 )
 from agent.vocabulary.reasons import DEADLINE, Ending
-from bp import BThreadBody, Event, bthread, sync, where
+from bp import BThreadBody, bthread, sync, where
 
 TURNS = AnswerCommitted | RunEnded
 INVALID = where(CallAnswered, outcome="invalid")
@@ -52,7 +52,9 @@ def refuse_when(limit: Any, news: Any, tally: Tally, ending: Ending, refused: An
 @bthread
 def at_most(turns: int, text: str = LIMIT_TEXT) -> BThreadBody:
     """Allow `turns` committed answers in a run, then no further inference (S0 5.2, S5.7)."""
-    yield from refuse_when(turns, TURNS, one_more, Ending("limit", "max_iterations", text), InferenceRequested)
+    yield from refuse_when(
+        turns, TURNS, lambda n, _: n + 1, Ending("limit", "max_iterations", text), InferenceRequested
+    )
 
 
 @bthread
@@ -68,12 +70,9 @@ def too_many_failures(limit: int) -> BThreadBody:
 def empty_answers(limit: int) -> BThreadBody:
     """End the run at the `limit`-th answer in a row with neither text nor calls."""
     ending = Ending("failed", "empty_answers", f"Stopped: the model gave {limit} empty answers in a row.")
-    yield from refuse_when(limit, TURNS, empty_in_a_row, ending, InferenceRequested, EMPTY)
-
-
-def one_more(number: int, said: Event) -> int:
-    """Count every event."""
-    return number + 1
+    yield from refuse_when(
+        limit, TURNS, lambda n, said: n + 1 if said.is_empty else 0, ending, InferenceRequested, EMPTY
+    )
 
 
 def failures_in_a_row(number: int, said: ToolFinished | CallAnswered) -> int:
@@ -89,11 +88,6 @@ def is_empty(answer: AnswerCommitted) -> bool:
 EMPTY = where(AnswerCommitted, is_empty)
 
 
-def empty_in_a_row(number: int, said: AnswerCommitted) -> int:
-    """Count empty answers; any other begins anew."""
-    return number + 1 if said.is_empty else 0
-
-
 SPENDING = InferenceFinished | SummaryFinished | ToolFinished | RunEnded  # tools: what their subagents take
 TURN_SPENDING = InferenceFinished | AnswerCommitted | RunEnded
 ASKING = InferenceRequested | SummaryRequested
@@ -103,7 +97,7 @@ ASKING = InferenceRequested | SummaryRequested
 def budget_of_tokens(limit: int) -> BThreadBody:
     """Ask no model any more in this run when `limit` tokens are used up, drafts that came to nothing included."""
     ending = Ending("limit", "max_tokens", f"Stopped: the budget of {limit:,} tokens is used up.")
-    yield from refuse_when(limit, SPENDING, and_tokens, ending, ASKING)
+    yield from refuse_when(limit, SPENDING, lambda n, said: n + said.usage.tokens, ending, ASKING)
 
 
 @bthread
@@ -118,22 +112,12 @@ def budget_per_turn(limit: int) -> BThreadBody:
 def budget_of_cost(limit: float) -> BThreadBody:
     """Ask no model any more in this run when it has cost `limit` US dollars."""
     ending = Ending("limit", "max_cost", f"Stopped: the budget of ${limit:g} is used up.")
-    yield from refuse_when(limit, SPENDING, and_cost, ending, ASKING)
-
-
-def and_tokens(number: int, said: InferenceFinished | SummaryFinished | ToolFinished) -> int:
-    """Add the tokens of an inference, or of a subagent."""
-    return number + said.usage.tokens
+    yield from refuse_when(limit, SPENDING, lambda n, said: n + (said.usage.cost or 0.0), ending, ASKING)
 
 
 def and_tokens_of_this_turn(number: int, said: InferenceFinished | AnswerCommitted) -> int:
     """Add the tokens of a draft; with its answer a turn is over."""
     return 0 if isinstance(said, AnswerCommitted) else number + said.usage.tokens
-
-
-def and_cost(number: float, said: InferenceFinished | SummaryFinished | ToolFinished) -> float:
-    """Add the cost of an inference, or of a subagent."""
-    return number + (said.usage.cost or 0.0)
 
 
 @bthread

@@ -1,10 +1,9 @@
 """The loop as a whole: rules, protocols, their invariants and their environment."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from agent.effects.loop import declared_effects
 from agent.effects.monitoring import laboratory_effects
@@ -25,22 +24,6 @@ from agent.verification.invariants import invariants_of
 from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
 from bp import BThread, Verification, verify
 from constitution import Action, deeds_of
-
-
-@frozen
-class Combination:
-    """Some of the rules of a preset, by name, and what to call them."""
-
-    label: str
-    rules: tuple[str, ...]
-
-
-def every_subset(rules: Sequence[str]) -> Iterator[Combination]:
-    """Yield every subset, small ones first."""
-    for size in range(len(rules) + 1):
-        for subset in combinations(rules, size):
-            yield Combination(" + ".join(subset) or "none", subset)
-
 
 SMALL = {
     "max_iterations": 2,

@@ -163,7 +163,7 @@ def _run_deployments(
     _check_money(plan, folder, sum(row.status == "failed" for row in rows), "deployments")
     by_key = {row.key: row for row in rows}
     bare = {job.key: by_key[pair[1].key] for pair in pairs for job in pair}
-    return rows, estimates_of(rows, bare, replicates=plan.replicates), ran + more
+    return rows, estimates_of(rows, bare), ran + more
 
 
 def _analyses(plan: Plan, rows: Sequence[Row]) -> tuple[Analysis, dict[str, Analysis]]:

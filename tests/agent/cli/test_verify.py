@@ -53,6 +53,7 @@ several = [three_tools_in_all(), three_tools_in_all().named("another")]
     return file
 
 
+@pytest.mark.slow
 def test_the_loop_as_configured_holds(command: Command) -> None:
     said = command("verify", "--preset", "workspace", *CONTINUING)
 
@@ -145,6 +146,7 @@ def test_a_page_shows_the_counterexample(command: Command, tmp_path: Path) -> No
     assert '"name":"gate_approved"' in page.read_text()
 
 
+@pytest.mark.slow
 def test_the_examples_of_a_protocol_may_name_real_commands(command: Command, tmp_path: Path) -> None:
     (tmp_path / "pushes.py").write_text(
         """

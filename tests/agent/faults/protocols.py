@@ -1,6 +1,7 @@
 """Protocols with a planted fault each; named for what is wrong with them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from agent.protocols.asking import (
@@ -12,7 +13,6 @@ from agent.protocols.asking import (
     commitment,
     draft_given,
     scored,
-    unasked,
 )
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -26,7 +26,7 @@ from agent.vocabulary.events import (
     RunEnded,
     ToolStarted,
 )
-from agent.vocabulary.questions import AuditGiven, Draft, Honeypot, ScoreGiven, ScoreRequested
+from agent.vocabulary.questions import AuditGiven, Draft, Honeypot, QuestionForgone, ScoreGiven, ScoreRequested
 from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, start, sync, where
 
@@ -46,7 +46,7 @@ def early(call: ToolCall, monitor: str, threshold: float) -> BThreadBody:
     """Judge one call."""
     approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
     question = ScoreRequested(call, monitor)
-    said = yield sync(request=question, otherwise=unasked(question), block=approval, wait_for=decided)
+    said = yield sync(request=question, otherwise=partial(QuestionForgone, question), block=approval, wait_for=decided)
     if said == question:
         said = yield sync(wait_for=where(ScoreGiven, subject=call, monitor=monitor), block=RunEnded)
         if said.is_above(threshold):
@@ -106,7 +106,7 @@ def leaving(call: ToolCall, monitor: str, threshold: float) -> BThreadBody:
     """Judge one call."""
     approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
     question = ScoreRequested(call, monitor)
-    said = yield sync(request=question, otherwise=unasked(question), block=approval, wait_for=decided)
+    said = yield sync(request=question, otherwise=partial(QuestionForgone, question), block=approval, wait_for=decided)
     given = where(ScoreGiven, subject=call, monitor=monitor)
     if said == question:
         said = yield sync(wait_for=given | decided, block=approval)

@@ -9,7 +9,7 @@ from agent.history.playback import replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, call
-from agent.presets.configuration import KEYS, preset_from_file, save_options
+from agent.presets.configuration import KEYS, preset_from_file
 from agent.presets.policy_files import add_user_rule, read_user_rules
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import PRESETS
@@ -142,46 +142,6 @@ def test_a_missing_file_and_a_folder_are_said_to_be_that(tmp_path: Path) -> None
         preset_from_file(tmp_path / "nosuch.yaml")
     with pytest.raises(OptionError, match="cannot be read: is a directory"):
         preset_from_file(tmp_path)
-
-
-# Writing
-
-
-def test_saving_options_keeps_comments_order_and_quotes(file: Path) -> None:
-    file.write_text(GOOD)
-
-    preset = save_options(file, {"max_iterations": 7, "allow": ("deploy_app",), "max_failures": 2})
-
-    assert file.read_text() == GOOD.replace("max_iterations: 5 ", "max_iterations: 7 ").replace(
-        "max_failures: null", "max_failures: 2"
-    ).replace("allow: [deploy_app, write_file]", "allow:\n  - deploy_app").replace("    - ~/work", "  - ~/work")
-    assert preset == preset_from_file(file)
-    assert preset.max_iterations == 7
-
-
-def test_saving_makes_a_file_that_is_not_there(file: Path) -> None:
-    save_options(file, {"policy": None, "limit_text": "null"})
-
-    assert preset_from_file(file).policy is None
-    assert preset_from_file(file).limit_text == "null"
-
-
-@rows(
-    ("options", "said"),
-    [
-        ({"max_iterations": -1}, "option max_iterations: 'max_iterations' must be >= 1: -1"),
-        ({"max_iterations": "5"}, "option max_iterations: expected a whole number or none, found '5'"),
-        ({"max_iteration": 5}, "did you mean 'max_iterations'"),
-    ],
-)
-def test_what_cannot_be_is_not_saved(file: Path, options: dict[str, object], said: str) -> None:
-    file.write_text(GOOD)
-
-    with pytest.raises(OptionError, match=said):
-        save_options(file, options)
-
-    assert file.read_text() == GOOD
-    assert list(file.parent.iterdir()) == [file]
 
 
 # The user's rules about commands: read strictly, examples judged, comments kept, and part of every run's preset.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.models.model import message_tokens
 from agent.projections.context import LEFT_OUT, SUMMED_UP, Context
-from agent.projections.conversation import Conversation, Unheard
+from agent.projections.conversation import Conversation
 from agent.projections.narration import Narration
 from agent.projections.state import OpenCalls, StateTracker, Totals, told_to_model, told_to_user
 from agent.vocabulary.calls import ToolCall
@@ -16,7 +16,6 @@ from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,
     CallAnswered,
-    FollowUpGiven,
     HistoryGiven,
     InferenceFailed,
     InferenceFinished,
@@ -62,12 +61,6 @@ def test_prompts_committed_answers_and_answers_to_calls_are_the_conversation() -
     assert folded.messages == (UserMessage("Before"), UserMessage("Go"), ASKING, ToolMessage("a", "1", is_error=True))
 
 
-def test_drafts_and_empty_answers_are_not() -> None:
-    empty = AssistantMessage("", reasoning="hm")
-
-    assert conversation(InferenceFinished("d0", ASKING), AnswerCommitted("d0", empty)).messages == ()
-
-
 def test_the_ids_are_those_of_the_loop() -> None:
     said = AssistantMessage("", (RequestedCall("", "note"), RequestedCall("x", "")))
     calls = (ToolCall("c0001p000", "note"), ToolCall("x", "unnamed"))
@@ -76,14 +69,6 @@ def test_the_ids_are_those_of_the_loop() -> None:
 
     assert isinstance(message, AssistantMessage)
     assert [(call.id, call.name) for call in message.calls] == [("c0001p000", "note"), ("x", "unnamed")]
-
-
-def test_only_a_limit_adds_its_text() -> None:
-    """S0 5.1; all other ends are for the one who asked, not for the model."""
-    limit, others = RunEnded("limit", "max_iterations", "Enough."), ("completed", "failed", "stopped", "aborted")
-
-    assert conversation(limit).messages == (AssistantMessage("Enough."),)
-    assert conversation(*[RunEnded(status, "r", "t") for status in others]).messages == ()  # type: ignore[arg-type]
 
 
 def test_totals_count_turns_starts_and_tokens_of_all_drafts() -> None:
@@ -108,10 +93,6 @@ def test_of_an_open_call_is_told_what_is_known() -> None:
     assert third.result == "not executed: the run broke off"
 
 
-def test_an_answered_call_is_not_open() -> None:
-    assert [answer.call for answer in open_calls(COMMITTED, CallAnswered("a", "1")).answers()] == ["b", "c"]
-
-
 # A run told as the events of S2, and what people said that was not heard
 
 
@@ -134,15 +115,6 @@ def test_a_turn_that_fails_is_one_turn_however_often_it_is_tried() -> None:
     types = told(narration, PromptGiven("Go"), asked, failed, asked, failed, RunEnded("failed", "inference_failed"))
 
     assert (types.count("turn_start"), types.count("turn_end"), types[-1]) == (1, 1, "agent_end")
-
-
-def test_words_said_twice_are_heard_twice() -> None:
-    unheard = Unheard()
-    for _ in range(2):
-        unheard.fold(FollowUpGiven("again"))
-
-    assert unheard.take_follow_ups("one") == (UserMessage("again"),)
-    assert unheard.texts == ("again",)
 
 
 def test_what_a_hook_found_is_kept_though_the_run_ends_before_it_is_given() -> None:
@@ -243,12 +215,6 @@ def test_a_terminal_stays_open_over_runs_until_it_is_closed() -> None:
     assert (tracker.state.terminal, tracker.state.cwd) == ("closed", None)
 
 
-def test_a_terminal_that_was_never_open_is_not_told() -> None:
-    once = result(ToolCall("t", "terminal"), terminal="closed", cwd="/w", command="ls", exit_code=0)
-
-    assert tracked(once).state.terminal is None
-
-
 def test_the_block_is_concise_whatever_it_is_given() -> None:
     tall = ToolCall("p", "pursue_objective", {"user_prompt": "u\n" * 2000, "objective": "o" * 5000})
     files = tuple(f"/w/{number}" for number in range(500))
@@ -321,12 +287,6 @@ def test_the_oldest_units_are_left_out_and_the_newest_prompt_stays() -> None:
     assert len(shown.conversation.messages) == 20  # it keeps everything
 
 
-def test_the_newest_unit_is_shown_even_if_it_does_not_fit() -> None:
-    messages = Shown(50).fold(PromptGiven("Go"), *turn(1, "short"), *turn(2, LONG, LONG))
-
-    assert [message.text[:6] for message in messages[1:]] == ["Go", "turn 2", "xxxxxx", "xxxxxx"]
-
-
 def test_once_it_was_shortened_the_beginning_stays_the_same_for_a_while() -> None:
     """What a provider has read once it can reuse, unless the beginning changes at every turn."""
     shown, beginnings = Shown(1000), set()
@@ -371,14 +331,6 @@ def assert_whole(messages: Sequence[Message]) -> None:
             if isinstance(message_, AssistantMessage):
                 open_calls = [call.id for call in message_.calls]
     assert not open_calls
-
-
-def test_a_history_that_was_given_is_cut_in_units_too() -> None:
-    call = RequestedCall("h", "note", "{}")
-    history = (UserMessage(LONG), AssistantMessage("a", (call,)), ToolMessage("h", LONG), AssistantMessage("b"))
-    messages = Shown(150).fold(HistoryGiven(history), PromptGiven("Go"))
-
-    assert tuple(messages) == (LEFT_OUT, AssistantMessage("b"), UserMessage("Go"))
 
 
 def test_a_summary_takes_the_place_of_what_it_sums_up() -> None:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent import answer, call
+from agent import call
 from agent.protocols.policies import (
     CONVERSATION,
-    Missing,
     PolicyError,
     Scope,
     action,
@@ -95,16 +94,6 @@ def test_what_has_to_come_after_something_is_refused_before_it_and_the_refusal_s
     ]
 
 
-def test_the_reason_carries_the_missing_event(make_agent: MakeAgent) -> None:
-    agent = make_agent(READ, "Done.", tools=TOOLS, threads=[AUTHENTICATED], preset="passthrough")
-
-    run = agent.run_sync("Serve")
-
-    [refusal] = [refusal for step in run.steps for refusal in step.refusals or ()]
-    assert isinstance(refusal.because, Missing)
-    assert refusal.because.event == "authenticate"
-
-
 def test_what_permits_has_to_have_ended_well(make_agent: MakeAgent) -> None:
     """An authentication that failed, or has only been tried, permits nothing: also not beside it in one answer."""
     failed = outcomes(make_agent, [AUTHENTICATED], UNKNOWN, READ)
@@ -115,16 +104,6 @@ def test_what_permits_has_to_have_ended_well(make_agent: MakeAgent) -> None:
     assert beside[0].startswith("rejected: only_after: ")
 
 
-def test_several_have_to_come_in_their_order(make_agent: MakeAgent) -> None:
-    policy = [only_after("refund", "authenticate", "confirm")]
-
-    kept = outcomes(make_agent, policy, KNOWN, call("confirm"), call("refund", amount=1))
-    broken = outcomes(make_agent, policy, call("confirm"), KNOWN, call("refund", amount=1))
-
-    assert kept == ["ran"] * 3
-    assert broken[2] == "rejected: only_after: refund is allowed only after confirm, which is missing"
-
-
 def test_what_may_not_come_after_something_is_refused_from_its_beginning(make_agent: MakeAgent) -> None:
     policy = [never("send_email", after="read_customer")]
 
@@ -133,20 +112,6 @@ def test_what_may_not_come_after_something_is_refused_from_its_beginning(make_ag
         "ran",
         "rejected: never: send_email is not allowed after read_customer",
     ]
-
-
-def test_what_is_forbidden_at_any_time_is_refused_at_once(make_agent: MakeAgent) -> None:
-    large = action("refund", amount={"above": 100})
-
-    found = outcomes(make_agent, [never(large)], call("refund", amount=100), call("refund", amount=101))
-
-    assert found == ["ran", "rejected: never: refund with amount above 100 is not allowed"]
-
-
-def test_what_may_come_so_often_is_refused_then(make_agent: MakeAgent) -> None:
-    found = outcomes(make_agent, [no_more_than(2, "refund")], [call("refund", amount=n) for n in (1, 2, 3)])
-
-    assert sorted(found) == ["ran", "ran", "rejected: no_more_than: refund is allowed 2 times, and that was all"]
 
 
 def test_what_has_to_follow_keeps_the_run_from_ending_and_the_model_is_told(make_agent: MakeAgent) -> None:
@@ -310,15 +275,6 @@ def test_a_mistake_in_yaml_is_told_with_its_place(tmp_path: Path, policy: str, p
     assert problem in str(caught.value)
 
 
-def test_a_file_without_a_policy_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match=r"policies\.yaml:1:11: there is no policy in this list"):
-        read(tmp_path, "policies: []\n")
-
-
-def test_a_text_answer_of_the_model_stays_what_it_is(make_agent: MakeAgent) -> None:
-    assert outcomes(make_agent, [AUTHENTICATED], answer("Let me see.", KNOWN), READ) == ["ran", "ran"]
-
-
 # The policies that the documents show, after AgentSpec's and Agent-C's examples: runs that keep and break them.
 
 
@@ -400,19 +356,6 @@ def test_a_run_that_breaks_a_policy_is_refused_there_and_told_why(
     assert [answered.outcome for answered in before] == ["ran"] * (len(steps) - 1)
     assert last.outcome == "rejected"
     assert reason in last.result
-
-
-def test_what_is_owed_keeps_the_run_from_ending(make_agent: MakeAgent) -> None:
-    tools = [made(name) for name in TOOLS_OF["agentspec"].split()]
-    policies = read_policies(FOLDER / "agentspec.yaml")
-    agent = make_agent(
-        call("turn_on"), "Done.", call("turn_off"), "Off.", tools=tools, threads=policies, preset="passthrough"
-    )
-
-    run = agent.run_sync("Cook")
-
-    assert run.text == "Off."
-    assert "after turn_on there has to be turn_off, which is missing" in [message.text for message in run.messages]
 
 
 @pytest.mark.slow

@@ -10,12 +10,10 @@ from attrs import evolve
 from agent import Agent, Run, answer, call, tool
 from agent.models.scripted import ScriptedModel
 from agent.presets.shipped import PRESETS
-from agent.threads.completion import GO_ON
 from agent.tools.shell import make_shell_tool
 from agent.tools.terminal import make_terminal
-from agent.vocabulary.calls import ToolResult
-from agent.vocabulary.events import ApprovalAsked, RunContinued, StopAsked, ToolFinished, ToolStarted
-from agent.vocabulary.messages import AssistantMessage, Message, UserMessage
+from agent.vocabulary.events import ApprovalAsked, StopAsked, ToolFinished, ToolStarted
+from agent.vocabulary.messages import Message, UserMessage
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
 
@@ -53,24 +51,6 @@ async def test_a_text_ends_the_run_until_an_objective_is_taken(make_agent: MakeA
     assert isinstance(agent.model, ScriptedModel)
     tools = [schema.name for schema in agent.model.requests[0].tools]
     assert {"pursue_objective", "complete", "bash"} <= set(tools)  # from the start
-
-
-async def test_a_text_alone_is_followed_by_a_user_message_with_the_state_block(make_agent: MakeAgent) -> None:
-    agent = working(make_agent, PURSUE, "I think about it.", complete())
-    run = await agent.run("Tidy up")
-
-    assert [type(event) for event in run.events].count(RunContinued) == 1
-    *_, text, block, go_on = shown(agent, 3)
-    assert text == AssistantMessage("I think about it.")
-    assert isinstance(block, UserMessage)
-    assert block.text.splitlines() == [
-        "[You are in an agentic loop: iteration 2 of 25.",
-        "User prompt: Tidy up",
-        "Objective: No loose ends]",
-    ]
-    assert go_on == UserMessage(GO_ON.text)
-    assert go_on in run.messages
-    assert block not in run.messages  # it is of this inference only
 
 
 async def test_the_block_stands_directly_before_the_newest_prompt_and_tells_the_iteration(
@@ -123,48 +103,6 @@ async def test_at_the_limit_the_last_response_and_the_partial_results_are_return
     assert run.state.objective == "No loose ends"
 
 
-async def test_the_complete_of_the_last_iteration_is_no_limit(make_agent: MakeAgent) -> None:
-    run = await working(make_agent, PURSUE, complete(), limits={"max_iterations": 1}).run("Tidy up")
-
-    assert (run.status, run.reason) == ("completed", "success")
-
-
-async def test_repeated_failures_end_the_run(make_agent: MakeAgent) -> None:
-    """S1 7.4."""
-    missing = [call("read_file", path=f"{number}.txt") for number in range(5)]
-    run = await working(make_agent, PURSUE, *missing, "Never said.").run("Tidy up")
-
-    assert (run.status, run.reason) == ("failed", "too_many_failures")
-
-
-@tool(category="read")
-async def terminal(command: str, close: bool = False) -> ToolResult:
-    """Stand in for a terminal that stays open: it says of itself what the state tracker reads."""
-    if close:
-        return ToolResult("closed", details={"terminal": "closed"})
-    details = {"terminal": "open", "cwd": "/w/src", "command": command, "exit_code": 1, "modified": ("/w/src/x",)}
-    return ToolResult("y" * 600 + "end", details=details)
-
-
-async def test_the_terminal_is_told_while_it_is_open_and_hinted_at_when_it_was_closed(make_agent: MakeAgent) -> None:
-    """S1 3.2, 6.4."""
-    steps = [PURSUE, call("terminal", command="make"), call("terminal", command="", close=True), complete()]
-    agent = working(make_agent, *steps, tools=[terminal])
-    await agent.run("Tidy up")
-
-    [before], [open_block], [closed_block] = (blocks(shown(agent, number)) for number in (2, 3, 4))
-    assert "Terminal" not in before
-    first, *_, files = open_block.splitlines()[3:]
-    assert first == "Terminal: open, in /w/src"
-    assert "Last command: make (exit code 1)" in open_block
-    output = next(line for line in open_block.splitlines() if line.startswith("Its output: "))
-    assert len(output.removeprefix("Its output: ").replace(" [... 103 characters ...] ", "")) == 500
-    assert output.endswith("end")
-    assert files == "Files modified: /w/src/x]"
-    assert "Terminal: closed" in closed_block
-    assert "make" not in closed_block
-
-
 # stop
 
 
@@ -194,20 +132,6 @@ async def test_steering_with_the_letters_stop_stops(make_agent: MakeAgent) -> No
     run = await interrupted(agent, lambda run: run.steer("nonstop!"))
 
     assert run.status == "stopped"
-
-
-# complete_tool, in any preset
-
-
-async def test_complete_tool_makes_any_preset_finish_by_complete(make_agent: MakeAgent) -> None:
-    preset = evolve(PRESETS["default"], complete_tool=True)
-    agent = make_agent("Am I done?", complete(), preset=preset)
-    run = await agent.run("Tidy up")
-
-    assert (run.status, run.reason) == ("completed", "success")
-    assert "pursue_objective" not in agent.toolbox.names
-    assert shown(agent, 2)[-1] == UserMessage(GO_ON.text)
-    assert "call complete" in agent.system_prompt
 
 
 # The terminal that ships

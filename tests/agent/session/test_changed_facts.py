@@ -14,8 +14,6 @@ from agent.cli.prompt import StandingAnswers
 from agent.presets.equipment import equip
 from agent.presets.policy_files import read_user_rules
 from agent.presets.shipped import DEFAULT
-from agent.protocols.flows import ask_on_critical
-from agent.protocols.policies import never
 from agent.session.run import Run
 from agent.vocabulary.events import ActionChanged, ApprovalAsked, FactsConfirmed, GateRejected, ToolStarted
 from tests.agent.conftest import MakeAgent
@@ -122,19 +120,6 @@ async def test_facts_that_change_again_and_again_end_the_questions(answered: Any
 
     assert len(of_kind(run, ApprovalAsked)) == 3
     assert "changes again and again" in str(of_kind(run, GateRejected)[0].refusals)
-    assert of_kind(run, ToolStarted) == []
-
-
-@pytest.mark.parametrize("asks", [ask_on_critical(lambda _: True), never("bash", otherwise="ask")])
-async def test_what_a_protocol_asks_about_is_looked_up_again_too(
-    answered: Any, home: Path, workspace: Path, asks: Any
-) -> None:
-    pointed(workspace / "link", home / "out")
-
-    run = await answered("ls link/", lambda: pointed(workspace / "link", home / "elsewhere"), threads=[asks])
-
-    assert len(of_kind(run, ApprovalAsked)) == 2
-    assert "changed since your yes: link" in of_kind(run, ApprovalAsked)[1].question
     assert of_kind(run, ToolStarted) == []
 
 

@@ -76,17 +76,6 @@ async def test_another_process_goes_on_with_the_decision(
         assert log.read_bytes().startswith(at_rest)
 
 
-async def test_without_a_decision_it_rests_again(make_agent: MakeAgent, tools: tuple[Tool, ...]) -> None:
-    log = await resting(make_agent)
-    at_rest = log.read_bytes()
-
-    with resume(log, ScriptedModel(["Done."]), tools) as resumed:
-        run = await resumed.run()
-
-        assert run.status == "waiting"
-        assert log.read_bytes() == at_rest
-
-
 async def test_other_calls_go_on_meanwhile(make_agent: MakeAgent) -> None:
     """With calls in parallel, only those that wait are held up."""
     from attrs import evolve
@@ -159,26 +148,9 @@ async def test_a_prompt_has_to_wait_for_the_run_that_rests(make_agent: MakeAgent
     assert (await agent.run()).status == "completed"
 
 
-async def test_there_has_to_be_a_run_to_go_on_with(make_agent: MakeAgent) -> None:
-    agent = make_agent("Done.")
-    await agent.run("Go")
-
-    with pytest.raises(RunError, match="no run rests"):
-        await agent.run()
-
-
 async def test_a_callback_may_say_later(make_agent: MakeAgent) -> None:
     said: list[Any] = [LATER, True]
     agent = make_agent(ASKING, "Done.", approve=lambda asked: said.pop(0))
 
     assert (await agent.run("Go")).status == "waiting"
     assert (await agent.run()).status == "completed"
-
-
-async def test_a_callback_that_says_neither_yes_nor_no_is_told_so(make_agent: MakeAgent, workspace: Path) -> None:
-    agent = make_agent(ASKING, "Done.", approve=lambda asked: 1)
-
-    await agent.run("Go")
-
-    assert "the approver gave 1; it must give True, False, a text, None or LATER" in results(agent)[0]
-    assert not (workspace / "ran.txt").exists()

@@ -67,19 +67,6 @@ async def test_an_answer_that_was_rejected_counts_as_a_turn(make_agent: MakeAgen
     assert [text.startswith("rejected: ") for text in answers(run.messages)] == [True, True]
 
 
-@pytest.mark.parametrize("sequential", [True, False])
-async def test_the_fifth_failure_in_a_row_ends_the_run(make_agent: MakeAgent, sequential: bool) -> None:
-    script = [[call("grumble")] * 2, call("unheard_of"), [call("grumble")] * 3]
-    run = await make_agent(*script, tools=[grumble], preset=evolve(DEFAULT, sequential=sequential, doom_loop=None)).run(
-        "Go"
-    )
-
-    assert (run.status, run.reason) == ("failed", "too_many_failures")
-    assert answers(run.messages)[:2] == ["grumble", "grumble"]
-    if sequential:
-        assert answers(run.messages)[-1] == "skipped: Stopped: 5 tool failures in a row."
-
-
 async def test_a_success_in_between_begins_the_count_anew(make_agent: MakeAgent) -> None:
     script = [[call("grumble")] * 4, call("note"), [call("grumble")] * 4, "Done."]
     run = await make_agent(*script, tools=[grumble, note], preset=evolve(DEFAULT, doom_loop=None)).run("Go")
@@ -101,13 +88,6 @@ async def test_empty_answers_are_asked_again_and_stay_out_of_the_conversation(ma
     assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
 
 
-async def test_the_third_empty_answer_in_a_row_ends_the_run(make_agent: MakeAgent) -> None:
-    run = await make_agent("", "", "").run("Go")
-
-    assert (run.status, run.reason) == ("failed", "empty_answers")
-    assert run.messages == (UserMessage("Go"),)
-
-
 # Failures of the model
 
 
@@ -116,12 +96,6 @@ async def test_a_failed_inference_is_asked_again_as_often_as_the_preset_says(mak
 
     assert run.status == "completed"
     assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
-
-
-async def test_after_the_last_attempt_the_run_has_failed(make_agent: MakeAgent) -> None:
-    run = await make_agent(*[fail("busy", retryable=True)] * 4).run("Go")
-
-    assert (run.status, run.reason, run.text) == ("failed", "inference_failed", "busy")
 
 
 async def test_what_cannot_help_is_not_tried_again(make_agent: MakeAgent) -> None:
@@ -187,17 +161,6 @@ async def test_a_refusal_without_an_ending_is_a_failure_that_names_it(make_agent
     run = await make_agent(threads=[forbid()]).run("Go")
 
     assert (run.status, run.reason, run.text) == ("failed", "inference_refused", "forbid: the budget is spent")
-
-
-async def test_an_answer_that_everybody_refuses_ends_the_run(make_agent: MakeAgent) -> None:
-    @bthread
-    def censor() -> BThreadBody:
-        yield sync(refuse=AnswerCommitted, because="not like this", wait_for=RunEnded)
-
-    run = await make_agent("Hello.", threads=[censor()]).run("Go")
-
-    assert (run.status, run.reason) == ("failed", "drafts_refused")
-    assert run.messages == (UserMessage("Go"),)
 
 
 # What the model is told of why a call was refused: nothing, the kind of reason, or all of it (`disclosure`)

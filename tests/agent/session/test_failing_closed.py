@@ -5,7 +5,6 @@ from typing import Any
 
 import anyio
 import pytest
-from anyio import get_current_task
 from attrs import evolve
 
 from agent import Agent, answer, call, tool
@@ -16,7 +15,6 @@ from agent.projections.state import Totals
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished, ToolStarted
 from bp import (
-    BThread,
     BThreadBody,
     BThreadError,
     Deadlock,
@@ -31,6 +29,7 @@ from tests.agent.breaking_off import broken_off
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, grumble, note
 from tests.agent.soundness import recorded
+from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 
@@ -139,18 +138,6 @@ async def test_a_listener_that_raises_ends_the_run(make_agent: MakeAgent, name: 
     assert isinstance(error.__cause__, ValueError)
 
 
-@pytest.mark.parametrize("listener", ["on_text", "on_output"])
-async def test_a_watcher_that_raises_ends_the_run(make_agent: MakeAgent, listener: str) -> None:
-    def watch(_: str) -> None:
-        raise ValueError("cannot watch")
-
-    options: dict[str, Any] = {listener: watch}
-    agent = make_agent(answer("Well.", call("bash", command="echo 1; sleep 0.2")), "Done.", **options)
-    error = await broken_off(agent, RunError)
-
-    assert "cannot watch" in str(error)
-
-
 def raises(_: object) -> float:
     raise ValueError("cannot wait")
 
@@ -242,30 +229,3 @@ async def test_an_error_of_the_one_who_started_a_run_aborts_it(make_agent: MakeA
 
     assert recorded(agent).records[-1]["data"]["status"] == "aborted"
     assert answers(agent.messages) == ["aborted"]
-
-
-async def test_nothing_runs_any_more_after_a_run_broke_off(make_agent: MakeAgent) -> None:
-    ended: list[str] = []
-    me = get_current_task()
-
-    @tool(category="read")
-    async def hang() -> str:
-        """Wait for ever."""
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.append("hang")
-        return ""
-
-    @bthread
-    def stumble_beside() -> BThreadBody:
-        yield sync(wait_for=where(ToolFinished, result="noted b"))
-        raise ValueError("stumbled")
-
-    threads: list[BThread] = [stumble_beside()]
-    script = [call("hang"), call("note", text="b")]
-    agent = make_agent(script, tools=[hang, note], preset=evolve(DEFAULT, sequential=False), threads=threads)
-    await broken_off(agent, BThreadError)
-
-    assert ended == ["hang"]
-    assert get_current_task() == me

@@ -186,15 +186,6 @@ async def test_a_run_is_told_as_agent_turns_messages_and_tools(make_agent: MakeA
     assert turn.messages == (ToolMessage(run.messages[1].calls[0].id, "spoken"),)  # type: ignore[union-attr]
 
 
-async def test_only_what_is_new_is_told_at_the_end(make_agent: MakeAgent) -> None:
-    agent = make_agent("One.", "Two.", history=[UserMessage("Before"), AssistantMessage("Yes.")])
-    await agent.run("First")
-
-    run = await agent.run("Second")
-
-    assert run.new_messages == (UserMessage("Second"), AssistantMessage("Two."))
-
-
 async def test_an_answer_that_breaks_off_is_told_and_not_replayed_to_the_model(make_agent: MakeAgent) -> None:
     heard: list[StreamEvent] = []
 
@@ -236,17 +227,6 @@ async def test_a_run_that_nobody_narrates_has_no_story(make_agent: MakeAgent) ->
 
 
 TERMINAL = AssistantMessage("Stopped: maximum iteration limit reached.")
-
-
-async def test_s5_1_a_text_is_appended_to_the_list_that_was_passed() -> None:
-    messages: list[Message] = [UserMessage("Say hello")]
-    model = ScriptedModel(["Hello."])
-
-    returned = await agent_loop(messages, [], "Be brief.", model)
-
-    assert returned is messages
-    assert messages == [UserMessage("Say hello"), AssistantMessage("Hello.")]
-    assert (model.requests[0].system_prompt, model.requests[0].tools) == ("Be brief.", ())
 
 
 async def test_s5_2_to_s5_4_and_s5_6_results_and_errors_are_appended_and_told(tmp_path: Path) -> None:
@@ -338,9 +318,3 @@ async def test_a_model_that_fails_is_an_error() -> None:
     with pytest.raises(RunError, match="no such model"):
         await agent_loop(messages, [], "", ScriptedModel([fail("no such model")]))
     assert messages == [UserMessage("Go")]
-
-
-@pytest.mark.parametrize("messages", [[], [AssistantMessage("Hello.")]])
-async def test_the_prompt_comes_last(messages: list[Message]) -> None:
-    with pytest.raises(ValueError, match="the last message is the prompt"):
-        await agent_loop(messages, [], "", ScriptedModel([]))

@@ -159,22 +159,6 @@ def goes_on(whole: Agent, tools: tuple[Tool, ...], notes: Path, log: Path) -> No
 
 
 @pytest.mark.anyio
-async def test_going_on_is_the_same_on_asyncio_and_trio(
-    make_agent: Callable[..., Agent], tools: tuple[Tool, ...], tmp_path: Path
-) -> None:
-    agent = make_agent(*SCRIPT, tools=tools, approve=approving)
-    await agent.run("Go")
-    agent.close()
-    assert agent.log_path is not None
-    for count in (3, 12, 20, 33, 41):
-        log = cut(agent.log_path, count)
-        with resume(log, ScriptedModel(rest_of_script(log)), tools, **OPTIONS) as resumed:
-            run = await resumed.run()
-            assert run.status == "completed"
-            assert is_sound(log, resumed)
-
-
-@pytest.mark.anyio
 async def test_what_was_aborted_before_the_break_stays_aborted(
     make_agent: Callable[..., Agent], tmp_path: Path
 ) -> None:
@@ -282,14 +266,6 @@ def test_a_run_that_broke_off_cannot_go_on(make_agent: Callable[..., Agent], too
 
     with pytest.raises(LogError, match=r"broke off and cannot go on: .*stumbled"):
         resume(agent.log_path, ScriptedModel([]), tools)
-
-
-def test_the_header_says_what_going_on_needs(whole: Agent) -> None:
-    header = json.loads(json.dumps(whole.header()))
-
-    assert header["system_prompt"] == whole.system_prompt
-    assert header["approvals"] == "now"
-    assert header["secrets"] == []
 
 
 # What tools hold is there again when a log goes on: a terminal session, a list of tasks, counts of an envelope

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from threading import Barrier, Thread, Timer
+from threading import Thread, Timer
 from time import sleep
 from typing import Any
 
@@ -30,10 +30,11 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
 from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, ProgramEnded, bthread, event, sync, where
+from bp import BThreadBody, ProgramEnded, bthread, sync, where
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
 from tests.agent.soundness import recorded
+from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 
@@ -311,32 +312,6 @@ async def test_an_answer_from_another_thread_is_heard_at_once(make_agent: MakeAg
     assert any(isinstance(event, GateApproved if yes else GateRejected) for event in run.events)
 
 
-async def test_of_answers_from_many_threads_the_first_counts(make_agent: MakeAgent) -> None:
-    together = Barrier(8)
-    refused: list[KeyError] = []
-
-    def answer_once() -> None:
-        together.wait()
-        try:
-            run.answer("call_1", yes=False)
-        except KeyError as error:
-            refused.append(error)
-
-    threads = [Thread(target=answer_once) for _ in range(8)]
-
-    def answer_together() -> None:
-        for thread in threads:
-            thread.start()
-
-    with anyio.fail_after(SOON):
-        async with make_agent(QUESTIONABLE, "Done.").start("Go") as run:
-            await at(run, ApprovalAsked, answer_together)
-
-    for thread in threads:
-        thread.join()
-    assert len(refused) == 7
-
-
 async def test_what_another_thread_says_while_a_run_ends_is_what_the_next_one_begins_with(
     make_agent: MakeAgent,
 ) -> None:
@@ -366,9 +341,6 @@ async def test_what_another_thread_says_while_a_run_ends_is_what_the_next_one_be
 
 
 # Drafts of several models: who is asked, what each is shown, and that a turn has one answer in the end
-
-
-FORGONE = event("forgone")
 
 
 @bthread
@@ -421,30 +393,6 @@ def test_what_every_draft_takes_is_counted(make_agent: MakeAgent) -> None:
     run = agent.run_sync("Write")
 
     assert run.usage == Usage(11, 7)
-
-
-@bthread
-def wants_twice() -> BThreadBody:
-    """Want the same draft twice in a turn, and one when the turn is over."""
-    yield sync(wait_for=where(InferenceFinished, draft="d0"))
-    yield sync(request=InferenceRequested("other"), block=DraftsSettled)
-    yield sync(request=InferenceRequested("other"), otherwise=lambda _: FORGONE)
-    yield sync(wait_for=ToolStarted)
-    yield sync(request=InferenceRequested("late"), otherwise=lambda _: FORGONE)
-
-
-def test_a_draft_is_asked_for_once_in_a_turn_and_none_when_it_is_over(make_agent: MakeAgent) -> None:
-    agent = make_agent(call("bash", command="ls"), "Other.", "Done.", threads=[wants_twice()])
-
-    run = agent.run_sync("Look around")
-
-    assert [said.draft for said in run.events if isinstance(said, InferenceRequested)] == ["d0", "other", "d0"]
-    assert [said.draft for said in run.events if isinstance(said, AnswerCommitted)] == ["d0", "d0"]
-    refused = [step.refusals for step in run.steps if step.event == FORGONE]
-    assert [str(refusal.because) for refusals in refused for refusal in refusals or ()] == [
-        "it was asked for already in this turn",
-        "the drafts of this turn have settled",
-    ]
 
 
 def test_a_run_whose_drafts_are_all_refused_ends_as_the_reason_says(make_agent: MakeAgent) -> None:

@@ -8,12 +8,11 @@ import anyio
 import pytest
 from attrs import evolve
 
-from agent import Preset, answer, call, tool, workspace_tools
-from agent.models.model import Answer, Delta, ModelRequest
+from agent import Preset, answer, call, tool
+from agent.models.model import ModelRequest
 from agent.presets.shipped import PRESETS
 from agent.vocabulary.events import InferenceRequested, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, ToolMessage, UserMessage
-from bp import Step
 from tests.agent.conftest import MakeAgent
 
 pytestmark = pytest.mark.anyio
@@ -81,40 +80,6 @@ async def test_s5_4_what_a_tool_raises_is_an_error_for_the_model(make_agent: Mak
     assert run.status == "completed"
 
 
-class HangingModel:
-    """Streams a piece of text, and then nothing more; knows whether it was cancelled."""
-
-    name = "hanging"
-
-    def __init__(self) -> None:
-        self.streaming = anyio.Event()
-        self.cancelled = False
-
-    async def answer(self, request: ModelRequest, on_delta: object) -> Answer:
-        assert callable(on_delta)
-        on_delta(Delta("Well"))
-        self.streaming.set()
-        try:
-            await anyio.sleep_forever()
-        except anyio.get_cancelled_exc_class():
-            self.cancelled = True
-            raise
-        raise AssertionError("unreachable")
-
-
-async def test_s5_5_an_abort_in_mid_stream_ends_the_run_cleanly(make_agent: MakeAgent) -> None:
-    agent = make_agent()
-    agent.model = model = HangingModel()
-
-    with anyio.fail_after(5):
-        async with agent.start("Go") as run:
-            await model.streaming.wait()
-            run.abort()
-
-    assert (run.status, run.reason) == ("aborted", "abort_asked")
-    assert run.messages == (UserMessage("Go"),)
-
-
 async def test_s5_6_tool_and_model_take_turns_until_a_text_comes_alone(make_agent: MakeAgent, workspace: Path) -> None:
     agent = make_agent(
         call("write_file", path="n.txt", content="1"),
@@ -179,12 +144,6 @@ async def test_s5_8_an_abort_reaches_stream_and_tool(make_agent: MakeAgent, canc
 # S6: the tools
 
 
-async def test_s6_1_valid_parameters_give_output(make_agent: MakeAgent) -> None:
-    run = await make_agent(call("bash", command="echo hello"), "Done.").run("Go")
-
-    assert tool_answers(run.messages) == [ToolMessage("call_1", "hello\n")]
-
-
 @pytest.mark.parametrize(
     ("arguments", "finding"),
     [
@@ -206,27 +165,6 @@ async def test_s6_2_invalid_parameters_are_an_error_for_the_model(
     assert not any(isinstance(event, ToolStarted) for event in run.events)
 
 
-async def test_s6_3_output_over_the_limit_is_cut_and_says_so(make_agent: MakeAgent, workspace: Path) -> None:
-    tools = workspace_tools(workspace, output_limit=1000)
-
-    run = await make_agent(call("bash", command="seq 100000"), "Long.", tools=tools).run("Go")
-
-    [answered] = tool_answers(run.messages)
-    assert len(answered.text) < 1500
-    assert "truncated" in answered.text
-
-
-async def test_s6_4_a_command_that_takes_too_long_is_killed(make_agent: MakeAgent, workspace: Path) -> None:
-    with anyio.fail_after(8):
-        run = await make_agent(call("bash", command="echo begun; sleep 60; touch late", timeout=0.3), "Ok.").run("Go")
-
-    [answered] = tool_answers(run.messages)
-    assert answered.is_error
-    assert answered.text.startswith("begun")
-    assert "timed out after 0.3 seconds" in answered.text
-    assert not (workspace / "late").exists()
-
-
 async def test_s6_5_deleting_everything_is_rejected_with_a_reason(make_agent: MakeAgent) -> None:
     run = await make_agent(call("bash", command="rm -rf /"), "I will not.").run("Clean up")
 
@@ -236,58 +174,8 @@ async def test_s6_5_deleting_everything_is_rejected_with_a_reason(make_agent: Ma
     assert not any(isinstance(event, ToolStarted) for event in run.events)
 
 
-async def test_s6_6_a_command_sees_allowed_variables_only(
-    make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_SECRET", "hunter2")
-    monkeypatch.setenv("LC_ALL", "C")
-
-    run = await make_agent(call("bash", command="env"), "Seen.", approve=lambda _: True).run("Go")
-
-    [answered] = tool_answers(run.messages)
-    names = {line.partition("=")[0] for line in answered.text.splitlines()}
-    assert "LC_ALL" in names
-    allowed = {"PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "TZ"}
-    assert {name for name in names - allowed if not name.startswith("BPAGENT")} <= {"PWD", "OLDPWD", "SHLVL", "_"}
-    assert "hunter2" not in answered.text
-
-
 PERMISSIVE = Preset("permissive", policy=None)
 """Nothing is judged: what is refused here is refused by the tools themselves."""
-
-
-@pytest.mark.parametrize("preset", [DEFAULT, PERMISSIVE], ids=lambda preset: preset.name)
-async def test_s6_10_reading_outside_the_allowed_paths_is_a_permission_error(
-    make_agent: MakeAgent, tmp_path: Path, preset: Preset
-) -> None:
-    (tmp_path / "outside.txt").write_text("secret")
-
-    run = await make_agent(call("read_file", path="../outside.txt"), "No.", preset=preset).run("Go")
-
-    [answered] = tool_answers(run.messages)
-    assert answered.is_error
-    assert "secret" not in answered.text
-    assert answered.text.startswith("permission denied" if preset is PERMISSIVE else ("rejected", "denied"))
-
-
-@pytest.mark.parametrize("preset", [DEFAULT, PERMISSIVE], ids=lambda preset: preset.name)
-async def test_s6_11_writing_to_a_denied_path_fails_although_it_is_allowed(
-    make_agent: MakeAgent, workspace: Path, preset: Preset
-) -> None:
-    (workspace / "private").mkdir()
-    tools = workspace_tools(workspace, denied=[workspace / "private"])
-
-    run = await make_agent(
-        call("write_file", path="private/a.txt", content="x"),
-        "No.",
-        tools=tools,
-        preset=evolve(preset, denied_paths=(str(workspace / "private"),)),
-    ).run("Go")
-
-    [answered] = tool_answers(run.messages)
-    assert answered.is_error
-    assert list((workspace / "private").iterdir()) == []
-    assert answered.text.startswith("permission denied" if preset.policy is None else ("rejected", "denied"))
 
 
 @pytest.mark.parametrize("preset", [DEFAULT, PERMISSIVE], ids=lambda preset: preset.name)
@@ -319,12 +207,3 @@ async def test_a_tool_finds_its_own_start_in_the_log(make_agent: MakeAgent, tmp_
 
     [answered] = tool_answers(run.messages)
     assert json.loads(answered.text)["name"] == "tool_started"
-
-
-async def test_a_listener_sees_every_step_in_order(make_agent: MakeAgent) -> None:
-    seen: list[Step] = []
-
-    run = await make_agent(call("bash", command="true"), "Done.", on_step=seen.append).run("Go")
-
-    assert seen == run.steps
-    assert [step.number for step in seen] == list(range(1, len(seen) + 1))

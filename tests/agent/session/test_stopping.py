@@ -10,12 +10,10 @@ from attrs import evolve
 from agent import Preset, answer, call, tool
 from agent.models.scripted import fail
 from agent.presets.shipped import PRESETS
-from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
-    ApprovalAsked,
     CallAnswered,
     GateApproved,
     InferenceFailed,
@@ -33,6 +31,7 @@ from bp import BThread, Event, Step
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, grumble, note
 from tests.agent.soundness import recorded
+from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 
@@ -61,30 +60,6 @@ async def test_a_stop_lets_the_running_call_finish_and_answers_the_others(make_a
     assert run.events.count(StopAsked()) == 1
 
 
-async def test_after_a_stop_nobody_is_asked_and_what_needs_a_yes_is_skipped(make_agent: MakeAgent) -> None:
-    """Who has said stop has left; what needs no yes is finished with the step."""
-
-    @tool
-    async def stop_and_go_on() -> str:
-        """Stop the run, and finish."""
-        run.stop()
-        return "finished"
-
-    risky = call("bash", command="chmod 777 nothing")
-    agent = make_agent(
-        [call("stop_and_go_on"), risky, call("note")],
-        tools=[stop_and_go_on, note, *workspace_tools(Path.cwd())],
-        preset=evolve(DEFAULT, stop_after="step"),
-        approve=lambda question: pytest.fail(f"asked: {question}"),
-    )
-    async with agent.start("Go") as run:
-        pass
-
-    assert run.status == "stopped"
-    assert answers(run.messages) == ["finished", "skipped: Stopped at the user's request.", "noted "]
-    assert not any(isinstance(event, ApprovalAsked) for event in run.events)
-
-
 async def test_a_stop_during_the_last_inference_keeps_its_answer(make_agent: MakeAgent) -> None:
     async def stopped(_: object) -> str:
         run.stop()
@@ -104,41 +79,6 @@ async def test_what_is_asked_before_the_first_step_is_heard(make_agent: MakeAgen
         getattr(run, verb)()
 
     assert run.status == {"stop": "stopped", "abort": "aborted"}[verb]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sequential", [True, False])
-async def test_an_abort_ends_within_a_second_though_the_tools_ignore_it(
-    make_agent: MakeAgent, sequential: bool
-) -> None:
-    let_go, under_way = anyio.Event(), anyio.Event()
-
-    @tool
-    async def stubborn() -> str:
-        """Do not listen."""
-        with anyio.CancelScope(shield=True):
-            under_way.set()
-            await let_go.wait()
-        return "much too late"
-
-    agent = make_agent(
-        [call("stubborn"), call("stubborn"), call("note")],
-        tools=[stubborn, note],
-        preset=evolve(DEFAULT, sequential=sequential),
-    )
-    async with agent.start("Go") as run:
-        await under_way.wait()
-        begin = anyio.current_time()
-        run.abort()
-    seconds = anyio.current_time() - begin
-    let_go.set()
-    await anyio.wait_all_tasks_blocked()
-
-    assert seconds < 1.0
-    assert run.status == "aborted"
-    assert "left behind" in answers(run.messages)[0]
-    assert len(answers(run.messages)) == 3
-    assert isinstance(run.events[-1], RunEnded)
 
 
 async def test_an_abort_does_not_wait_for_a_thread(make_agent: MakeAgent) -> None:
@@ -275,35 +215,6 @@ async def test_a_cancelled_run_is_aborted_and_its_log_says_so(make_agent: MakeAg
         tasks.cancel_scope.cancel()
 
     assert answers(agent.messages) == ["aborted"]
-
-
-async def test_results_that_exist_when_a_run_is_aborted_are_kept(make_agent: MakeAgent) -> None:
-    """In parallel the second call is done while the first one still runs: its answer waits its turn."""
-    hanging, done = anyio.Event(), anyio.Event()
-
-    @tool
-    async def hang() -> str:
-        """Wait for ever."""
-        hanging.set()
-        await anyio.sleep_forever()
-        return ""
-
-    def look(step: Step) -> None:
-        if isinstance(step.event, ToolFinished):
-            done.set()
-
-    agent = make_agent(
-        [call("hang"), call("note", text="b")],
-        tools=[hang, note],
-        preset=evolve(DEFAULT, sequential=False),
-        on_step=look,
-    )
-    async with agent.start("Go") as run:
-        await hanging.wait()
-        await done.wait()
-        run.abort()
-
-    assert answers(run.messages) == ["aborted", "noted b"]
 
 
 class Deaf(Preset):

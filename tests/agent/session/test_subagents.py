@@ -1,7 +1,6 @@
 """`task`: an agent within a call, with its own log, under the same rules, stopped and aborted with its parent (S2)."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +8,16 @@ import anyio
 import pytest
 from attrs import evolve
 
-from agent import Agent, Preset, ScriptedModel, Tool, answer, call, tool
+from agent import Agent, ScriptedModel, Tool, answer, call, tool
 from agent.presets.shipped import PRESETS
 from agent.session.run import Run
-from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task, share_of
+from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected
 from agent.vocabulary.messages import ToolMessage, Usage
 from bp import BThreadBody, bthread, sync, where
 
 pytestmark = pytest.mark.anyio
-Store = Callable[..., SubagentStore]
 DELEGATE = {"description": "Look around", "prompt": "What is here?", "subagent_type": "general"}
 
 
@@ -127,17 +125,6 @@ async def test_a_subagent_is_judged_as_its_parent_is(tmp_path: Path) -> None:
     assert result.text.startswith("It was refused.")
     last = store.model.requests[1].messages[-1]  # type: ignore[attr-defined]
     assert last.text.startswith("rejected: by_constitution")
-
-
-async def test_a_subagent_has_a_share_of_the_limits() -> None:
-    shared = share_of(Preset("x", max_iterations=5, max_tokens=100, deadline=10.0), 0.5)
-    assert (shared.max_iterations, shared.max_tokens, shared.max_cost, shared.deadline) == (3, 50, None, 5.0)
-
-    store = store_of(*[call("look")] * 9, share=0.1)
-    result = await make_task(store).run(DELEGATE)
-
-    assert result.is_error
-    assert "[limit: max_iterations; task_id: " in result.text
 
 
 async def test_an_abort_of_the_parent_aborts_the_subagent(tmp_path: Path) -> None:

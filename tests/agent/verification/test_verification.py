@@ -231,6 +231,7 @@ FAULTS = (
     Fault(faults.sums_up_again_and_again, "error", "an_overflow_is_mended_once"),
     Fault(faults.hears_one_stop, "error", "nothing_starts_after_stop"),
     Fault(faults.lets_the_backoff_begin, "error", "nothing_starts_after_stop", ("retry",)),
+    Fault(faults.asks_after_a_stop, "error", "nothing_starts_after_stop", ("by_constitution",)),
     Fault(faults.lets_the_run_complete, "error", "nothing_starts_after_abort"),
     Fault(faults.hears_steering_once, "error", "steering_is_heard"),
     Fault(faults.skips_one_call, "error", "steering_is_heard"),
@@ -269,6 +270,7 @@ ARGUMENTS: Mapping[Any, BThread] = {
     faults.forgets_the_barrier: one_at_a_time("neighbours"),
     faults.waits_for_the_barrier_to_begin: one_at_a_time("neighbours"),
     faults.forgets_the_second: continue_with_follow_ups(False, most=2),
+    faults.asks_after_a_stop: stop_on_request("step"),
 }
 """The rules in whose place a fault stands, where their arguments are others than usual."""
 

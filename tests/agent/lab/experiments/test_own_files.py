@@ -133,7 +133,7 @@ def test_what_is_no_monitor_is_told(own: Path) -> None:
         own_monitor(f"{own}/own.py:LIMIT")
     with pytest.raises(ValueError, match=r"has no 'Stedy'; did you mean 'Steady'\?"):
         own_monitor(f"{own}/own.py:Stedy")
-    with pytest.raises(ValueError, match="has no 'Watch'; monitors in it: sized, Steady$"):
+    with pytest.raises(ValueError, match=r"has no 'Watch'; monitors in it: sized, Steady$"):
         own_monitor(f"{own}/own.py:Watch")
     path = own / "plan.yaml"
     path.write_text(PLAN.replace("HERE", str(own)).replace("Steady(value", "Steady(valu"))
