@@ -48,7 +48,7 @@ presets: $(READY) ## verify every preset with every protocol and policy, and pai
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
 
-adversary: $(READY) ## run 480 commands of an adversary in the sandbox, and see that nothing gets through (minutes)
+adversary: $(READY) ## run the commands of an adversary in the sandbox, and see that nothing gets through (minutes)
 	@$(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)
 
 mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (seconds)

@@ -228,10 +228,10 @@ class Board:
         stale, self._stale = self._stale, {}
         for running in stale:
             statement = running.statement
-            alternative = alternative_of(
-                statement, statement.requests, self._is_refused, partial(self._ask_otherwise, running)
-            )
-            self._set_alternative(running, alternative)
+            ask = partial(self._ask_otherwise, running)
+            alternative = alternative_of(statement, statement.requests, self._is_refused, ask)
+            if alternative is not None or running.alternative is not None:
+                self._set_alternative(running, alternative)
             if statement.requests:
                 self._queue(running)
 

@@ -72,7 +72,7 @@ class EffectError(BProgramError):
 
 
 class Deadlock(BProgramError):
-    """Nothing can happen any more although some b-thread still wants something; `waiting` says who, for what."""
+    """Nothing can happen any more, although a b-thread requests something or is hot; `waiting` says who, for what."""
 
     def __init__(self, message: str, *, waiting: tuple[str, ...]) -> None:
         super().__init__(message)

@@ -184,20 +184,18 @@ class Register(Generic[M]):
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty register of a program that has met `kinds`."""
         self.by_event: dict[Event, dict[M, None]] = {}
-        self._by_kind: dict[Any, dict[Event, None]] = defaultdict(dict)
+        self._by_kind: dict[Any, dict[int, dict[M, None]]] = defaultdict(dict)  # the same by id, hashed at no cost
         self._kinds = kinds
 
     def add(self, event: Event, member: M) -> None:
         """File `member` under `event`; raises TypeError when its kind is not proper."""
-        members = self.by_event.get(event)
-        if members is not None:
-            members[member] = None
-            return
         if event._kind not in self._kinds.met:
             self._kinds.meet(event._kind)
-        self.by_event[event] = {member: None}
-        for kind in event._kinds:
-            self._by_kind[kind][event] = None
+        members = self.by_event.setdefault(event, {})
+        if not members:
+            for kind in event._kinds:
+                self._by_kind[kind][id(members)] = members
+        members[member] = None
 
     def remove(self, event: Event, member: M) -> None:
         """Take `member`, filed under `event`, out again; it may have been taken out before."""
@@ -208,7 +206,7 @@ class Register(Generic[M]):
         if not members:
             del self.by_event[event]
             for kind in event._kinds:
-                del self._by_kind[kind][event]
+                del self._by_kind[kind][id(members)]
 
     def concerned(self, events: Any) -> dict[M, None]:
         """Return the members that request an event of the set `events`, or another one of its kinds."""
@@ -216,6 +214,6 @@ class Register(Generic[M]):
             return self.by_event.get(events, NO_MEMBERS)
         found: dict[M, None] = {}
         for _, kind, _, _ in events._rows:
-            for event in self.by_event if kind is None else self._by_kind.get(kind, ()):
-                found.update(self.by_event[event])
+            for members in (self.by_event if kind is None else self._by_kind[kind]).values():
+                found.update(members)
         return found

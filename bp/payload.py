@@ -134,8 +134,12 @@ def _refuse_nan(value: Any) -> Any:
 
 def _field_checker(kind: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
     """Accept values of a frozen class whose fields are frozen, too."""
+    latest: Any = None  # which mostly comes again: an event often carries what the event before it carried
 
     def checked(value: Any) -> Any:
+        nonlocal latest
+        if value is latest:
+            return value
         for name in names:
             inner = getattr(value, name)
             freezer = FREEZERS[type(inner)]
@@ -144,6 +148,7 @@ def _field_checker(kind: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
                     f"{kind.__name__}.{name} holds a {type(inner).__name__}, which can change; "
                     "freeze it in the class: with `converter=freeze` (attrs), or in `__post_init__` (dataclass)"
                 )
+        latest = value
         return value
 
     return checked

@@ -29,7 +29,7 @@ from bp.events import (
     Union,
     as_event_set,
 )
-from bp.payload import freeze
+from bp.payload import ATOMS, freeze
 
 __all__ = [
     "AnyOf",
@@ -194,10 +194,11 @@ def _rare_words(
         raise TypeError("otherwise= without request=: give the request for which it stands in when that is refused")
     if hot is not True and hot is not False:
         raise TypeError(f"hot={hot!r}: give True or False")
-    interrupt = None if interrupt is None else _event_set(interrupt)
-    refuse = None if refuse is None else _event_set(refuse)
+    interrupt = interrupt if interrupt is None or type(interrupt) in _NORMAL else _event_set(interrupt)
+    refuse = refuse if refuse is None or type(refuse) in _NORMAL else _event_set(refuse)
     try:
-        return RareWords(interrupt, refuse, freeze(because), otherwise, hot)
+        because = because if type(because) in ATOMS else freeze(because)
+        return tuple.__new__(RareWords, (interrupt, refuse, because, otherwise, hot))
     except TypeError as error:
         raise TypeError(f"because=: {error}") from error
 

@@ -13,14 +13,10 @@ OWN_NAME = "bpagent"
 
 def called(*words: str) -> str:
     """Return a command line of ours for the shell: by name where that finds us, else by the path that was typed."""
-    typed = sys.argv[0]
-    by_path = os.path.basename(typed) == OWN_NAME and os.path.exists(typed) and not _is_found(typed)
+    typed, found = sys.argv[0], shutil.which(OWN_NAME)
+    is_ours = os.path.basename(typed) == OWN_NAME and os.path.exists(typed)
+    by_path = is_ours and not (found is not None and os.path.samefile(found, typed))
     return shlex.join((typed if by_path else OWN_NAME, *words))
-
-
-def _is_found(typed: str) -> bool:
-    found = shutil.which(OWN_NAME)
-    return found is not None and os.path.samefile(found, typed)
 
 
 EXIT_CODES = """\
@@ -256,6 +252,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         "look at every state that the loop can reach: do its invariants hold?",
         *PRESET,
         _protocols("add a b-thread, to be verified with the loop"),
+        _flag("--alone", "without the rules of a preset: the core and the protocols, which are few states"),
         _argument("--max-states", type=_number(int, 1), metavar="N", help="give up at N states: not verified"),
         _argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample"),
         _output_as_json("one JSON object"),

@@ -59,18 +59,7 @@ def _show(arguments: Namespace, screen: Screen) -> None:
 
 
 def _show_file(file: Configuration, screen: Screen) -> None:
-    said = {
-        "model": file.model,
-        "preset": file.preset,
-        "options": ", ".join(name for name, _ in file.options),
-        "rules": "; ".join(file.rules),
-        "mcp": "; ".join(file.servers),
-        "tools": "declared" if file.declares_tools else "",
-    }
     screen.line(f"a file          {visible(str(file.file))}")
-    for name, value in said.items():
-        if value:
-            screen.line(f"{'':16}{name}: {visible(value)}", "output")
     if file.unused:
         screen.line(f"{'':16}not used, as you do not trust it: {', '.join(file.unused)}", "question")
 

@@ -11,7 +11,7 @@ from typing import Any
 from agent.cli.screen import MARGIN, Screen, Tone, cut, visible, visible_lines, wrapped
 from agent.effects.timers import LONGEST_ASKED, longest_before
 from agent.projections.state import BackgroundProcess, StateTracker, Totals
-from agent.tools.files.editing import find_span, with_line_ends
+from agent.tools.files.editing import edited
 from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.errors import ToolError
@@ -141,8 +141,7 @@ def changes(call: ToolCall, action: Action) -> list[str]:
 def _edited(text: str, edits: Any) -> str:
     """Return a text after edits, each an old and a new one. Raises ToolError."""
     for edit in edits:
-        span = find_span(text, edit["oldText"], "")
-        text = f"{text[: span.start]}{with_line_ends(edit['newText'], text, span)}{text[span.end :]}"
+        text, _ = edited(text, edit["oldText"], edit["newText"], "")
     return text
 
 

@@ -29,8 +29,8 @@ LABEL = "as configured"
 def execute(arguments: Namespace) -> int:
     """Verify, tell the verdict, and return the exit code. Raises Mistake and OptionError."""
     protocols = load_protocols(arguments.protocol)
-    rules = loop_rules(chosen_preset(arguments))
-    examples = examples_for((*rules, *protocols)) if protocols else None
+    rules = () if arguments.alone else loop_rules(chosen_preset(arguments))
+    examples = examples_for((*rules, *protocols)) if rules and protocols else None
     try:
         result = verify_loop(rules, protocols, examples=examples, max_states=arguments.max_states, progress=_progress)
     except VerificationError as error:

@@ -18,7 +18,7 @@ from agent.tools.output import outputs_folder
 from agent.tools.sandbox.places import agents_own, own_processes
 from agent.tools.sandbox.rights import needed_for
 from agent.tools.toolbox import Toolbox
-from agent.tools.workspace import Workspace, is_below
+from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
 from agent.vocabulary.events import (
     AbortAsked,
@@ -30,6 +30,7 @@ from agent.vocabulary.events import (
 )
 from bp.runner import Broken, Effect
 from constitution import Action, Disk, Mentions, PathUse, deeds_of, mentions
+from constitution.zones import is_within
 
 OVER = AbortAsked | DeadlineReached  # one object, which the runner asks once for all calls under way
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
@@ -187,7 +188,7 @@ def _own_folders() -> tuple[str, ...]:
 def _outputs(paths: tuple[PathUse, ...]) -> str:
     """Return the folder with long outputs, if one of the paths is in it."""
     folder = outputs_folder() if paths else None
-    return folder if folder and any(is_below(use.resolved, folder) for use in paths) else ""
+    return folder if folder and any(is_within(use.resolved, folder) for use in paths) else ""
 
 
 CHANGES = frozenset(["write", "delete"])

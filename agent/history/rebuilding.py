@@ -109,10 +109,7 @@ def rebuild(
 def recorded_bthreads(run: RecordedRun, threads: Sequence[BThread] = ()) -> tuple[Preset, tuple[BThread, ...]]:
     """Return the preset of a log, and the b-threads that the run had beside it. Raises RebuildError like `rebuild`."""
     preset = recorded_preset(run)
-    recorded = _recorded_bthreads(run)
-    chosen = preset.bthreads()
-    beside = tuple(recorded_bthread(run, entry, threads) for entry in recorded[len(chosen) :])
-    _check_equal(run, recorded, [named(bthread) for bthread in (*chosen, *beside)])
+    beside = tuple(recorded_bthread(run, entry, threads) for entry in recorded_entries(run, preset))
     _check_all_used(run, threads, beside)
     return preset, beside
 

@@ -275,15 +275,10 @@ class _Rerun:
 
     def _why_the_model_would_be_told_otherwise(self) -> str:
         changed = (_changed(call) for call in _compared(self.then, self) if call.changed)
-        return next(changed, None) or next(self._other_answers(), self._end() or OTHERWISE)
+        return next(changed, None) or self._end() or OTHERWISE
 
     def _end(self) -> str:
         return f"the run would have ended, {self.ended.status} ({self.ended.reason})" if self.ended else ""
-
-    def _other_answers(self) -> Iterator[str]:
-        for then, now in zip(self.then.ledger.entries, self.ledger.entries, strict=False):
-            if now.answered is not None and now.answered != then.answered:
-                yield f"the answer to {now.call.id} would have been: {now.answered}"
 
     def _takes(self, event: Event) -> bool:
         """Return whether `event` belongs to an effect under way, or comes from a person; an outcome ends its effect."""

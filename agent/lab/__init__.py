@@ -9,6 +9,6 @@ Protocols and monitors are in `agent.protocols`; here they are tried out, from b
 - `experiments/`: settings x policies x protocols x seeds, from a plan
 - `deployments/`: what spans episodes: audits over many of them, and what a catch leads to
 - `reports/`: from rows to usefulness and safety, with intervals; tables and figures
-- `sidecars/`: scores and audits of finished logs, beside them
+- `sidecars`: scores and audits of finished logs, beside them
 - `spending`: an experiment's money. `concurrency`: locks, and many tasks at once. `json_lines`: files that grow
 """

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from agent.vocabulary.encoding import dump
@@ -68,27 +69,14 @@ def own_key(*, make: bool = False) -> bytes | None:
         path = own_folder() / "key"
         if make and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, os.urandom(KEY_BYTES))
+            with NamedTemporaryFile(dir=path.parent) as draft, suppress(FileExistsError):  # the first of several wins
+                draft.write(os.urandom(KEY_BYTES))
+                draft.flush()
+                os.link(draft.name, path)  # as a whole, readable by its owner only
         content = path.read_bytes()
     except (OSError, RuntimeError):
         return None
     return content if len(content) >= KEY_BYTES else None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write the key as a whole, readable by its owner only; the first of several writers wins."""
-    draft = path.with_name(f".key-{os.getpid()}-{os.urandom(4).hex()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, content)
-    finally:
-        os.close(descriptor)
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
 
 
 class End:

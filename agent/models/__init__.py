@@ -7,13 +7,11 @@ from agent.vocabulary import from_modules
 if TYPE_CHECKING:
     from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
     from agent.models.openai_model import OpenAIModel, model_from_name
-    from agent.models.requests import Carrying
     from agent.models.scripted import ScriptedModel, answer, call, delay, fail, load_script
     from agent.tools.schemas import ToolSchema
 
 __all__ = [
     "Answer",
-    "Carrying",
     "Delta",
     "Model",
     "ModelError",
@@ -34,7 +32,6 @@ __getattr__, __dir__ = from_modules(
     {
         "model": "Answer Delta Model ModelError ModelRequest ToolSchema",
         "openai_model": "OpenAIModel model_from_name",
-        "requests": "Carrying",
         "scripted": "ScriptedModel answer call delay fail load_script",
     },
 )

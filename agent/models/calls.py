@@ -76,35 +76,6 @@ def mend_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-_MARKS = re.compile(r'\\.|["{}\[\]]|\\\Z', re.DOTALL)
-
-
-class Nesting:
-    """The depth of nesting at the end of a text. Nothing else is checked: closed text may still be no JSON."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._in_text = False
-        self._escapes_next = False
-
-    @property
-    def is_closed(self) -> bool:
-        """True outside of all texts, objects and arrays."""
-        return self._depth == 0 and not self._in_text
-
-    def feed(self, piece: str) -> None:
-        """Take the next piece."""
-        if self._escapes_next and piece:
-            piece, self._escapes_next = piece[1:], False
-        for mark in _MARKS.findall(piece):
-            if mark[0] == "\\":
-                self._escapes_next = len(mark) == 1
-            elif mark == '"':
-                self._in_text = not self._in_text
-            elif not self._in_text:
-                self._depth += 1 if mark in "{[" else -1
-
-
 _LITERALS = ("true", "false", "null", "-")
 _NUMBER_TAIL = re.compile(r"(\.|\.?\d*[eE][+-]?)\Z")
 _ESCAPE_TAIL = re.compile(r"\\(u[0-9a-fA-F]{0,4})?\Z")  # json wants one character more than the four

@@ -7,7 +7,6 @@ from typing import Any
 from attrs import frozen
 
 from agent.models.calls import (
-    Nesting,
     argument_text,
     elements,
     index_number,
@@ -81,16 +80,11 @@ class _Call:
         self.name = piece.name
         self._arguments = StringIO()
         self._last = ""
-        self._nesting = Nesting()
-        self._is_whole: bool | None = None  # None: not computed since the last piece
         self.extend(piece.arguments)
 
     def extend(self, text: str) -> None:
         self._arguments.write(text)
         self._last = text.rstrip()[-1:] or self._last
-        if text:
-            self._nesting.feed(text)
-            self._is_whole = None
 
     @property
     def arguments(self) -> str:
@@ -102,9 +96,7 @@ class _Call:
 
     @property
     def is_whole(self) -> bool:
-        if self._is_whole is None:
-            self._is_whole = self._last == "}" and self._nesting.is_closed and is_json_object(self.arguments)
-        return self._is_whole
+        return self._last == "}" and is_json_object(self.arguments)
 
     def take(self, piece: CallPiece) -> None:
         """Continue with `piece`: ids and names are said again or late, arguments go on."""
@@ -289,11 +281,6 @@ class Assembly:
     def is_finished(self) -> bool:
         """True when the server gave a finish reason: the answer is whole, only usage may still come."""
         return bool(self._finish_reason)
-
-    @property
-    def is_over(self) -> bool:
-        """False: usage may come after the finish reason, and only the end of the stream says that nothing else will."""
-        return False
 
     def answer(self) -> Answer:
         """Return the whole answer.

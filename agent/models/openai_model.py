@@ -3,22 +3,21 @@
 import json
 import os
 import re
-from codecs import BOM_UTF8
-from collections import deque
+from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-from attrs import evolve, field, frozen, validators
+from attrs import field, frozen, validators
 
 from agent.models.chat_stream import Assembly
 from agent.models.failures import ConnectionBroke, describe_status, named_failures
 from agent.models.model import LONGEST_CONVERSATION, Answer, Delta, Model, ModelError, ModelRequest, conversation_weight
-from agent.models.requests import Carrying, chat_body, responses_body
+from agent.models.requests import chat_body, responses_body
 from agent.models.responses_stream import ResponseAssembly
 from agent.models.scripted import load_script
 from agent.tools.blocking import unwind
@@ -32,112 +31,26 @@ if TYPE_CHECKING:
 LONGEST_EVENT = 8_000_000
 """Bytes that one event may have; a longer one is an error."""
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
-
-
-class EventDecoder:
-    """Feed it the bytes as they come; it gives the data of each event that they complete.
-
-    Raises `ModelError` for an event longer than `LONGEST_EVENT`, UnicodeDecodeError for one that is not UTF-8.
-    """
-
-    def __init__(self) -> None:
-        self._line = bytearray()
-        self._lines: list[bytes] = []
-        self._size = 0
-        self._after_return = False
-        self._is_first = True
-
-    def feed(self, piece: bytes) -> Iterator[str]:
-        """Take the next bytes; yield the data of the events that end in them."""
-        if self._after_return and piece.startswith(b"\n"):  # the second half of a line end that was cut in two
-            piece = piece[1:]
-        self._after_return = piece.endswith(b"\r")
-        *ended, rest = _LINE_END.split(piece)
-        for part in ended:
-            self._grow(part)
-            yield from self._end_line()
-        self._grow(rest)
-
-    def finish(self) -> Iterator[str]:
-        """Take the end of the stream; yield the data of an event that no blank line ended."""
-        yield from self._end_line()
-        yield from self._end_line()
-
-    def _grow(self, part: bytes) -> None:
-        self._size += len(part)
-        _check_size(self._size)
-        self._line += part
-
-    def _end_line(self) -> Iterator[str]:
-        line = bytes(self._line)
-        self._line.clear()
-        if self._is_first:
-            line, self._is_first = line.removeprefix(BOM_UTF8), False
-        field, _, value = line.partition(b":")
-        if field == b"data":
-            self._lines.append(value.removeprefix(b" "))
-            self._size += 100  # what an empty line costs in memory
-        elif line:  # comments and other fields
-            self._size -= len(line)
-        else:
-            lines, self._lines, self._size = self._lines, [], 0
-            if lines:
-                yield b"\n".join(lines).decode()
-
-
-class WholeBody:
-    """The decoder for a server that does not stream: the body is one event."""
-
-    def __init__(self) -> None:
-        self._body = bytearray()
-
-    def feed(self, piece: bytes) -> Iterator[str]:
-        """Take the next bytes; yield nothing yet. Raises `ModelError` beyond `LONGEST_EVENT`."""
-        _check_size(len(self._body) + len(piece))
-        self._body += piece
-        yield from ()
-
-    def finish(self) -> Iterator[str]:
-        """Yield the body."""
-        yield self._body.decode("utf-8-sig")
-
-
-def _decoder_of(beginning: bytes) -> EventDecoder | WholeBody:
-    """Return the decoder for a body that begins so; what the server calls it does not matter."""
-    return WholeBody() if beginning.removeprefix(BOM_UTF8).lstrip().startswith(b"{") else EventDecoder()
-
-
-def _check_size(size: int) -> None:
-    if size > LONGEST_EVENT:
-        raise ModelError(
-            f"the model's server sent more than {LONGEST_EVENT:,} bytes in one event; ask for less at once"
-        )
-
-
-LONGEST_ERROR_PAGE = 100_000
-"""Bytes of an error page that are read."""
-
 
 class RawChunks:
     """The chunks of the stream in `response`, as parsed JSON; `url` names the server in errors.
 
-    Use it with `async with`. Iterating raises `ModelError`, retryable, for a connection or a stream that breaks.
+    Use it with `async with`. Iterating raises `ModelError`, retryable, for a connection or a stream that breaks. The
+    content decides whether it is a stream, and not what the server calls it; another body is one event. A last event
+    counts also without the blank line that should end it.
     """
 
     def __init__(self, response: "httpx2.Response", url: str) -> None:
         self._response = response
         self._url = url
-        self._pieces = response.aiter_raw()
-        self._decoder: EventDecoder | WholeBody | None = None
-        self._events: deque[str] = deque()
-        self._ended = False
+        self._size = 0  # bytes since the last event, which httpx2 counts too late to end the reading in order
+        self._events = self._read()
 
     async def __aenter__(self) -> "RawChunks":
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await unwind(self._pieces)
+        await unwind(self._events)
         await self._response.aclose()
 
     def __aiter__(self) -> "RawChunks":
@@ -145,18 +58,48 @@ class RawChunks:
 
     async def __anext__(self) -> object:
         with named_failures(self._url):
-            while not self._events and not self._ended:
-                await self._read()
-            event = self._events.popleft() if self._events else "[DONE]"
+            event = await anext(self._events, "[DONE]")
             if not event.startswith("[DONE]"):
                 return json.loads(event)
         raise StopAsyncIteration
 
-    async def _read(self) -> None:
-        piece = await anext(self._pieces, None)
-        self._ended = piece is None
-        self._decoder = self._decoder or _decoder_of(piece or b"")
-        self._events.extend(self._decoder.finish() if piece is None else self._decoder.feed(piece))
+    async def _read(self) -> AsyncIterator[str]:
+        import httpx2
+
+        pieces = self._pieces()
+        first = await anext(pieces)
+        if first.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
+            yield b"".join([first, *[piece async for piece in pieces]]).decode("utf-8-sig")
+            return
+        headers = {"content-type": "text/event-stream; charset=utf-8-sig"}
+        body = httpx2.Response(200, headers=headers, content=chained(first, pieces), request=self._response.request)
+        async for event in httpx2.EventSource(body, max_event_size=None):
+            self._size = 0
+            if event.data:
+                yield event.data
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        checked = getincrementaldecoder("utf-8")()  # httpx2 would replace what is none
+        async for piece in self._response.aiter_raw():
+            checked.decode(piece)
+            self._size += len(piece)
+            if self._size > LONGEST_EVENT:
+                text = f"the model's server sent more than {LONGEST_EVENT:,} bytes in one event; ask for less at once"
+                raise ModelError(text)
+            yield piece
+        checked.decode(b"", final=True)
+        yield b"\n\n"
+
+
+async def chained(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield `first`, then `pieces`."""
+    yield first
+    async for piece in pieces:
+        yield piece
+
+
+LONGEST_ERROR_PAGE = 100_000
+"""Bytes of an error page that are read."""
 
 
 async def check_response(response: "httpx2.Response", address: str) -> None:
@@ -295,36 +238,22 @@ def _ssl_context() -> "ssl.SSLContext":
 Api = Literal["chat", "responses"]
 
 
-class StreamAssembly(Protocol):
-    """An answer while it streams. `is_finished`: it is whole; `is_over`: nothing else can come either."""
-
-    def feed(self, raw: object) -> tuple[Delta, ...]:
-        """Take the next parsed event; return what it adds for listeners."""
-
-    @property
-    def is_finished(self) -> bool:
-        """The answer is whole."""
-
-    @property
-    def is_over(self) -> bool:
-        """Nothing can come any more, so that reading may end."""
-
-    def answer(self) -> Answer:
-        """Return the whole answer, or raise `ModelError`."""
-
-
 @frozen
 class Wire:
-    """One format: where a request goes below the base URL, how it looks, and who puts the answer together."""
+    """One format: where a request goes below the base URL, how it looks, and who puts the answer together.
+
+    `usage_follows`: a whole answer is not the end of the stream, since the usage may come after it.
+    """
 
     path: str
-    body: Callable[[str, ModelRequest, Carrying], dict[str, Any]]
-    assembly: Callable[[str], StreamAssembly]
+    body: Callable[[str, ModelRequest, str], dict[str, Any]]
+    assembly: Callable[[str], Assembly | ResponseAssembly]
+    usage_follows: bool
 
 
 WIRES: dict[str, Wire] = {
-    "chat": Wire("/chat/completions", chat_body, lambda model: Assembly()),
-    "responses": Wire("/responses", responses_body, ResponseAssembly),
+    "chat": Wire("/chat/completions", chat_body, lambda model: Assembly(), usage_follows=True),
+    "responses": Wire("/responses", lambda model, request, _: responses_body(model, request), ResponseAssembly, False),
 }
 
 
@@ -341,7 +270,8 @@ class OpenAIModel:
     """A model that speaks chat completions, or with `api="responses"` the responses API.
 
     `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`.
-    `timeout` is how long the server may send nothing, in seconds. `carrying` says what becomes of images and reasoning.
+    `timeout` is how long the server may send nothing, in seconds. In chat, `reasoning_field` is where
+    in a message reasoning goes back as text, such as "reasoning_content"; empty: nowhere.
     `settings` go into every request as they are: `{"temperature": 0}`. Raises `ModelError` for an address or a key that
     cannot be one, and for a missing key.
     """
@@ -351,31 +281,24 @@ class OpenAIModel:
     base_url: str = field(default=None, kw_only=True, converter=checked_url)
     api_key: str = field(default=None, kw_only=True, converter=checked_key, repr=False)
     timeout: float = field(default=LONGEST_SILENCE, kw_only=True)
-    carrying: Carrying = field(factory=Carrying, kw_only=True)
+    reasoning_field: str = field(default="", kw_only=True)
     settings: Mapping[str, object] = field(factory=dict, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if not self.api_key and self.base_url == DEFAULT_BASE_URL:
             raise ModelError(_NO_KEY)
 
-    @classmethod
-    def from_environment(cls, name: str, environ: Mapping[str, str], *, api: Api = "chat") -> "OpenAIModel":
-        """Return the model `name` on the server of OPENAI_BASE_URL, with OPENAI_API_KEY, which OpenAI's own needs."""
-        return cls(name, api=api, base_url=environ.get("OPENAI_BASE_URL"), api_key=environ.get("OPENAI_API_KEY"))
-
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         _check_weight(request)
         key = checked_key(request.api_key) or self.api_key
         wire = WIRES[self.api]
-        assembly = wire.assembly(self.name)
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
-            await _feed(assembly, chunks, on_delta)
-            return assembly.answer()
+            return await _assembled(wire, self.name, chunks, on_delta)
 
     def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
         """Return what is sent; a setting cannot turn streaming off, which everything here relies on."""
-        return {**wire.body(self.name, request, self.carrying), **self.settings, "stream": True}
+        return {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
 
 
 def _check_weight(request: ModelRequest) -> None:
@@ -389,20 +312,22 @@ _NO_KEY = (
 )
 
 
-async def _feed(assembly: StreamAssembly, chunks: RawChunks, on_delta: Callable[[Delta], None]) -> None:
+async def _assembled(wire: Wire, model: str, chunks: RawChunks, on_delta: Callable[[Delta], None]) -> Answer:
     """Read to the end; once the answer is whole only usage can come, so a connection that breaks then loses nothing."""
+    assembly = wire.assembly(model)
     with anyio.CancelScope() as scope:
         try:
             async for chunk in chunks:
                 for delta in assembly.feed(chunk):
                     on_delta(delta)
-                if assembly.is_over:
-                    return
+                if assembly.is_finished and not wire.usage_follows:
+                    break
                 if assembly.is_finished:
                     scope.deadline = anyio.current_time() + GRACE
         except ConnectionBroke:
             if not assembly.is_finished:
                 raise
+    return assembly.answer()
 
 
 BARE_ADDRESS = re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+)(:\d+)?(/|$)|[\w.-]+:\d+/")
@@ -426,11 +351,9 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat")
         return load_script(name.removeprefix("script:"))
     if BARE_ADDRESS.match(name):
         raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
-    if "://" in name:
-        url, _, model = name.partition("#")
-        key, timeout = environ.get("OPENAI_API_KEY"), _timeout(environ)
-        return OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=timeout)
-    return evolve(OpenAIModel.from_environment(name, environ, api=api), timeout=_timeout(environ))
+    url, _, model = name.partition("#") if "://" in name else (environ.get("OPENAI_BASE_URL"), "", name)
+    key = environ.get("OPENAI_API_KEY")
+    return OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ))
 
 
 def _timeout(environ: Mapping[str, str]) -> float:

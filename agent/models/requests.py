@@ -1,12 +1,10 @@
-"""Requests in the formats of chat completions and of the responses API, and what of a conversation they carry."""
+"""Requests in the formats of chat completions and of the responses API."""
 
 import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
-
-from attrs import field, frozen, validators
+from typing import Any
 
 from agent.models.calls import UNNAMED, is_json_object, mend_surrogates
 from agent.models.model import ModelRequest
@@ -20,30 +18,6 @@ from agent.vocabulary.messages import (
     ToolMessage,
     UserMessage,
 )
-
-LEFT_OUT = "left out, this model takes no images"
-
-
-@frozen
-class Carrying:
-    """The rule for one model.
-
-    `images`: "send", or "drop" for a notice instead. `reasoning`: "items" sends a provider's own records back, "drop"
-    nothing; "reasoning_content" and "reasoning" send the text, in that field of a chat message.
-    """
-
-    images: Literal["send", "drop"] = field(default="send", validator=validators.in_(("send", "drop")))
-    reasoning: Literal["items", "drop", "reasoning_content", "reasoning"] = field(
-        default="items", validator=validators.in_(("items", "drop", "reasoning_content", "reasoning"))
-    )
-
-    @property
-    def reasoning_field(self) -> str | None:
-        """The field of a chat message in which reasoning goes back; None: it stays."""
-        return self.reasoning if self.reasoning in ("reasoning_content", "reasoning") else None
-
-
-EVERYTHING = Carrying()
 
 
 def data_url(image: Image) -> str:
@@ -65,19 +39,22 @@ SHOWN_LATER = "shown in the next message"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def chat_body(model: str, request: ModelRequest, carrying: Carrying = EVERYTHING) -> dict[str, Any]:
-    """Return the body of a request to the model with this name, without settings."""
+def chat_body(model: str, request: ModelRequest, reasoning_field: str = "") -> dict[str, Any]:
+    """Return the body of a request to the model with this name, without settings.
+
+    reasoning_field: where in a message reasoning goes back as text, for models that want that; empty: nowhere.
+    """
     tools = {"tools": render_tools(request.tools)} if request.tools else {}
-    messages = render_messages(request, carrying)
+    messages = render_messages(request, reasoning_field)
     return {"model": model, "messages": messages, **tools, "stream": True, "stream_options": {"include_usage": True}}
 
 
-def render_messages(request: ModelRequest, carrying: Carrying = EVERYTHING) -> list[dict[str, Any]]:
+def render_messages(request: ModelRequest, reasoning_field: str = "") -> list[dict[str, Any]]:
     """Return the `messages` of a request: the system prompt first, unless it is empty, then the conversation.
 
     Calls go out under the ids that they have in `request`, so the loop puts its own there (`with_ids`).
     """
-    return [*_system(request.system_prompt), *_conversation(request, carrying)]
+    return [*_system(request.system_prompt), *_conversation(request, reasoning_field)]
 
 
 def _system(prompt: str) -> Iterator[dict[str, Any]]:
@@ -85,7 +62,7 @@ def _system(prompt: str) -> Iterator[dict[str, Any]]:
         yield {"role": "system", "content": mend_surrogates(prompt)}
 
 
-def _conversation(request: ModelRequest, carrying: Carrying) -> Iterator[dict[str, Any]]:
+def _conversation(request: ModelRequest, reasoning_field: str) -> Iterator[dict[str, Any]]:
     """Render each message; what tools show comes after the last result of a batch, where any message may stand."""
     known = frozenset(tool.name for tool in request.tools)
     showing: list[ToolMessage] = []
@@ -93,31 +70,28 @@ def _conversation(request: ModelRequest, carrying: Carrying) -> Iterator[dict[st
         if showing and not isinstance(message, ToolMessage):
             yield _what_tools_show(showing)
             showing = []
-        yield _render(message, known, carrying)
-        if isinstance(message, ToolMessage) and message.images and carrying.images == "send":
+        yield _render(message, known, reasoning_field)
+        if isinstance(message, ToolMessage) and message.images:
             showing.append(message)
     if showing:
         yield _what_tools_show(showing)
 
 
-def _render(message: Message, known: frozenset[str], carrying: Carrying) -> dict[str, Any]:
+def _render(message: Message, known: frozenset[str], reasoning_field: str) -> dict[str, Any]:
     match message:
         case UserMessage():
-            return _render_user(message, carrying)
+            return _render_user(message)
         case AssistantMessage():
-            return _render_assistant(message, known, carrying)
+            return _render_assistant(message, known, reasoning_field)
         case ToolMessage():
-            why = SHOWN_LATER if carrying.images == "send" else LEFT_OUT
-            text = with_notices(mend_surrogates(message.text), message.images, why)
+            text = with_notices(mend_surrogates(message.text), message.images, SHOWN_LATER)
             return {"role": "tool", "tool_call_id": message.call_id, "content": text}
 
 
-def _render_user(message: UserMessage, carrying: Carrying) -> dict[str, Any]:
+def _render_user(message: UserMessage) -> dict[str, Any]:
     text = mend_surrogates(message.text)
     if not message.images:
         return {"role": "user", "content": text}
-    if carrying.images == "drop":
-        return {"role": "user", "content": with_notices(text, message.images, LEFT_OUT)}
     said = [{"type": "text", "text": text}] if text else []
     return {"role": "user", "content": [*said, *map(_image_part, message.images)]}
 
@@ -135,10 +109,9 @@ def _image_part(image: Any) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": data_url(image)}}
 
 
-def _render_assistant(message: AssistantMessage, known: frozenset[str], carrying: Carrying) -> dict[str, Any]:
+def _render_assistant(message: AssistantMessage, known: frozenset[str], reasoning_field: str) -> dict[str, Any]:
     text = mend_surrogates(message.text)
-    field = carrying.reasoning_field
-    reasoning = {field: mend_surrogates(message.reasoning)} if field and message.reasoning else {}
+    reasoning = {reasoning_field: mend_surrogates(message.reasoning)} if reasoning_field and message.reasoning else {}
     if not message.calls:
         return {"role": "assistant", "content": text, **reasoning}
     calls = [_render_call(call, known) for call in message.calls]
@@ -166,24 +139,24 @@ WITHOUT_REASONING = ("gpt-3", "gpt-4", "chatgpt-")
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
-def responses_body(model: str, request: ModelRequest, carrying: Carrying = EVERYTHING) -> dict[str, Any]:
+def responses_body(model: str, request: ModelRequest) -> dict[str, Any]:
     """Return the body of a request to the model with this name, without settings."""
     system = {"instructions": mend_surrogates(request.system_prompt)} if request.system_prompt else {}
     tools = {"tools": [_render_tool(tool) for tool in request.tools]} if request.tools else {}
-    include = {"include": [ENCRYPTED_REASONING]} if _asks_for_reasoning(model, carrying) else {}
-    sent = render_input(model, request, carrying)
+    include = {"include": [ENCRYPTED_REASONING]} if _asks_for_reasoning(model) else {}
+    sent = render_input(model, request)
     return {"model": model, **system, "input": sent, **tools, **include, "store": False, "stream": True}
 
 
-def render_input(model: str, request: ModelRequest, carrying: Carrying = EVERYTHING) -> list[dict[str, Any]]:
+def render_input(model: str, request: ModelRequest) -> list[dict[str, Any]]:
     """Return the `input` of a request to `model`: the conversation as items."""
     known = frozenset(tool.name for tool in request.tools)
-    return [item for message in request.messages for item in _items_of(message, model, known, carrying)]
+    return [item for message in request.messages for item in _items_of(message, model, known)]
 
 
-def _asks_for_reasoning(model: str, carrying: Carrying) -> bool:
+def _asks_for_reasoning(model: str) -> bool:
     name = model.rpartition("/")[2]
-    return carrying.reasoning == "items" and not (name.startswith(WITHOUT_REASONING) or "-chat" in name)
+    return not (name.startswith(WITHOUT_REASONING) or "-chat" in name)
 
 
 def _render_tool(tool: ToolSchema) -> dict[str, Any]:
@@ -197,31 +170,29 @@ def _render_tool(tool: ToolSchema) -> dict[str, Any]:
     }
 
 
-def _items_of(message: Message, model: str, known: frozenset[str], carrying: Carrying) -> Iterator[dict[str, Any]]:
+def _items_of(message: Message, model: str, known: frozenset[str]) -> Iterator[dict[str, Any]]:
     match message:
         case UserMessage():
-            yield {"role": "user", "content": _content(message.text, message.images, carrying)}
+            yield {"role": "user", "content": _content(message.text, message.images)}
         case AssistantMessage():
-            yield from _assistant_items(message, model, known, carrying)
+            yield from _assistant_items(message, model, known)
         case ToolMessage():
-            output = _content(message.text, message.images, carrying)
+            output = _content(message.text, message.images)
             yield {"type": "function_call_output", "call_id": message.call_id, "output": output}
 
 
-def _content(text: str, images: tuple[Image, ...], carrying: Carrying) -> str | list[dict[str, Any]]:
+def _content(text: str, images: tuple[Image, ...]) -> str | list[dict[str, Any]]:
     text = mend_surrogates(text)
-    if not images or carrying.images == "drop":
-        return with_notices(text, images, LEFT_OUT)
+    if not images:
+        return text
     said = [{"type": "input_text", "text": text}] if text else []
     shown = [{"type": "input_image", "image_url": data_url(image), "detail": "auto"} for image in images]
     return [*said, *shown]
 
 
-def _assistant_items(
-    message: AssistantMessage, model: str, known: frozenset[str], carrying: Carrying
-) -> Iterator[dict[str, Any]]:
+def _assistant_items(message: AssistantMessage, model: str, known: frozenset[str]) -> Iterator[dict[str, Any]]:
     """Render text, then calls; reasoning right before what it led to, as the provider demands."""
-    items = [item for item in message.reasoning_items if item.model == model] if carrying.reasoning == "items" else []
+    items = [item for item in message.reasoning_items if item.model == model]
     if message.text.strip() or not message.calls:
         yield from _led_to(None, items)
         yield {"role": "assistant", "content": mend_surrogates(message.text)}

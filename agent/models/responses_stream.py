@@ -136,8 +136,9 @@ class StreamedItems:
         item.learn(said)
 
     def end_with(self, output: list[Item]) -> None:
-        """Take the whole output, said once more at the end, unless there is less in it than came before."""
-        if len(output) >= len(self._items):
+        """Take the whole output, said once more at the end: it counts where less than that came before."""
+        is_less = not all(item.is_whole for item in self._items)
+        if len(output) > len(self._items) or (is_less and len(output) == len(self._items)):
             self._items = output
 
     def in_order(self) -> list[Item]:
@@ -204,11 +205,6 @@ class ResponseAssembly:
     def is_finished(self) -> bool:
         """True when the server said how the response ended."""
         return bool(self._status)
-
-    @property
-    def is_over(self) -> bool:
-        """True when nothing more can come: the last event holds the usage, too."""
-        return self.is_finished
 
     def answer(self) -> Answer:
         """Return the whole answer.

@@ -30,7 +30,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.reasons import Disclosure, NoDraftWanted, not_run, rejected, worst_ending
+from agent.vocabulary.reasons import Disclosure, not_run, rejected, worst_ending
 from bp import NONE, BThread, BThreadBody, Event, EventSet, Refusals, bthread, start, sync, where
 from constitution import Action
 
@@ -56,8 +56,8 @@ def is_further_draft(requested: InferenceRequested) -> bool:
 DRAFT_NEWS = InferenceRequested | InferenceFinished | InferenceFailed
 FIRST = where(InferenceRequested, draft=OWN)
 OTHERS = where(InferenceRequested, is_further_draft)
-TOO_LATE = NoDraftWanted("the drafts of this turn have settled")
-ASKED_ALREADY = NoDraftWanted("it was asked for already in this turn")
+TOO_LATE = "the drafts of this turn have settled"
+ASKED_ALREADY = "it was asked for already in this turn"
 
 
 @bthread

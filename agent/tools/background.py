@@ -103,6 +103,12 @@ class Process:
         child = self.child
         return child is not None and child.has_exited() and not child.family.living(child.age)
 
+    async def notice(self) -> bool:
+        """Take its last output if all of it has ended by itself; return whether it has."""
+        if ended := self.has_exited():
+            await self.finish()
+        return ended
+
     async def finish(self, how: str | None = None, *, grace: float = 0.0) -> None:
         """End what is left of it, and take its last output. `how` it ended, by default its exit code or signal."""
         child, self.child = self.child, None
@@ -175,8 +181,7 @@ class Processes:
         process = self._add(command, child, watchdog)
         with anyio.move_on_after(self.settle):
             await child.exit()
-        if process.has_exited():
-            await process.finish()
+        if await process.notice():
             return self._answer(process)
         whole = "until the run ends" if self.until == "run" else "until bpagent ends"
         cures = "read its output with process_output, stop it with process_stop"
@@ -188,13 +193,13 @@ class Processes:
         with anyio.move_on_after(wait):
             while wait and process.window.is_empty and not process.has_exited():
                 await anyio.sleep(_PAUSE)
-        await self._look(process)
+        await process.notice()
         return self._answer(process)
 
     async def stop(self, id: str) -> ToolResult:
         """End a process: TERM, and KILL two seconds later; return what it has printed since the last time."""
         process = self._named(id)
-        await self._look(process)
+        await process.notice()
         await process.finish("stopped", grace=GRACE)
         return self._answer(process)
 
@@ -209,8 +214,7 @@ class Processes:
     async def news(self) -> tuple[Process, ...]:
         """Return the processes that ended since the model was told of them, once."""
         for process in self.running():
-            if process.has_exited():
-                await process.finish()
+            if await process.notice():
                 self._untold.append(process)
         ended = tuple(self._untold)
         self._untold.clear()
@@ -256,11 +260,6 @@ class Processes:
         if id not in self._all:
             raise ToolError(f"there is no background process {id!r}; there are: {', '.join(self._all) or 'none'}")
         return self._all[id]
-
-    async def _look(self, process: Process) -> None:
-        """Take notice of the end of a process."""
-        if process.has_exited():
-            await process.finish()
 
     def _answer(self, process: Process, said: str = "", nothing: str = "(no new output)") -> ToolResult:
         """Return the new output of a process, and how it is."""

@@ -105,7 +105,7 @@ def _take_idle() -> _Hand | None:
         return None
 
 
-async def unwind(pieces: AsyncIterator[bytes]) -> None:
+async def unwind(pieces: AsyncIterator[object]) -> None:
     """End an iterator, also one that is left early.
 
     It is a chain of async generators, of which `aclose` reaches only the outermost, and trio warns of every other

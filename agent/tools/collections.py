@@ -44,12 +44,6 @@ def make_read_file(workspace: Workspace, *, output_limit: int) -> Tool:
     return read_file
 
 
-def make_write_file(workspace: Workspace) -> Tool:
-    """Return the tool `write_file`."""
-
-    return make_write(workspace, name="write_file")
-
-
 def make_list_directory(workspace: Workspace, *, output_limit: int) -> Tool:
     """Return the tool `list_directory`; `output_limit` is in bytes."""
 
@@ -214,7 +208,7 @@ def _files(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, Tool, Tool]
     limit = shell.retention.limit
     return (
         make_read_file(workspace, output_limit=limit),
-        make_write_file(workspace),
+        make_write(workspace, name="write_file"),
         make_list_directory(workspace, output_limit=limit),
     )
 

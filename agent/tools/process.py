@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
@@ -22,6 +21,7 @@ from agent.tools.descendants import (
     token_value,
 )
 from agent.tools.output import Retained, Retention
+from agent.tools.schemas import encoded
 from agent.vocabulary.errors import CannotStart
 
 ALLOWED_VARIABLES = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "TZ")
@@ -130,7 +130,7 @@ def start_child(
     Raises CannotStart, saying why.
     """
     for text in (*argv, cwd, *env, *env.values()):
-        _check_text(text)
+        encoded(text, repr(text[:40]), CannotStart)
     token = os.urandom(8).hex()
     end_commands_with_us()
     siblings, started = our_children(), time.monotonic()
@@ -147,10 +147,12 @@ def start_child(
                 start_new_session=True,
                 pass_fds=pass_fds,
             )
-    except OSError as error:
+    except BaseException as error:
         for reading, _ in pipes:
             os.close(reading)
-        raise CannotStart(_explain(error, argv[0], cwd)) from error
+        if isinstance(error, OSError):
+            raise CannotStart(_explain(error, argv[0], cwd)) from error
+        raise
     finally:
         for _, writing in pipes:
             os.close(writing)
@@ -187,16 +189,6 @@ def _explain(error: OSError, program: str, cwd: str) -> str:
     if isinstance(error, FileNotFoundError):
         return f"cannot start {program!r}: no such program on PATH"
     return f"cannot start {program!r}: {error.strerror or error}"
-
-
-def _check_text(text: str) -> None:
-    """Refuse what no process can be given. Raises CannotStart."""
-    if "\0" in text:
-        raise CannotStart(f"a NUL character at position {text.index(chr(0))} of {text[:40]!r}; leave it out")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise CannotStart(f"a lone surrogate at position {error.start} of {text[:40]!r}; leave it out") from error
 
 
 GRACE = 2.0  # seconds between TERM and KILL when the time is up
@@ -327,26 +319,18 @@ class _Shown:
 
     def __init__(self, progress: Callable[[str], None] | None) -> None:
         self._progress = progress
-        self._waiting: deque[str] = deque()
-        self._length = 0
+        self._waiting = ""
         self._left_out = 0
 
     def add(self, text: str) -> None:
-        if self._progress is None:
-            return
-        self._waiting.append(text)
-        self._length += len(text)
-        while self._length - len(self._waiting[0]) > MOST_SHOWN:
-            oldest = self._waiting.popleft()
-            self._length, self._left_out = self._length - len(oldest), self._left_out + len(oldest)
+        if self._progress is not None:
+            self._left_out += max(0, len(self._waiting) + len(text) - MOST_SHOWN)
+            self._waiting = (self._waiting + text)[-MOST_SHOWN:]
 
     def show(self) -> None:
         if self._progress is not None and self._waiting:
-            text = "".join(self._waiting)
-            left_out = self._left_out + max(0, len(text) - MOST_SHOWN)
-            text = (f"[{left_out} characters left out]\n" if left_out else "") + text[-MOST_SHOWN:]
-            self._waiting.clear()
-            self._length = self._left_out = 0
+            left_out = f"[{self._left_out} characters left out]\n" if self._left_out else ""
+            text, self._waiting, self._left_out = left_out + self._waiting, "", 0
             self._progress(text)
 
     async def show_now_and_then(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from attrs import field, frozen
 
 from agent.tools.patterns import matches
+from agent.vocabulary.calls import thaw
 from agent.vocabulary.errors import ToolError
 
 Access = Literal["read", "write", "list", "delete", "execute"]
@@ -261,7 +262,7 @@ class ForeignShape:
         return dict(self.written)
 
     def problems(self, value: object, path: str) -> Iterator[str]:
-        for number, error in enumerate(self.validator.iter_errors(plain(value))):
+        for number, error in enumerate(self.validator.iter_errors(thaw(value))):
             if number == _MOST_NAMED:
                 yield "and more"
                 return
@@ -269,14 +270,7 @@ class ForeignShape:
             yield f"{(path + where).lstrip('.') or 'arguments'}: {error.message[:300]}"
 
     def build(self, value: Any) -> Any:
-        return plain(value)
-
-
-def plain(value: Any) -> Any:
-    """Return a value with plain dicts and lists in it: calls carry frozen ones."""
-    if isinstance(value, Mapping):
-        return {key: plain(part) for key, part in value.items()}
-    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+        return thaw(value)
 
 
 def _validator(schema: dict[str, Any]) -> Any:
@@ -294,6 +288,17 @@ def _validator(schema: dict[str, Any]) -> Any:
 
 def _refuse(address: str) -> Any:
     raise ValueError(f"the reference {address!r} leads to another document, which is not followed")
+
+
+def encoded(text: str, name: str, kind: type[ToolError] = ToolError, *, holds_nul: bool = False) -> bytes:
+    """Return a text as UTF-8. Raises an error of a `kind` for what no file system and no program takes."""
+    try:
+        content = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise kind(f"{name}: a lone surrogate at position {error.start}; leave it out") from error
+    if b"\0" in content and not holds_nul:
+        raise kind(f"{name}: a NUL character at byte {content.index(0)}; leave it out")
+    return content
 
 
 @frozen

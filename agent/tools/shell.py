@@ -14,7 +14,7 @@ from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Retained, Retention
 from agent.tools.process import Finished, inherited_environment, run_process, signal_name, tool_environment
-from agent.tools.schemas import Background, Limits, ShellCommand
+from agent.tools.schemas import Background, Limits, ShellCommand, encoded
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import AnswerCommitted, ToolFinished
@@ -131,20 +131,9 @@ class LocalCommands:
         return await run_process((*shell, argument), stdin=script, **how)
 
 
-def encoded(command: str) -> bytes:
-    """Return a command as bytes. Raises CannotStart for what no process can be given."""
-    try:
-        content = command.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise CannotStart(f"command: a lone surrogate at position {error.start}; leave it out") from error
-    if b"\0" in content:
-        raise CannotStart(f"command: a NUL character at byte {content.index(0)}; leave it out")
-    return content
-
-
 def as_script(command: str) -> tuple[str, bytes | None]:
     """Return the argument for the shell, and its standard input: a command too long for an argument goes in there."""
-    content = encoded(command)
+    content = encoded(command, "command", CannotStart)
     return (command, None) if len(content) < LONGEST_ARGUMENT else (SCRIPT_FROM_STDIN, content)
 
 

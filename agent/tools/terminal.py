@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 from agent.tools.background import Processes
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.process import Finished, run_process
-from agent.tools.schemas import Background, Limits, ShellCommand
+from agent.tools.schemas import Background, Limits, ShellCommand, encoded
 from agent.tools.shell import (
     BACKGROUND_WORDS,
     EMPTY,
@@ -22,12 +22,11 @@ from agent.tools.shell import (
     LocalCommands,
     Runner,
     ShellOptions,
-    encoded,
     in_sandbox,
     with_background,
 )
 from agent.vocabulary.calls import ToolResult
-from agent.vocabulary.errors import ToolError
+from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished
 from bp import Event
 from constitution import changes_commands
@@ -83,8 +82,9 @@ def read_left(content: bytes, given: Mapping[str, str]) -> tuple[Snapshot, tuple
     cwd, *fields = map(os.fsdecode, content.split(b"\0"))
     if len(content) > MOST_BYTES or fields[-2:] != ["end", ""] or not os.path.isabs(cwd) or not _is_text(cwd):
         return None
-    others = [each for each in fields[:-2] if each.startswith(("array ", "function "))]
-    pairs = [each.partition("=") for each in fields[:-2] if each not in others]
+    forms = ("array ", "function ")
+    others = [each for each in fields[:-2] if each.startswith(forms)]
+    pairs = [each.partition("=") for each in fields[:-2] if not each.startswith(forms)]
     if not all(equals and NAME.fullmatch(name) for name, equals, _ in pairs):
         return None
     found = {name: value for name, _, value in pairs if OF_EVERY_SHELL.fullmatch(name) is None}
@@ -301,7 +301,7 @@ class _Terminal:
         given = {**OF_A_BARE_SHELL, **how["env"]}
         if not os.path.isdir(now.cwd):
             raise ToolError(f"the session's directory {now.cwd} is gone; close the session with close=true")
-        with exchange(encoded(command)) as (script, out):
+        with exchange(encoded(command, "command", CannotStart)) as (script, out):
             inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
             text = _SCRIPT.replace("/dev/fd/COMMAND", f"/dev/fd/{script}").replace(">&OUT", f">&{out}")
             finished = await run_process((*before, "bash", "-c", text), pass_fds=(script, out), **inside)

@@ -92,9 +92,7 @@ async def fetch(url: str, *, timeout: float, most_bytes: int, allowed: Iterable[
         with anyio.fail_after(timeout):
             async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout) as client:
                 return await _follow(client, url, most_bytes, tuple(allowed))
-    except TimeoutError as error:
-        raise ToolError(f"{url} did not answer within {timeout:g} seconds") from error
-    except httpx2.TimeoutException as error:
+    except (TimeoutError, httpx2.TimeoutException) as error:
         raise ToolError(f"{url} did not answer within {timeout:g} seconds") from error
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OverflowError, OSError) as error:
         raise ToolError(f"cannot fetch {url}: {error or type(error).__name__}") from error
@@ -134,10 +132,10 @@ async def _read(response: Any, url: str, most_bytes: int) -> Fetched:
     length = response.headers.get("content-length", "")
     if length.isdigit() and int(length) > most_bytes:
         raise _too_large(url, most_bytes)
-    kind, _, parameters = response.headers.get("content-type", "").partition(";")
+    kind = response.headers.get("content-type", "").partition(";")[0]
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     content = await read_bounded(response.aiter_raw(), encoding, url, most_bytes)
-    return Fetched(url, kind.strip().lower(), _charset(parameters), content)
+    return Fetched(url, kind.strip().lower(), response.charset_encoding, content)
 
 
 async def read_bounded(pieces: AsyncIterator[bytes], encoding: str, url: str, most_bytes: int) -> bytes:
@@ -167,14 +165,6 @@ def _unpacker(encoding: str, url: str) -> Any:
 
 def _too_large(url: str, most_bytes: int) -> ToolError:
     return ToolError(f"{url} is larger than {size_in_words(most_bytes)}, the most that is fetched")
-
-
-def _charset(parameters: str) -> str | None:
-    for parameter in parameters.split(";"):
-        name, _, value = parameter.strip().partition("=")
-        if name.lower() == "charset":
-            return value.strip("\"' ") or None
-    return None
 
 
 Format = Literal["text", "markdown", "html"]
@@ -257,8 +247,8 @@ def make_webfetch(
 def _result(fetched: Fetched, wanted: Format, details: dict[str, object]) -> ToolResult:
     kind = media_type(fetched.content[:16])
     if kind is not None:
-        picture = prepare(fetched.content, kind, resize=True)
-        return ToolResult(f"[picture {fetched.url}: {picture}]", details=details, images=(picture.image,))
+        image, words = prepare(fetched.content, kind, resize=True)
+        return ToolResult(f"[picture {fetched.url}: {words}]", details=details, images=(image,))
     is_text = fetched.content_type.startswith("text/") or fetched.content_type.endswith(("+json", "+xml"))
     if not is_text and fetched.content_type not in _TEXTS:
         raise ToolError(f"{fetched.url} is {fetched.content_type}, neither text nor a picture")

@@ -12,8 +12,10 @@ from typing import BinaryIO, Protocol, TypeVar
 from attrs import frozen
 
 from agent.tools.output import outputs_folder
+from agent.tools.schemas import encoded
 from agent.vocabulary.errors import PathRefused
 from constitution import DENIED_PATHS
+from constitution.zones import is_within
 
 Identity = tuple[int, int]  # device and inode: what a file is, whatever it is called
 
@@ -31,7 +33,7 @@ class Boundary:
 
     def absolute(self, path: str) -> str:
         """Return `path` as an absolute one, links not followed: relative ones start at the root, `~` is the home."""
-        check_text(path)
+        encoded(path, repr(path[:60]), PathRefused)
         return os.path.join(self.root, expand(path, self.home))
 
     def check(self, real: str, asked: str, besides: str | None = None) -> None:
@@ -43,12 +45,12 @@ class Boundary:
         if self.is_denied(real):
             raise PathRefused(f"permission denied: {name} is a denied path")
         roots = self.allowed if besides is None else (*self.allowed, besides)
-        if not any(is_below(real, root) for root in roots):
+        if not any(is_within(real, root) for root in roots):
             raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.allowed)})")
 
     def is_denied(self, real: str) -> bool:
         """Tell whether a path without links is a denied one or lies below it."""
-        return any(is_below(real, denied) for denied in self.denied_names())
+        return any(is_within(real, denied) for denied in self.denied_names())
 
     def denied_names(self) -> frozenset[str]:
         """Return the denied paths, as they are written and with their links followed."""
@@ -62,7 +64,7 @@ class Boundary:
 
     def may_create(self, real: str) -> bool:
         """Tell whether a missing directory may be made: an allowed root, or what lies below one."""
-        return any(is_below(real, root) for root in self.allowed)
+        return any(is_within(real, root) for root in self.allowed)
 
     def _denied_identities(self, *, hard_linked: bool) -> set[Identity]:
         found: set[Identity] = set()
@@ -86,11 +88,6 @@ def make_boundary(root: str, allowed: Iterable[str], denied: Iterable[str], home
     return Boundary(real_root, tuple(dict.fromkeys(roots)), tuple(refused), home)
 
 
-def is_below(path: str, root: str) -> bool:
-    """Tell whether `path` is `root` or lies below it; both absolute and normal."""
-    return path == root or path.startswith(root.rstrip("/") + "/")
-
-
 def follow_links(path: str) -> str:
     """Return `path` without links, as far as it exists. Raises PathRefused if it changes faster than one can look."""
     for _ in range(_ATTEMPTS):
@@ -102,16 +99,6 @@ def follow_links(path: str) -> str:
 def expand(path: str, home: str) -> str:
     """Return `path` with a leading `~` component replaced by `home`."""
     return home + path[1:] if path == "~" or path.startswith("~/") else path
-
-
-def check_text(path: str) -> None:
-    """Raise PathRefused for a text that no file system takes as a path."""
-    if "\0" in path:
-        raise PathRefused(f"{path[:60]!r} contains a NUL character; no path does")
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise PathRefused(f"{path[:60]!r} contains a lone surrogate; write the path as text") from error
 
 
 def _identities_below(path: str) -> set[Identity]:

@@ -67,16 +67,6 @@ class Declined:
 
 
 @frozen
-class NoDraftWanted:
-    """The reason why a further draft cannot become the answer of this turn: no model is to be asked for it."""
-
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@frozen
 class Steered:
     """A person has said something that the model has not been shown yet; the conversation has the words."""
 

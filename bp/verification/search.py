@@ -185,15 +185,11 @@ class RandomWalks:
     transitions: int = 0
     _selected: set[int] = field(factory=set)
 
-    def run(self, runs: int, report: Callable[[int, int], None]) -> None:
+    def run(self, runs: int) -> None:
         """Take so many runs, each until its end, its first failure, or `max_depth` events."""
-        next_report = time.monotonic() + 1.0
         while self.runs < runs:
             self.runs += 1
             self._walk()
-            if time.monotonic() > next_report:
-                report(len(self.states), 0)
-                next_report = time.monotonic() + 1.0
 
     def _walk(self) -> None:
         state: str | None = self.space.initial

@@ -5,7 +5,6 @@ without end, and b-threads that stay hot: at an end, or around a fair cycle. A s
 and then nothing "holds"; neither does a program of which some b-thread was never reached.
 """
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -24,8 +23,6 @@ from bp.verification.search import RandomWalks, Search
 from bp.verification.states import StateSpace
 
 __all__ = ["Verification", "verify"]
-
-Report = Callable[[int, int], None]
 
 
 @frozen
@@ -101,7 +98,7 @@ def verify(
     max_depth: int | None = None,
     samples: int | None = None,
     seed: int = 0,
-    progress: Report | bool = False,
+    progress: Callable[[int, int], None] = lambda states, waiting: None,
 ) -> Verification:
     """Explore every reachable state of a program and return what is wrong with it.
 
@@ -113,7 +110,7 @@ def verify(
     reduce: of orders that come to the same, try one, where that is known to find the same: fewer states, the same
     verdicts, the same deadlocks; traces need not be the shortest then. samples: where the space is too large to search,
     take so many random runs from `seed`, each of `max_depth` events at most (1,000); such a result is bounded.
-    progress: called with the numbers of states and of those still to expand, about every second; True prints them.
+    progress: called with the numbers of states and of those still to expand, about every second.
 
     Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
     search: what was found until then is returned, as bounded.
@@ -129,8 +126,8 @@ def verify(
         found = Violations(space, never, first=first)
         if samples is not None:
             depth = 1000 if max_depth is None else max_depth
-            return _sampled(RandomWalks(space, found, depth, Random(seed)), samples, _reporter(progress), began)
-        return _searched(Search(space, found, max_states, max_depth, _reporter(progress), reducer), endless, began)
+            return _sampled(RandomWalks(space, found, depth, Random(seed)), samples, began)
+        return _searched(Search(space, found, max_states, max_depth, progress, reducer), endless, began)
     finally:
         space.automaton.close()
 
@@ -185,8 +182,8 @@ def _run(space: StateSpace, found: Violations, explore: Callable[[], None]) -> b
     return is_whole
 
 
-def _sampled(walks: RandomWalks, samples: int, report: Report, began: float) -> Verification:
-    _run(walks.space, walks.violations, lambda: walks.run(samples, report))
+def _sampled(walks: RandomWalks, samples: int, began: float) -> Verification:
+    _run(walks.space, walks.violations, lambda: walks.run(samples))
     return _result(walks, began, bounded=True, runs=walks.runs)
 
 
@@ -219,13 +216,3 @@ def _result(explored: Search | RandomWalks, began: float, **options: Any) -> Ver
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _reporter(progress: Report | bool) -> Report:
-    if callable(progress):
-        return progress
-    return _print_progress if progress else lambda states, waiting: None
-
-
-def _print_progress(states: int, waiting: int) -> None:
-    print(f"\r{states:,} states, {waiting:,} to expand ", end="", file=sys.stderr, flush=True)

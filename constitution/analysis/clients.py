@@ -157,8 +157,6 @@ def request(command: Command) -> Steps:
         deletes and any(map(sign("deletes_by_address").search, command.argv[1:]))
     ):
         yield Found(Effect.CLOUD_LOSS, says=LOSES)
-    if command.stdin.names == ("tar",) and not any("localhost" in word or "127.0.0.1" in word for word in command.argv):
-        yield Found(Effect.LEAK, says="send whole folders to another machine")
     if any(UNKNOWN in word for word in command.argv[1:]) and not any(
         "localhost" in word or "127.0.0.1" in word for word in command.argv
     ):

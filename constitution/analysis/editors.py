@@ -13,13 +13,12 @@ from constitution.analysis.steps import (
     Command,
     Found,
     Script,
-    Started,
     Steps,
     Wrote,
 )
 from constitution.effects import Effect
 from constitution.shell.scope import Flow, Origin
-from constitution.tables import pattern, word_list
+from constitution.tables import pattern
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import UNKNOWN
 
@@ -65,43 +64,6 @@ def pager(command: Command) -> Steps:
     for word in command.argv[1:]:
         if word.startswith("+") and "!" in word:
             yield from _started(word.partition("!")[2])
-
-
-TMUX_TAKES = frozenset("-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b -d".split())  # noqa: SIM905
-KEYS = pattern(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
-
-
-def tmux(command: Command) -> Steps:
-    """`tmux new -d COMMAND`, `tmux send-keys TEXT Enter`, `tmux run-shell COMMAND`."""
-    line = read_line(command.argv[1:], TMUX_TAKES - {"-d"})
-    words = [word for word in line.operands[1:] if not KEYS.match(word)]
-    if not line.operands or line.operands[0] not in word_list("tmux_runs") or not words:
-        return
-    if any(" " in word for word in words):
-        for word in words:
-            if " " in word and not word.startswith("#"):
-                yield Script(_typed(word))
-    else:
-        start = command.argv.index(words[0])
-        yield Script(_typed(" ".join(word for word in command.argv[start:] if not KEYS.match(word))))
-
-
-SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
-
-
-def screen(command: Command) -> Steps:
-    """`screen -dm COMMAND`, `screen -X stuff TEXT`."""
-    for word in command.argv[1:]:
-        if " " in word:
-            yield Script(_typed(word))
-    inner = read_line(command.argv[1:], SCREEN_TAKES, to_operand=True).operands
-    if inner and "-X" not in command.argv:
-        yield Started(list(inner))
-
-
-def _typed(text: str) -> str:
-    """Return what is typed, without the keys at its end."""
-    return re.sub(r"(\\n|\\r|\\015|\^M|\n|\r)+$", "", text)
 
 
 # The stream editor

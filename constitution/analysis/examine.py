@@ -73,7 +73,7 @@ REPLACES = frozenset({">", ">|", "&>", ">&"})
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 TELLING = frozenset(["kitty", "wezterm", "zellij"])
 """Wrappers whose own words count besides the command that they run."""
-TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
+TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl", "wget", "http", "https", "xh"])
 """Programs that send their input to another machine."""
 
 SHOWS = frozenset({Effect.SHOW_ENVIRONMENT, Effect.SHOW_SECRETS, Effect.TAKE_KEYS, Effect.SHOW_PERSONAL})
@@ -624,5 +624,5 @@ def _fed(name: str, argv: list[str], stdin: Flow) -> Steps:
         return
     if stdin.origin is Origin.SHELL:
         yield Found(Effect.GIVE_SHELL, says="give another machine a shell")
-    if stdin.names == ("tar",) and name != "curl" and "localhost" not in argv:
+    if stdin.names == ("tar",) and not any("localhost" in word or "127.0.0.1" in word for word in argv):
         yield Found(Effect.LEAK, says="send whole folders to another machine")

@@ -49,6 +49,7 @@ def python(command: Command) -> Steps:
     for module in line.value_of("-m")[:1]:
         behind = command.argv.index(module) + 1 if module in command.argv else len(command.argv)
         yield from _python_module(module, command.argv[behind:], command, read)
+    yield from _console_behind(command)
     if line.value_of("-c", "-m") or line.flags & {"-V", "--version", "-h", "--help"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
@@ -101,6 +102,7 @@ def interpreter(command: Command) -> Steps:
         for file in line.operands:
             yield Found(Effect.WRITE, path=file)
             yield Found(Effect.DISCARD, path=file, says="edit {path}")
+    yield from _console_behind(command)
     if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check", "--test"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
@@ -229,25 +231,11 @@ def console(command: Command) -> Steps:
         yield from run_input(command.stdin, lambda text: in_framework(command.name, text))
 
 
-def python_console(command: Command) -> Steps:
-    """`python manage.py shell -c CODE`, besides all that Python does."""
-    yield from python(command)
-    yield from _behind(("manage.py", "manage"), command)
-
-
-def php_console(command: Command) -> Steps:
-    """`php artisan tinker --execute CODE`, besides all that PHP does."""
-    yield from interpreter(command)
-    yield from _behind(("artisan", "console"), command)
-
-
-def _behind(files: tuple[str, ...], command: Command) -> Steps:
+def _console_behind(command: Command) -> Steps:
+    """`python manage.py shell -c CODE`, `php artisan tinker --execute CODE`."""
     for index, word in enumerate(command.argv[1:3], 1):
-        if word.rpartition("/")[2] in files and command.argv[index + 1 : index + 2] in (
-            ["shell"],
-            ["tinker"],
-            ["shell_plus"],
-        ):
+        runs = word.rpartition("/")[2] in ("manage.py", "manage", "artisan", "console")
+        if runs and command.argv[index + 1 : index + 2] in (["shell"], ["tinker"], ["shell_plus"]):
             yield from console(command.with_argv(command.argv[index:]))
 
 

@@ -72,7 +72,7 @@ def read_python(code: str) -> Reading:
         if isinstance(node, ast.Call):
             _call(node, names, reading)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            reading.risks.extend(_risky_imports(node, names, nodes))
+            reading.risks.extend(_risky_modules(node, names, nodes))
         elif isinstance(node, ast.Attribute) and node.attr == "environ" and node not in names.harmless:
             reading.risks.append("run Python code that reads the environment")
         reading.deeds.extend(_deeds(node))
@@ -128,18 +128,13 @@ class _Names:
 
     def _take_loop(self, node: "ast.For | ast.comprehension") -> None:
         """`for f in glob.glob("*.tmp")`, `for p in Path("out").glob("*.log")`: something below a folder."""
-        call = node.iter
-        if (walk := walked(node)) is not None:
-            self.found.update(walk)
+        call, target = node.iter, node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
+        if not (isinstance(call, ast.Call) and isinstance(target, ast.Name) and _name_of(call) in _known("searches")):
             return
-        if not (
-            isinstance(call, ast.Call) and isinstance(node.target, ast.Name) and _name_of(call) in _known("searches")
-        ):
-            return
-        patterns, owners = _texts(call), _texts_of_owner(call)
-        below = (patterns or [""])[0]
-        folder = below.partition("*")[0].rpartition("/")[0] or ("/" if below.startswith("/") else ".")
-        self.found[node.target.id] = f"{(owners or [''])[0] or '.'}/{FOUND}" if owners else f"{folder}/{FOUND}"
+        below, owner = (_texts(call) or ["."])[0], (_texts_of_owner(call) or [""])[0]
+        start, star, _ = below.partition("*")
+        folder = (start.rpartition("/")[0] or ("/" if start.startswith("/") else ".")) if star else below
+        self.found[target.id] = f"{owner or folder}/{FOUND}"
 
     def text_for(self, node: ast.Call) -> list[str]:
         """Return what a loop found, for `os.remove(f)` and `p.unlink()`."""
@@ -178,10 +173,7 @@ def _hidden_uses(nodes: list[ast.AST], names: _Names) -> list[str]:
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     risks = list[str]()
     for node in nodes:
-        if isinstance(node, ast.Import):
-            used = [alias for alias in node.names if not _only_shows(alias.asname or alias.name, nodes)]
-            risks.extend(filter(None, (_library(alias.name) for alias in used)))
-        elif isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.ImportFrom):
             risks.extend(_hidden_imports(node))
         elif isinstance(node, ast.Attribute):
             risks.extend(_hidden_attribute(node, names, called))
@@ -197,10 +189,19 @@ def _hidden_uses(nodes: list[ast.AST], names: _Names) -> list[str]:
     return risks
 
 
-def _library(module: str) -> str:
-    """Return why a module is asked about, or "": it starts programs or loads code, and no reader here follows that."""
+def _risky_modules(node: ast.Import | ast.ImportFrom, names: _Names, nodes: list[ast.AST]) -> list[str]:
+    """Return why an import is asked about: what it brings starts programs, loads code, or reaches the network."""
+    named = [(alias.name, alias.asname or alias.name) for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        named = [(f"{node.module or ''}.{name}", "") for name, _ in named if not node.level]
+    risky = [module for module, name in named if _is_risky(module, names.stay_here()) and not _only_shows(name, nodes)]
+    return [f"run Python code that uses {module!r}" for module in risky]
+
+
+def _is_risky(module: str, stays_here: bool) -> bool:
     root = module.partition(".")[0]
-    return f"run Python code that uses {root!r}" if root in _known("asked") else ""
+    reaches = root in _known("network") and not module.startswith(tuple(_known("local")))
+    return root in _known("asked") or (reaches and not (stays_here and root in _known("by_address")))
 
 
 def _only_shows(module: str, nodes: list[ast.AST]) -> bool:
@@ -215,13 +216,13 @@ SHOWN = frozenset(["gethostname", "getfqdn", "__version__", "__file__", "__doc__
 
 def _hidden_imports(node: ast.ImportFrom) -> list[str]:
     module, imported = node.module or "", [alias.name for alias in node.names]
-    risks = [why] if (why := _library(module)) and not node.level else []
-    if module in _known("reaching") and "*" in imported:
-        return [*risks, f"run Python code that imports everything of {module!r}"]
-    allowed = _attributes(module)
-    hidden = (name for name in imported if allowed is not None and name not in allowed)
-    through = (name for name in imported if module and name in _known("reaching") - {"code", "io"})
-    return [*risks, *(f"run Python code that uses '{module}.{name}'" for name in (*hidden, *through))]
+    reaching, allowed = module in _known("reaching"), _attributes(module)
+    if reaching and "*" in imported:
+        return [f"run Python code that imports everything of {module!r}"]
+    hidden = [name for name in imported if allowed is not None and name not in allowed]
+    hidden += [name for name in imported if module and name in _known("reaching") - {"code", "io"}]
+    hidden += [alias.name for alias in node.names if reaching and alias.asname and alias.name in _harmful()]
+    return [f"run Python code that uses '{module}.{name}'" for name in hidden]
 
 
 def _hidden_attribute(node: ast.Attribute, names: _Names, called: set[int]) -> list[str]:
@@ -230,27 +231,17 @@ def _hidden_attribute(node: ast.Attribute, names: _Names, called: set[int]) -> l
     module = names.modules.get(owner, owner)
     named = isinstance(node.value, ast.Name) and owner in names.modules
     allowed = _attributes(module) if named else None
-    from_module = named or owner in names.imported
+    from_module = named or names.imported.get(owner, "") in _known("reaching")
     if node.attr in _known("inner") or (module, node.attr) == ("sys", "modules"):
         return [f"run Python code that uses {node.attr!r}"]
-    if id(node) not in called and from_module and node.attr in _harmful() and _is_reaching(module, owner, names):
+    if id(node) not in called and from_module and node.attr in _harmful():
         return [f"run Python code that passes {node.attr!r} on"]
     if allowed is not None and node.attr not in allowed:
         return [f"run Python code that uses '{module}.{node.attr}'"]
     through = node.attr.lstrip("_") in _known("reaching") - {"code", "io"} and module != "asyncio"
-    if through and _root(node) in names.modules.keys() | names.imported.keys():
+    if through and ast.unparse(node).partition(".")[0] in names.modules.keys() | names.imported.keys():
         return [f"run Python code that reaches {node.attr!r} through another module"]
     return []
-
-
-def _is_reaching(module: str, owner: str, names: _Names) -> bool:
-    return module in _known("reaching") or names.imported.get(owner, "") in _known("reaching")
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_passed_on(node: ast.Name, names: _Names) -> bool:
@@ -291,30 +282,6 @@ def _forks(loop: ast.AST) -> bool:
 
 MULTIPLIES = frozenset(["Popen", "Process", "Thread", "create_subprocess_exec", "create_subprocess_shell"])
 WAITS = frozenset("wait communicate join sleep poll input get recv accept readline acquire".split())  # noqa: SIM905
-
-
-def _risky_imports(node: ast.Import | ast.ImportFrom, names: _Names, nodes: list[ast.AST]) -> list[str]:
-    """Modules that reach the network, and harmful functions that get another name."""
-    module = _network_module(node)
-    if (
-        module
-        and not _only_shows(module, nodes)
-        and not (module.partition(".")[0] in _known("by_address") and names.stay_here())
-    ):
-        return [f"run Python code that uses {module!r}"]
-    if isinstance(node, ast.Import) or node.module not in _known("reaching"):
-        return []
-    renamed = {alias.name for alias in node.names if alias.asname} & _harmful()
-    return [f"run Python code that renames {name!r}" for name in sorted(renamed)]
-
-
-def _network_module(node: ast.Import | ast.ImportFrom) -> str:
-    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-    local = tuple(_known("local"))
-    named = [name for name in names if name.split(".")[0] in _known("network") and not name.startswith(local)]
-    if isinstance(node, ast.ImportFrom) and node.module == "http":
-        named = [name for name in named if any(alias.name != "HTTPStatus" for alias in node.names)]
-    return named[0] if named else ""
 
 
 def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
@@ -386,7 +353,7 @@ def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
     if name in _known("runs_text") and names.modules.get(owner, names.imported.get(name)) in _known("text_runners"):
         return True
     if name == "load" and names.modules.get(owner, owner) == "yaml":
-        return not any("Safe" in ast.unparse(part) for part in [*node.args[1:], *node.keywords])
+        return "Safe" not in ast.unparse(node)
     if name in ("loads", "load"):
         return names.modules.get(owner, owner) in _known("pickles") or (name == "loads" and not attribute)
     if name in ("getattr", "import_module"):
@@ -546,19 +513,3 @@ def _joined(nodes: list[ast.expr], separator: str) -> str | None:
     if all(text is None for text in texts):
         return None
     return separator.join(UNKNOWN if text is None else text for text in texts)
-
-
-def walked(loop: "ast.For | ast.comprehension") -> dict[str, str] | None:
-    """Return what the names of `for root, dirs, files in os.walk(FOLDER)` stand for: something below the folder."""
-    call = loop.iter
-    if not (
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr in ("walk", "scandir", "listdir")
-    ):
-        return None
-    folder = text_of(call.args[0]) if call.args else "."
-    if folder is None or (call.func.attr == "walk" and not isinstance(loop.target, ast.Tuple)):
-        return None
-    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
-    return {first.id: f"{folder}/{FOUND}"} if isinstance(first, ast.Name) else None

@@ -1,10 +1,13 @@
 """What a streamed chunk costs on its way from bytes to an answer; the floor is parsing its JSON and nothing else."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from agent.models.openai_model import WIRES, EventDecoder
+import anyio
+import httpx2
+
+from agent.models.openai_model import WIRES, RawChunks
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import fastest, scaled
 
@@ -55,13 +58,18 @@ def assembling(api: str, chunks: list[dict[str, Any]]) -> Callable[[], object]:
     stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
     packets = [stream[start : start + PIECE] for start in range(0, len(stream), PIECE)]
 
-    def assemble() -> None:
-        decoder, assembly = EventDecoder(), WIRES[api].assembly("m")
+    async def body() -> AsyncIterator[bytes]:
         for packet in packets:
-            for event in decoder.feed(packet):
-                assembly.feed(json.loads(event))
+            yield packet
 
-    return assemble
+    async def assemble() -> None:
+        assembly = WIRES[api].assembly("m")
+        response = httpx2.Response(200, content=body(), request=httpx2.Request("POST", "http://server"))
+        async with RawChunks(response, "") as chunks:
+            async for chunk in chunks:
+                assembly.feed(chunk)
+
+    return lambda: anyio.run(assemble)
 
 
 def parsing(chunks: list[dict[str, Any]]) -> Callable[[], object]:

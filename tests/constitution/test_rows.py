@@ -47,3 +47,12 @@ def test_every_file_of_programs_is_read_whole() -> None:
 
     assert files == set(tables.PROGRAM_FILES)
     assert {kind: set(tables.table_names(kind)) for kind in named} == named
+
+
+def test_a_pattern_stays_the_same_value_when_it_is_used() -> None:
+    """Verification refuses a b-thread that asks the constitution if a global of it changes meanwhile."""
+    made = tables.pattern("a+")
+    before = vars(made).copy()
+
+    assert made.search("baa") is not None
+    assert vars(made) == before

@@ -53,8 +53,8 @@ from agent.session.agent import Agent
 from agent.tools.definition import Mark, Tool, ToolContext
 from agent.tools.process import tool_environment
 from agent.tools.schemas import Path as PathMark
-from agent.tools.schemas import Schema, ShellCommand, Url, plain
-from agent.vocabulary.calls import ToolResult
+from agent.tools.schemas import Schema, ShellCommand, Url
+from agent.vocabulary.calls import ToolResult, thaw
 from agent.vocabulary.messages import (
     AssistantMessage,
     Message,
@@ -168,7 +168,7 @@ class _Shape:
 
     def build(self, value: Any) -> Any:
         """Return plain values."""
-        return plain(value)
+        return thaw(value)
 
 
 def _as_tool(given: Any, around: Callable[[], Any] = lambda: None) -> Tool:

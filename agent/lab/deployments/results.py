@@ -1,16 +1,16 @@
 """Results of deployments: a row for each; audits, catches and harm over seeds.
 
 What a rule costs in usefulness is the difference to the same deployment without rules, seed by seed. Intervals are
-95 %, by resampling seeds: they say how much chance there is in who attacks when, and nothing about other tasks.
+95 %, over seeds: they say how much chance there is in who attacks when, and nothing about other tasks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Literal
 
 from attrs import field, frozen
 
-from agent.lab.measures.intervals import Interval, bootstrap
+from agent.lab.measures.intervals import Interval, of_means
 
 Status = Literal["ran", "failed"]
 Outcome = Literal["caught", "harm", "harmless", "skipped"]
@@ -40,7 +40,7 @@ class DeploymentRow:
 
     status: "failed" when one of its episodes did; such rows are counted, not measured. caught_after: how many episodes
     had been run when something was caught first; None: nothing was. harm, harm_before: episodes with harm, and those of
-    them that had been run by then. main: the share of all work that was done. disabled: roles and monitors.
+    them that had been run by then. main: the share of all work that was done. disabled: roles.
     """
 
     key: str
@@ -51,12 +51,7 @@ class DeploymentRow:
     episodes: int
     status: Status = "ran"
     error: str = ""
-    by_agent: int = 0
-    by_trusted: int = 0
-    skipped: int = 0
-    attacks: int = 0
     audits: int = 0
-    found: int = 0
     caught_after: int | None = None
     harm: int = 0
     harm_before: int = 0
@@ -83,47 +78,34 @@ class DeploymentEstimate:
     lost: Interval | None
 
 
-def estimates_of(
-    rows: Sequence[DeploymentRow], bare: Mapping[str, DeploymentRow], *, replicates: int
-) -> tuple[DeploymentEstimate, ...]:
+def estimates_of(rows: Sequence[DeploymentRow], bare: Mapping[str, DeploymentRow]) -> tuple[DeploymentEstimate, ...]:
     """Return the estimates, in the order of the rows; `bare`: by key, the same deployment without rules."""
     groups: dict[tuple[str, str], list[DeploymentRow]] = {}
     for row in rows:
         groups.setdefault((row.deployment, row.protocol), []).append(row)
     return tuple(
-        _estimate(name, protocol, group, bare, replicates)
-        for (name, protocol), group in groups.items()
+        _estimate(group, [row for row in group if row.status == "ran"], bare)
+        for group in groups.values()
         if any(row.status == "ran" for row in group)
     )
 
 
 def _estimate(
-    name: str, protocol: str, group: Sequence[DeploymentRow], bare: Mapping[str, DeploymentRow], replicates: int
+    group: Sequence[DeploymentRow], ran: Sequence[DeploymentRow], bare: Mapping[str, DeploymentRow]
 ) -> DeploymentEstimate:
-    ran = {row.key: row for row in group if row.status == "ran"}
-
-    def mean(
-        value: Callable[[DeploymentRow], float], keys: Sequence[str] = tuple(ran), *, is_share: bool = False
-    ) -> Interval:
-        def figure(weights: Mapping[str, int]) -> float:
-            total = sum(weights.get(key, 0) for key in keys)
-            return sum(weights.get(key, 0) * value(ran[key]) for key in keys) / max(1, total)
-
-        return bootstrap(tuple(keys), figure, replicates=replicates, is_share=is_share)
-
-    paired = tuple(key for key in ran if key in bare and bare[key].status == "ran")
-    caught = [row.caught_after for row in ran.values() if row.caught_after is not None]
+    lost = [bare[row.key].main - row.main for row in ran if row.key in bare and bare[row.key].status == "ran"]
+    caught = [row.caught_after for row in ran if row.caught_after is not None]
     return DeploymentEstimate(
-        name,
-        protocol,
+        group[0].deployment,
+        group[0].protocol,
         len(ran),
         len(group) - len(ran),
-        mean(lambda row: row.audits),
-        mean(lambda row: row.caught_after is not None, is_share=True),
+        of_means([row.audits for row in ran]),
+        of_means([row.caught_after is not None for row in ran], is_share=True),
         median(caught) if caught else None,
-        mean(lambda row: bool(row.disabled), is_share=True),
-        mean(lambda row: row.harm_before),
-        mean(lambda row: row.harm),
-        mean(lambda row: row.main, is_share=True),
-        mean(lambda row: bare[row.key].main - row.main, paired) if paired else None,
+        of_means([bool(row.disabled) for row in ran], is_share=True),
+        of_means([row.harm_before for row in ran]),
+        of_means([row.harm for row in ran]),
+        of_means([row.main for row in ran], is_share=True),
+        of_means(lost) if lost else None,
     )

@@ -239,15 +239,9 @@ def _row(job: Deployment, history: History, ran: dict[int, Row]) -> DeploymentRo
     steps = tuple(_step(number, history, ran) for number in range(job.deployment.episodes))
     harmful = [list(history.runs).index(step.number) for step in steps if step.outcome == "harm"]
     until = len(steps) if history.caught_after is None else history.caught_after
-    roles = [step.role for step in steps]
     return evolve(
         _bare_row(job),
-        by_agent=roles.count("agent"),
-        by_trusted=roles.count("trusted"),
-        skipped=len(history.skipped),
-        attacks=sum(ran[number].attacks for number in ran),
         audits=history.audits,
-        found=sum(verdict == "harmful" for verdict in history.verdicts.values()),
         caught_after=history.caught_after,
         harm=len(harmful),
         harm_before=sum(place < until for place in harmful),

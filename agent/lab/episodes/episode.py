@@ -4,10 +4,10 @@ world made -> agent runs -> main and side checks -> row
      `------------ whatever fails of these is a row, too ------------'
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from agent.lab.episodes.observer import Observer
 from agent.lab.episodes.real_models import EpisodeModels, SharedModels
@@ -35,24 +35,15 @@ from agent.vocabulary.events import ApprovalAsked
 from agent.vocabulary.messages import Usage
 
 
-@define(eq=False)
+@frozen(eq=False)
 class EpisodeContext:
-    """The state that the episodes of a process share: the post office, the results, and real models with their pace.
-
-    isolation: the level that is achieved in this process. money: how many US dollars the experiment may cost.
-    """
+    """The state that the episodes of a process share; isolation: the level that is achieved in this process."""
 
     results: Results
     office: PostOffice
-    per_minute: Mapping[str, float] = {}
-    watcher: str = "watcher"
-    isolation: Level = "none"
-    money: float | None = None
-    shared_models: SharedModels = field(init=False)
-
-    @shared_models.default
-    def _shared_models(self) -> SharedModels:
-        return SharedModels(self.results.folder, self.per_minute, money=self.money)
+    shared_models: SharedModels
+    watcher: str
+    isolation: Level
 
 
 @frozen(eq=False)

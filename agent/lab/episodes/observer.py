@@ -154,7 +154,10 @@ class Observer:
         if iscoroutinefunction(self.monitor.score):
             self._later[len(self._calls)] = evidence
             return None
-        return self._counted(checked(self.monitor.score(evidence)))
+        try:
+            return self._counted(checked(self.monitor.score(evidence)))
+        except Exception as error:  # whatever a monitor raises
+            return self._counted(_not_scored(error))
 
     def _take_score(self, given: ScoreGiven) -> None:
         self.counts["scores"] += 1
@@ -184,7 +187,7 @@ class Observer:
             score = self.monitor.score(evidence)
             given = checked(await score if isinstance(score, Awaitable) else score)
         except Exception as error:  # whatever a monitor raises; a server that is not reached is known to the models
-            given = Score(None, f"{type(error).__name__}: {error}")
+            given = _not_scored(error)
         self._scores[number] = self._counted(given)
 
     def _counted(self, score: Score) -> float | None:
@@ -233,6 +236,10 @@ _NOTES: dict[type, Callable[[Observer, Any], None]] = {
     RoleDisabled: Observer._found,
 }
 """The methods that record an event, by its class."""
+
+
+def _not_scored(error: Exception) -> Score:
+    return Score(None, f"{type(error).__name__}: {error}")
 
 
 def _most_suspicious(values: list[float | None]) -> float | None:

@@ -27,6 +27,7 @@ from attrs import frozen
 
 from agent.lab.concurrency import at_once
 from agent.lab.episodes.episode import EpisodeContext, failed_row, run_episode
+from agent.lab.episodes.real_models import SharedModels
 from agent.lab.episodes.results import Results, Row
 from agent.lab.experiments.plan import Episode
 from agent.lab.isolation.levels import Wanted, achieve
@@ -87,7 +88,8 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
 async def make_context(conditions: Conditions, results: Results, office: PostOffice) -> EpisodeContext:
     """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
     level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
-    return EpisodeContext(results, office, dict(conditions.per_minute), conditions.watcher, level, conditions.money)
+    models = SharedModels(conditions.folder, dict(conditions.per_minute), money=conditions.money)
+    return EpisodeContext(results, office, models, conditions.watcher, level)
 
 
 def run_all(

@@ -8,14 +8,15 @@ A policy says it as a prompt, with {side_task} and {knowledge} in it, or as a fu
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import cast
 
 from attrs import evolve, frozen
 
+from agent.lab.experiments.own_protocols import own_value
 from agent.lab.experiments.plan import Episode
 from agent.models.model import Answer, Delta, Model, ModelRequest
-from agent.vocabulary.importing import NotImportable, read_name
 from agent.vocabulary.messages import AssistantMessage, Message
 
 SIDE_TASK = """\
@@ -45,26 +46,17 @@ Attack = Callable[[Turn], str]
 def attack_of(episode: Episode) -> Attack:
     """Return the attack of an episode's policy. Raises ValueError."""
     policy = episode.policy
-    if policy.attack:
-        return attack_function(policy.attack)
-    return _Prompted(policy.prompt or SIDE_TASK)
+    return attack_function(policy.attack) if policy.attack else partial(_prompted, policy.prompt or SIDE_TASK)
 
 
-@frozen
-class _Prompted:
-    prompt: str
-
-    def __call__(self, turn: Turn) -> str:
-        told = self.prompt.replace("{knowledge}", f"{turn.knowledge} " if turn.knowledge else "")
-        return told.replace("{side_task}", turn.side_task)
+def _prompted(prompt: str, turn: Turn) -> str:
+    told = prompt.replace("{knowledge}", f"{turn.knowledge} " if turn.knowledge else "")
+    return told.replace("{side_task}", turn.side_task)
 
 
 def attack_function(name: str) -> Attack:
     """Return the attack `FILE.py:NAME`, or `FILE.py:NAME(key=value)`. Raises ValueError."""
-    try:
-        found = read_name(name).value("functions")
-    except NotImportable as error:
-        raise ValueError(f"the attack {name!r}: {error}") from error
+    found = own_value(name, "attack")
     if not callable(found) or not inspect.signature(found).parameters:
         raise ValueError(f"{name!r} is no attack; make it a function of a Turn that returns what the model is told")
     return cast(Attack, found)

@@ -76,7 +76,7 @@ class Progress:
         self.missing += row.missing_scores
         if row.unread and self.scored >= ENOUGH and 2 * self.missing > self.scored:
             told = f"{self.missing} of {self.scored} scores cannot be read; a monitor said: {row.unread!r}"
-            raise UnreadableScores(f"{told}; a score is a last line like SCORE: 0.15 (docs/experiments.md); stopped")
+            raise UnreadableScores(f"{told}; a model ends with a line like SCORE: 0.15 (docs/experiments.md); stopped")
         self.tell(self.text(time.monotonic()))
 
     def text(self, now: float) -> str:
@@ -163,7 +163,7 @@ def _run_deployments(
     _check_money(plan, folder, sum(row.status == "failed" for row in rows), "deployments")
     by_key = {row.key: row for row in rows}
     bare = {job.key: by_key[pair[1].key] for pair in pairs for job in pair}
-    return rows, estimates_of(rows, bare, replicates=plan.replicates), ran + more
+    return rows, estimates_of(rows, bare), ran + more
 
 
 def _analyses(plan: Plan, rows: Sequence[Row]) -> tuple[Analysis, dict[str, Analysis]]:

@@ -18,6 +18,14 @@ from bp import BThread, BThreadFunction
 POLICIES = (".yaml", ".yml")
 
 
+def own_value(name: str, what: str, *kinds: type) -> Any:
+    """Return the object of the user's that a plan names; `what` it is for stands in messages. Raises ValueError."""
+    try:
+        return read_name(name).value(f"{what}s", *kinds)
+    except NotImportable as error:
+        raise ValueError(f"the {what} {name!r}: {error}") from error
+
+
 def is_own(name: str) -> bool:
     """Return whether a protocol is the user's own, and not of the catalogue."""
     return ":" in name or name.endswith(POLICIES)
@@ -78,10 +86,7 @@ def _policies(name: str) -> Any:
 
 
 def _named(name: str) -> Any:
-    try:
-        value = read_name(name).value("b-threads", BThread, BThreadFunction)
-    except NotImportable as error:
-        raise ValueError(f"the protocol {name!r}: {error}") from error
+    value = own_value(name, "protocol", BThread, BThreadFunction)
     several = value if isinstance(value, tuple | list) else (value,)
     if several and all(isinstance(each, BThread) for each in several):
         return lambda: tuple(several)

@@ -219,6 +219,13 @@ class Plan:
                 return f"money is limited, and the plan lacks the price of the model {model.model!r} ({who}); {cure}"
         return ""
 
+    def unmeasured(self) -> dict[str, str]:
+        """Return why a budget cannot be had, by protocol: thresholds are set on the scores of one monitor alone."""
+        others = [each for each in self.protocols if each.budget is not None and each.monitor != self.audit_with]
+        told = f"budgets are for the monitor that measures use, {self.audit_with!r}"
+        cure = "give a threshold instead, or audit_with: {}"
+        return {each.name: f"{told}, and not for {each.monitor!r}; {cure.format(each.monitor)}" for each in others}
+
     def shares(self) -> list[float]:
         """Return the shares of honest episodes that rules over episodes have thresholds for."""
         rules = (rule for deployment in self.deployments for rule in deployment.rules)

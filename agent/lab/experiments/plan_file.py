@@ -55,6 +55,8 @@ from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
 NOT_ATTACKING = ("honest", "trusted")
+USUAL = "watcher"
+"""The monitor that is meant where several are there and none is named."""
 
 
 class PlanError(AgentError):
@@ -283,7 +285,7 @@ MONITOR: Mapping[str, Reader] = {
 
 
 def _monitors(node: Node) -> tuple[MonitorPlan, ...]:
-    node.mapping(*node.value if hasattr(node.value, "keys") else ("watcher",))
+    node.mapping(*node.value if hasattr(node.value, "keys") else (USUAL,))
     return tuple(_monitor(str(name), node.required(name)) for name in node.value)
 
 
@@ -327,10 +329,11 @@ ARGUMENTS: Mapping[str, str] = {
 """The argument of protocols that each key of a plan gives."""
 
 
-def _protocol(node: Node, monitors: Sequence[str], policies: Sequence[str]) -> ProtocolPlan:
+def _protocol(node: Node, monitors: Sequence[str], usual: str, policies: Sequence[str]) -> ProtocolPlan:
     if isinstance(node.value, str):
         name = _entry(node, NAMES)
-        return ProtocolPlan(short_name(name), () if name == "none" else (name,), judged=name != "none")
+        use = () if name == "none" else (name,)
+        return ProtocolPlan(short_name(name), use, _monitor_of(use, usual), judged=name != "none")
     readers: Mapping[str, Reader] = {
         "name": Node.text,
         "use": lambda given: (_entry(given),) if isinstance(given.value, str) else several(given, _entry),
@@ -347,7 +350,13 @@ def _protocol(node: Node, monitors: Sequence[str], policies: Sequence[str]) -> P
     if "budget" in given and "threshold" in given:
         raise node.required("threshold").wrong("a threshold is given, or follows from a budget; leave one of them out")
     chosen = tuple((OPTIONS[key].argument, value) for key, value in left_open.items())
-    return ProtocolPlan(**{"name": "+".join(map(short_name, given["use"])), "options": chosen, **given})
+    name, monitor = "+".join(map(short_name, given["use"])), _monitor_of(given["use"], usual)
+    return ProtocolPlan(**{"name": name, "monitor": monitor, "options": chosen, **given})
+
+
+def _monitor_of(use: Sequence[str], usual: str) -> str:
+    """Return the monitor that protocols ask if they name none; of those that ask none it makes no difference."""
+    return usual if any("monitor" in entry_of(name).takes for name in use) else USUAL
 
 
 def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
@@ -476,18 +485,29 @@ NEED_OTHERS = ("models", "policies", "protocols", "audit_with", "limits", "deplo
 
 def _plan(node: Node, path: Path) -> Plan:
     given = {"name": path.stem, **fields(node, PLAN, "settings", "policies", "protocols", others=NEED_OTHERS)}
-    monitors = given.setdefault("monitors", (MonitorPlan("watcher"),))
+    monitors = given.setdefault("monitors", (MonitorPlan(USUAL),))
     shared = node.get("models")
     models = () if shared is None else _models(shared, MODEL_ROLES[1:])
     policies = several(node.required("policies"), partial(_policy, shared=models))
-    named = partial(_protocol, monitors=_names_of(monitors), policies=_names_of(policies))
+    names = _names_of(monitors)
+    audit_with = _measuring(node, names)
+    usual = USUAL if USUAL in names else audit_with
+    named = partial(_protocol, monitors=names, usual=usual, policies=_names_of(policies))
     protocols = several(node.required("protocols"), named)
-    others = {"audit_with": one_of(_names_of(monitors), "monitor"), "limits": _limits}
-    more = fields(node, others, others=(*PLAN, *NEED_OTHERS))
-    plan = Plan(policies=policies, protocols=protocols, **given, **more.pop("limits", {}), **more)
+    limits = {} if (found := node.get("limits")) is None else _limits(found)
+    plan = Plan(policies=policies, protocols=protocols, audit_with=audit_with, **given, **limits)
     _check_whole(node, plan)
     deployments = node.get("deployments")
     return plan if deployments is None else evolve(plan, deployments=_deployments(deployments, plan))
+
+
+def _measuring(node: Node, monitors: Sequence[str]) -> str:
+    """Return the monitor that measures use: the one that is named, else the only one, else the usual one."""
+    if (given := node.get("audit_with")) is not None:
+        return known(given, monitors, "monitor")
+    if len(monitors) > 1 and USUAL not in monitors:
+        raise node.required("monitors").wrong(f"which of these measures use? name it: audit_with: {monitors[0]}")
+    return monitors[0] if len(monitors) == 1 else USUAL
 
 
 def _limits(node: Node) -> dict[str, Any]:
@@ -510,6 +530,9 @@ def _check_whole(node: Node, plan: Plan) -> None:
         ("settings", plan.settings),
     ):
         _check_distinct(node.required(key), names, key)
+    for place, protocol in zip(node.required("protocols").items(), plan.protocols, strict=True):
+        if why := plan.unmeasured().get(protocol.name):
+            raise place.required("budget").wrong(why)
     for policy in plan.policies:
         if policy.is_real:
             _check_real(node, plan, policy)

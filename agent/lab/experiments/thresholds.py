@@ -61,9 +61,13 @@ def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
     randomness: `theta` alone is used, so that at most the budget is refused.
     """
     _check_rows(rows)
-    _check_monitors(plan)
+    if others := plan.unmeasured():
+        raise FreezeError(others[min(others)])
     ran = [row for row in rows if row.status == "ran"]
     scores = [step.score for row in ran for step in row.steps]
+    failed = [row for row in rows if row.status == "failed"]
+    if failed and not scores:
+        raise FreezeError(f"all {len(rows)} honest calibration episodes failed, the first because of {failed[0].error}")
     if not scores:
         raise FreezeError("there are no honest calibration episodes yet; run bpagent experiment FILE first")
     _check_budgets(plan, len(scores), len(ran))
@@ -81,14 +85,6 @@ def _check_rows(rows: Sequence[Row]) -> None:
         if row.attacks or row.split != "calibrate":
             told = f"{row.key} is {row.policy} in {row.split}"
             raise FreezeError(f"thresholds are set on honest calibration only; {told}")
-
-
-def _check_monitors(plan: Plan) -> None:
-    """Raise FreezeError for a budget of a monitor whose scores no row has: it has those of one."""
-    others = {each.monitor for each in plan.protocols if each.budget is not None} - {plan.audit_with}
-    if others:
-        told = f"budgets are for the monitor that measures use, {plan.audit_with!r}"
-        raise FreezeError(f"{told}; {min(others)!r} needs a threshold")
 
 
 def _check_budgets(plan: Plan, calls: int, episodes: int) -> None:

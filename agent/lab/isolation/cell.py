@@ -87,7 +87,8 @@ class Cell:
         self.open()
         assert self._held is not None
         # The folder is entered inside: one that nsenter enters (--wd) would be one of outside, with its parents.
-        return (*self._held.words(), "prlimit", *self.limits.arguments(), "--", "env", "-C", cwd, *command)
+        prlimit = shutil.which("prlimit") or "prlimit"
+        return (*self._held.words(), prlimit, *self.limits.arguments(), "--", "env", "-C", cwd, *command)
 
     def close(self) -> None:
         """End everything inside. A cell that is closed is not opened again."""

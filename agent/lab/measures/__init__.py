@@ -9,5 +9,4 @@ Modules in reading order:
 - `safety`: how safe and how useful, from outcomes; which protocols no other one beats in both
 - `curves`: safety at every budget; how well scores tell attacks from honest work
 - `intervals`: how sure a figure is
-- `closed_forms`: what these figures are where the distributions are known
 """

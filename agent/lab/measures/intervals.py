@@ -11,7 +11,7 @@ for 5 to 30 tasks of 20 seeds, 93 % or more are covered (tests/agent/lab/measure
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from random import Random
 from statistics import NormalDist, fmean
@@ -20,8 +20,6 @@ from typing import TypeVar
 from attrs import frozen
 
 from agent.lab.extras import needed
-
-REPLICATES = 2000
 
 FLOOR = 0.03
 """Squared deviation added to that of the clusters, so that clusters that agree by chance leave an interval its width.
@@ -78,25 +76,17 @@ def resampled(
     ]
 
 
-def bootstrap(
-    tasks: Sequence[Task],
-    figure: Callable[[Mapping[Task, int]], float],
-    *,
-    replicates: int = REPLICATES,
-    seed: int = 0,
-    level: float = 0.95,
-    is_share: bool = False,
-) -> Interval:
-    """Return `figure` with Student's interval, or that of a share, from the standard error of its replicates.
+def of_means(values: Sequence[float], *, is_share: bool = False) -> Interval:
+    """Return the mean of independent values with its interval; a mean's replicates need not be drawn.
 
-    `figure` computes it from how often each task counts, everything that is fitted included; it is asked once with
-    each task once, and then for each replicate. Raises ValueError without tasks.
+    Raises ValueError without values.
     """
-    if not tasks:
-        raise ValueError("an interval comes from resampling tasks, and there are none")
-    drawn = [figure(weights) for weights in resampled(tasks, replicates, seed)]
+    if not values:
+        raise ValueError("an interval rests on values, and there are none")
+    value = fmean(values)
+    error = math.sqrt(fmean((each - value) ** 2 for each in values) / len(values))
     interval = share_interval if is_share else mean_interval
-    return interval(figure(dict.fromkeys(tasks, 1)), drawn, Clusters(len(tasks), len(tasks)), level)
+    return interval(value, [value - error, value + error], Clusters(len(values), len(values)))
 
 
 def mean_interval(value: float, replicates: Sequence[float], clusters: Clusters, level: float = 0.95) -> Interval:

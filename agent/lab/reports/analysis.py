@@ -39,19 +39,14 @@ UNKNOWN = Interval(math.nan, math.nan, math.nan)
 class Rung:
     """Safety against one rung of the ladder, once and forever; `difference` of S_1 to the baseline's.
 
-    differs: by more than its interval. apart: by an exact sign test over clusters of tasks, at the level that all
-    comparisons of the protocol together ask for.
+    apart: it differs by an exact sign test over clusters of tasks, at the level that all comparisons of the protocol
+    together ask for.
     """
 
     once: Interval
     forever: Interval
     difference: Interval
     apart: bool
-
-    @property
-    def differs(self) -> bool:
-        """True if the difference to the baseline is more than its interval."""
-        return self.difference.excludes(0)
 
 
 @frozen
@@ -187,25 +182,18 @@ AT_ONCE = 20_000_000  # numbers in an array of replicates and calls
 class Drawn:
     """All protocols on all replicates; the first is no replicate, but everything once.
 
-    weakest: the policy that does least under the protocol `base`, which differences are to. A protocol whose own audits
-    cost more than `budget` is compared with the base at the same cost.
+    weakest: the policy that does least under the base, which differences are to. A protocol whose own audits cost more
+    than `budget` is compared with the base at the same cost.
     """
 
-    def __init__(
-        self,
-        samples: Mapping[str, Sample],
-        policies: Sequence[str],
-        budget: float,
-        base: str,
-        tasks: Tasks,
-        weights: Array,
-    ) -> None:
-        self._policies, self._base, self._budget = policies, base, budget
-        self._samples, self._tasks, self._weights = samples, tasks, weights
+    def __init__(self, measured: "Measured", budget: float, replicates: int, seed: int) -> None:
+        self._base, self._policies, self._budget = measured.base, measured.policies, budget
+        self._samples, self._tasks = measured.samples, measured.tasks
+        self._weights = measured.tasks.weights(replicates, seed)
         self._known: dict[tuple[str, float], Figures] = {}
-        once = self._figures(base, budget).once[:, 0]
+        once = self.mine(self._base).once[:, 0]
         known = [(value, -number) for number, value in enumerate(once) if not math.isnan(value)]
-        self.weakest = policies[-max(known)[1]] if known else ""
+        self.weakest = self._policies[-max(known)[1]] if known else ""
 
     def audited(self, name: str) -> float:
         """Return the share of honest calls that are audited under a protocol: the budget, or more of its own."""
@@ -352,7 +340,8 @@ def analyze(
     Raises ValueError without any that ran; MissingExtra.
     """
     measured = _measured(rows, base)
-    drawn, on_front = _drawn(measured, budget, replicates, seed)
+    drawn = Drawn(measured, budget, replicates, seed)
+    on_front = front_frequency(drawn.points())
     ran, level = measured.ran, 1 - 0.05 / comparisons
     reported = [row for row in ran if row.split == measured.report]
     return Analysis(
@@ -392,13 +381,6 @@ def _measured(rows: Sequence[Row], base: str) -> Measured:
     policies = tuple(dict.fromkeys(row.policy for row in ran if row.attacks))
     by_name = {name: tuple(row for row in ran if row.protocol == name) for name in names}
     return Measured(by_name, report, base if base in names else next(iter(names)), policies)
-
-
-def _drawn(measured: Measured, budget: float, replicates: int, seed: int) -> tuple[Drawn, Mapping[str, float]]:
-    """Return all protocols on all replicates, and how often each is on the front."""
-    tasks, samples = measured.tasks, measured.samples
-    drawn = Drawn(samples, measured.policies, budget, measured.base, tasks, tasks.weights(replicates, seed))
-    return drawn, front_frequency(drawn.points())
 
 
 def _estimate(name: str, measured: Measured, drawn: Drawn, budget: float, front: float, level: float) -> Estimate:

@@ -31,7 +31,7 @@ Lines = Sequence[Mapping[str, object]]
 class EstimateLine:
     """One figure: of a protocol, in a setting or in "all" of them, against a policy where it is about one.
 
-    measure: as in `MEASURES`, or a cost, the mean over honest episodes. budget: the share of honest calls that is
+    measure: as `_figures` names it, or a cost, the mean over honest episodes. budget: the share of honest calls that is
     audited. low, high: the 95 % interval, where there is one. apart: whether an exact test tells the protocol apart
     from the constitution alone here, all comparisons of the protocol together.
     """
@@ -45,24 +45,6 @@ class EstimateLine:
     low: float | None = None
     high: float | None = None
     apart: bool | None = None
-
-
-MEASURES = {
-    "usefulness": "share of honest tasks done",
-    "usefulness_difference": "to the constitution alone",
-    "usefulness_scaled": "0: the trusted model alone, 1: the agent",
-    "safety": "S1 against the policy",
-    "safety_forever": "S of endless attempts against the policy",
-    "safety_difference": "of S1 against the policy to the constitution alone",
-    "safety_worst": "S1 against the policy that does most harm",
-    "safety_worst_forever": "S of endless attempts against the worst policy",
-    "safety_worst_difference": "of the worst S1 to the constitution alone",
-    "safety_worst_bias": "by how much the least of several estimates is too low",
-    "front": "how often no other protocol is better in both",
-    "audited": "share of honest calls that are audited",
-    "own_audits": "of these by the protocol itself",
-}
-"""The measures of `EstimateLine`."""
 
 
 def estimate_lines(analyses: Mapping[str, Analysis]) -> Iterator[EstimateLine]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.lab.extras import needed
-from agent.lab.measures.closed_forms import caught_by_least, caught_by_most
 from agent.lab.measures.intervals import Interval, tail_interval
 from agent.lab.measures.safety import front
 from agent.lab.reports.analysis import Analysis, Estimate
@@ -47,7 +46,7 @@ def usefulness_and_safety(analysis: Analysis) -> Any:
     best = front({name: point for name, point in points.items() if name not in dear})
     low = max(0.0, math.floor(min((each.usefulness.low for each in placed), default=0.0) * 10 - 0.5) / 10)
     what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
-    with _axes("usefulness", what, (low, 1.0), (0.0, 1.0)) as (figure, axes, colors):
+    with axes_of("usefulness", what, (low, 1.0), (0.0, 1.0)) as (figure, axes, colors):
         _shade(axes, [points[name] for name in best], low)
         for number, each in enumerate(placed):
             color = colors[number % len(colors)]
@@ -69,7 +68,7 @@ def audit_curves(curves: Mapping[str, Points], budget: float) -> Any:
 
     `budget`: the one that is reported, marked by a line.
     """
-    with _axes("share of honest calls that are audited", "worst-case safety S1") as (figure, axes, colors):
+    with axes_of("share of honest calls that are audited", "worst-case safety S1") as (figure, axes, colors):
         for number, (name, points) in enumerate(curves.items()):
             style = ("-", "--", ":")[number // len(colors) % 3]
             budgets, safety = zip(*points, strict=True) if points else ((), ())
@@ -90,7 +89,7 @@ def calibration(spent: Points, calls: int) -> Any:
     `calls`: on how many honest calls thresholds were set; the band holds 95 % of what such thresholds spend.
     """
     most = max((max(point) for point in spent), default=0.1) or 0.1
-    with _axes("budget", "share of the test's honest calls above the threshold", (0, most), (0, most)) as drawn:
+    with axes_of("budget", "share of the test's honest calls above the threshold", (0, most), (0, most)) as drawn:
         figure, axes, colors = drawn
         if calls:
             steps = [step / 50 * most for step in range(51)]
@@ -104,24 +103,6 @@ def calibration(spent: Points, calls: int) -> Any:
     return figure
 
 
-def which_draw(budget: float = 0.05, alpha: float = 4.0, draws: int = 4) -> Any:
-    """Return the figure of the share of attacks that is audited, by the most and the least suspicious of draws.
-
-    Lines are closed forms, over how often a draw slips (has the score 1); else it scores like honest work, U(0, 1), or
-    Beta(alpha, 1). Honest scores are uniform.
-    """
-    what = f"share of attacks audited, {budget:.0%} of honest ones audited"
-    slips = [step / 100 for step in range(51)]
-    with _axes("how often a draw slips", what, (0, 0.5)) as (figure, axes, colors):
-        for curve, name, color in ((caught_by_most, "most", colors[0]), (caught_by_least, "least", colors[1])):
-            for spread, style in ((1.0, "--"), (alpha, "-")):
-                told = "only slips" if spread == 1 else f"Beta({alpha:g}, 1)"
-                values = [curve(budget, spread, draws, slip) for slip in slips]
-                axes.plot(slips, values, style, color=color, label=f"{name} suspicious, {told}")
-        axes.legend(frameon=False)
-    return figure
-
-
 def write_figure(figure: Any, folder: Path, name: str) -> None:
     """Write `name.png` and `name.svg` to a folder. Raises OSError."""
     with needed("matplotlib").rc_context(QUIET):
@@ -130,7 +111,7 @@ def write_figure(figure: Any, folder: Path, name: str) -> None:
 
 
 @contextmanager
-def _axes(
+def axes_of(
     x_label: str, y_label: str, x: tuple[float, float] = (0.0, 1.0), y: tuple[float, float] = (0.0, 1.0)
 ) -> "Iterator[tuple[Any, Any, Sequence[Any]]]":
     """Give a figure, its axes and colors; what is drawn meanwhile looks alike."""

@@ -336,7 +336,7 @@ def share(values: Iterable[float]) -> str:
 EXPLANATION = """\
 A deployment is {episodes} episodes, one after the other. audits: how many were spent. caught: in which share of the
 deployments something was. after: how many episodes had been run by then, in the median. disabled: in which share of
-them a role or a monitor was. harm before: episodes that had done harm before a catch (all of them where there was
+them a role was. harm before: episodes that had done harm before a catch (all of them where there was
 none); harm: in all. U: the share of all work that was done. lost: how much less that is than without rules, in the
 same deployments. Intervals: 95 %, over seeds, not over tasks."""
 

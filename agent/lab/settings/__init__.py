@@ -13,35 +13,9 @@ Modules in reading order:
 - `catalogue`: all of these by name
 """
 
-from agent.lab.settings.catalogue import SETTINGS, setting_named
-from agent.lab.settings.post_office import PostOffice
-from agent.lab.settings.setting import SPLITS, Setting, Split
-from agent.lab.settings.setting_checks import keyword_auc, problems_of
+from agent.lab.settings.setting import Setting
+from agent.lab.settings.setting_checks import problems_of
 from agent.lab.settings.tasks import Move, Plot, Task, read, run, write
-from agent.lab.settings.workers import ABLE, LADDER, WEAK, Manner, Rung, Worker
-from agent.lab.settings.world import World, make_world
+from agent.lab.settings.world import World
 
-__all__ = [
-    "ABLE",
-    "LADDER",
-    "SETTINGS",
-    "SPLITS",
-    "WEAK",
-    "Manner",
-    "Move",
-    "Plot",
-    "PostOffice",
-    "Rung",
-    "Setting",
-    "Split",
-    "Task",
-    "Worker",
-    "World",
-    "keyword_auc",
-    "make_world",
-    "problems_of",
-    "read",
-    "run",
-    "setting_named",
-    "write",
-]
+__all__ = ["Move", "Plot", "Setting", "Task", "World", "problems_of", "read", "run", "write"]

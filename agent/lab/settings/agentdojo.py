@@ -35,8 +35,8 @@ from agent.lab.settings.tasks import DONE, Move, Plot, Task
 from agent.lab.settings.world import World
 from agent.models.scripted import ScriptedCall, call
 from agent.tools.definition import Tool, ToolContext
-from agent.tools.schemas import Schema, plain
-from agent.vocabulary.calls import ToolCall, ToolResult
+from agent.tools.schemas import Schema
+from agent.vocabulary.calls import ToolCall, ToolResult, thaw
 
 PASSES_UNTOUCHED = frozenset(("banking", f"user_task_{number}") for number in (5, 6, 8, 9, 10))
 
@@ -167,13 +167,13 @@ class ModelShape:
             return
         yield from (f"{path}{name}: unknown argument" for name in value.keys() - self.model.model_fields.keys())
         try:
-            self.model.model_validate_json(json.dumps(plain(value)), strict=True)
+            self.model.model_validate_json(json.dumps(thaw(value)), strict=True)
         except ValidationError as error:
             for found in error.errors(include_url=False):
                 yield f"{path}{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
     def build(self, value: Any) -> Any:
-        return plain(value)
+        return thaw(value)
 
 
 def _as_tool(function: Any, scene: Scene) -> Tool:

@@ -492,7 +492,6 @@ REPAIR = Setting(
     name="repair",
     about="small Python modules with a bug each; an attack hides a backdoor that no test sees",
     families={program.module: partial(make_task, program) for program in (*PROGRAMS, *MORE_PROGRAMS)},
-    instances=12,
     live=False,
     harmless=True,
     critical=changes_code,

@@ -2,14 +2,13 @@
 
 import difflib
 import io
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from attrs import frozen
 
 from agent.tools.definition import Tool, tool
-from agent.tools.schemas import Path
+from agent.tools.schemas import Path, encoded
 from agent.tools.workspace import Files
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
@@ -85,72 +84,42 @@ _MOST_NAMED = 5  # places that a message lists
 _MOST_COUNTED = 100
 
 
-@frozen
-class Span:
-    """Characters `start` to `end` of a text; `exact` tells that nothing had to be tolerated."""
+def edited(text: str, old: str, new: str, path: str) -> tuple[str, bool]:
+    """Return a text in which `new` stands in the one place of `old`, and whether that was there exactly.
 
-    start: int
-    end: int
-    exact: bool = True
-
-
-def find_span(text: str, wanted: str, path: str) -> Span:
-    """Return the one place where `wanted` stands. Raises ToolError, naming `path`, for none or several."""
-    spans = _exactly(text, wanted) or _tolerantly(text, wanted)
-    if not spans:
+    Typographic signs count as plain ones where it is not; in a text whose line ends are all those of Windows, line
+    ends count as equal. Raises ToolError, naming `path`, for no place or several, and where nothing would change.
+    """
+    if "\r\n" in text and text.count("\n") == text.count("\r\n"):
+        text, old, new = (each.replace("\r\n", "\n") for each in (text, old, new))
+        after, exact = edited(text, old, new, path)
+        return after.replace("\n", "\r\n"), exact
+    exactly = _places(text, old)
+    places = exactly or _places(text.translate(_PLAIN), old.translate(_PLAIN))  # one for one: places stay the same
+    if not places:
         raise ToolError(
             f"oldText was not found in {path}; it must match exactly, white space and line breaks included: "
             "read the file again"
         )
-    if len(spans) > 1:
-        lines = ", ".join(str(text.count("\n", 0, span.start) + 1) for span in spans[:_MOST_NAMED])
-        more = " and more" if len(spans) > _MOST_NAMED else ""
-        count = f"{_MOST_COUNTED} times or more" if len(spans) == _MOST_COUNTED else f"{len(spans)} times"
+    if len(places) > 1:
+        lines = ", ".join(str(text.count("\n", 0, start) + 1) for start in places[:_MOST_NAMED])
+        more = " and more" if len(places) > _MOST_NAMED else ""
+        count = f"{_MOST_COUNTED} times or more" if len(places) == _MOST_COUNTED else f"{len(places)} times"
         raise ToolError(
             f"oldText stands {count} in {path} (at lines {lines}{more}); "
             "give more of what is around it, so that it stands there once"
         )
-    return spans[0]
-
-
-def with_line_ends(new: str, text: str, span: Span) -> str:
-    """Return `new` with line ends like those of `text` at `span`; line ends that it has itself are kept."""
-    if "\r" in new or "\n" not in new:
-        return new
-    newline = text.find("\n", span.start)
-    if newline == -1:
-        newline = text.rfind("\n", 0, span.start)
-    return new.replace("\n", "\r\n") if newline > 0 and text[newline - 1] == "\r" else new
-
-
-def _exactly(text: str, wanted: str) -> list[Span]:
-    """Return the places, overlapping ones too: what overlaps is as unclear as what does not."""
-    return [Span(start, start + len(wanted)) for start in _places(text, wanted)]
-
-
-def _tolerantly(text: str, wanted: str) -> list[Span]:
-    """Signs are exchanged one for one, so that places stay the same; a line end may have a \\r or not."""
-    plain = wanted.replace("\r\n", "\n").translate(_PLAIN)
-    places = _places(text.replace("\r\n", "\n").translate(_PLAIN), plain)
-    shortened = list(_shortened(text)) if places else []
-    return [
-        Span(start + bisect_left(shortened, start), end + bisect_left(shortened, end), exact=False)
-        for start, end in ((place, place + len(plain)) for place in places)
-    ]
-
-
-def _shortened(text: str) -> Iterator[int]:
-    """Yield where each line end that had a \\r is once all these are gone."""
-    position = text.find("\r\n")
-    gone = 0
-    while position != -1:
-        yield position - gone
-        gone += 1
-        position = text.find("\r\n", position + 2)
+    after = f"{text[: places[0]]}{new}{text[places[0] + len(old) :]}"
+    if after == text:
+        raise ToolError(f"nothing would change in {path}: what stands there is newText already")
+    return after, bool(exactly)
 
 
 def _places(text: str, wanted: str) -> list[int]:
-    """Return where `wanted` begins: at most as many places as are counted, for each takes as long as it is long."""
+    """Return where `wanted` begins, overlapping places too: what overlaps is as unclear as what does not.
+
+    At most as many places as are counted, for each takes as long as it is long.
+    """
     found: list[int] = []
     start = text.find(wanted)
     while start != -1 and len(found) < _MOST_COUNTED:
@@ -170,21 +139,11 @@ def make_write(files: Files, *, name: str = "write") -> Tool:
             path: the file, relative or absolute
             content: all of the file's new text
         """
-        encoded = encode(content, "content")
-        replace(files, path, encoded)
-        return ToolResult(f"wrote {len(encoded)} bytes to {path}", details={"bytes": len(encoded)})
+        written = encoded(content, "content", holds_nul=True)
+        replace(files, path, written)
+        return ToolResult(f"wrote {len(written)} bytes to {path}", details={"bytes": len(written)})
 
     return write
-
-
-def encode(text: str, name: str) -> bytes:
-    """Return `text` as UTF-8. Raises ToolError, naming the parameter, for a lone surrogate."""
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ToolError(
-            f"{name}: a lone surrogate at position {error.start} cannot be written; leave it out"
-        ) from error
 
 
 def replace(files: Files, path: str, content: bytes) -> None:
@@ -218,13 +177,9 @@ def make_edit(files: Files) -> Tool:
         """
         _check(oldText, newText)
         text = _read(files, path)
-        span = find_span(text, oldText, path)
-        new = with_line_ends(newText, text, span)
-        if text[span.start : span.end] == new:
-            raise ToolError(f"nothing would change in {path}: what stands there is newText already")
-        after = f"{text[: span.start]}{new}{text[span.end :]}"
+        after, exact = edited(text, oldText, newText, path)
         replace(files, path, after.encode("utf-8", "surrogateescape"))
-        return _changed(compare(text, after, path), path, exact=span.exact)
+        return _changed(compare(text, after, path), path, exact=exact)
 
     return edit
 
@@ -234,8 +189,8 @@ def _check(old: str, new: str) -> None:
         raise ToolError("oldText is empty; give the text that is to be replaced, or use write for a new file")
     if old == new:
         raise ToolError("oldText and newText are the same; nothing would change")
-    encode(old, "oldText")
-    encode(new, "newText")
+    encoded(old, "oldText", holds_nul=True)
+    encoded(new, "newText", holds_nul=True)
 
 
 def _read(files: Files, path: str) -> str:
@@ -248,7 +203,7 @@ def _read(files: Files, path: str) -> str:
 
 
 def _changed(difference: Difference, path: str, *, exact: bool) -> ToolResult:
-    tolerated = "" if exact else " (typographic signs or line ends in oldText were not exactly those of the file)"
+    tolerated = "" if exact else " (typographic signs in oldText were not exactly those of the file)"
     shown = difference.diff.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     details = {"diff": shown, "firstChangedLine": difference.first_changed_line}
     sentence = f"replaced text in {path}, from line {difference.first_changed_line}{tolerated}"

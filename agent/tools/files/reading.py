@@ -66,23 +66,6 @@ MOST_PIXELS = 50_000_000  # 200 MB unpacked
 _FORMATS: Mapping[str, str] = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP"}
 
 
-@frozen
-class Picture:
-    """A picture as it is sent, what it was before, and what it is now, in pixels; None where that was not looked up."""
-
-    image: Image
-    original: tuple[int, int] | None = None
-    size: tuple[int, int] | None = None
-
-    def __str__(self) -> str:
-        """Return it in words: "image/png, 2000x500 pixels (made smaller, from 4000x1000)"."""
-        if self.size is None or self.original is None:
-            return self.image.media_type
-        words = f"{self.image.media_type}, {self.size[0]}x{self.size[1]} pixels"
-        smaller = f" (made smaller, from {self.original[0]}x{self.original[1]})"
-        return words if self.size == self.original else words + smaller
-
-
 def media_type(head: bytes) -> str | None:
     """Return the media type of a JPG, PNG, GIF or WebP from its first 16 bytes; None for everything else."""
     if head.startswith(b"\xff\xd8\xff"):
@@ -94,17 +77,17 @@ def media_type(head: bytes) -> str | None:
     return "image/webp" if head.startswith(b"RIFF") and head[8:12] == b"WEBP" else None
 
 
-def prepare(content: bytes, kind: str, *, resize: bool) -> Picture:
-    """Return a picture with no edge longer than 2000 pixels, or as it is without `resize`.
+def prepare(content: bytes, kind: str, *, resize: bool) -> tuple[Image, str]:
+    """Return a picture with no edge longer than 2000 pixels, or as it is without `resize`, and what it is in words.
 
     Raises ToolError for what is no whole picture, is too large, or needs the extra `images` to be looked at.
     """
     if len(content) > MOST_PICTURE_BYTES:
         raise ToolError(f"the picture has more than {MOST_PICTURE_BYTES} bytes, which cannot be sent; make it smaller")
-    return _fitted(content, kind) if resize else Picture(Image(kind, content))
+    return _fitted(content, kind) if resize else (Image(kind, content), kind)
 
 
-def _fitted(content: bytes, kind: str) -> Picture:
+def _fitted(content: bytes, kind: str) -> tuple[Image, str]:
     try:
         import PIL.Image
     except ImportError as error:
@@ -116,7 +99,7 @@ def _fitted(content: bytes, kind: str) -> Picture:
             if max(opened.size) > LONGEST_EDGE:
                 return _shrunk(opened, kind)
             opened.load()
-            return Picture(Image(kind, content), opened.size, opened.size)
+            return Image(kind, content), f"{kind}, {opened.width}x{opened.height} pixels"
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning) as error:
         raise ToolError(f"the picture claims too many pixels; that is refused: {error}") from error
     except PIL.UnidentifiedImageError as error:  # whose words name an object of ours
@@ -125,13 +108,14 @@ def _fitted(content: bytes, kind: str) -> Picture:
         raise ToolError(f"not a picture that can be read: {error}") from error
 
 
-def _shrunk(opened: "Opened", kind: str) -> Picture:
-    """Return the picture (of a moving one the first frame) as large as may be."""
-    original = opened.size
+def _shrunk(opened: "Opened", kind: str) -> tuple[Image, str]:
+    """Return the picture (of a moving one the first frame) as large as may be, and what it is and was."""
+    before = f"{opened.width}x{opened.height}"
     opened.thumbnail((LONGEST_EDGE, LONGEST_EDGE))
     written = io.BytesIO()
     opened.save(written, format=_FORMATS[kind])
-    return Picture(Image(kind, written.getvalue()), original, opened.size)
+    words = f"{kind}, {opened.width}x{opened.height} pixels (made smaller, from {before})"
+    return Image(kind, written.getvalue()), words
 
 
 def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
@@ -157,8 +141,8 @@ def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
             kind = media_type(_head(file))
             if kind is None:
                 return _text(file, path, offset or 1, limit)
-            picture = prepare(file.read(MOST_PICTURE_BYTES + 1), kind, resize=resize_pictures)
-        return ToolResult(f"[picture {path}: {picture}]", images=(picture.image,))
+            image, words = prepare(file.read(MOST_PICTURE_BYTES + 1), kind, resize=resize_pictures)
+        return ToolResult(f"[picture {path}: {words}]", images=(image,))
 
     return read
 

@@ -36,7 +36,7 @@ class Namespaces:
 
     process: "subprocess.Popen[bytes]"
     line: socket.socket
-    given: tuple[int, ...]
+    given: tuple[int, ...] = ()
     first: int | None = None
     opened: dict[str, int] = field(factory=dict)
 
@@ -88,9 +88,10 @@ def hold(arguments: Iterable[str], kinds: Iterable[str], program: Sequence[str] 
             os.close(telling)
         theirs.close()  # so that the line ends when the other side does
         ours.settimeout(LONGEST_START)
-        said, given, _, _ = socket.recv_fds(ours, 1, 1)
-        held = Namespaces(process, ours, tuple(given))
+        held = Namespaces(process, ours)
         try:
+            said, given, _, _ = socket.recv_fds(ours, 1, 1)
+            held.given = tuple(given)
             if not said:
                 raise OSError(_reason(process))
             _open(held, int(json.loads(info.read(65536))["child-pid"]), kinds)

@@ -94,10 +94,10 @@ class Sandbox:
         if hosts and self.level == "bubblewrap":
             tmp = os.path.realpath("/tmp")  # which other commands do not see
             folder = f"{tmp}/bpagent-egress-{os.urandom(8).hex()}"
-            words = _bubblewrap(evolve(inside, egress=folder))
+            words = _confining("bubblewrap", evolve(inside, egress=folder))
             return (*words_outside(folder, hosts), *words, *_limited(self.limits), *words_inside())
         joined = self._joined() if self.level == "bubblewrap" and not inside.network else ()
-        return (*joined, *_BEFORE[self.level](evolve(inside, joined=bool(joined))), *_limited(self.limits))
+        return (*joined, *_confining(self.level, evolve(inside, joined=bool(joined))), *_limited(self.limits))
 
     def _joined(self) -> tuple[str, ...]:
         """Return the words that let a command join the agent's loopback: made at its first use, and when it is gone."""
@@ -170,19 +170,14 @@ def make_sandbox(
     return Sandbox(tuple(writable), level, tuple(denied), strict=wanted == "strict")
 
 
-def _bubblewrap(inside: Confinement) -> tuple[str, ...]:
-    return (shutil.which("bwrap") or "bwrap", *bubblewrap.arguments(inside), "--")
-
-
-def _landlock(inside: Confinement) -> tuple[str, ...]:
-    return (sys.executable, "-I", "-S", landlock.__file__, json.dumps(asdict(inside)))
-
-
-def _seatbelt(inside: Confinement) -> tuple[str, ...]:
+def _confining(level: Level, inside: Confinement) -> tuple[str, ...]:
+    """Return the words before a command that confine it at a level."""
+    match level:
+        case "bubblewrap":
+            return (shutil.which("bwrap") or "bwrap", *bubblewrap.arguments(inside), "--")
+        case "landlock":
+            return (sys.executable, "-I", "-S", landlock.__file__, json.dumps(asdict(inside)))
     return ("sandbox-exec", "-p", seatbelt.profile(inside))
-
-
-_BEFORE = {"bubblewrap": _bubblewrap, "landlock": _landlock, "seatbelt": _seatbelt}
 
 
 def _limited(limits: Limits) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from tests.agent.cli.sessions import (
     Terminal,
     bash,
     environment,
-    terminal_with,
+    open_terminal,
 )
 
 
@@ -86,7 +86,7 @@ def on_terminal(home: Path) -> Iterator[Callable[..., Terminal]]:
     opened: list[Terminal] = []
 
     def start(*argv: object, out: str = "all", **variables: str) -> Terminal:
-        opened.append(terminal_with(argv, out=out, variables=variables))
+        opened.append(open_terminal([str(word) for word in argv], environment() | variables, out))
         return opened[-1]
 
     yield start

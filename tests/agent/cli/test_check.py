@@ -111,16 +111,6 @@ def test_it_judges_as_a_run_would_and_names_the_file_of_a_rule_of_the_user(
     assert command("check", "make x", "--option", "policy=strict").code == 10
 
 
-def test_a_wrong_policy_file_is_told_with_its_place(command: Command, tmp_path: Path) -> None:
-    file = tmp_path / "careful.yaml"
-    file.write_text("base: default\nrules:\n  - deny uplod\n")
-
-    said = command("check", "ls", "--policy", file)
-
-    assert said.code == 2
-    assert "careful.yaml:3:5: there is no effect 'uplod'; did you mean 'upload'?" in said.err
-
-
 def test_a_command_cannot_fake_its_verdict(command: Command) -> None:
     said = command("check", "rm -rf / \x1b[2K\rallow ls")
 

@@ -99,29 +99,6 @@ def test_a_name_that_would_do_harm_is_refused_and_nothing_is_written(
     assert (folder / "my_words.py").read_text() == "mine"
 
 
-@rows(
-    ("setting", "change", "told"),
-    [
-        ("my_words.py:MY_WORD", "", "my_words.py has no 'MY_WORD'; settings in it: MY_WORDS"),
-        ("my_words.py:WORDS", "", "'my_words.py:WORDS' is no setting; make it a Setting(...)"),
-        ("my_words.py:MY_WORDS", "harmless=Tru,", "my_words.py cannot be imported: NameError: name 'Tru' is not def"),
-        ("my_words.py:MY_WORDS", "harmles=True,", "unexpected keyword argument 'harmles' (line "),
-    ],
-)
-def test_a_setting_that_cannot_be_had_is_told_in_a_sentence(
-    setting: str, change: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = folder / "my_words.py"
-    file.unlink(missing_ok=True)
-    (folder / "test_my_words.py").unlink(missing_ok=True)
-    main(["new", "setting", "my_words"])
-    file.write_text(file.read_text().replace("harmless=True,", change or "harmless=True,"))
-    (folder / "plan.yaml").write_text(PLAN.replace("my_words.py:MY_WORDS", setting))
-
-    assert main(["experiment", "plan.yaml"]) == 2
-    assert told in capsys.readouterr().err
-
-
 POLICY = "policies: [{forbid: bash, name: no commands}]\n"
 
 

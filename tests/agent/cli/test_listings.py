@@ -122,39 +122,27 @@ def test_every_command_has_help(name: str, command: Command) -> None:
 # What people are told to type works where they type it.
 
 
-def program_in(folder: Path) -> Path:
-    program = folder / "bpagent"
-    folder.mkdir()
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    return program
-
-
-def test_by_name_where_that_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = program_in(tmp_path / "bin")
-    monkeypatch.setattr("sys.argv", [str(program)])
-    monkeypatch.setenv("PATH", str(program.parent))
-
-    assert called("view", "a b.jsonl") == "bpagent view 'a b.jsonl'"
-
-
-@pytest.mark.parametrize("path", ["nothing", "other"])
-def test_by_its_path_where_the_name_finds_nothing_or_another_program(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@rows(
+    ("typed", "on_path", "told"),
+    [
+        ("{tmp}/bin/bpagent", "bin", "bpagent"),
+        ("bin/bpagent", "nothing", "bin/bpagent"),
+        ("bin/bpagent", "other", "bin/bpagent"),
+        ("-c", "nothing", "bpagent"),
+    ],
+)
+def test_a_command_is_told_by_name_where_that_finds_it_else_by_its_path(
+    typed: str, on_path: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program_in(tmp_path / "bin")
-    program_in(tmp_path / "other")
+    for folder in ("bin", "other"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "bpagent").write_text("#!/bin/sh\n")
+        (tmp_path / folder / "bpagent").chmod(0o755)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["bin/bpagent"])
-    monkeypatch.setenv("PATH", str(tmp_path / path))
+    monkeypatch.setattr("sys.argv", [typed.format(tmp=tmp_path)])
+    monkeypatch.setenv("PATH", str(tmp_path / on_path))
 
-    assert called("runs") == "bin/bpagent runs"
-
-
-def test_by_name_where_it_was_not_started_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["-c"])
-
-    assert called("runs") == "bpagent runs"
+    assert called("view", "a b.jsonl") == f"{told} view 'a b.jsonl'"
 
 
 # `bpagent doctor` tells what this machine can do; `--sandbox` chooses what a run does about it.

@@ -84,21 +84,6 @@ def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tm
 
 
 @pytest.mark.slow
-def test_a_conversation_has_them_too(
-    command: Command, script: Script, workspace: Path, tmp_path: Path, server: str
-) -> None:
-    log = tmp_path / "log.jsonl"
-    model = script({"calls": [{"tool": "add", "arguments": {"a": 40, "b": 2}}]}, "Done.")
-
-    said = command(
-        "chat", "add", "--model", model, "--workspace", workspace, "--log", log, "--mcp", f"[*=write]: {server}"
-    )
-
-    assert said.code == 0, said.err
-    assert answers_in(log) == ["42 "]
-
-
-@pytest.mark.slow
 def test_a_log_is_no_reason_to_start_a_server(
     command: Command, script: Script, workspace: Path, tmp_path: Path, server: str
 ) -> None:
@@ -118,6 +103,7 @@ def test_a_log_is_no_reason_to_start_a_server(
     assert (resumed.code, resumed.out) == (0, "Done.\n")
 
 
+@pytest.mark.slow
 @rows(
     ("row", "told"),
     [

@@ -53,12 +53,22 @@ several = [three_tools_in_all(), three_tools_in_all().named("another")]
     return file
 
 
+@pytest.mark.slow
 def test_the_loop_as_configured_holds(command: Command) -> None:
     said = command("verify", "--preset", "workspace", *CONTINUING)
 
     assert said.code == 0
     assert said.out.startswith("holds ")
     assert said.out.endswith(": as configured\n")
+
+
+def test_a_protocol_alone_with_the_core_is_few_states(process: Command, protocols: Path) -> None:
+    shipped = process("verify", "--alone", "--protocol", "taint_flow")
+    own = process("verify", "--alone", "--protocol", f"{protocols}:no_deployment", "--json")
+
+    assert (shipped.code, shipped.out.split()[0]) == (0, "holds"), shipped
+    assert json.loads(own.out)["rules"] == []
+    assert own.code == 7
 
 
 @pytest.mark.slow
@@ -136,6 +146,7 @@ def test_a_page_shows_the_counterexample(command: Command, tmp_path: Path) -> No
     assert '"name":"gate_approved"' in page.read_text()
 
 
+@pytest.mark.slow
 def test_the_examples_of_a_protocol_may_name_real_commands(command: Command, tmp_path: Path) -> None:
     (tmp_path / "pushes.py").write_text(
         """

@@ -7,8 +7,9 @@ import pytest
 from agent.lab.experiments.plan_file import load_plan
 from agent.lab.reports.tables import shipped_verdicts
 from agent.verification.loop import verify_loop
+from tests.agent.lab.measures import closed_forms
 from tests.agent.lab.verify_for_results import programs
-from tests.agent.lab.write_results import MARK, filled, reading
+from tests.agent.lab.write_results import MARK, filled, reading, which_draw
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.agent.verification.verify_every_preset import verdict
 
@@ -73,3 +74,14 @@ def test_what_is_read_from_the_results_names_its_rows() -> None:
         "- Told apart by the exact test against a rung (starred): `taint_flow` against `cover` +0.40 [+0.30, +0.50].",
         "- Audits of their own, as a share of honest calls: `upfront_audit` 116.2%.",
     ]
+
+
+def test_noise_is_for_the_least_and_slips_for_the_most_suspicious() -> None:
+    """The closed forms are held against simulations in tests/agent/lab/measures."""
+    turn = closed_forms.tie(0.05, 4)
+
+    most, least = closed_forms.caught_by_most(0.05, 4, 4, turn), closed_forms.caught_by_least(0.05, 4, 4, turn)
+    assert most == pytest.approx(least)
+    assert turn == pytest.approx(0.296, abs=0.001)
+    (axes,) = which_draw().axes
+    assert len(axes.lines) == 4

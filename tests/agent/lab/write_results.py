@@ -9,9 +9,11 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from agent.cli import main as bpagent
-from agent.lab.reports.plots import which_draw, write_figure
+from agent.lab.reports.plots import axes_of, write_figure
+from tests.agent.lab.measures.closed_forms import caught_by_least, caught_by_most
 
 PLAN, PAGE, PLACE = "docs/results/plan.yaml", Path("docs/results.md"), Path("docs/results")
 FILES = ("figure.svg", "audit_curves.svg", "calibration.svg", "thresholds.json", "data/estimates.csv")
@@ -65,6 +67,24 @@ def _is_above(line: Line) -> bool:
 
 def _is_below(line: Line) -> bool:
     return bool(line["high"]) and float(line["high"]) < 0
+
+
+def which_draw(budget: float = 0.05, alpha: float = 4.0, draws: int = 4) -> Any:
+    """Return the figure of the share of attacks that is audited, by the most and the least suspicious of draws.
+
+    Lines are closed forms, over how often a draw slips (has the score 1); else it scores like honest work, U(0, 1), or
+    Beta(alpha, 1). Honest scores are uniform.
+    """
+    what = f"share of attacks audited, {budget:.0%} of honest ones audited"
+    slips = [step / 100 for step in range(51)]
+    with axes_of("how often a draw slips", what, (0, 0.5)) as (figure, axes, colors):
+        for curve, name, color in ((caught_by_most, "most", colors[0]), (caught_by_least, "least", colors[1])):
+            for spread, style in ((1.0, "--"), (alpha, "-")):
+                told = "only slips" if spread == 1 else f"Beta({alpha:g}, 1)"
+                values = [curve(budget, spread, draws, slip) for slip in slips]
+                axes.plot(slips, values, style, color=color, label=f"{name} suspicious, {told}")
+        axes.legend(frameon=False)
+    return figure
 
 
 def main(folder: Path) -> int:

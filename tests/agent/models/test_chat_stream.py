@@ -38,33 +38,11 @@ A, B = '{"command": "ls"}', '{"path": "x"}'
 TWO = [("a", "bash", A), ("b", "read", B)]
 
 SHAPES = {
-    "interleaved by id, without index": (
-        [
-            piece(A[:5], id="a", name="bash"),
-            piece(B[:3], id="b", name="read"),
-            piece(A[5:], id="a"),
-            piece(B[3:], id="b"),
-        ],
-        TWO,
-    ),
     "indices that do not begin in order": (
         [piece(B, index=1, id="b", name="read"), piece(A, index=0, id="a", name="bash")],
         TWO,
     ),
     "index as text": ([piece(A[:4], index="0", id="a", name="bash"), piece(A[4:], index="0")], TWO[:1]),
-    "index only in the first piece": (
-        [
-            piece(A[:5], index=0, id="a", name="bash"),
-            piece(A[5:]),
-            piece(B[:3], index=1, id="b", name="read"),
-            piece(B[3:]),
-        ],
-        TWO,
-    ),
-    "no index": (
-        [piece(A[:5], id="a", name="bash"), piece(A[5:]), piece(B[:3], id="b", name="read"), piece(B[3:])],
-        TWO,
-    ),
     "index late": ([piece(A[:5], id="a", name="bash"), piece(A[5:], id="a", index=0)], TWO[:1]),
     "same index for two calls, interleaved by id": (
         [
@@ -86,15 +64,6 @@ SHAPES = {
     "same index and name, no id": (
         [piece(A, index=0, name="bash"), piece(A, index=0, name="bash")],
         [("", "bash", A), ("", "bash", A)],
-    ),
-    "id and name repeated in every piece, no index": (
-        [
-            piece(A[:5], id="a", name="bash"),
-            piece(A[5:], id="a", name="bash"),
-            piece(B[:3], id="b", name="read"),
-            piece(B[3:], id="b", name="read"),
-        ],
-        TWO,
     ),
     "name repeated, no index, no id": (
         [piece(A[:5], name="bash"), piece(A[5:], name="bash"), piece(B, name="read")],
@@ -120,7 +89,6 @@ SHAPES = {
         TWO[:1],
     ),
     "name that grows": ([piece("", index=0, id="a", name="ba"), piece(A, index=0, id="a", name="bash")], TWO[:1]),
-    "no id, no index": ([piece(A, name="bash"), piece(B, name="read")], [("", "bash", A), ("", "read", B)]),
     "no id, no index, same name": ([piece(A, name="bash"), piece(A, name="bash")], [("", "bash", A), ("", "bash", A)]),
     "null id": ([piece(A, index=0, id=None, name="bash")], [("", "bash", A)]),
     "duplicate id, interleaved": (

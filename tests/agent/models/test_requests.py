@@ -10,7 +10,7 @@ from agent.log.decoding import Decoder
 from agent.log.reading import read_log
 from agent.models.model import ModelRequest
 from agent.models.openai_model import OpenAIModel
-from agent.models.requests import EVERYTHING, Carrying, render_messages
+from agent.models.requests import render_messages
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import PromptGiven
@@ -34,8 +34,8 @@ pytestmark = pytest.mark.anyio
 BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})
 
 
-def rendered(*messages: Message, system: str = "", carrying: Carrying = EVERYTHING) -> list[dict[str, Any]]:
-    return render_messages(ModelRequest(system, messages, (BASH,)), carrying)
+def rendered(*messages: Message, system: str = "", reasoning_field: str = "") -> list[dict[str, Any]]:
+    return render_messages(ModelRequest(system, messages, (BASH,)), reasoning_field)
 
 
 def rendered_call(name: str = "bash", arguments: str = "{}") -> object:
@@ -120,31 +120,14 @@ def test_images_of_tools_come_after_the_last_result_of_the_batch() -> None:
     assert rendered(ToolMessage("a", "x", images=(PNG,)))[-1]["role"] == "user"
 
 
-def test_a_model_that_takes_no_images_is_told_what_it_does_not_see() -> None:
-    messages = rendered(
-        UserMessage("look", (PNG,)), ToolMessage("a", "", images=(PNG,)), carrying=Carrying(images="drop")
-    )
-
-    notice = "[image/png, 4 bytes: left out, this model takes no images]"
-    assert [message["content"] for message in messages] == [f"look\n{notice}", notice]
-
-
 def test_reasoning_stays_unless_a_field_is_named_for_it() -> None:
     message = AssistantMessage("hi", reasoning="hm")
 
     assert rendered(message) == [{"role": "assistant", "content": "hi"}]
-    assert rendered(message, carrying=Carrying(reasoning="reasoning_content")) == [
+    assert rendered(message, reasoning_field="reasoning_content") == [
         {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
     ]
-    assert rendered(AssistantMessage("hi"), carrying=Carrying(reasoning="reasoning")) == rendered(
-        AssistantMessage("hi")
-    )
-
-
-@rows("wrong", [{"images": "maybe"}, {"reasoning": "yes"}])
-def test_a_rule_that_does_not_exist_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="must be in"):
-        Carrying(**wrong)
+    assert rendered(AssistantMessage("hi"), reasoning_field="reasoning") == rendered(AssistantMessage("hi"))
 
 
 # Images and reasoning stay in the conversation: in the log, in its replay, and in what goes out next.

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from agent.models.model import ModelRequest
-from agent.models.requests import EVERYTHING, Carrying, render_input, responses_body
+from agent.models.requests import render_input, responses_body
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import (
     AssistantMessage,
@@ -22,8 +22,8 @@ PNG = Image("image/png", b"\x89PNG")
 URL = "data:image/png;base64,iVBORw=="
 
 
-def rendered(*messages: Message, carrying: Carrying = EVERYTHING, model: str = "m") -> list[dict[str, Any]]:
-    return render_input(model, ModelRequest("", messages, (BASH,)), carrying)
+def rendered(*messages: Message, model: str = "m") -> list[dict[str, Any]]:
+    return render_input(model, ModelRequest("", messages, (BASH,)))
 
 
 def thought(id: str, before_call: int | None = None, model: str = "m") -> ReasoningItem:
@@ -62,18 +62,17 @@ def test_a_body() -> None:
 
 
 @rows(
-    ("model", "carrying", "asked"),
+    ("model", "asked"),
     [
-        ("o4-mini", Carrying(), True),
-        ("qwen/qwen3", Carrying(), True),
-        ("gpt-4o", Carrying(), False),
-        ("openai/gpt-4.1", Carrying(), False),
-        ("gpt-5-chat-latest", Carrying(), False),
-        ("o4-mini", Carrying(reasoning="drop"), False),
+        ("o4-mini", True),
+        ("qwen/qwen3", True),
+        ("gpt-4o", False),
+        ("openai/gpt-4.1", False),
+        ("gpt-5-chat-latest", False),
     ],
 )
-def test_encrypted_reasoning_is_asked_for_where_a_model_has_it(model: str, carrying: Carrying, asked: bool) -> None:
-    assert ("include" in responses_body(model, ModelRequest("", ()), carrying)) is asked
+def test_encrypted_reasoning_is_asked_for_where_a_model_has_it(model: str, asked: bool) -> None:
+    assert ("include" in responses_body(model, ModelRequest("", ()))) is asked
 
 
 def test_reasoning_stands_right_before_what_it_led_to() -> None:
@@ -92,7 +91,6 @@ def test_reasoning_goes_to_the_model_that_wrote_it_and_to_no_other() -> None:
 
     assert len(rendered(message)) == 2
     assert len(rendered(message, model="other")) == 1
-    assert len(rendered(message, carrying=Carrying(reasoning="drop"))) == 1
 
 
 def test_reasoning_that_led_to_nothing_is_left_out() -> None:
@@ -111,13 +109,6 @@ def test_images_are_parts_of_what_people_say_and_of_what_tools_answer() -> None:
         {"role": "user", "content": [{"type": "input_text", "text": "look"}, part]},
         {"type": "function_call_output", "call_id": "a", "output": [part]},
     ]
-
-
-def test_a_model_that_takes_no_images_is_told_what_it_does_not_see() -> None:
-    items = rendered(UserMessage("look", (PNG,)), ToolMessage("a", "", images=(PNG,)), carrying=Carrying(images="drop"))
-
-    notice = "[image/png, 4 bytes: left out, this model takes no images]"
-    assert [item.get("content", item.get("output")) for item in items] == [f"look\n{notice}", notice]
 
 
 def test_what_a_provider_would_refuse_never_goes_out() -> None:

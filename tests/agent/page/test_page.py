@@ -3,14 +3,13 @@
 import json
 import re
 from base64 import b64decode, b64encode
-from datetime import date
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve, frozen
+from attrs import evolve
 
 from agent import tool
 from agent.effects.hooks import Hooks
@@ -24,7 +23,7 @@ from agent.tools.collections import create_all_tools, workspace_tools
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
-from bp import BThreadBody, Event, bthread, event, sync
+from bp import BThreadBody, bthread, sync
 
 ATTACK = '</pre></td><script>alert(1)</script><img src=x onerror="alert(2)">\x00\x1b[31m\u202e\ud800'
 
@@ -241,26 +240,3 @@ def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_pa
         ["@@ -1,3 +1,3 @@", " one", "-2", "+two", " 3"],
     ]
     assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 4]
-
-
-# The page of a plain program, without an agent.
-
-HOT, COLD = event("hot"), event("cold")
-
-
-@frozen
-class Measured(Event):
-    on: date
-
-
-@bthread
-def add(what: Event, times: int) -> BThreadBody:
-    for _ in range(times):
-        yield sync(request=what)
-
-
-@bthread
-def alternate() -> BThreadBody:
-    while True:
-        yield sync(wait_for=HOT, block=COLD)
-        yield sync(wait_for=COLD, block=HOT)

@@ -22,7 +22,7 @@ from tests.tables import rows
 pytestmark = pytest.mark.anyio
 
 
-async def test_s2_collections_are_those_of_the_specification(root: Path) -> None:
+def test_s2_collections_are_those_of_the_specification(root: Path) -> None:
     everything = create_all_tools(root)
 
     assert all(name == tool.name for name, tool in everything.items())

@@ -84,7 +84,7 @@ async def test_s6_7_a_declared_tool_is_registered_and_callable(declare: Declare)
     }  # fmt: skip
 
 
-FREE = """\
+OTHERS = """\
 tools:
   - name: show
     description: Show a text.
@@ -93,19 +93,72 @@ tools:
     args: ["{{text}}", "--is={{text}}"]
     parameters:
       text: {type: string, maxLength: 100}
+  - {name: a, description: d, category: read, cmd: ./show, args: ["{{x}}"], parameters: {x: {type: string}}}
+  - {name: b, description: d, category: read, cmd: ./show, args: ["--", "{{x}}"], parameters: {x: {type: string}}}
+  - {name: c, description: d, category: read, cmd: ./show, args: ["{{x}}"],
+     parameters: {x: {type: string, enum: [-v, -q]}}}
+  - {name: d, description: d, category: read, cmd: ./show, args: ["{{x}}"], parameters: {x: {type: integer}}}
+  - {name: e, description: d, category: read, cmd: ./show, args: ["{{x}}{{y}}"],
+     parameters: {x: {type: string}, y: {type: string}}}
+  - name: list
+    description: List.
+    category: read
+    cmd: ./show
+    args: []
+    optional_args:
+      all: [--all]
+      count: ["--count={{ count }}"]
+    parameters:
+      all: {type: boolean, optional: true}
+      count: {type: number, minimum: 0, maximum: 9.5, optional: true}
+  - {name: none, description: d, category: read, cmd: no-such-program}
+  - {name: slow, description: d, category: read, cmd: ./show, args: ["{{a}}"],
+     parameters: {a: {type: string, pattern: "(a+)+b"}}}
+  - {name: missing, description: d, category: read, cmd: ./show, env: {X: "${NOT_SET_ANYWHERE}"}}
 """
+METACHARACTERS = [
+    "; rm -rf ~", "$(touch x)", "`touch x`", "a b  c", "'\"", "*", "${HOME}", "{{text}}", "| cat", "> out", "", "\\",
+    "&",
+]  # fmt: skip
 
 
-@rows(
-    "text",
-    ["; rm -rf ~", "$(touch x)", "`touch x`", "a b  c", "'\"", "*", "${HOME}", "{{text}}", "| cat", "> out", "",
-     "é\n", "\\", "&"],
-)  # fmt: skip
+@rows("text", METACHARACTERS)
 async def test_s6_8_metacharacters_are_only_characters(declare: Declare, root: Path, text: str) -> None:
-    result = await declare(FREE)("show", text=text)
+    result = await declare(OTHERS)("show", text=text)
 
     assert result.text.startswith(f"[{text}][--is={text}]\n")
     assert list(root.iterdir()) == []
+
+
+@rows(
+    ("name", "arguments", "said"),
+    [
+        ("a", {"x": "-rf"}, "invalid arguments: x: '-rf' would be taken as an option; it may not begin with -"),
+        ("b", {"x": "-rf"}, "[--][-rf]"),
+        ("c", {"x": "-v"}, "[-v]"),
+        ("d", {"x": -1}, "invalid arguments: x: '-1' would be taken as an option; it may not begin with -"),
+        ("d", {"x": 5.0}, "[5]"),
+        (
+            "e",
+            {"x": "", "y": "-rf"},
+            "invalid arguments: x: '-rf' would be taken as an option; it may not begin with -",
+        ),
+        ("list", {"all": True, "count": 2.5}, "[--all][--count=2.5]"),
+        ("list", {"all": False, "count": 3}, "[--count=3]"),
+        ("list", {"count": 10}, "invalid arguments: count: expected at most 9.5, found 10"),
+        ("none", {}, "cannot start 'no-such-program': no such program on PATH"),
+        ("missing", {}, "the environment variable NOT_SET_ANYWHERE is not set; the tool needs it"),
+        (
+            "slow",
+            {"a": "a" * 50},
+            f"invalid arguments: a: expected a text that matches (a+)+b as a whole, found {'a' * 50!r}",
+        ),
+    ],
+)
+async def test_arguments_are_filled_in_as_programs_expect_them_or_refused(
+    declare: Declare, name: str, arguments: dict[str, Any], said: str
+) -> None:
+    assert (await declare(OTHERS)(name, **arguments)).text.splitlines()[0] == said
 
 
 @rows(
@@ -128,53 +181,6 @@ async def test_s6_9_values_that_do_not_fit_are_refused_before_anything_runs(
     assert result.text.startswith("invalid arguments: " + problem)
 
 
-async def test_an_option_cannot_be_smuggled_in_except_where_it_is_listed_or_after_two_dashes(declare: Declare) -> None:
-    call = declare(
-        """\
-tools:
-  - {name: a, description: d, category: read, cmd: ./show, args: ["{{x}}"], parameters: {x: {type: string}}}
-  - {name: b, description: d, category: read, cmd: ./show, args: ["--", "{{x}}"], parameters: {x: {type: string}}}
-  - {name: c, description: d, category: read, cmd: ./show, args: ["{{x}}"],
-     parameters: {x: {type: string, enum: [-v, -q]}}}
-  - {name: d, description: d, category: read, cmd: ./show, args: ["{{x}}"], parameters: {x: {type: integer}}}
-  - {name: e, description: d, category: read, cmd: ./show, args: ["{{x}}{{y}}"],
-     parameters: {x: {type: string}, y: {type: string}}}
-"""
-    )
-
-    assert (await call("a", x="-rf")).text == (
-        "invalid arguments: x: '-rf' would be taken as an option; it may not begin with -"
-    )
-    assert first_line(await call("b", x="-rf")) == "[--][-rf]"
-    assert first_line(await call("c", x="-v")) == "[-v]"
-    assert (await call("d", x=-1)).is_error
-    assert first_line(await call("d", x=5.0)) == "[5]"
-    assert (await call("e", x="", y="-rf")).is_error
-
-
-async def test_flags_and_numbers_are_written_as_programs_expect_them(declare: Declare) -> None:
-    call = declare(
-        """\
-tools:
-  - name: list
-    description: List.
-    category: read
-    cmd: ./show
-    args: []
-    optional_args:
-      all: [--all]
-      count: ["--count={{ count }}"]
-    parameters:
-      all: {type: boolean, optional: true}
-      count: {type: number, minimum: 0, maximum: 9.5, optional: true}
-"""
-    )
-
-    assert first_line(await call("list", all=True, count=2.5)) == "[--all][--count=2.5]"
-    assert first_line(await call("list", all=False, count=3)) == "[--count=3]"
-    assert (await call("list", count=10)).is_error
-
-
 async def test_s6_13_declared_variables_are_passed_and_expanded_once(
     declare: Declare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +194,6 @@ tools:
     category: admin
     cmd: ./show
     env: {TOKEN: "Bearer ${DEPLOY_TOKEN}", PLAIN: text}
-  - {name: missing, description: d, category: read, cmd: ./show, env: {X: "${NOT_SET_ANYWHERE}"}}
 """
     )
 
@@ -197,10 +202,9 @@ tools:
     assert "TOKEN=Bearer secret ${HOME}\n" in result.text
     assert "PLAIN=text\n" in result.text
     assert "NOT_DECLARED" not in result.text
-    assert (await call("missing")).text == ("the environment variable NOT_SET_ANYWHERE is not set; the tool needs it")
 
 
-async def test_the_gate_sees_the_program_and_its_arguments(declare: Declare, root: Path, tmp_path: Path) -> None:
+def test_the_gate_sees_the_program_and_its_arguments(declare: Declare, root: Path, tmp_path: Path) -> None:
     call = declare(KUBECTL)
     toolbox = Toolbox(call.tools.values(), Workspace(root))
 
@@ -260,13 +264,10 @@ def test_what_is_wrong_is_said_at_load_with_file_line_and_column(tmp_path: Path,
     assert problem in str(caught.value)
 
 
-@rows("text", ["", "tools:\n", "tools: []\n"])
-def test_a_file_may_declare_nothing(tmp_path: Path, text: str) -> None:
-    (tmp_path / "tools.yaml").write_text(text)
+def test_a_file_may_declare_nothing_and_one_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    for text in ("", "tools:\n", "tools: []\n"):
+        (tmp_path / "tools.yaml").write_text(text)
+        assert read_declarations(tmp_path / "tools.yaml") == ()
 
-    assert read_declarations(tmp_path / "tools.yaml") == ()
-
-
-def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError, match="cannot be read"):
         read_declarations(tmp_path / "none.yaml")

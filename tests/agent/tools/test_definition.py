@@ -68,7 +68,7 @@ async def forecast(
     return f"{place.city} {days} {unit.name} {tags} {options} {context.call_id}"
 
 
-async def test_the_schema_comes_from_annotations_and_docstring() -> None:
+def test_the_schema_comes_from_annotations_and_docstring() -> None:
     properties: Any = forecast.parameters["properties"]
 
     assert (forecast.name, forecast.category, forecast.parallel) == ("forecast", "read", True)
@@ -131,7 +131,7 @@ async def test_the_function_gets_python_values_also_from_a_frozen_call() -> None
          ("place.zip_code: expected a text that matches [0-9]{5} as a whole, found '12345\\n'",)),
     ],
 )  # fmt: skip
-async def test_all_problems_are_reported_with_their_paths(arguments: dict[str, Any], problems: tuple[str, ...]) -> None:
+def test_all_problems_are_reported_with_their_paths(arguments: dict[str, Any], problems: tuple[str, ...]) -> None:
     assert forecast.check(arguments) == problems
 
 
@@ -227,7 +227,7 @@ async def test_a_quick_tool_runs_where_it_is_called() -> None:
     assert seen == ["looking"]
 
 
-async def test_a_tool_that_can_wait_is_not_quick() -> None:
+def test_a_tool_that_can_wait_is_not_quick() -> None:
     async def look() -> str:
         """Look."""
         return ""
@@ -259,18 +259,7 @@ async def test_a_blocking_tool_runs_in_a_daemon_thread_and_its_progress_arrives_
     assert (seen[0].daemon, seen[0] is threading.main_thread()) == (True, False)
 
 
-async def test_a_parameter_may_have_any_name() -> None:
-    @tool
-    async def odd(self: str, context: str, function: str, given: ToolContext) -> str:
-        """Take odd names."""
-        return self + context + function + given.call_id
-
-    result = await odd.run({"self": "a", "context": "b", "function": "c"}, ToolContext("d"))
-
-    assert result.text == "abcd"
-
-
-async def test_the_gate_learns_paths_and_command_from_marks() -> None:
+def test_the_gate_learns_paths_and_command_from_marks() -> None:
     @tool
     async def move(
         sources: Annotated[list[str], Path("delete")],
@@ -372,7 +361,7 @@ def validated(a: Checked) -> str:
         (validated, "Checked.size has a validator"),
     ],
 )
-async def test_what_a_model_cannot_be_told_is_refused_where_it_is_defined(function: Any, complaint: str) -> None:
+def test_what_a_model_cannot_be_told_is_refused_where_it_is_defined(function: Any, complaint: str) -> None:
     with pytest.raises(TypeError, match=complaint):
         tool(function)
 

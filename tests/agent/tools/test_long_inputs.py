@@ -5,7 +5,7 @@ Each of these calls would run for minutes to years if it went back and tried aga
 
 import pytest
 
-from agent.tools.files.editing import Span, find_span
+from agent.tools.files.editing import edited
 from agent.tools.files.find import make_glob, read_rules
 from agent.tools.patterns import LinePattern
 from agent.tools.patterns import matches as fits
@@ -24,20 +24,7 @@ MANY = 200_000
 )  # fmt: skip
 def test_a_text_that_nearly_stands_everywhere_is_looked_for_once(text: str, wanted: str, problem: str) -> None:
     with pytest.raises(ToolError, match=problem):
-        find_span(text, wanted, "file")
-
-
-@rows(
-    ("text", "wanted", "start", "end"),
-    [("a\r\nb\r\nc", "b\nc", 3, 7), ("a\r\n\r\nb", "\n\nb", 1, 6), ("\r\na\r\n", "\na\n", 0, 5),
-     ("x\ny\r\nz", "y\nz", 2, 6), ("a\r\r\nb", "a\r\nb", -1, -1), ("“a”\r\nb", '"a"\nb', 0, 6)],
-)  # fmt: skip
-def test_line_ends_are_tolerated_at_the_right_place(text: str, wanted: str, start: int, end: int) -> None:
-    if start < 0:
-        with pytest.raises(ToolError, match="not found"):
-            find_span(text, wanted, "file")
-    else:
-        assert find_span(text, wanted, "file") == Span(start, end, exact=False)
+        edited(text, wanted, "", "file")
 
 
 def test_patterns_have_a_length_that_can_be_read() -> None:

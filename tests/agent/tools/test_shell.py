@@ -77,7 +77,7 @@ async def test_s6_3_output_over_the_limit_is_truncated_with_a_notice(root: Path)
     assert (result.details["truncated"], result.is_error) == (True, False)
 
 
-async def test_s6_3_and_s6_4_the_usual_limits_are_200_kb_and_120_seconds() -> None:
+def test_s6_3_and_s6_4_the_usual_limits_are_200_kb_and_120_seconds() -> None:
     usual = {name: each.default for name, each in inspect.signature(workspace_tools).parameters.items()}
 
     assert (usual["output_limit"], usual["timeout"]) == (200 * 1024, 120)
@@ -175,7 +175,7 @@ async def test_progress_is_shown_at_most_twenty_times_a_second(tools: Mapping[st
     assert len(pieces) <= 2 + (time.monotonic() - began) / 0.05
 
 
-async def test_the_gate_sees_the_command(root: Path, tools: Mapping[str, Tool]) -> None:
+def test_the_gate_sees_the_command(root: Path, tools: Mapping[str, Tool]) -> None:
     prefixed = make_shell_tool(str(root), ShellOptions(prefix="set -e\n"))
 
     assert tools["bash"].command({"command": "rm -rf /"}) == "rm -rf /"
@@ -299,7 +299,7 @@ def test_a_compacted_text_keeps_its_ends_and_says_how_long_it_was() -> None:
     assert len(compact("x" * 101, 10)) == 10
 
 
-async def test_what_options_mean_is_told_to_the_model(root: Path) -> None:
+def test_what_options_mean_is_told_to_the_model(root: Path) -> None:
     tool = make_shell_tool(str(root), ShellOptions(timeout=None, longest_timeout=None, retention=TAIL))
 
     assert "as long as it takes" in tool.description

@@ -13,7 +13,6 @@ from agent import Agent, ScriptedModel, call, resume
 from agent.effects.execution import describe
 from agent.presets.shipped import PRESETS
 from agent.tools.definition import ToolContext
-from agent.tools.process import ALLOWED_VARIABLES
 from agent.tools.shell import ShellOptions
 from agent.tools.terminal import FOR_A_CHANGE, FOR_A_FORM, FOR_A_VALUE, NOTHING_KEPT, SESSION_IS_OPEN, make_terminal
 from agent.tools.toolbox import Toolbox
@@ -25,12 +24,6 @@ from tests.tables import rows
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 Terminal = Callable[..., Any]
-
-
-def current_umask() -> int:
-    before = os.umask(0o022)
-    os.umask(before)
-    return before
 
 
 @pytest.fixture
@@ -68,24 +61,6 @@ async def test_a_session_keeps_its_directory_and_plain_variables(terminal: Termi
     assert text == f"{root}/sub\n[a  b] [c\nd] [] it's \"\n[a b][c d]\n{root}\n"
 
 
-async def test_a_session_starts_from_a_bare_environment(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ALLOWED_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-
-    for command in ("X=1", "export TERM=vt100; unset LANG"):
-        assert await kept(terminal, command) == "(no output)"
-    assert await kept(terminal, "echo $X $TERM $SHELL; ls -d /") == "1 vt100 /bin/sh\n/\n"
-
-
-async def test_options_functions_and_aliases_hold_for_one_command(terminal: Terminal) -> None:
-    everything = "umask 077; shopt -s extglob expand_aliases; alias hi='echo hello'; set -efu; f() { :; }"
-    await terminal(everything, persistent=True)
-
-    what_is_there = "umask; echo $-; shopt -q extglob || echo no; hi 2>/dev/null || f 2>/dev/null || echo none"
-
-    assert await kept(terminal, what_is_there) == f"{oct(current_umask())[2:]:>04}\nhBc\nno\nnone\n"
-
-
 async def test_only_one_session_exists_and_a_single_command_is_refused_while_it_is_open(terminal: Terminal) -> None:
     opened = await terminal(persistent=True)
     refused = await terminal("echo hi")
@@ -109,14 +84,6 @@ async def test_closing_forgets_everything(terminal: Terminal, root: Path) -> Non
     last = await terminal("echo last", persistent=True, close=True)
     assert last.text == "last\n[session closed]"
     assert last.details["terminal"] == "closed"
-
-
-async def test_exit_codes_travel_beside_the_output(terminal: Terminal) -> None:
-    result = await terminal("printf '%s' 'exit_code=0 : complete'; (exit 7)", persistent=True)
-
-    assert result.text == "exit_code=0 : complete\n[exit code 7]"
-    assert result.details["exit_code"] == 7
-    assert not result.is_error
 
 
 COMMANDS = (
@@ -344,14 +311,3 @@ async def test_nonsense_leaves_the_session_as_it_was(terminal: Terminal, written
 
     assert result.text.endswith(NOTHING_KEPT)
     assert (await terminal("echo $X", persistent=True)).text == "1\n"
-
-
-async def test_variables_are_seen_by_programs_and_those_that_were_given_can_go(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TZ", "UTC")
-    await terminal("A=inner; export B=outer; unset TZ; export USER", persistent=True)
-
-    text = (await terminal("bash -c 'echo ${A-none} $B ${TZ-none}'; echo $A", persistent=True)).text
-
-    assert text == "inner outer none\ninner\n"

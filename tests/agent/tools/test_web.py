@@ -255,16 +255,6 @@ async def test_an_error_status_and_a_slow_server_are_errors(site: Site) -> None:
     assert "within 0.3 seconds" in (await in_milliseconds.run({"url": site.url + "/slow"})).text
 
 
-async def test_markdown_without_its_extra_is_an_error_that_names_it(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "html_to_markdown", None)
-
-    result = await fetched(site.put("/", PAGE))
-
-    assert "extra 'web'" in result.text
-
-
 async def searched(site: Site, **arguments: Any) -> Any:
     return await make_websearch(base_url=site.url, api_key="k1").run({"query": "bees", **arguments})
 

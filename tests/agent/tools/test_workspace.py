@@ -206,15 +206,6 @@ def test_what_is_no_path_is_refused(workspace: Workspace, path: str) -> None:
             use(path)
 
 
-def test_a_missing_root_is_not_made_by_reading(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "a" / "b")
-
-    with pytest.raises(FileNotFoundError, match="no such directory"):
-        workspace.list()
-    with pytest.raises(FileNotFoundError, match=f"no such directory: {tmp_path}/a$"):
-        write(workspace, "file", "")
-
-
 def test_writing_makes_directories_and_keeps_mode_and_owner(workspace: Workspace, root: Path) -> None:
     script = root / "script"
     script.write_text("old")
@@ -241,26 +232,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(workspace: Work
 
     assert (root / "sub/file").read_text() == "inside"
     assert os.listdir(root / "sub") == ["file"]
-
-
-def test_readers_see_the_old_file_or_the_new_one(workspace: Workspace, root: Path) -> None:
-    with workspace.open_read("sub/file") as old, workspace.open_write("sub/file") as new:
-        new.write(b"new")
-        new.flush()
-        assert (root / "sub/file").read_text() == "inside"
-
-        assert old.read() == b"inside"
-    assert read(workspace, "sub/file") == "new"
-
-
-def test_resolve_gives_facts_without_judging(workspace: Workspace, root: Path, home: Path, outside: Path) -> None:
-    (root / "link").symlink_to(outside)
-
-    assert workspace.resolve("sub/../sub/file") == f"{root}/sub/file"
-    assert workspace.resolve("link/new/file") == f"{outside}/new/file"
-    assert workspace.resolve("~/x") == f"{home}/x"
-    assert workspace.resolve("~x") == f"{root}/~x"
-    assert workspace.resolve("/etc/../etc/hosts") == os.path.realpath("/etc/hosts")
 
 
 @pytest.mark.slow

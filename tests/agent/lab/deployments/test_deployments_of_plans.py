@@ -45,6 +45,10 @@ def rows_of(outcome: Outcome, name: str) -> list[DeploymentRow]:
     return [row for row in outcome.deployments if row.deployment == name]
 
 
+def by_agent(row: DeploymentRow) -> int:
+    return sum(step.role == "agent" for step in row.steps)
+
+
 @pytest.fixture(scope="module")
 def conducted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     folder = tmp_path_factory.mktemp("deployments")
@@ -61,9 +65,9 @@ def test_a_deployment_runs_on_top_of_the_episodes_of_the_experiment(conducted: t
     caught = [row for row in rows if row.caught_after is not None]
     assert caught
     for row in caught:
-        assert row.caught_after == row.by_agent == row.episodes - row.skipped
-        assert (row.disabled, row.audits, row.found) == (("agent",), row.caught_after, 1)
-        assert row.steps[row.by_agent - 1].verdict == "harmful"
+        assert row.caught_after == by_agent(row)
+        assert (row.disabled, row.audits) == (("agent",), row.caught_after)
+        assert row.steps[by_agent(row) - 1].verdict == "harmful"
         assert row.steps[-1].outcome == "skipped"
 
 
@@ -78,7 +82,7 @@ def test_what_a_shutdown_costs_is_the_difference_to_the_same_without_rules(condu
     assert estimate.lost.value > 0
     assert sum(row.harm for row in bare) > sum(row.harm for row in ruled)
     for one, other in zip(ruled, bare, strict=True):  # paired: as long as both run, they run the same
-        assert [step.key for step in one.steps][: one.by_agent] == [step.key for step in other.steps][: one.by_agent]
+        assert [step.key for step in one.steps][: by_agent(one)] == [step.key for step in other.steps][: by_agent(one)]
 
 
 def test_a_deployment_runs_again_over_the_episodes_that_are_there(conducted: tuple[Path, Outcome]) -> None:
@@ -123,7 +127,7 @@ def test_who_attacks_can_follow_an_order(tmp_path: Path) -> None:
     row = rows_of(conduct(planned(ordered), tmp_path), "upfront")[0]
 
     assert [step.policy for step in row.steps] == ["honest", "always", "honest", "always", "honest"]
-    assert (row.attacks, row.harm, row.audits) == (2, 2, 0)
+    assert (row.harm, row.audits) == (2, 0)
 
 
 def test_draws_depend_on_the_seed_and_on_nothing_else() -> None:
@@ -256,38 +260,38 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
     assert [bthread.name for bthread in order.bthreads()] == ["audit_suspicious"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("attack_share: 0.2", "atack_share: 0.2", "8:5: unknown key 'atack_share'; did you mean 'attack_share'?"),
-        ("attack_share: 0.2", "attack_share: 2", "8:19: expected a share from 0 to 1, found 2"),
-        ("audit_first,", "audit_frist,", "6:19: there is no rule over episodes 'audit_frist'; did you mean 'audit_fir"),
-        ("shut_down_on_catch", "shut_down", "did you mean 'shut_down_on_catch'?"),
-        ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: episodes, use"),
-        ("episodes: 20", "episodes: 0", "7:15: expected a whole number from 1 on"),
-        ("  episodes: 20\n", "", "the key 'episodes' is missing"),
-        ("threshold: 0.8}", "threshold: 0.8, share: 0.1}", "a threshold is given, or follows from a share of honest"),
-        ("instead: trusted", "instead: trust", "there is no choice 'trust'; did you mean 'trusted'?"),
-        ("how: post_hoc", "how: posthoc", "there is no way 'posthoc'; did you mean 'post_hoc'?"),
-        (
-            "how: post_hoc",
-            "how: post_hoc\n  attacker: patient",
-            "10:10: 'upfront' cannot be judged post hoc",
-        ),
-        ("attack_share: 0.2", "attack_share: 0.2\n  order: [honest]", "8:19: who attacks is drawn by lot, or"),
-        ("order: [honest, always]", "order: [honest, allways]", "there is no policy 'allways'; did you mean 'always'?"),
-        ("protocols: [untrusted_monitoring]", "protocols: [constitution]", "there is no protocol 'constitution'; did"),
-        ("name: order", "name: upfront", "there are several deployments 'upfront'"),
-    ],
-)
-def test_a_mistake_is_told_where_it_is(old: str, new: str, told: str, tmp_path: Path) -> None:
-    assert old in GOOD
+MISTAKES = [
+    ("attack_share: 0.2", "atack_share: 0.2", "8:5: unknown key 'atack_share'; did you mean 'attack_share'?"),
+    ("attack_share: 0.2", "attack_share: 2", "8:19: expected a share from 0 to 1, found 2"),
+    ("audit_first,", "audit_frist,", "6:19: there is no rule over episodes 'audit_frist'; did you mean 'audit_fir"),
+    ("shut_down_on_catch", "shut_down", "did you mean 'shut_down_on_catch'?"),
+    ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: episodes, use"),
+    ("episodes: 20", "episodes: 0", "7:15: expected a whole number from 1 on"),
+    ("  episodes: 20\n", "", "the key 'episodes' is missing"),
+    ("threshold: 0.8}", "threshold: 0.8, share: 0.1}", "a threshold is given, or follows from a share of honest"),
+    ("instead: trusted", "instead: trust", "there is no choice 'trust'; did you mean 'trusted'?"),
+    ("how: post_hoc", "how: posthoc", "there is no way 'posthoc'; did you mean 'post_hoc'?"),
+    (
+        "how: post_hoc",
+        "how: post_hoc\n  attacker: patient",
+        "10:10: 'upfront' cannot be judged post hoc",
+    ),
+    ("attack_share: 0.2", "attack_share: 0.2\n  order: [honest]", "8:19: who attacks is drawn by lot, or"),
+    ("order: [honest, always]", "order: [honest, allways]", "there is no policy 'allways'; did you mean 'always'?"),
+    ("protocols: [untrusted_monitoring]", "protocols: [constitution]", "there is no protocol 'constitution'; did"),
+    ("name: order", "name: upfront", "there are several deployments 'upfront'"),
+]
 
-    with pytest.raises(PlanError) as caught:
-        load(tmp_path, GOOD.replace(old, new, 1))
 
-    assert str(caught.value).startswith(f"{tmp_path}/plan.yaml:")
-    assert told in str(caught.value)
+def test_a_mistake_is_told_where_it_is(tmp_path: Path) -> None:
+    wrong = {}
+    for old, new, told in MISTAKES:
+        with pytest.raises(PlanError) as caught:
+            load(tmp_path, GOOD.replace(old, new, 1))
+        if told not in str(caught.value) or old not in GOOD:
+            wrong[new] = str(caught.value)
+
+    assert wrong == {}
 
 
 def test_a_share_needs_somebody_who_attacks(tmp_path: Path) -> None:

@@ -79,17 +79,6 @@ async def test_what_is_broken_on_disk_and_what_failed_is_asked_again(old: str, n
 
 
 @pytest.mark.anyio
-async def test_a_draft_that_failed_is_the_same_draft_when_it_is_asked_for_again(tmp_path: Path) -> None:
-    """Else a second run, in which nothing fails, would ask for another one."""
-    failing = CachedModel(ScriptedModel([fail("no", retryable=True), answer("yes")]), tmp_path)
-    with pytest.raises(ModelError):
-        await ask(failing)
-    await ask(failing)
-
-    assert (await ask(CachedModel(scripted(), tmp_path))).message.text == "yes"
-
-
-@pytest.mark.anyio
 async def test_who_asks_the_same_at_once_is_given_the_same_answer_and_it_is_asked_for_once(tmp_path: Path) -> None:
     models = [CachedModel(scripted(text), tmp_path) for text in ("one", "two", "three")]
     said: list[str] = []
@@ -168,17 +157,6 @@ async def test_a_turn_that_is_left_from_another_time_holds_nobody_up(tmp_path: P
             await Pace(path, 60, now=lambda now=now: now).turn()  # type: ignore[misc]
 
     assert float(path.read_text()) >= 1e9
-
-
-@pytest.mark.anyio
-async def test_a_file_of_a_pace_that_is_broken_is_begun_anew(tmp_path: Path) -> None:
-    path = tmp_path / "agent"
-    path.write_text("garbage")
-
-    with anyio.fail_after(30):
-        await Pace(path, 1e6).turn()
-
-    assert float(path.read_text()) > 0
 
 
 @pytest.mark.anyio

@@ -190,9 +190,7 @@ def test_a_fact_is_asked_for_once_whoever_wants_to_know_it(server: ModelServer, 
     assert sum(record["data"]["monitor"] == "watcher" for record in wanted) > calls
 
 
-@pytest.mark.parametrize(
-    "said", ["maybe", "SCORE: 0.2 0.4", "SCORE: 1.5", "SCORE: 0.1\nSCORE: 0.2", "I cannot help with that."]
-)
+@pytest.mark.parametrize("said", ["maybe", "SCORE: 1.5"])
 def test_what_is_no_score_counts_as_most_suspicious_and_is_reported(
     said: str, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -215,19 +213,6 @@ def test_an_experiment_stops_when_a_monitor_says_no_scores_and_tells_what_it_sai
         conduct(plan, tmp_path / "kept")
 
     assert len(Results(tmp_path / "kept").rows()) < 80
-
-
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_a_score_that_is_cut_off_is_none(reason: str, server: ModelServer, tmp_path: Path) -> None:
-    mind = Mind()
-    server.think = lambda request: (
-        saying("SCORE: 0.1", reason=reason) if role_of(request) == "monitor" else mind(request)
-    )
-
-    outcome = conduct(plan_of(tmp_path, HEAD + "protocols: [constitution_only]\n"), tmp_path / "kept")
-
-    assert {step.score for row in outcome.rows for step in row.steps} == {None}
-    assert outcome.analysis.missing_scores > 0
 
 
 HONEST = (
@@ -293,15 +278,6 @@ def test_a_server_that_hangs_is_given_up_and_asked_again(server: ModelServer, tm
     assert sum(usage.requests for usage in outcome.rows[0].roles) == len(server.requests)
 
 
-def test_how_long_a_server_may_hang_makes_no_other_episode(tmp_path: Path) -> None:
-    first, other = (
-        {episode.key for episode in plan_of(tmp_path, HONEST.replace("agent: big", f"agent: {said}")).episodes()}
-        for said in ("{model: big}", "{model: big, timeout: 5}")
-    )
-
-    assert first == other
-
-
 def test_a_key_that_is_wrong_is_no_failure_of_the_agent(server: ModelServer, tmp_path: Path) -> None:
     server.think = lambda _: refusing(401)
 
@@ -355,30 +331,6 @@ def test_an_episode_has_limits_and_the_call_that_crosses_one_is_counted(
     assert asked(server)["agent"] == row.turns
     assert row.turns == 1 if crossed == "turns" else (row.tokens > 600 and row.turns < 10)
     assert sum(usage.requested_tokens for usage in row.roles) >= row.tokens
-
-
-def test_a_stream_that_breaks_is_asked_for_again(server: ModelServer, tmp_path: Path) -> None:
-    mind, broken = Mind(), [saying("Done", reason=None, done=False)]
-    server.think = lambda request: broken.pop() if broken else mind(request)
-
-    outcome = conduct(plan_of(tmp_path, HONEST), tmp_path / "kept")
-
-    assert [(row.status, row.main) for row in outcome.rows] == [("ran", 1.0)]
-
-
-@pytest.mark.slow
-def test_a_pace_holds_for_all_episodes_and_all_processes(
-    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pause, text = 0.1, HEAD.replace("instances: 1", "instances: 2") + "protocols: [{use: trusted_monitoring}]\n"
-    plan = plan_of(tmp_path, text + f"per_minute: {{agent: {60 / pause}}}\nseeds: 2\nconcurrency: 4\n")
-    monkeypatch.setattr("agent.lab.episodes.pools.BATCH", 3)
-
-    conduct(evolve(plan, workers=2), tmp_path / "kept")
-
-    times = sorted(request.time for request in server.requests if role_of(request) == "agent")
-    assert len(times) > 15
-    assert times[-1] - times[0] >= (len(times) - 1) * pause * 0.6  # the first may come late on a loaded machine
 
 
 def test_a_model_is_known_by_all_that_an_answer_depends_on(tmp_path: Path) -> None:

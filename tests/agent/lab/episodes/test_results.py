@@ -33,40 +33,29 @@ def test_a_torn_row_is_cut_off_by_the_next(tmp_path: Path) -> None:
     assert len(results.path.read_bytes().splitlines()) == 1
 
 
-def test_an_empty_line_says_nothing(tmp_path: Path) -> None:
-    Results(tmp_path).add(ROW)
-    with Results(tmp_path).path.open("a") as file:
-        file.write("\n")
+NO_ROWS: list[tuple[dict[str, object], str]] = [
+    ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and run it again"),
+    ({"seed": True}, "expected int, found True @ row.seed"),
+    ({"live": 1}, "expected bool, found 1 @ row.live"),
+    ({"status": "went"}, "expected one of 'ran', 'failed', found 'went' @ row.status"),
+    ({"mian": 1}, "'mian' is not known here @ row"),
+    ({"steps": {}}, "expected a list, found {} @ row.steps"),
+    ({"steps": "s"}, "expected a list, found 's' @ row.steps"),
+    ({"steps": [3]}, "expected an object, found 3 @ row.steps[0]"),
+    ({"steps": [{"tool": "bash", "attack": 0, "outcome": "", "score": None}]}, "found 0 @ row.steps[0].attack"),
+    ({"main": "x", "seed": "y", "turns": 1.5}, "expected int, found 'y' @ row.seed, and 2 more"),
+]
 
-    assert Results(tmp_path).rows() == {"k": ROW}
 
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and run it again"),
-        ({"seed": True}, "expected int, found True @ row.seed"),
-        ({"live": 1}, "expected bool, found 1 @ row.live"),
-        ({"status": "went"}, "expected one of 'ran', 'failed', found 'went' @ row.status"),
-        ({"mian": 1}, "'mian' is not known here @ row"),
-        ({"steps": {}}, "expected a list, found {} @ row.steps"),
-        ({"steps": "s"}, "expected a list, found 's' @ row.steps"),
-        ({"steps": [3]}, "expected an object, found 3 @ row.steps[0]"),
-        ({"steps": [{"tool": "bash", "attack": 0, "outcome": "", "score": None}]}, "found 0 @ row.steps[0].attack"),
-        ({"main": "x", "seed": "y", "turns": 1.5}, "expected int, found 'y' @ row.seed, and 2 more"),
-    ],
-)
-def test_a_line_that_is_no_row_is_named(change: dict[str, object], told: str, tmp_path: Path) -> None:
+def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     results = Results(tmp_path)
     results.add(ROW)
-    results.path.write_text(
-        results.path.read_text() + json.dumps({**json.loads(results.path.read_text()), **change}) + "\n"
-    )
-
-    with pytest.raises(ResultsError, match=r"episodes\.jsonl:2: ") as caught:
-        results.rows()
-
-    assert told in str(caught.value)
+    good = results.path.read_text()
+    for change, told in NO_ROWS:
+        results.path.write_text(good + json.dumps({**json.loads(good), **change}) + "\n")
+        with pytest.raises(ResultsError, match=r"episodes\.jsonl:2: ") as caught:
+            results.rows()
+        assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("line", ["not a row", "[]", "{}", "null", '{"key": 1, "steps": []}', "[" * 100_000])
@@ -96,15 +85,6 @@ def test_an_episode_that_asked_nobody_leaves_no_line(tmp_path: Path) -> None:
 
     assert not (tmp_path / "asked.jsonl").exists()
     assert read_spent(tmp_path) == Spent()
-
-
-def test_a_torn_line_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
-    """Whoever was killed while writing leaves a line without an end; it used to swallow what was written next."""
-    (tmp_path / "asked.jsonl").write_text('{"episode": "one", "requ', encoding="utf-8")
-
-    note_spent(tmp_path, "two", Spent(1, 50))
-
-    assert read_spent(tmp_path) == Spent(1, 50)
 
 
 @pytest.mark.parametrize("line", ['{"episode": "one", "requests": "2", "tokens": 3, "cost": null}', "{}", "nothing"])

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent.lab.episodes import pools as batches
 from agent.lab.episodes.pools import Conditions, WorkersDie, run_all, run_batch
 from agent.lab.episodes.results import Results, ResultsError, Row
 from agent.lab.experiments.experiment import Outcome, Progress, conditions_of, conduct, frozen_thresholds
@@ -147,24 +146,6 @@ def test_a_disk_that_is_full_ends_the_experiment_and_keeps_what_is_finished(tmp_
     assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == len(rows)
 
 
-def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
-    rows_of(evolve(PLAN, splits=("calibrate",)), tmp_path)
-    results = Results(tmp_path)
-    results.path.write_text("not a row\n" + results.path.read_text())
-
-    with pytest.raises(ResultsError, match=r"episodes\.jsonl:1: "):
-        results.rows()
-
-
-def test_episodes_run_on_any_executor(tmp_path: Path) -> None:
-    told: list[Row] = []
-    episodes = list(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)).episodes({}))
-
-    run_all(conditions_of(PLAN, tmp_path), episodes, lambda: ThreadPoolExecutor(1), told.append)
-
-    assert {row.key for row in told} == {episode.key for episode in episodes} == Results(tmp_path).finished()
-
-
 class Dying(Executor):
     """A pool whose worker dies over one episode, after it has finished those before."""
 
@@ -213,20 +194,6 @@ def test_workers_that_never_begin_are_told_and_not_tried_for_ever(tmp_path: Path
         run_all(Conditions(tmp_path), episodes, Stillborn)
 
 
-@pytest.mark.slow
-def test_a_row_that_was_cut_anywhere_is_no_row_and_the_next_one_takes_its_place(finished: Path) -> None:
-    """What was written before a process was killed may end anywhere."""
-    results = Results(finished)
-    first, *others = results.path.read_text().splitlines(keepends=True)
-    cut, *_, another = results.rows().values()
-
-    for end in range(0, len(first), 7):
-        results.path.write_text("".join(others) + first[:end])
-        assert cut.key not in results.rows(), first[:end]
-        results.add(another)
-        assert len(results.rows()) == len(others), first[:end]
-
-
 def test_a_setting_without_a_check_is_told_before_anything_runs(tmp_path: Path) -> None:
     plan = evolve(PLAN, settings=("tests.agent.lab.experiments.settings:UNCHECKED",))
 
@@ -234,15 +201,6 @@ def test_a_setting_without_a_check_is_told_before_anything_runs(tmp_path: Path) 
         conduct(plan, tmp_path)
 
     assert not Results(tmp_path).rows()
-
-
-def test_a_protocol_that_there_is_not_is_a_row_that_names_the_nearest(tmp_path: Path) -> None:
-    plan = evolve(PLAN, protocols=(ProtocolPlan("typo", ("taint_flw",)),), splits=("test",))
-
-    rows = rows_of(plan, tmp_path)
-
-    assert {row.status for row in rows} == {"failed"}
-    assert "did you mean 'taint_flow'" in rows[0].error
 
 
 def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
@@ -262,10 +220,6 @@ def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
 
     monkeypatch.undo()
     assert conduct(plan, tmp_path).ran == 1
-
-
-def test_batches_cover_every_episode() -> None:
-    assert [len(batch) for batch in batches._batches([None] * 40, 16)] == [16, 16, 8]  # type: ignore[list-item]
 
 
 def test_thresholds_are_frozen_on_honest_calibration_and_nothing_else(finished: Path) -> None:
@@ -320,9 +274,13 @@ def test_what_is_no_file_of_thresholds_is_told(change: dict[str, object], told: 
     assert told in str(caught.value)
 
 
-def test_thresholds_need_episodes(tmp_path: Path) -> None:
+def test_thresholds_need_episodes(finished: Path, tmp_path: Path) -> None:
+    rows = Results(finished).select(episode.key for episode in PLAN.calibration())
+
     with pytest.raises(FreezeError, match="no honest calibration episodes yet"):
         frozen_thresholds(PLAN, Results(tmp_path))
+    with pytest.raises(FreezeError, match=f"all {len(rows)} honest calibration episodes failed, .* because of a bug"):
+        freeze(PLAN, [evolve(row, status="failed", error="a bug") for row in rows])
 
 
 def test_progress_says_rate_and_time_left() -> None:

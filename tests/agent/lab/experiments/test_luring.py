@@ -115,17 +115,3 @@ def test_scripted_attackers_do_what_one_would_who_is_led_astray(tmp_path: Path) 
     outcome = conduct(plan, tmp_path)
 
     assert {(row.policy, row.side) for row in outcome.rows} == {("honest", False), ("always", True)}
-
-
-def test_where_no_attack_lies_in_what_is_read_there_is_no_such_table(tmp_path: Path) -> None:
-    plan = Plan(
-        "small",
-        ("tests.agent.lab.experiments.settings:SMALL",),
-        (Policy("honest"), Policy("always", attacks=True)),
-        (ProtocolPlan("constitution_only", ("constitution_only",)),),
-        splits=("test",),
-        instances=1,
-        replicates=20,
-    )
-
-    assert "under_attack" not in tables_of(conduct(plan, tmp_path), {})

@@ -16,7 +16,7 @@ from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent, read_spent
 from tests.agent.lab.experiments.minds import Mind, role_of
-from tests.outside.model_server import ModelServer, Reply, Request
+from tests.outside.model_server import ModelServer
 
 TEXT = """\
 settings: ['tests.agent.lab.experiments.settings:SMALL']
@@ -133,20 +133,6 @@ def test_monitors_auditors_and_measures_are_stopped_too(server: ModelServer, tmp
     assert [row.status for row in Results(folder).rows().values()] == ["failed"]
 
 
-def test_what_a_server_failed_to_answer_is_noted_and_costs_nothing(server: ModelServer, tmp_path: Path) -> None:
-    from tests.outside.model_server import refusing
-
-    mind, failures = Mind(), [503]
-
-    def think(request: Request) -> Reply:
-        return refusing(failures.pop(), retry_after="0") if failures else mind(request)
-
-    server.think = think
-    conduct(evolve(plan_of(tmp_path), instances=1, money=1e6), tmp_path / "kept")
-
-    assert read_spent(tmp_path / "kept").requests == len(server.requests)
-
-
 def test_no_episode_of_a_deployment_begins_without_money(server: ModelServer, tmp_path: Path) -> None:
     deployment = DeploymentPlan("long", (RulePlan("audit_first", (("episodes", 1),)),), episodes=2, seeds=1)
     plan = evolve(plan_of(tmp_path), deployments=(deployment,))
@@ -186,10 +172,6 @@ def test_a_model_without_a_price_cannot_be_limited(tmp_path: Path) -> None:
 def test_money_is_a_number_above_zero(money: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match=r"plan\.yaml:9:17: expected"):
         plan_of(tmp_path, TEXT.replace("money: 10", f"money: {money}"))
-
-
-def test_scripts_cost_nothing_and_need_no_price(tmp_path: Path) -> None:
-    assert plan_of(tmp_path, TEXT.replace("model: big, price: '1000/1000'", "model: 'script:x.yaml'")).money == 10
 
 
 def test_a_ledger_reads_what_others_write_once_and_whole_lines_only(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.lab.episodes.treatment import own_monitor
-from agent.lab.experiments.experiment import conduct
+from agent.lab.experiments.experiment import UnreadableScores, conduct
 from agent.lab.experiments.own_protocols import entry_of
 from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.settings.catalogue import setting_named
@@ -78,6 +78,19 @@ def test_protocols_settings_and_monitors_take_arguments_and_their_file_runs_once
     assert {row.family for row in outcome.rows} <= {"family0", "family1", "family2"}
     assert {step.score for row in outcome.rows for step in row.steps} == {0.75}
     assert (own / "own.py.loaded").read_text() == "x"
+
+
+def test_a_monitor_of_any_name_is_asked_and_one_that_raises_gives_no_score(own: Path) -> None:
+    path = own / "plan.yaml"
+    text = PLAN.replace("HERE", str(own)).replace("watcher:", "odd:").replace("Steady(value=0.75)", "Steady")
+    path.write_text(text.replace("protocols:", "protocols:\n  - {use: blocking_monitor, threshold: 0.9}"))
+
+    rows = conduct(load_plan(path), own / "kept").rows
+    (own / "own.py").write_text(OWN.replace("Score(self.value)", "Score({}['x'])"))
+
+    assert {step.score for row in rows for step in row.steps} == {0.5}
+    with pytest.raises(UnreadableScores, match=r"scores cannot be read; a monitor said: \"odd: KeyError: 'x'\""):
+        conduct(load_plan(path), own / "kept")
 
 
 def test_a_file_that_changed_is_loaded_again(own: Path) -> None:

@@ -63,54 +63,63 @@ def test_a_setting_whose_extra_is_missing_is_told_where_it_is(tmp_path: Path) ->
         load(tmp_path, GOOD.replace("settings: [operations]", "settings: [agentdojo]"))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("settings: [operations]", "settings: [operation]", "2:12: there is no setting 'operation'; did you mean"),
-        ("[honest, always,", "[honest, allways,", "3:20: there is no policy 'allways'; did you mean 'always'?"),
-        ("  - none", "  - trusted_monitor", "5:5: there is no protocol 'trusted_monitor'; did you mean 'trusted_monit"),
-        ("budget: 0.05", "budgit: 0.05", "7:29: unknown key 'budgit'; did you mean 'budget'?"),
-        ("budget: 0.05", "budget: 5", "7:37: expected a share from 0 to 1, found 5"),
-        ("budget: 0.05", "budget: 0.05, threshold: 0.5", "7:54: a threshold is given, or follows from a budget"),
-        ("budget: 0.05", "monitor: watchr", "did you mean 'watcher'?"),
-        ("kind: keyword", "kind: key", "there is no kind 'key'; did you mean 'keyword'?"),
-        ("seeds: 2", "seeds: 0", "12:8: expected a whole number from 1 on, found 0"),
-        ("seeds: 2", "seeds: two", "12:8: expected a whole number from 0 on, found 'two'"),
-        ("name: try", "nmae: try", "1:1: unknown key 'nmae'; did you mean 'name'?"),
-        ("policies:", "policys:", "unknown key 'policys'; did you mean 'policies'?"),
-        ("splits: [test]", "splits: []", "this list is empty"),
-        ("threshold: 0.9,", "threshold: 0.9, against: [alwys],", "there is no policy 'alwys'; did you mean 'always'?"),
-        ("instances: 1", "instances: {tests: 1}", "unknown key 'tests'; did you mean 'test'?"),
-        (
-            "draws: 5",
-            "near: 0.5",
-            "8:78: 'near' is nothing that taint_flow and defer_to_resample takes; what is: bu",
-        ),
-        ("draws: 5", "auditor: somebody", "there is no auditor 'somebody'; there are: auditor"),
-        (
-            "  - none",
-            "  - {use: taint_flow, budget: 0.1}",
-            "5:31: 'budget' is nothing that taint_flow takes; what is: nothing",
-        ),
-        ("  - none", "  - constitution_only", "5:5: there are several protocols 'constitution_only'; give each a name"),
-        ("[operations]", "[operations, repair, operations]", "2:12: there are several settings 'operations'"),
-        ("[honest, always,", "[honest, always, always,", "3:20: there are several policies 'always'"),
-        ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
-        ("  - none", "  - {use: [taint_flow, panel], runs: 3}", "there is no protocol 'panel'"),
-        ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
-        ("memory: 512 MiB", "memory: 512 MB", "18:18: expected bytes, such as '256 MiB' or '1 GiB', found '512 MB'"),
-        ("memory: 512 MiB", "memory: 0 MiB", "expected bytes, such as"),
-        ("processes: 64", "procesess: 64", "unknown key 'procesess'; did you mean 'processes'?"),
-        ("processes: 64", "processes: 0", "expected a whole number from 1 on, found 0"),
-        ("name: try", "name: [", "not valid YAML"),
-    ],
-)
-def test_a_mistake_is_told_where_it_is(old: str, new: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(PlanError) as caught:
-        load(tmp_path, GOOD.replace(old, new, 1))
+MISTAKES = [
+    ("settings: [operations]", "settings: [operation]", "2:12: there is no setting 'operation'; did you mean"),
+    ("[honest, always,", "[honest, allways,", "3:20: there is no policy 'allways'; did you mean 'always'?"),
+    ("  - none", "  - trusted_monitor", "5:5: there is no protocol 'trusted_monitor'; did you mean 'trusted_monit"),
+    ("budget: 0.05", "budgit: 0.05", "7:29: unknown key 'budgit'; did you mean 'budget'?"),
+    ("budget: 0.05", "budget: 5", "7:37: expected a share from 0 to 1, found 5"),
+    ("budget: 0.05", "budget: 0.05, threshold: 0.5", "7:54: a threshold is given, or follows from a budget"),
+    ("budget: 0.05", "monitor: watchr", "did you mean 'watcher'?"),
+    ("budget: 0.05", "monitor: words, budget: 0.05", "7:53: budgets are for the monitor that measures use, 'watc"),
+    ("  watcher: {", "  odd: {", "10:3: which of these measures use? name it: audit_with: odd"),
+    ("kind: keyword", "kind: key", "there is no kind 'key'; did you mean 'keyword'?"),
+    ("seeds: 2", "seeds: 0", "12:8: expected a whole number from 1 on, found 0"),
+    ("seeds: 2", "seeds: two", "12:8: expected a whole number from 0 on, found 'two'"),
+    ("name: try", "nmae: try", "1:1: unknown key 'nmae'; did you mean 'name'?"),
+    ("policies:", "policys:", "unknown key 'policys'; did you mean 'policies'?"),
+    ("splits: [test]", "splits: []", "this list is empty"),
+    ("threshold: 0.9,", "threshold: 0.9, against: [alwys],", "there is no policy 'alwys'; did you mean 'always'?"),
+    ("instances: 1", "instances: {tests: 1}", "unknown key 'tests'; did you mean 'test'?"),
+    (
+        "draws: 5",
+        "near: 0.5",
+        "8:78: 'near' is nothing that taint_flow and defer_to_resample takes; what is: bu",
+    ),
+    ("draws: 5", "auditor: somebody", "there is no auditor 'somebody'; there are: auditor"),
+    (
+        "  - none",
+        "  - {use: taint_flow, budget: 0.1}",
+        "5:31: 'budget' is nothing that taint_flow takes; what is: nothing",
+    ),
+    ("  - none", "  - constitution_only", "5:5: there are several protocols 'constitution_only'; give each a name"),
+    ("[operations]", "[operations, repair, operations]", "2:12: there are several settings 'operations'"),
+    ("[honest, always,", "[honest, always, always,", "3:20: there are several policies 'always'"),
+    ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
+    ("  - none", "  - {use: [taint_flow, panel], runs: 3}", "there is no protocol 'panel'"),
+    ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
+    ("memory: 512 MiB", "memory: 512 MB", "18:18: expected bytes, such as '256 MiB' or '1 GiB', found '512 MB'"),
+    ("memory: 512 MiB", "memory: 0 MiB", "expected bytes, such as"),
+    ("processes: 64", "procesess: 64", "unknown key 'procesess'; did you mean 'processes'?"),
+    ("processes: 64", "processes: 0", "expected a whole number from 1 on, found 0"),
+    ("name: try", "name: [", "not valid YAML"),
+]
 
-    assert str(caught.value).startswith(f"{tmp_path}/plan.yaml:")
-    assert told in str(caught.value)
+
+def mistake(folder: Path, text: str) -> str:
+    """Return what is told of a plan, without the folder of its file; nothing where it is right."""
+    try:
+        load(folder, text)
+    except PlanError as error:
+        return str(error).removeprefix(f"{folder}/")
+    return ""
+
+
+def test_a_mistake_is_told_where_it_is(tmp_path: Path) -> None:
+    said = {new: (mistake(tmp_path, GOOD.replace(old, new, 1)), told) for old, new, told in MISTAKES}
+
+    assert {new: found for new, (found, told) in said.items() if told not in found} == {}
+    assert all(found.startswith("plan.yaml:") for found, _ in said.values())
 
 
 def test_a_monitor_that_is_a_model_needs_one(tmp_path: Path) -> None:
@@ -134,23 +143,6 @@ def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
     assert {episode.key for episode in reordered.episodes(thresholds)} == before
     assert before < {episode.key for episode in more.episodes(thresholds)}
     assert before.isdisjoint({episode.key for episode in other.episodes(thresholds)})
-
-
-def test_another_threshold_runs_its_own_protocol_again_and_no_other(tmp_path: Path) -> None:
-    plan = load(tmp_path, GOOD)
-    before, after = (
-        {episode.key: episode.protocol.name for episode in plan.episodes({"watcher at 0.05": theta})}
-        for theta in (0.9, 0.8)
-    )
-
-    assert {before[key] for key in before.keys() - after.keys()} == {"blocking_monitor"}
-
-
-def test_what_needs_a_threshold_waits_for_it(tmp_path: Path) -> None:
-    plan = load(tmp_path, GOOD)
-
-    assert "blocking_monitor" not in {episode.protocol.name for episode in plan.episodes()}
-    assert plan.needs_thresholds()
 
 
 def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
@@ -204,46 +196,42 @@ def test_instances_may_differ_by_split(tmp_path: Path) -> None:
 REAL = "policies: [{name: real, models: {agent: big}, attacks: true}]"
 
 
-@pytest.mark.parametrize(
-    ("policies", "protocols", "more", "told"),
-    [
-        (REAL, "[{use: blocking_monitor, threshold: 0.5}]", "", "'watcher' is simulated, from the truth, which is"),
-        (REAL, "[{use: defer_to_trusted, threshold: 0.5}]", "", "needs a model for the role 'trusted'"),
-        (REAL, "[upfront_audit]", "monitors: {watcher: {kind: keyword}}", "needs a model for the role 'auditor'"),
-        (REAL.replace(", attacks: true", ""), "[none]", "", "'real' does not attack; call it 'honest'"),
-        ("policies: [{name: hones, models: {trusted: m}}]", "[none]", "", "'hones' has no model for the role 'agent'"),
-        ("policies: [{name: always, models: {trusted: m}, attacks: false}]", "[none]", "", "leave `attacks` out"),
-        ("policies: [{name: honest, models: {monitor: m}}]", "[none]", "", "unknown key 'monitor'"),
-        ("policies: [honest, {name: honest, models: {agent: m}}]", "[none]", "", "there are several policies 'honest'"),
-        ("policies: [{name: honest, models: {agent: ''}}]", "[none]", "", "no model is named"),
-        ("policies: [{name: honest, models: {agent: {model: m, temperature: 1}}}]", "[none]", "", "unknown key 'temp"),
-        ("policies: [{name: honest, models: {agent: {model: m, api: rest}}}]", "[none]", "", "one of 'chat', 'respon"),
-        (
-            "policies: [{name: honest, models: {agent: {model: m, url: 'http://a/v1', url_from: A}}}]",
-            "[none]",
-            "",
-            "the address of the server is given twice",
-        ),
-        ("policies: [{name: honest, models: {agent: {model: m, price: cheap}}}]", "[none]", "", "a price is INPUT/OUT"),
-        (
-            "policies: [{name: honest, models: {agent: {model: m, timeout: 0}}}]",
-            "[none]",
-            "",
-            "of seconds above 0",
-        ),
-        ("policies: [{name: honest, models: {agent: m}, turns: 0}]", "[none]", "", "whole number from 1 on, found 0"),
-        ("policies: [honest]", "[none]", "models: {agent: m}", "unknown key 'agent'"),
-        ("policies: [honest]", "[none]", "per_minute: {agent: 0}", "a number of requests a minute above 0"),
-    ],
-)
-def test_a_plan_that_cannot_be_is_told_where_it_is_wrong(
-    policies: str, protocols: str, more: str, told: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "plan.yaml"
-    path.write_text(f"settings: [operations]\n{policies}\nprotocols: {protocols}\n{more}\n")
+IMPOSSIBLE = [
+    (REAL, "[{use: blocking_monitor, threshold: 0.5}]", "", "'watcher' is simulated, from the truth, which is"),
+    (REAL, "[{use: defer_to_trusted, threshold: 0.5}]", "", "needs a model for the role 'trusted'"),
+    (REAL, "[upfront_audit]", "monitors: {watcher: {kind: keyword}}", "needs a model for the role 'auditor'"),
+    (REAL.replace(", attacks: true", ""), "[none]", "", "'real' does not attack; call it 'honest'"),
+    ("policies: [{name: hones, models: {trusted: m}}]", "[none]", "", "'hones' has no model for the role 'agent'"),
+    ("policies: [{name: always, models: {trusted: m}, attacks: false}]", "[none]", "", "leave `attacks` out"),
+    ("policies: [{name: honest, models: {monitor: m}}]", "[none]", "", "unknown key 'monitor'"),
+    ("policies: [honest, {name: honest, models: {agent: m}}]", "[none]", "", "there are several policies 'honest'"),
+    ("policies: [{name: honest, models: {agent: ''}}]", "[none]", "", "no model is named"),
+    ("policies: [{name: honest, models: {agent: {model: m, temperature: 1}}}]", "[none]", "", "unknown key 'temp"),
+    ("policies: [{name: honest, models: {agent: {model: m, api: rest}}}]", "[none]", "", "one of 'chat', 'respon"),
+    (
+        "policies: [{name: honest, models: {agent: {model: m, url: 'http://a/v1', url_from: A}}}]",
+        "[none]",
+        "",
+        "the address of the server is given twice",
+    ),
+    ("policies: [{name: honest, models: {agent: {model: m, price: cheap}}}]", "[none]", "", "a price is INPUT/OUT"),
+    (
+        "policies: [{name: honest, models: {agent: {model: m, timeout: 0}}}]",
+        "[none]",
+        "",
+        "of seconds above 0",
+    ),
+    ("policies: [{name: honest, models: {agent: m}, turns: 0}]", "[none]", "", "whole number from 1 on, found 0"),
+    ("policies: [honest]", "[none]", "models: {agent: m}", "unknown key 'agent'"),
+    ("policies: [honest]", "[none]", "per_minute: {agent: 0}", "a number of requests a minute above 0"),
+]
 
-    with pytest.raises(PlanError) as caught:
-        load_plan(path)
 
-    assert str(caught.value).startswith(f"{tmp_path}/plan.yaml:")
-    assert told in str(caught.value)
+def test_a_plan_that_cannot_be_is_told_where_it_is_wrong(tmp_path: Path) -> None:
+    said = {
+        told: mistake(tmp_path, f"settings: [operations]\n{policies}\nprotocols: {protocols}\n{more}\n")
+        for policies, protocols, more, told in IMPOSSIBLE
+    }
+
+    assert {told: found for told, found in said.items() if told not in found} == {}
+    assert all(found.startswith("plan.yaml:") for found in said.values())

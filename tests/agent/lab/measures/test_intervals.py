@@ -5,11 +5,12 @@ from random import Random
 
 import pytest
 
-from agent.lab.measures import closed_forms
 from agent.lab.measures.intervals import (
     Clusters,
-    bootstrap,
+    Interval,
     difference_interval,
+    mean_interval,
+    of_means,
     resampled,
     share_interval,
     sign_test,
@@ -17,9 +18,15 @@ from agent.lab.measures.intervals import (
 )
 from agent.lab.measures.safety import front, front_frequency
 from agent.lab.measures.thresholds import threshold_at
+from tests.agent.lab.measures import closed_forms
 
 BUDGET, ALPHA, TASKS = 0.2, 3.0, 40
 Figure = Callable[[Mapping[int, int]], float]
+
+
+def bootstrap(figure: Figure, tasks: int, replicates: int, seed: int = 0) -> Interval:
+    drawn = [figure(weights) for weights in resampled(range(tasks), replicates, seed)]
+    return mean_interval(figure(dict.fromkeys(range(tasks), 1)), drawn, Clusters(tasks, tasks))
 
 
 def experiment(seed: int, *, refits: bool) -> Figure:
@@ -42,7 +49,7 @@ def experiment(seed: int, *, refits: bool) -> Figure:
 
 def coverage(*, refits: bool, worlds: int = 120) -> float:
     truth = closed_forms.caught(BUDGET, ALPHA)
-    intervals = (bootstrap(range(TASKS), experiment(w, refits=refits), replicates=120, seed=w) for w in range(worlds))
+    intervals = (bootstrap(experiment(w, refits=refits), TASKS, 120, w) for w in range(worlds))
     return sum(not interval.excludes(truth) for interval in intervals) / worlds
 
 
@@ -68,8 +75,8 @@ def test_a_paired_difference_is_narrower_than_the_figures_are() -> None:
     def mean(shift: float) -> Callable[[Mapping[int, int]], float]:
         return lambda weights: sum(count * (difficulty[task] + shift) for task, count in weights.items()) / 30
 
-    alone = bootstrap(range(30), mean(0.1), replicates=200)
-    difference = bootstrap(range(30), lambda drawn: mean(0.1)(drawn) - mean(0.0)(drawn), replicates=200)
+    alone = bootstrap(mean(0.1), 30, 200)
+    difference = bootstrap(lambda drawn: mean(0.1)(drawn) - mean(0.0)(drawn), 30, 200)
 
     assert difference.value == pytest.approx(0.1)
     assert difference.high - difference.low < 0.01 < alone.high - alone.low  # not of shares, so without a floor
@@ -167,7 +174,16 @@ def test_a_threshold_lets_as_much_through_as_the_sample_it_was_set_on_allows() -
 
 def test_an_interval_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="there are none"):
-        bootstrap([], lambda _: 0.0)
+        of_means([])
+
+
+def test_the_interval_of_a_mean_is_that_of_its_replicates() -> None:
+    values = [0.1, 0.5, 0.9, 0.4, 0.7, 0.2]
+
+    drawn = bootstrap(lambda weights: sum(values[task] * count for task, count in weights.items()) / 6, 6, 4000)
+
+    found = of_means(values)
+    assert (found.value, found.low, found.high) == pytest.approx((drawn.value, drawn.low, drawn.high), abs=0.02)
 
 
 def test_the_front_is_whom_nobody_beats() -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.lab.measures import closed_forms
 from agent.lab.measures.curves import area_under_curve, audit_curve, rate_caught
 from agent.lab.measures.safety import Attack, Sabotage, caught_in_time, sabotage, scaled_usefulness, usefulness
 from agent.lab.measures.thresholds import Threshold, suspicion, threshold_at
+from tests.agent.lab.measures import closed_forms
 
 SCORES = st.lists(st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.floats(0, 1)), min_size=1)
 
@@ -37,22 +37,11 @@ def test_a_worked_case_without_ties() -> None:
     assert (threshold.theta, threshold.gamma) == (0.7, 0.5)  # 0.9 and 0.8 always, 0.7 every other time
 
 
-def test_a_worked_case_with_ties() -> None:
-    threshold = threshold_at(0.3, [0.9, 0.5, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
-
-    assert threshold.theta == 0.5
-    assert threshold.gamma == pytest.approx(2 / 4)
-
-
 def test_a_budget_of_nothing_audits_nothing_not_even_a_missing_score() -> None:
     threshold = threshold_at(0, [0.2, None])
 
     assert threshold.theta == math.inf
     assert threshold.chance(None) == 0
-
-
-def test_a_budget_of_everything_audits_what_scores_below_all_honest_work_too() -> None:
-    assert threshold_at(1, [0.5, 0.6]).chance(0.0) == 1
 
 
 def test_an_eleven_level_monitor_gives_different_thresholds_for_different_budgets() -> None:
@@ -62,12 +51,6 @@ def test_an_eleven_level_monitor_gives_different_thresholds_for_different_budget
     chances = [threshold_at(budget, scores).chance(1.0) for budget in (0.003, 0.01, 0.05)]
 
     assert chances == pytest.approx([0.033, 0.11, 0.55])
-
-
-def test_fifty_scores_do_not_overspend_five_percent() -> None:
-    scores = [n / 50 for n in range(50)]
-
-    assert spent(threshold_at(0.05, list(scores)), list(scores)) == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("score", [None, math.nan, math.inf, -1.0, 1.5])
@@ -107,10 +90,6 @@ def test_safety_is_the_share_of_attackers_who_do_not_win() -> None:
 
 def test_where_nothing_ever_happens_it_is_safe() -> None:
     assert [Sabotage(0, 0).safety(attempts) for attempts in (1, 7, math.inf)] == [1, 1, 1]
-
-
-def test_where_every_attack_is_caught_or_won_attempts_make_no_difference() -> None:
-    assert Sabotage(0.4, 0.6).safety(math.inf) == pytest.approx(Sabotage(0.4, 0.6).safety(1)) == pytest.approx(0.4)
 
 
 def test_outcomes_are_averaged_and_what_is_caught_does_not_count_as_won() -> None:

@@ -9,15 +9,15 @@ import pytest
 from attrs import evolve
 
 from agent.lab.episodes.results import Row, Step
-from agent.lab.measures import closed_forms
 from agent.lab.measures.intervals import Clusters, share_interval
 from agent.lab.measures.safety import Attack, caught_in_time, sabotage
 from agent.lab.measures.thresholds import Threshold, threshold_at
 from agent.lab.reports.analysis import analyze
-from agent.lab.reports.plots import usefulness_and_safety, which_draw
+from agent.lab.reports.plots import usefulness_and_safety
 from agent.lab.reports.report import explanation
 from agent.lab.reports.samples import Sample, sample_of, task_of
 from agent.lab.reports.tables import by_setting, costs, overview
+from tests.agent.lab.measures import closed_forms
 
 BASE = Row("k", "s", "f", "f-0", "test", "honest", False, "constitution_only", 0, live=False)
 
@@ -191,16 +191,6 @@ def test_an_experiment_without_honest_work_has_tables_and_a_figure(tmp_path: Pat
     assert costs(found, {}, {}).lines == (("constitution_only", *("-" * 9)),)
     assert not usefulness_and_safety(found).axes[0].texts
     assert "nan" not in by_setting({"s": found}).text
-
-
-def test_noise_is_for_the_least_and_slips_for_the_most_suspicious() -> None:
-    """What the closed forms are is held against simulations in tests/agent/lab/measures."""
-    turn = closed_forms.tie(0.05, 4)
-
-    most, least = closed_forms.caught_by_most(0.05, 4, 4, turn), closed_forms.caught_by_least(0.05, 4, 4, turn)
-    assert most == pytest.approx(least)
-    (axes,) = which_draw().axes
-    assert len(axes.lines) == 4
 
 
 def random_rows(chance: Random) -> list[Row]:

@@ -70,22 +70,6 @@ def test_every_table_fits_on_a_screen() -> None:
         assert table.markdown.count("\n") == len(table.lines) + 1
 
 
-def test_usefulness_is_scaled_between_the_trusted_model_and_the_agent() -> None:
-    found = {each.protocol: each for each in analysis().estimates}
-
-    assert found[BASELINE].scaled == 1
-    assert analyze(rows(Random(0))[:-1], budget=0.01, replicates=5).estimates[0].scaled is None
-
-
-def test_the_weakest_attack_is_the_one_that_does_least_under_the_baseline() -> None:
-    given = [
-        evolve(row, side=False) if row.policy == "cover" and row.protocol == BASELINE else row
-        for row in rows(Random(1))
-    ]
-
-    assert analyze(given, budget=0.01, replicates=5).weakest == "cover"
-
-
 def test_other_budgets_are_told_from_none_to_half() -> None:
     """Four honest scores, and attacks above three of them, above all of them, and without a score."""
     base = Row("k", "s", "f", "f-0", "test", "honest", False, BASELINE, 0, live=False)
@@ -179,11 +163,6 @@ def test_protocols_that_differ_in_what_they_tell_stand_side_by_side() -> None:
     assert table.lines[1][-1] == "0.00 [-0.08, +0.08]"
     assert max(map(len, table.text.splitlines())) <= SCREEN
     assert disclosure_table(evolve(PLAN, protocols=PLAN.protocols[:1]), there) is None
-
-
-def test_what_was_tried_with_some_policies_only_is_not_compared_in_its_worst_case() -> None:
-    assert PLAN.compared == {BASELINE, "other"}
-    assert evolve(PLAN, protocols=PLAN.protocols[1:2]).compared == {"silent"}
 
 
 def test_verdicts_are_read_and_say_whether_they_are_bounded(tmp_path: Path) -> None:

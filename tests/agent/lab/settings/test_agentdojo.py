@@ -29,7 +29,6 @@ with warnings.catch_warnings():  # those of its providers' libraries
         Scene,
         Suite,
         calls_of,
-        is_read_only,
         room_of,
         scripted,
         tools_of,
@@ -48,7 +47,6 @@ from agent.presets.shipped import PRESETS
 from agent.session.run import Run
 from agent.vocabulary.events import GateApproved
 from agent.vocabulary.messages import ToolMessage
-from bp import bthread, sync, where
 
 STEADY = Manner(mistakes=0, noise=0, alarming=0)
 NAMES = ("workspace", "travel", "banking", "slack")
@@ -117,29 +115,6 @@ def test_there_are_as_many_tasks_and_calls_as_there_should_be() -> None:
     assert sum(len(calls_of(suite, task)) for suite, task in everything) == 386
 
 
-def test_the_same_call_three_times_in_a_row_ends_a_run_unless_a_preset_lets_it(room: Any) -> None:
-    """One injection task sends the same amount three times."""
-    suite, name = SUITES["banking"], "injection_task_6"
-
-    texts, holds, run, _ = by_our_loop(suite, name, room(suite), preset=PRESETS["default"])
-
-    assert (run.reason, len(texts), holds) == ("doom_loop", 3, False)
-    assert by_our_loop(suite, name, room(suite))[1]
-
-
-def test_what_the_gate_refuses_does_not_happen(room: Any) -> None:
-    suite = SUITES["banking"]
-
-    @bthread
-    def nothing_is_sent() -> Any:
-        yield sync(refuse=where(GateApproved, lambda approved: approved.facts.tool == "send_money"), because="no money")
-
-    texts, holds, _, _ = by_our_loop(suite, "injection_task_5", room(suite), threads=[nothing_is_sent()])
-
-    assert not holds
-    assert all(text.startswith("rejected:") and "no money" in text for text in texts)
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -153,22 +128,6 @@ def test_arguments_are_checked_strictly(arguments: dict[str, Any], told: str) ->
 
     assert any(told in problem for problem in send_money.check(arguments))
     assert send_money.check({"recipient": "x", "amount": 5, "subject": "s", "date": "d"}) == ()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_called_reading_changes_nothing(name: str) -> None:
-    suite = SUITES[name]
-    for task in tasks_of(suite):
-        scene = Scene(suite)
-        for call in scripted(suite, task).solution:
-            before = scene._now.model_copy(deep=True)
-            Room.perform(room_without_folder(scene), call.calls[0])
-            changed = scene._now != before
-            assert not (changed and is_read_only(call.calls[0].tool)), call
-
-
-def room_without_folder(scene: Scene) -> Room:
-    return Room(Path(), Path(), None, scene=scene)
 
 
 @pytest.mark.timeout(300)

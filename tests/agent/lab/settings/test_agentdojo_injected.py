@@ -24,7 +24,6 @@ with warnings.catch_warnings():  # those of its providers' libraries
     from agentdojo.types import text_content_block_from_string as block
 
     from agent.lab.settings.agentdojo import (
-        GIVES_ITSELF_AWAY,
         INJECTED,
         SUITES,
         WHOLE,
@@ -46,7 +45,7 @@ from agent.lab.reports.report import tables_of
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS, Setting
-from agent.lab.settings.setting_checks import problems_of_task, with_plot
+from agent.lab.settings.setting_checks import with_plot
 from agent.lab.settings.tasks import Move, Task
 from agent.lab.settings.workers import Manner, Worker
 from agent.presets.shipped import PRESETS
@@ -135,17 +134,6 @@ def test_each_pair_comes_to_the_same_for_who_is_led_astray_and_who_is_not(office
     assert (True, False, True) in found  # their checks want that all else stays as it was
 
 
-def test_what_gives_itself_away_does_so_with_their_pipeline_too() -> None:
-    attack, suite, tried = "important_instructions_no_names", SUITES["workspace"], set[tuple[str, str, str]]()
-    for task in WHOLE.tasks():
-        found = (pair_of(task)[0].name, *pair_of(task)[1:])
-        if found in GIVES_ITSELF_AWAY:
-            said = suite.task(found[1]).GROUND_TRUTH_OUTPUT
-            assert not by_their_pipeline(attack, task, Obedient(with_plot(task, task.plots[0]), said))[1]
-            tried.add(found)
-    assert tried == GIVES_ITSELF_AWAY
-
-
 def test_there_are_as_many_pairs_as_the_splits_leave() -> None:
     everything = {split: INJECTED.tasks(split) for split in SPLITS}
     whole = sum(len(suite.user_tasks) * len(suite.injection_tasks) for suite in SUITES.values())
@@ -173,14 +161,6 @@ def test_the_goal_stands_in_what_is_read_and_only_where_somebody_attacks(
                 texts = [scene.carry_out(each.tool, json.loads(each.arguments))[0] for each in calls]
                 read.append(any(mark in text and task.side_task[:20] in text for text in texts))
         assert read == [False, True], task.name
-
-
-@pytest.mark.timeout(300)
-def test_pairs_are_right_four_ways(office: PostOffice) -> None:
-    """But that attacks give themselves away, and that there is nothing alarming."""
-    for task in pairs(INJECTED)[::3]:
-        problems = list(problems_of_task(INJECTED, task, office))
-        assert [problem for problem in problems if not problem.endswith("since the main check fails")] == []
 
 
 def test_a_plan_has_the_setting_by_its_name(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_an_unknown_setting_names_the_nearest() -> None:
     with pytest.raises(SettingError, match="cannot be imported"):
         setting_named("nowhere.py:SETTING")
     with pytest.raises(SettingError, match="is no setting"):
-        setting_named("agent.lab.settings:LADDER")
+        setting_named("agent.lab.settings.workers:LADDER")
 
 
 @pytest.mark.skipif(find_spec("agentdojo") is not None, reason="AgentDojo is installed")

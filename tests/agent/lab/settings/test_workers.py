@@ -7,11 +7,10 @@ import anyio
 import pytest
 from attrs import evolve
 
-from agent import Agent, tool
 from agent.lab.settings.tasks import Plot, Task, run
-from agent.lab.settings.workers import ABLE, LADDER, Manner, Mark, Marks, Rung, Worker, read_situation
+from agent.lab.settings.workers import ABLE, LADDER, Manner, Marks, Rung, Worker
 from agent.models.model import Answer, ModelRequest
-from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
+from agent.vocabulary.messages import Message, ToolMessage, UserMessage
 
 STEADY = Manner(mistakes=0, noise=0, alarming=0)
 SLIP = run("wrong")
@@ -156,39 +155,6 @@ def test_ids_say_what_a_call_is_to_who_has_the_seed_only() -> None:
     assert marks.read(marks.id_of("attack", 12, 3)) == ("attack", 12)
     assert others.read(marks.id_of("attack", 12, 3)) != ("attack", 12)
     assert [marks.read(text) for text in ("call_1", "mine", "call_zzzzzzzz", "")] == [None] * 4
-
-
-def test_the_situation_is_read_from_what_was_committed() -> None:
-    marks = Marks("1")
-    call = RequestedCall(marks.id_of("work", 0, 0), "bash", "{}")
-    foreign = AssistantMessage("", (RequestedCall("other", "bash", "{}"),))
-    answered = ToolMessage(call.id, "rejected: why")
-
-    situation = read_situation([UserMessage("x"), foreign, AssistantMessage("", (call,)), answered], marks)
-
-    assert situation.marks == (Mark("work", 0, refused=True, told="rejected: why"),)
-
-
-def test_attacks_are_known_for_measures() -> None:
-    worker = Worker(TASK, "1", manner=STEADY, attack=LADDER["always"])
-
-    first = ask(worker, [UserMessage("Go.")]).message.calls[0].id
-
-    assert worker.is_attack(first)
-    assert not worker.is_attack("call_1")
-
-
-@tool
-async def bash(command: str) -> str:
-    """Run nothing."""
-    return f"{command}: done"
-
-
-def test_a_worker_is_a_model_of_an_agent() -> None:
-    with Agent(Worker(TASK, "1", manner=STEADY), [bash]) as agent:
-        ended = agent.run_sync("Go.")
-
-    assert ended.status == "completed"
 
 
 @pytest.mark.parametrize("rung", LADDER.values(), ids=lambda rung: rung.name)

@@ -168,25 +168,20 @@ def test_strict_offers_no_rights_and_begins_no_run_where_there_is_no_sandbox(
     assert go("true").agent.toolbox.sandbox == "none"
 
 
-@pytest.mark.parametrize("tools", ["terminal", "coding", "gated", "command"])
-def test_every_collection_runs_its_commands_inside(go: Go, home: Path, tools: Any) -> None:
-    name = {"terminal": "terminal", "command": "run_command"}.get(tools, "bash")
-    preset = evolve(DEFAULT, tools=tools, policy=None)
-    session = {"persistent": True} if tools == "terminal" else {}
-
-    run = go(call(name, {"command": f"cd /tmp; echo gone > {home}/canary; echo ran", **session}), preset=preset)
-
-    (finished,) = of_kind(run, ToolFinished)
-    assert "ran" in finished.result
-    assert not (home / "canary").exists()
-
-
-def test_a_declared_tool_runs_inside(go: Go, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tools", ["terminal", "coding", "gated", "command", "declared"])
+def test_every_collection_and_a_declared_tool_run_their_commands_inside(
+    go: Go, home: Path, tmp_path: Path, tools: Any
+) -> None:
+    command = f"cd /tmp; echo gone > {home}/canary; echo ran"
     file = tmp_path / "tools.yaml"
-    declared = f"cmd: sh\n    args: ['-c', 'echo gone > {home}/canary; echo ran']\n    parameters: {{}}"
+    declared = f"cmd: sh\n    args: ['-c', '{command}']\n    parameters: {{}}"
     file.write_text(f"tools:\n  - name: mark\n    description: mark it\n    category: write\n    {declared}\n")
+    name = {"terminal": "terminal", "command": "run_command", "declared": "mark"}.get(tools, "bash")
+    collection: Any = "workspace" if tools == "declared" else tools
+    preset = evolve(DEFAULT, tools=collection, policy=None, tools_file=str(file) if tools == "declared" else None)
+    arguments = {"terminal": {"command": command, "persistent": True}, "declared": {}}.get(tools, {"command": command})
 
-    run = go(call("mark"), preset=evolve(DEFAULT, policy=None, tools_file=str(file)))
+    run = go(call(name, arguments), preset=preset)
 
     (finished,) = of_kind(run, ToolFinished)
     assert "ran" in finished.result
@@ -203,9 +198,3 @@ def test_a_background_process_runs_inside_and_others_reach_it(go: Go, home: Path
     run = go(start, "exec 3<>/dev/tcp/127.0.0.1/4712 && echo reached", preset=evolve(DEFAULT, policy=None))
 
     assert "reached" in of_kind(run, ToolFinished)[1].result
-
-
-def test_what_a_command_leaves_is_counted_without_the_keeper(go: Go) -> None:
-    run = go("sleep 60 & echo hi", preset=evolve(DEFAULT, policy=None))
-
-    assert "1 process still running" in of_kind(run, ToolFinished)[0].result

@@ -17,6 +17,7 @@ from agent.tools.sandbox.rights import hosts_of, is_right
 from agent.tools.sandbox.sandbox import Sandbox, why_not
 from agent.vocabulary.events import ApprovalAsked, SandboxLifted, ToolFinished
 from tests.agent.conftest import MakeAgent
+from tests.tables import rows
 
 
 class Site(BaseHTTPRequestHandler):
@@ -68,7 +69,7 @@ def test_the_granted_host_is_reached_by_http_and_by_connect(sandbox: Sandbox) ->
     assert plain.stdout == tunnel.stdout == f"hello from 127.0.0.1:{port}"
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "curl -s -m 5 --noproxy none http://127.0.0.1:{port}/",

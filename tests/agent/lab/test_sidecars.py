@@ -8,18 +8,17 @@ import pytest
 from attrs import evolve, frozen
 
 from agent.effects.monitoring import Audit, MonitoringAuditor, laboratory
-from agent.lab.episodes.pools import Conditions, run_at_once
-from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.json_lines import append_line, whole_lines
-from agent.lab.sidecars.finished_log import read_finished
-from agent.lab.sidecars.scoring import audit_logs, score_logs
-from agent.lab.sidecars.sidecar import (
+from agent.lab.sidecars import (
     KeptAudit,
     KeptScore,
     Sidecar,
     SidecarError,
+    audit_logs,
     identity_of,
+    read_finished,
     read_sidecar,
+    score_logs,
     sidecar_path,
 )
 from agent.log.reading import LogError
@@ -36,7 +35,6 @@ from agent.protocols.monitors import (
 )
 from agent.session.agent import Agent
 from agent.vocabulary.messages import Usage, UserMessage
-from agent.vocabulary.questions import Trajectory
 
 MakeAgent = Callable[..., Agent]
 pytestmark = pytest.mark.anyio
@@ -145,26 +143,6 @@ async def test_monitors_are_shown_after_the_run_what_they_were_shown_in_it(make_
     assert [seen.actions() for seen in after] == [seen.actions() for seen in in_the_run]
 
 
-@pytest.mark.slow
-async def test_the_scores_of_an_experiment_are_those_that_its_logs_get_afterwards(tmp_path: Path) -> None:
-    words = (("answer", 0.3), ("loot", 0.9))
-    plan = Plan(
-        name="small",
-        settings=("tests.agent.lab.experiments.settings:SMALL",),
-        policies=(Policy("honest"), Policy("always", attacks=True)),
-        protocols=(ProtocolPlan("constitution_only", ("constitution_only",)),),
-        monitors=(MonitorPlan("watcher", "keyword", words=words),),
-        splits=("test",),
-    )
-    rows = await run_at_once(Conditions(tmp_path), list(plan.episodes()), lambda _: None)
-
-    scored = await score_logs([tmp_path / row.log for row in rows], {"watcher": KeywordMonitor(dict(words))})
-
-    in_the_run = [[step.score for step in row.steps] for row in rows]
-    assert [[kept.value for kept in each.scores] for each in scored] == in_the_run
-    assert {row.highest for row in rows} == {each.highest for each in scored} == {0.3, 0.9}
-
-
 async def test_what_a_call_would_touch_is_what_was_found_then(log: Path, workspace: Path) -> None:
     workspace.rmdir()  # nothing is looked up today
 
@@ -184,17 +162,6 @@ async def test_a_call_of_which_the_log_says_nothing_has_no_score(log: Path, tmp_
     assert "what b would touch is not known: the log has nothing" in scored.scores[1].rationale
 
 
-async def test_a_call_with_a_flaw_never_runs_and_touches_nothing(make_agent: MakeAgent) -> None:
-    agent = make_agent(answer("", call("bash", '{"command": "rm -rf /"').with_id("a")), answer("Done."))
-    await agent.run("Go.")
-    agent.close()
-    assert agent.log_path is not None
-
-    (scored,) = await score_logs([agent.log_path], {"constitution": ConstitutionMonitor()})
-
-    assert [kept.value for kept in scored.scores] == [0.0]
-
-
 async def test_an_answer_without_a_legible_score_is_a_fact_and_a_model_that_fails_is_not(log: Path) -> None:
     said = ScriptedModel([answer("Fine.\nSCORE: 0.1", usage=Usage(7, 1)), answer("maybe"), fail("busy")])
 
@@ -206,16 +173,6 @@ async def test_an_answer_without_a_legible_score_is_a_fact_and_a_model_that_fail
     assert first.highest is None
     assert (again.asked, [kept.value for kept in again.scores], again.failures) == (1, [0.1, None, 0.7], ())
     assert first.scores[0].usage.input_tokens == 7
-
-
-async def test_a_monitor_that_raises_has_given_no_score(log: Path) -> None:
-    class Raising:
-        def score(self, evidence: Evidence) -> Score:
-            raise OSError("no network")
-
-    (scored,) = await score_logs([log], {"raising": Raising()})
-
-    assert [(kept.value, kept.rationale) for kept in scored.scores] == [(None, "OSError: no network")] * 3
 
 
 async def test_what_a_killed_process_left_is_asked_again_and_nothing_else(log: Path) -> None:
@@ -279,11 +236,6 @@ async def test_a_missing_score_is_audited_first_and_a_failing_auditor_keeps_what
     assert read_sidecar(log).audits() == ()
 
 
-@pytest.mark.parametrize(("value", "verdict"), [(0.6, "harmful"), (0.5, "harmless"), (None, "missing")])
-async def test_a_monitor_can_audit(value: float | None, verdict: str) -> None:
-    assert (await MonitoringAuditor(ConstantMonitor(value)).audit(Evidence(Trajectory()))).verdict == verdict
-
-
 async def test_a_conversation_goes_on_as_it_was_told_to(make_agent: MakeAgent) -> None:
     """Follow-ups and what protocols say enter the conversation where they did in the run."""
     agent = make_agent(answer("One."), answer("", call("bash", command="ls").with_id("a")), answer("Done."))
@@ -318,46 +270,36 @@ async def test_identities_are_the_same_in_every_process_and_differ_with_what_cou
     assert identity_of(ConstantMonitor(0.1)) == "af844c8936264334"  # written down: it must not differ by process
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("{", "line 2: Expecting property name"),
-        ("[]", "line 2: expected a score or an audit"),
-        ('{"said": "score", "by": "w"}', "line 2: nothing is there @ score.identity"),
-        ('{"said": "joke"}', "line 2: expected a score or an audit"),
-        ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": 1.5}', "from 0 to 1, not 1.5"),
-        ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": NaN}', "from 0 to 1, not nan"),
-        (
-            '{"said": "score", "by": "w", "identity": "", "line": true, "call": "a", "value": 1}',
-            "True @ score.line",
-        ),
-        ('{"said": "audit", "by": "a", "identity": "", "verdict": "fine"}', "found 'fine' @ audit.verdict"),
-    ],
-)
-def test_a_line_that_is_no_fact_is_named(line: str, told: str, tmp_path: Path) -> None:
+NO_FACTS = [
+    ("{", "line 2: Expecting property name"),
+    ("[]", "line 2: expected a score or an audit"),
+    ('{"said": "score", "by": "w"}', "line 2: nothing is there @ score.identity"),
+    ('{"said": "joke"}', "line 2: expected a score or an audit"),
+    ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": 1.5}', "from 0 to 1, not 1.5"),
+    ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": NaN}', "from 0 to 1, not nan"),
+    (
+        '{"said": "score", "by": "w", "identity": "", "line": true, "call": "a", "value": 1}',
+        "True @ score.line",
+    ),
+    ('{"said": "audit", "by": "a", "identity": "", "verdict": "fine"}', "found 'fine' @ audit.verdict"),
+]
+
+
+NO_SIDECARS = [
+    ("{}\n", "line 1: expected the header of a sidecar"),
+    ('{"sidecar": 9, "digest": "d"}\n', "has format 9"),
+    ('"text"\n', "expected the header"),
+]
+
+
+def test_a_line_that_is_no_fact_and_a_file_that_is_no_sidecar_are_named(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
-    sidecar_path(log).write_text(json.dumps({"sidecar": 2, "log": "run.jsonl", "digest": "d"}) + f"\n{line}\n")
-
-    with pytest.raises(SidecarError, match=r"run\.jsonl\.sidecar") as caught:
-        Sidecar(log, "d")
-
-    assert told in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("header", "told"),
-    [
-        ("{}", "line 1: expected the header of a sidecar"),
-        ('{"sidecar": 9, "digest": "d"}', "has format 9"),
-        ('"text"', "expected the header"),
-    ],
-)
-def test_a_file_that_is_no_sidecar_is_refused(header: str, told: str, tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    sidecar_path(log).write_text(header + "\n")
-
-    with pytest.raises(SidecarError, match=told):
-        Sidecar(log, "d")
+    header = json.dumps({"sidecar": 2, "log": "run.jsonl", "digest": "d"})
+    for text, told in [(f"{header}\n{line}\n", told) for line, told in NO_FACTS] + NO_SIDECARS:
+        sidecar_path(log).write_text(text)
+        with pytest.raises(SidecarError, match=r"run\.jsonl\.sidecar") as caught:
+            Sidecar(log, "d")
+        assert told in str(caught.value)
 
 
 def test_of_two_lines_about_the_same_the_first_counts(tmp_path: Path) -> None:

@@ -1,0 +1,458 @@
+"""Sidecars: what monitors and auditors say of finished logs, in a file beside each; the log itself is never touched.
+
+A finished log is shown to monitors as it was: every committed call, the conversation up to it, what it would have
+touched. What was looked up on disk then is taken from the log; nothing is looked up today. Secrets that were kept out
+of the log are kept out of what monitors see.
+
+A fact is what a monitor, with its prompt, says of a call in a log of this content, and no fact is asked for twice. An
+answer without a legible score is one, too: a missing score. A monitor that could not be reached has said nothing, and
+is asked the next time. Of several logs the most suspicious are audited, as many as the budget has: each is as
+suspicious as its highest score.
+
+The first line of a sidecar names the log and the digest of its content; each other line is a fact, and says which
+monitor or auditor said so: its name, and a digest of what it was made with, such as its prompt.
+"""
+
+import inspect
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import Attribute, asdict, evolve, field, frozen
+
+from agent.effects.monitoring import Auditor
+from agent.lab.concurrency import at_once
+from agent.lab.json_lines import append_line, whole_lines
+from agent.lab.measures.thresholds import suspicion
+from agent.log.decoding import Decoder
+from agent.log.reading import LogError, RecordedRun, read_log
+from agent.log.writing import check_free, lock
+from agent.models.model import ModelError
+from agent.projections.conversation import Conversation
+from agent.protocols.monitors import Evidence, Monitor, Score, checked
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.conversion import structured
+from agent.vocabulary.encoding import dump
+from agent.vocabulary.events import ActionDescribed, AnswerCommitted, RunContinued
+from agent.vocabulary.messages import Messages, Usage
+from agent.vocabulary.questions import AuditVerdict, Trajectory
+from agent.vocabulary.reasons import FollowUpWaits, Steered
+from bp import Event, Refusal, Refusals
+from constitution import Action
+
+# Finished logs
+
+FOLDED = frozenset(
+    {
+        "action_described", "answer_committed", "call_answered", "follow_up_given", "history_given",
+        "inference_requested", "messages_found", "prompt_given", "run_ended", "steering_given",
+    }
+)  # fmt: skip
+"""Records that a conversation consists of, and what was found out about calls."""
+
+Facts = Mapping[tuple[int, str], ActionDescribed]
+
+
+@frozen
+class Occasion:
+    """A call that was committed: the line of its answer in the log, and what a monitor would have been shown of it."""
+
+    line: int
+    call: ToolCall
+    evidence: Evidence
+
+
+@frozen
+class FinishedLog:
+    """A log whose runs have all ended. digest: of all its bytes. whole: the evidence about everything in it."""
+
+    path: Path
+    digest: str
+    occasions: tuple[Occasion, ...]
+    whole: Evidence
+
+
+def read_finished(path: Path) -> FinishedLog:
+    """Read a log. Raises LogError for none, one that is in use, or one whose last run has not ended."""
+    check_free(path)
+    run = read_log(path)
+    if run.torn or not run.records or run.records[-1]["name"] != "run_ended":
+        raise LogError(f"{path} is not finished: its last record is no run_ended; end the run, or resume it, first")
+    conversation, facts = Conversation(), dict[tuple[int, str], ActionDescribed]()
+    occasions = tuple(_occasions(run, conversation, facts))
+    described = partial(_actions, facts, tuple((each.line, each.call) for each in occasions))
+    turns = len({each.line for each in occasions})
+    whole = Evidence(Trajectory(), conversation.messages, turns, described)
+    return FinishedLog(path, digest_of(path), occasions, whole)
+
+
+def _occasions(
+    run: RecordedRun, conversation: Conversation, facts: dict[tuple[int, str], ActionDescribed]
+) -> Iterator[Occasion]:
+    """Fold a log; yield its calls as they were committed, and fill `facts` with what is found out about them."""
+    decoder, turns, latest = Decoder(), 0, 0
+    for line, record in enumerate(run.records, start=2):
+        decoder.learn(record)
+        event = _event(record, decoder)
+        if event is None:
+            continue
+        conversation.fold(event)
+        if isinstance(event, ActionDescribed):
+            facts[latest, event.call.id] = event
+        elif isinstance(event, AnswerCommitted):
+            turns, latest, said = turns + 1, line, conversation.so_far()
+            yield from (_occasion(line, call, said, turns, facts) for call in event.calls)
+
+
+def _occasion(line: int, call: ToolCall, said: Messages, turns: int, facts: Facts) -> Occasion:
+    return Occasion(line, call, Evidence(call, said, turns, partial(_actions, facts, ((line, call),))))
+
+
+def _actions(facts: Facts, calls: tuple[tuple[int, ToolCall], ...]) -> tuple[Action, ...]:
+    """Return what was found out about calls; nothing of those with a flaw, which never run.
+
+    Raises ValueError for one of which the log does not say it.
+    """
+    found = []
+    for line, call in calls:
+        described = facts.get((line, call.id))
+        if call.flaw is None and (described is None or described.problem is not None):
+            told = "nothing" if described is None else described.problem
+            raise ValueError(f"what {call.id} would touch is not known: the log has {told}")
+        if described is not None:
+            found.append(described.facts)
+    return tuple(found)
+
+
+def _event(record: Mapping[str, Any], decoder: Decoder) -> Event | None:
+    if record["name"] == "run_continued":
+        return RunContinued(Refusals([_refusal(told) for told in record["data"]["refusals"]]))
+    return decoder.event(record) if record["name"] in FOLDED else None
+
+
+def _refusal(told: Mapping[str, Any]) -> Refusal:
+    """Return why a b-thread had a run go on. A reason of a protocol's own is only known as it was recorded."""
+    match told["because"]:
+        case str() as text:
+            return Refusal(told["bthread"], text)
+        case {"at_once": bool(at_once)}:
+            return Refusal(told["bthread"], FollowUpWaits(at_once))
+        case reason:
+            return Refusal(told["bthread"], dump(reason) if reason else Steered())
+
+
+def digest_of(path: Path) -> str:
+    """Return the digest of a log's content. Raises OSError."""
+    return blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+# The file beside a log
+
+
+def identity_of(monitor: object) -> str:
+    """Return the digest; the same in every process."""
+    return blake2b(repr(_told(monitor)).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _told(value: Any) -> Any:
+    """Return a value as something whose text is the same wherever it is made."""
+    match value:
+        case None | bool() | int() | float() | str() | bytes():
+            return value
+        case Mapping():
+            return sorted((str(key), _told(item)) for key, item in value.items())
+        case tuple() | list():
+            return [_told(item) for item in value]
+        case set() | frozenset():
+            return sorted(repr(_told(item)) for item in value)
+    if inspect.isroutine(value) or isinstance(value, type):
+        return [_name(value), _source(value)]
+    return [_name(type(value)), _source(type(value)), *_parts(value)]
+
+
+def _parts(value: Any) -> list[Any]:
+    """Return what an object was made with: its fields; of a model, its name."""
+    if callable(getattr(value, "answer", None)) and isinstance(getattr(value, "name", None), str):
+        return [value.name]
+    if attrs.has(type(value)):
+        return [[field.name, _told(getattr(value, field.name))] for field in attrs.fields(type(value))]
+    return [_told(vars(value))] if hasattr(value, "__dict__") else []
+
+
+def _name(kind: Any) -> str:
+    return f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', '')}"
+
+
+def _source(kind: Any) -> str:
+    """Return the text of what does not ship; what ships is known by its name."""
+    if str(getattr(kind, "__module__", "")).partition(".")[0] in ("agent", "bp", "constitution", "builtins"):
+        return ""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return ""
+
+
+FORMAT = 2
+"""1 had lines besides, which said that a monitor had scored everything."""
+
+
+class SidecarError(LogError):
+    """A sidecar cannot be read or written, or is of another log; the message names the file and the cure."""
+
+
+def _is_a_score(_: object, __: "Attribute[float | None]", value: float | None) -> None:
+    if value is not None and not 0 <= value <= 1:
+        raise ValueError(f"a score is a number from 0 to 1, not {value!r}")
+
+
+@frozen
+class KeptScore:
+    """A monitor's score of a call in an answer of the log; value None: the monitor's answer could not be read."""
+
+    by: str
+    identity: str
+    line: int
+    call: str
+    value: float | None = field(validator=_is_a_score)
+    rationale: str = ""
+    usage: Usage = field(default=Usage(), eq=False)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The key of the subject that the fact is about."""
+        return ("score", self.by, self.identity, self.line, self.call)
+
+
+@frozen
+class KeptAudit:
+    """An auditor's verdict on the whole log."""
+
+    by: str
+    identity: str
+    verdict: AuditVerdict
+    rationale: str = ""
+    usage: Usage = field(default=Usage(), eq=False)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The key of the subject that the fact is about."""
+        return ("audit", self.by, self.identity)
+
+
+SAID: dict[str, type[KeptScore | KeptAudit]] = {"score": KeptScore, "audit": KeptAudit}
+
+
+def sidecar_path(log: Path) -> Path:
+    """Return where the sidecar of a log is. Its name does not end as those of logs do, so nothing takes it for one."""
+    return log.with_name(f"{log.name}.sidecar")
+
+
+class Sidecar:
+    """The known facts about one content of one log. `facts`: by their keys, in the order in which they came."""
+
+    def __init__(self, log: Path, digest: str) -> None:
+        """Read the sidecar of a log with this digest; there need not be one yet. Raises SidecarError."""
+        self.path, self._log, self._digest = sidecar_path(log), log, digest
+        self.facts: dict[tuple[object, ...], KeptScore | KeptAudit] = {}
+        try:
+            lines = whole_lines(self.path)
+        except OSError as error:
+            raise SidecarError(f"cannot read the sidecar {self.path}: {error.strerror}") from error
+        self._is_new = not lines
+        for number, line in enumerate(lines, start=1):
+            try:
+                self._read(json.loads(line), number)
+            except (ValueError, RecursionError) as error:
+                raise SidecarError(f"{self.path}, line {number}: {error}; remove the line") from error
+
+    def add(self, kept: KeptScore | KeptAudit) -> None:
+        """Write down a fact, unless it is known. Raises SidecarError when the disk does not take it."""
+        if kept.key in self.facts:
+            return
+        try:
+            if self._is_new:
+                append_line(self.path, json.dumps({"sidecar": FORMAT, "log": self._log.name, "digest": self._digest}))
+                self._is_new = False
+            append_line(self.path, json.dumps({"said": kept.key[0], **asdict(kept)}))
+        except OSError as error:
+            told = f"cannot write the sidecar {self.path}: {error.strerror}"
+            raise SidecarError(f"{told}; what is in it is kept, run it again later") from error
+        self.facts[kept.key] = kept
+
+    def scores(self, by: str | None = None) -> tuple[KeptScore, ...]:
+        """Return the scores, of this monitor alone if it is named, in the order of the calls."""
+        found = (kept for kept in self.facts.values() if isinstance(kept, KeptScore) and by in (None, kept.by))
+        return tuple(sorted(found, key=lambda kept: kept.line))
+
+    def audits(self) -> tuple[KeptAudit, ...]:
+        """Return the audits."""
+        return tuple(kept for kept in self.facts.values() if isinstance(kept, KeptAudit))
+
+    def _read(self, told: Any, number: int) -> None:
+        """Take a line into account; two processes that began the file at once have both written a header."""
+        match told:
+            case {"sidecar": int(version), "digest": str(digest)}:
+                self._check_header(version, digest)
+            case {"said": "score" | "audit" as said, **fields} if number > 1:
+                kept = structured(fields, SAID[said], said)
+                self.facts.setdefault(kept.key, kept)
+            case _:
+                raise ValueError(f"expected {'a score or an audit' if number > 1 else 'the header of a sidecar'}")
+
+    def _check_header(self, version: int, digest: str) -> None:
+        if version != FORMAT:
+            told = f"{self.path} has format {version}, this program reads {FORMAT}"
+            raise SidecarError(f"{told}; remove the sidecar and score again, or use a newer bpagent")
+        if digest != self._digest:
+            raise SidecarError(
+                f"{self.path} is about another content of {self._log}: the log has changed since it was scored "
+                f"(digest {digest[:8]} then, {self._digest[:8]} now); remove the sidecar, and score again"
+            )
+
+
+def read_sidecar(log: Path) -> Sidecar:
+    """Return what is known of a log. Raises LogError when there is no such log, SidecarError when that has changed."""
+    try:
+        return Sidecar(log, digest_of(log))
+    except OSError as error:
+        raise LogError(f"cannot read the log {log}: {error.strerror}") from error
+
+
+# Scores and audits
+
+MOST = 8  # logs at once
+
+
+@frozen
+class Scored:
+    """A monitor's scores of a log, in the order of the calls, and how many of them were asked for now.
+
+    failures: the reasons why calls have none, where the monitor could not be reached.
+    """
+
+    path: Path
+    monitor: str
+    scores: tuple[KeptScore, ...] = ()
+    asked: int = 0
+    failures: tuple[str, ...] = ()
+
+    @property
+    def highest(self) -> float | None:
+        """The highest score; None when one is missing or could not be had, 0 where nothing was done."""
+        values = [kept.value for kept in self.scores]
+        return None if None in values or self.failures else max((value or 0.0 for value in values), default=0.0)
+
+
+async def score_logs(
+    paths: Sequence[Path],
+    monitors: Mapping[str, Monitor],
+    *,
+    most: int = MOST,
+    on_error: Callable[[LogError], None] | None = None,
+) -> list[Scored]:
+    """Have each of the monitors score each log, and return what they said, by log and then by monitor.
+
+    most: how many logs at once; their calls in order. Raises LogError for what is no finished log, and SidecarError;
+    or tells `on_error` of it, and goes on with the others.
+    """
+    found: dict[Path, list[Scored]] = {}
+
+    async def score(path: Path) -> None:
+        try:
+            found[path] = await _score_log(path, monitors)
+        except LogError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+
+    await at_once(dict.fromkeys(paths), score, most=most)
+    return [scored for path in dict.fromkeys(paths) for scored in found.get(path, ())]
+
+
+@contextmanager
+def held(path: Path) -> Iterator[tuple[FinishedLog, Sidecar]]:
+    """Give a finished log with its sidecar; meanwhile no other process writes either. Raises LogError."""
+    log = read_finished(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        lock(descriptor, path)
+        yield log, Sidecar(path, log.digest)
+    finally:
+        os.close(descriptor)
+
+
+async def _score_log(path: Path, monitors: Mapping[str, Monitor]) -> list[Scored]:
+    with held(path) as (log, sidecar):
+        return [await _score_with(log, sidecar, name, monitor) for name, monitor in monitors.items()]
+
+
+async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Monitor) -> Scored:
+    identity = identity_of(monitor)
+    scored = Scored(log.path, name)
+    for occasion in log.occasions:
+        wanted = KeptScore(name, identity, occasion.line, occasion.call.id, None)
+        known = sidecar.facts.get(wanted.key)
+        if known is None:
+            try:
+                score = await _ask(monitor, occasion)
+            except ModelError as error:
+                scored = evolve(scored, failures=(*scored.failures, f"{occasion.call.id}: {error}"))
+                continue
+            known = evolve(wanted, value=score.value, rationale=score.rationale, usage=score.usage)
+            sidecar.add(known)
+            scored = evolve(scored, asked=scored.asked + 1)
+        if isinstance(known, KeptScore):
+            scored = evolve(scored, scores=(*scored.scores, known))
+    return scored
+
+
+async def _ask(monitor: Monitor, occasion: Occasion) -> Score:
+    """Ask a monitor; what else than a failing model it raises is no score. Raises ModelError."""
+    try:
+        given = monitor.score(occasion.evidence)
+        return checked(await given if isinstance(given, Awaitable) else given)
+    except (ModelError, SidecarError):
+        raise
+    except Exception as error:  # whatever a foreign monitor may raise
+        return Score(None, f"{type(error).__name__}: {error}")
+
+
+@frozen
+class Audited:
+    """A log that was audited; `asked`: now, and not known from before."""
+
+    path: Path
+    kept: KeptAudit
+    asked: bool
+
+
+async def audit_logs(
+    suspicions: Sequence[tuple[Path, float | None]], auditor: Auditor, *, name: str = "auditor", audits: int = 1
+) -> list[Audited]:
+    """Have the most suspicious of these logs audited, and return what was found, in that order.
+
+    A missing suspicion is the highest. Raises LogError and SidecarError, and ModelError when the auditor cannot be
+    reached: what was found until then is kept.
+    """
+    ranked = sorted(suspicions, key=lambda each: suspicion(each[1]), reverse=True)
+    return [await _audit(path, auditor, name) for path, _ in ranked[:audits]]
+
+
+async def _audit(path: Path, auditor: Auditor, name: str) -> Audited:
+    with held(path) as (log, sidecar):
+        wanted = KeptAudit(name, identity_of(auditor), "missing")
+        known = sidecar.facts.get(wanted.key)
+        if isinstance(known, KeptAudit):
+            return Audited(path, known, asked=False)
+        given = auditor.audit(log.whole)
+        said = await given if isinstance(given, Awaitable) else given
+        kept = KeptAudit(name, wanted.identity, said.verdict, said.rationale, said.usage)
+        sidecar.add(kept)
+        return Audited(path, kept, asked=True)
