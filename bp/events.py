@@ -520,7 +520,8 @@ def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
         _FIELDS[kind] = set(known)
     for name in fields:
         if name not in known:
-            raise TypeError(f"{_shown(kind)} has no field {name!r}; it has {', '.join(known) or 'none'}")
+            has = ", ".join(known) or "none; is it decorated with @frozen?"
+            raise TypeError(f"{_shown(kind)} has no field {name!r}; it has {has}")
 
 
 def _all_contain(members: tuple[Any, ...], event: Any) -> bool:

@@ -100,7 +100,9 @@ def _some_words(rule: object, attribute: object, argv: tuple[str, ...]) -> None:
 
 def _bound_when_it_allows(rule: "CommandRule", attribute: object, executable: str | None) -> None:
     if rule.level is Level.allow and not (executable or "").startswith("/"):
-        raise ValueError(f"a rule that allows {' '.join(rule.argv)!r} must name the file that it starts, absolute")
+        words = " ".join(rule.argv)
+        form = f"allow file=/usr/bin/{rule.argv[0]} -- {words}"
+        raise ValueError(f"a rule that allows {words!r} must name the file that it starts, absolute: {form}")
 
 
 def _in_order(words: list[str], argv: tuple[str, ...]) -> bool:

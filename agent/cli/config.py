@@ -20,7 +20,7 @@ from agent.cli.prompt import is_terminal
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
 from agent.presets.configuration import Configuration, read_configuration, schema
-from agent.presets.policy_files import read_user_rules
+from agent.presets.policy_files import read_user_rules, rules_files
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import preset_named
 from agent.tools.sandbox.places import agents_own
@@ -43,10 +43,10 @@ def _show(arguments: Namespace, screen: Screen) -> None:
     screen.line("from the weakest to the strongest", "title")
     screen.line("the preset      see bpagent presets")
     own = user_config()
-    for file in files:
-        _show_file(file, screen)
     if arguments.config is None and all(file.file != own for file in files):
         screen.line(f"                {visible(str(own))} is not there", "output")
+    for file in files:
+        _show_file(file, screen)
     variable = os.environ.get("BPAGENT_MODEL")
     screen.line(f"BPAGENT_MODEL   {visible(variable) if variable else 'not set'}")
     screen.line("the options     --model, --preset, --option NAME=VALUE")
@@ -56,6 +56,9 @@ def _show(arguments: Namespace, screen: Screen) -> None:
     screen.line(f"model           {visible(model_name(arguments, files)) or 'none: name one'}")
     policy = preset.policy or "none: nothing is judged"
     screen.line(f"preset          {preset.name}, policy {policy}, tools {preset.tools}")
+    for place in rules_files():
+        for rule in read_user_rules(place) if preset.policy else ():
+            screen.line(f"your rule       {visible(str(rule))}, in {visible(str(place))}")
 
 
 def _show_file(file: Configuration, screen: Screen) -> None:

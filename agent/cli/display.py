@@ -359,7 +359,7 @@ class Display:
                 self.system(f"beyond the sandbox, for this call: {', '.join(event.rights)}")
             case GateRejected():
                 for line in refused_by(event.refusals):
-                    self._screen.labelled("refused", f"by {line}", "refused")
+                    self._screen.labelled("refused", line, "refused")
             case ToolFinished():
                 self._show_result(event)
             case CallAnswered():

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli import exit_codes
+from agent.cli.arguments import called
 from agent.cli.build import agent_of_log
 from agent.cli.display import is_error
 from agent.cli.mistakes import Mistake
@@ -69,7 +70,8 @@ def _how_it_ended(recorded: RecordedRun) -> str:
 
 
 def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
-    screen_on(sys.stderr).labelled("system", f"the run is over: {how}; there is nothing to go on with", "system")
+    again = called("chat", "--continue", str(recorded.path))
+    screen_on(sys.stderr).labelled("system", f"the run is over: {how}; {again} goes on with the conversation", "system")
     ended = recorded.records[-1]["data"]
     text = ended.get("text")
     if text and not is_error(str(ended.get("status"))):

@@ -58,8 +58,11 @@ def _log_and_call(log: str | None, call: str | None) -> tuple[Path, str | None]:
         return find_log(log), None
     except Mistake:
         latest = latest_log()
-        if latest is None or not _has_call(latest, log):
+        if latest is None:
             raise
+        if not _has_call(latest, log):
+            told = f"there is no log {log!r}, and the latest run, {latest.stem}, has no such call"
+            raise Mistake(f"{told}; see bpagent runs, and bpagent why") from None
         return find_log(None), log
 
 

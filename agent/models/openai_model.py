@@ -1,7 +1,6 @@
 """A model behind an HTTP server: one POST, server-sent events in bounded memory, in either of two formats."""
 
 import json
-import os
 import re
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     import ssl
 
     import httpx2
+    from openai import AsyncOpenAI
 
 
 LONGEST_EVENT = 8_000_000
@@ -102,11 +102,12 @@ LONGEST_ERROR_PAGE = 100_000
 """Bytes of an error page that are read."""
 
 
-async def check_response(response: "httpx2.Response", address: str) -> None:
-    """Raise `ModelError` for a response that holds no answer; `address` names the server.
+async def check_response(response: "httpx2.Response") -> None:
+    """Raise `ModelError` for a response that holds no answer (a response hook, before anything else reads it).
 
     Compressed responses are refused: a few bytes of them may stand for any number.
     """
+    address = _address(response)
     if not response.is_success:
         page = await _read_page(response)
         raise describe_status(response.status_code, page, response.headers.get("retry-after"), address)
@@ -127,6 +128,13 @@ async def _read_page(response: "httpx2.Response") -> str:
             page += piece
     await unwind(pieces)
     return page[:LONGEST_ERROR_PAGE].decode(errors="replace")
+
+
+def _address(response: "httpx2.Response") -> str:
+    url = response.request.url
+    return f"{url.scheme}://{url.netloc.decode()}{url.path}".removesuffix("/chat/completions").removesuffix(
+        "/responses"
+    )
 
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -177,28 +185,26 @@ class Server:
         Raises `ModelError`, which never shows the key; so does everything within the block.
         """
         with self._key_kept_secret():
-            # In a thread, because the first import and the certificates take time in which nothing else would be heard.
+            # In a thread, because the first import takes a second in which nothing else would be heard.
             client = await anyio.to_thread.run_sync(self._client, abandon_on_cancel=True)
             async with client, RawChunks(await self._send(client, path, body), self._address) as chunks:
                 yield chunks
 
-    async def _send(self, client: "httpx2.AsyncClient", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
+    async def _send(self, client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
         """Send the request; return the response, of which only the head was read."""
-        with named_failures(self._address):
-            request = client.build_request("POST", self.base_url + path, json=body, headers=self._headers())
-            response = await client.send(request, stream=True)
-            await check_response(response, self._address)
-            return response
+        import httpx2
+        from openai import AsyncStream
 
-    def _headers(self) -> dict[str, str]:
-        """Return the headers of a request, with the organization and the project to which OpenAI charges it, if any."""
-        told = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-        return {
-            "Authorization": f"Bearer {self.key or 'none'}",
-            "Accept-Encoding": "identity",
-            "User-Agent": "bpagent",
-            **{header: value for header, name in told.items() if (value := os.environ.get(name))},
-        }
+        with named_failures(self._address):
+            response: object = await client.post(
+                path,
+                cast_to=httpx2.Response,
+                body=body,
+                stream=True,
+                stream_cls=AsyncStream[object],  # asked for by the signature; with this cast_to it is not used
+            )
+        assert isinstance(response, httpx2.Response)
+        return response
 
     @contextmanager
     def _key_kept_secret(self) -> Iterator[None]:
@@ -215,16 +221,27 @@ class Server:
         parts = urlsplit(self.base_url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
-    def _client(self) -> "httpx2.AsyncClient":
+    def _client(self) -> "AsyncOpenAI":
         """Return a client for one inference.
 
         A pool that outlives its event loop fails in the next one, and the caller would have to close it; a client costs
         2 ms, a connection one round trip or two. Redirects would be further requests.
         """
-        import httpx2
+        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
 
-        timeout = httpx2.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT))
-        return httpx2.AsyncClient(timeout=timeout, verify=_ssl_context(), follow_redirects=False)
+        transport = DefaultAsyncHttpx2Client(
+            timeout=Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
+            verify=_ssl_context(),
+            follow_redirects=False,
+            event_hooks={"response": [check_response]},
+        )
+        return AsyncOpenAI(
+            api_key=self.key or "none",
+            base_url=self.base_url,
+            max_retries=0,
+            http_client=transport,
+            default_headers={"Accept-Encoding": "identity"},
+        )
 
 
 @cache

@@ -3,6 +3,7 @@
 from agent.presets import prompts
 from agent.presets.preset import OptionError, Preset
 from agent.vocabulary.errors import meant
+from constitution import POLICIES
 
 DEFAULT = Preset(
     "default",
@@ -112,6 +113,8 @@ PURPOSES = {
 
 def preset_named(name: str) -> Preset:
     """Return a preset. Raises OptionError for an unknown name, naming the nearest."""
+    if name not in PRESETS and name in POLICIES:
+        raise OptionError(f"there is no preset {name!r}, but a policy: --option policy={name}")
     if name not in PRESETS:
         raise OptionError(f"there is no preset {name!r}; {meant(name, PRESETS)}")
     return PRESETS[name]

@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.vocabulary.errors import meant
+from agent.vocabulary.errors import meant, nearest
 
 __all__ = ["Named", "NotImportable", "module_at", "read_name"]
 
@@ -50,8 +50,15 @@ class Named:
         module = module_at(self.where)
         if not hasattr(module, self.attribute):
             wanted = kinds or (FunctionType, type)
-            there = (name for name, each in vars(module).items() if isinstance(each, wanted) and name[0] != "_")
-            raise NotImportable(f"{self.where} has no {self.attribute!r}; {what} in it: {', '.join(there) or 'none'}")
+            there = [
+                name
+                for name, each in vars(module).items()
+                if isinstance(each, wanted) and name[0] != "_" and (kinds or each.__module__ == module.__name__)
+            ]
+            cure = f"{what} in it: {', '.join(there) or 'none'}"
+            if close := nearest(self.attribute, there, most=1):
+                cure = f"did you mean {close[0]!r}?"
+            raise NotImportable(f"{self.where} has no {self.attribute!r}; {cure}")
         found = getattr(module, self.attribute)
         return found if self.arguments is None else self._given(found)
 

@@ -178,7 +178,8 @@ def _objections(refusals: Refusals) -> tuple[Refusal, ...]:
 
 
 def _reasons(refusals: Iterable[Refusal]) -> str:
-    return "; ".join(dict.fromkeys(str(refusal.because) for refusal in _sorted(refusals)))
+    reasons = list(dict.fromkeys(str(refusal.because) for refusal in _sorted(refusals)))
+    return "; ".join([*(reason.removesuffix(".") for reason in reasons[:-1]), *reasons[-1:]])
 
 
 def _names_and_reasons(refusals: Iterable[Refusal]) -> str:

@@ -2,6 +2,7 @@
 
 import re
 
+from constitution.analysis.carried_files import GIT_TAKES
 from constitution.analysis.program_rows import secrets_in_code, statements
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -23,7 +24,6 @@ from constitution.tables import byte_pattern, is_a, pattern, sign
 from constitution.tables.rows import commands_of_ssh, is_bare_shell, own_takes, read_line
 from constitution.zones import UNKNOWN
 
-GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
 PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
 ESCAPES = pattern(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
 
@@ -140,9 +140,6 @@ def look_up(command: Command) -> Steps:
             says = "send data to another machine, in a name that is looked up"
             computed = "$(" in command.text or "`" in command.text or ENCODES.search(command.source) is not None
             yield Found(Effect.LEAK if computed else Effect.UPLOAD, says=says)
-
-
-KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
 
 
 LOSES = "delete what a service holds"

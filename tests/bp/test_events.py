@@ -39,6 +39,10 @@ from bp.events import as_event_set
 from tests.bp.programs import COLD, HOT, Ping, Pong, after, check_refused, says, trace
 
 
+class Undecorated(Event):
+    x: int
+
+
 @frozen
 class LoudPing(Ping):
     volume: int = 11
@@ -276,6 +280,7 @@ def test_a_value_in_where_is_frozen_like_a_payload() -> None:
 def test_what_is_no_event_set_is_refused_at_that_line() -> None:
     check_refused(
         (lambda: where(Ping, valu=1), "Ping has no field 'valu'; it has value"),
+        (lambda: where(Undecorated, x=1), "Undecorated has no field 'x'; it has none; is it decorated with @frozen?"),
         (lambda: where((Ping, Pong), note="x"), "Ping has no field 'note'"),
         (lambda: where("hot", value=1), "'hot' has no field 'value'; it has data"),
         (lambda: where(Ping(1), value=1), "this is no event kind"),

@@ -132,7 +132,7 @@ def test_examples_are_judged() -> None:
     ("arguments", "complaint"),
     [
         ({"level": Level.deny, "argv": ()}, "needs the words"),
-        ({"level": Level.allow, "argv": ("npm",)}, "must name the file"),
+        ({"level": Level.allow, "argv": ("npm",)}, "must name the file .*: allow file=/usr/bin/npm -- npm"),
         ({"level": Level.allow, "argv": ("npm",), "executable": "npm"}, "must name the file"),
     ],
 )

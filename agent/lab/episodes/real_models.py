@@ -230,7 +230,7 @@ class SharedModels:
         if plan.is_scripted:
             return plan.made(self._environ)
         if (role, plan) not in self._models:
-            import httpx2  # noqa: F401 - a tenth of a second, which must not pass between a turn and its request
+            import openai  # noqa: F401 - half a second, which must not pass between a turn and its request
 
             self._models[role, plan] = plan.made(self._environ)
         return self._models[role, plan]

@@ -206,11 +206,14 @@ def test_config_shows_what_comes_from_where_and_a_schema_that_its_files_fit(
 ) -> None:
     write_own(home, "model: gpt-mini\npreset: workspace\noptions: {max_iterations: 5}\nrules: [deny upload network]\n")
     project(HOSTILE)
+    (home / ".bpagent").mkdir()
+    (home / ".bpagent" / "rules.yaml").write_text("commands: [{deny: make deploy}]\n")
 
     shown = command("config", "--workspace", workspace, "--preset", "gated").out
     schema = json.loads(command("config", "--schema").out)
 
     assert "model           gpt-mini\npreset          gated, policy gated" in shown
+    assert shown.endswith(f"your rule       deny -- make deploy, in {home}/.bpagent/rules.yaml\n")
     assert "not used, as you do not trust it: model, preset, options, mcp" in shown
     assert set(schema["properties"]["options"]["properties"]) == {field.name for field in fields(Preset)} - {"name"}
     check = jsonschema_rs.validator_for(schema)

@@ -286,7 +286,8 @@ def test_where_no_log_is_named_the_latest_run_is_meant_and_said(
     assert "echo hi" in said["why call_1"].out
     assert said["view"].out == f"{latest.with_suffix('.html')}\n"
     assert said["resume"].out == "Later.\n"
-    assert "no run whose id begins so" in command("why", "call_7").err
+    assert f"no log 'call_7', and the latest run, {latest.stem}, has no such call" in command("why", "call_7").err
+    assert f"bpagent chat --continue {latest}" in said["resume"].err.replace("\n         ", " ")
 
 
 def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(

@@ -33,7 +33,7 @@ def test_progress_tells_turn_agent_action_output_and_refusal_apart_and_nothing_f
         "         │ \\x1b[2Jgone",
     ]
     assert lines[turn_2 + 1] == "action   rm -rf /no/such/folder"
-    assert lines[turn_2 + 2].startswith("refused  by b-thread by_constitution: rm would delete /no/such/folder")
+    assert lines[turn_2 + 2].startswith("refused  b-thread by_constitution: rm would delete /no/such/folder")
     assert lines[-1] == "system   completed (answered) after 3 turns, 1 call"
     assert (said.code, said.out) == (0, "All is well.\nReally.\n")
     (log,) = (home / ".bpagent" / "runs").iterdir()

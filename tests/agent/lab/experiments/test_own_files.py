@@ -131,6 +131,10 @@ def test_what_is_no_monitor_is_told(own: Path) -> None:
     assert own_monitor(f"{own}/own.py:Steady").score(None) == Score(0.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"is no monitor; give it a method score\(evidence\)"):
         own_monitor(f"{own}/own.py:LIMIT")
+    with pytest.raises(ValueError, match=r"has no 'Stedy'; did you mean 'Steady'\?"):
+        own_monitor(f"{own}/own.py:Stedy")
+    with pytest.raises(ValueError, match=r"has no 'Watch'; monitors in it: sized, Steady$"):
+        own_monitor(f"{own}/own.py:Watch")
     path = own / "plan.yaml"
     path.write_text(PLAN.replace("HERE", str(own)).replace("Steady(value", "Steady(valu"))
     with pytest.raises(PlanError, match=r"takes no 'valu'; did you mean 'value'\?"):
