@@ -41,7 +41,7 @@ def execute(arguments: Namespace) -> int:
         _tell(result)
     if arguments.page:
         title = f"Verified: {', '.join(protocol.name for protocol in protocols) or 'the loop as configured'}"
-        write_page(Path(arguments.page), verification_page([(LABEL, result)], title))
+        write_page(Path(arguments.page), verification_page([(LABEL, result)], protocols, title))
         print(f"the page: {arguments.page}", file=sys.stderr)
     if not result.holds:
         return exit_codes.FAILED

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.history.playback import shadow_of
+from agent.history.playback import shadow_of, watch_program
 from agent.log.reading import RecordedRun
 from agent.page.document import Child, Element, document, element
 from agent.page.model import MARKS, PageModel
-from bp import BThread
+from bp import BThread, Event
 
-__all__ = ["render_page"]
+__all__ = ["program_page", "render_page"]
 
 
 def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: Sequence[tuple[str, str]] = ()) -> str:
@@ -24,6 +24,17 @@ def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: S
     shadow.close()
     problems = [shadow.problem, "the last line of the log is torn" if run.torn else None]
     return lanes_page(title_of(run), model, [run_facts(run, afterwards)], [each for each in problems if each])
+
+
+def program_page(bthreads: Sequence[BThread], posts: Sequence[Event] = (), title: str = "A behavioral program") -> str:
+    """Return the page of a plain program that runs until it rests, then takes each of `posts`: its steps, no more.
+
+    It ends where a b-thread fails.
+    """
+    model = PageModel()
+    for step in watch_program(bthreads, posts):
+        model.take(step)
+    return lanes_page(title, model)
 
 
 LESSON = (

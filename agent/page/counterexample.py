@@ -1,14 +1,15 @@
-"""Verifications as pages: what came of each, and a counterexample to step through."""
+"""Verifications as pages: what came of each, the states of b-threads, and a counterexample to step through."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent.page import lanes_data
 from agent.page.document import Element, document, element
+from agent.page.drawing import drawing
 from agent.page.model import OUTSIDE, PageModel
 from agent.verification.counterexample import short, statement_of
 from agent.vocabulary.encoding import plain
-from bp import Verification, Violation
+from bp import BThread, Verification, Violation, draw_bthread
 
 LESSON = (
     "These steps lead to what is wrong, and no shorter ones do. Each column is a b-thread; in each row one requests "
@@ -17,15 +18,22 @@ LESSON = (
 WORLD = ("world", "effect")  # b-threads that stand for what comes from outside
 
 
-def verification_page(results: Sequence[tuple[str, Verification]], title: str) -> str:
-    """Return a page of verifications: what came of each, and the first counterexample."""
+def verification_page(results: Sequence[tuple[str, Verification]], drawn: Iterable[BThread], title: str) -> str:
+    """Return a page of verifications: what came of each, pictures of these b-threads, and the first counterexample."""
     rows = [_result(label, result) for label, result in results]
     violation = next((found for _, result in results for found in result.violations), None)
     wrong = () if violation is None else (element("p", f"{violation.kind}: {violation.message}", class_="problem"),)
     header = element("header", element("h1", title), element("dl", *rows), *wrong)
+    figures = [element("figure", element("figcaption", each.name), _states_of(each)) for each in drawn]
     if violation is None:
-        return document(title, header)
-    return document(title, header, element("main"), data=_steps(violation))
+        return document(title, header, *figures)
+    return document(title, header, *figures, element("main"), data=_steps(violation))
+
+
+def _states_of(bthread: BThread) -> Element:
+    """Return the picture of a b-thread that hears the events which it declares for its predicates."""
+    declared = bthread.function.__globals__.get("EXAMPLES", {})
+    return drawing(draw_bthread(bthread, declared.get(bthread.function.__name__, ()), told=short))
 
 
 def _result(label: str, result: Verification) -> Element:

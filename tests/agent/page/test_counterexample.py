@@ -1,4 +1,4 @@
-"""Verifications as pages: what came of each, and a counterexample that can be stepped through."""
+"""Verifications as pages: what came of each, states of b-threads, and a counterexample that can be stepped through."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ def data_of(page: str) -> dict[str, Any]:
 
 
 def test_a_deadlock_is_shown_with_the_way_there_and_with_who_is_in_the_way() -> None:
-    page = verification_page([("two", verify(*philosophers(2)))], "Verified")
+    page = verification_page([("two", verify(*philosophers(2)))], [], "Verified")
 
     data = data_of(page)
     names = [row["name"] for row in data["rows"]]
@@ -31,9 +31,11 @@ def test_a_deadlock_is_shown_with_the_way_there_and_with_who_is_in_the_way() -> 
     assert {("philosopher 0", "w"), ("fork 1", "b")} <= last
 
 
-def test_a_verification_that_holds_says_so_and_runs_no_script() -> None:
-    page = verification_page([("all", verify(first_a_then_b()))], "<First>")
+def test_a_verification_that_holds_draws_the_b_threads_in_question_and_runs_no_script() -> None:
+    page = verification_page([("all", verify(first_a_then_b()))], [first_a_then_b()], "<First>")
 
+    assert page.count("<figure") == 1
+    assert "request a" in page
     assert '<b class="completed">holds</b>' in page
     assert "&lt;First&gt;" in page
     assert "<script" not in page

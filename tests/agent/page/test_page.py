@@ -16,14 +16,14 @@ from agent.effects.hooks import Hooks
 from agent.history.playback import shadow_of
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
-from agent.page import render_page
+from agent.page import program_page, render_page
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import create_all_tools, workspace_tools
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
-from bp import BThreadBody, bthread, sync
+from bp import BThreadBody, Event, bthread, event, sync
 
 ATTACK = '</pre></td><script>alert(1)</script><img src=x onerror="alert(2)">\x00\x1b[31m\u202e\ud800'
 
@@ -240,3 +240,34 @@ def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_pa
         ["@@ -1,3 +1,3 @@", " one", "-2", "+two", " 3"],
     ]
     assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 4]
+
+
+# The page of a plain program, without an agent.
+
+HOT, COLD = event("hot"), event("cold")
+
+
+@bthread
+def alternate() -> BThreadBody:
+    """Hold cold water back until it was hot, and the other way round."""
+    while True:
+        yield sync(wait_for=HOT, block=COLD)
+        yield sync(wait_for=COLD, block=HOT)
+
+
+@bthread
+def add(what: Event, times: int) -> BThreadBody:
+    """Add water."""
+    for _ in range(times):
+        yield sync(request=what)
+
+
+def test_a_plain_program_has_the_page_that_runs_have() -> None:
+    page = program_page([add(HOT, 2), add(COLD, 2), alternate().named("tap")], [HOT], title="Hot and cold")
+
+    data = data_of(page)
+    assert "<title>Hot and cold</title>" in page
+    assert [row["name"] for row in data["rows"]] == ["hot", "cold", "hot", "cold", "hot"]
+    lane = data["lanes"].index("tap")
+    assert [lane, "b", "cold of add"] in data["rows"][2]["marks"]
+    assert [lane, "h"] in data["rows"][2]["marks"]
