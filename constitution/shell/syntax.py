@@ -41,10 +41,15 @@ LINE_START = pattern(r"\n\\(?:\n|(?=[\w./-]))")
 TIMED = pattern(r"(?m)((?:^|[;&|(])[ \t]*+)time(?:[ \t]+-p)?(?=[ \t]+(?:\{|\(|if\b|while\b|for\b|until\b|case\b|!))")
 """`time` in front of a block, which the parser takes for a program; it changes nothing about the block."""
 
+BLANK = pattern(r"\$IFS(?![A-Za-z0-9_])")
+BRACED = pattern(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
+"""`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
+
 WORD = r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*+\"|[^\s<>|;&()'\"`\\]++)++"
 LATE_STRING = pattern(rf"((?:\d?>>?|&>>?)[ \t]*+{WORD}(?:[ \t]*+\d?>&\d)?)([ \t]*+)(<<<[ \t]*+{WORD})")
 """`> FILE <<< TEXT`, which the parser knows in the other order only; both mean the same."""
 
+TOKEN = pattern(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
 UNCLEAR = "the parser does not see where backticks end"
 OPEN_BACKTICK = pattern(r"(?<!\\)(?:\\\\)*`")
 """A backtick that is not escaped; beside one that is, the parser pairs them wrongly."""
@@ -85,7 +90,7 @@ def parse(text: str) -> Script:
     if root.has_error:
         doubt = doubt or "the text does not parse as shell"
     elif text.count("`") > 2 and _pairs_backticks_wrongly(root, source):
-        doubt = doubt or UNCLEAR
+        return _with_dollars(text, doubt)
     elif "\n\\" in text and any(source[node.start_byte : node.start_byte + 1] == b"\n" for node in _words(root)):
         doubt = doubt or "a line begins with a backslash"
     return Script(root, source, doubt or _read_in_two_ways(root, source))
@@ -139,6 +144,23 @@ def _words(root: "Node") -> Iterator["Node"]:
     return (node for node in _nodes(root) if node.type == "word")
 
 
+def _with_dollars(text: str, doubt: str) -> Script:
+    """Parse again with `$(...)` for backticks: of two pairs in a command the parser makes one."""
+    parts, quoted, opened = TOKEN.findall(text), False, False
+    for index, part in enumerate(parts):
+        if part == '"':
+            quoted = not quoted
+        elif part == "`":
+            parts[index], opened = ")" if opened else "$(", not opened
+        elif quoted and part[0] in "'$" and len(part) > 1:
+            return Script(_root(text.encode("utf-8", "surrogatepass")), text.encode("utf-8", "surrogatepass"), UNCLEAR)
+    root = _root("".join(parts).encode("utf-8", "surrogatepass"))
+    source = "".join(parts).encode("utf-8", "surrogatepass")
+    if opened or "<<" in text or root.has_error or _pairs_backticks_wrongly(root, source):
+        doubt = doubt or UNCLEAR
+    return Script(root, source, doubt or _read_in_two_ways(root, source))
+
+
 @cache
 def _parser() -> "Callable[[], Parser]":
     import tree_sitter
@@ -171,7 +193,11 @@ def _plainly(text: str) -> str:
     """Write what the parser does not understand in a way that it does; as long as before, so that places stay right."""
     if "\n\\" in text:
         text = LINE_START.sub(lambda match: "\n" + " " * (len(match[0]) - 1), text)
-    return TIMED.sub(lambda match: match[1] + " " * (len(match[0]) - len(match[1])), text) if "time" in text else text
+    if "time" in text:
+        text = TIMED.sub(lambda match: match[1] + " " * (len(match[0]) - len(match[1])), text)
+    if "$IFS" in text and "IFS=" not in text:
+        text = BLANK.sub("    ", text)
+    return BRACED.sub(lambda match: match[1] + re.sub("[{},]", " ", match[2]), text) if "{" in text else text
 
 
 def _doubt(text: str) -> str:

@@ -6,7 +6,7 @@ text may hold braces, `~` and patterns, `quoted` text is itself, `split` text co
 
 import re
 from collections.abc import Callable
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, Literal
 
 from constitution.shell.scope import Scope
@@ -284,9 +284,9 @@ def _braces(pieces: list[Piece]) -> list[list[Piece]]:
     """Expand `{a,b}` and `{1..3}` over pieces; what is more than a few levels or words is unknown."""
     marked = "".join(MARKS[kind].format(_hidden(text) if kind != "bare" else text) for text, kind in pieces)
     words = [marked]
-    for _ in range(8 if marked.count("{") < 32 and not ORDERED.search(marked) else 0):
+    for _ in range(8 if marked.count("{") < 32 else 0):
         grown = [variant for word in words for variant in _one_brace(word)]
-        if grown == words and not any(map(LEFT.search, words)):
+        if grown == words:
             return [_unmarked(word) for word in words]
         words = grown[: MAX_WORDS + 1]
         if len(words) > MAX_WORDS:
@@ -300,28 +300,43 @@ def _unmarked(word: str) -> list[Piece]:
 
 
 def _one_brace(word: str) -> list[str]:
-    """Expand the first brace expression of a word."""
-    match = BRACE.search(word)
-    if match is None:
-        return [word]
-    middles = match[1].split(",") if "," in match[1] else _range(match[1])
-    return [word[: match.start()] + middle + word[match.end() :] for middle in middles]
+    """Expand the first outermost brace expression of a word."""
+    for opened in (match.start() for match in re.finditer(r"\{", word)):
+        commas, closed = _span_of_brace(word, opened)
+        if closed < 0 or (opened and word[opened - 1] == "$"):
+            continue
+        before, inner, after = word[:opened], word[opened + 1 : closed], word[closed + 1 :]
+        if commas:
+            cuts = [opened, *commas, closed]
+            middles = [word[one + 1 : other] for one, other in pairwise(cuts)]
+        else:
+            middles = _range(inner)
+        if not middles:
+            continue
+        return [before + middle + after for middle in middles]
+    return [word]
 
 
-BRACE = pattern(r"(?<!\$)\{([^{}]*,[^{}]*|-?\d{1,4}\.\.-?\d{1,4}|[A-Za-z]\.\.[A-Za-z])\}")
-ORDERED = pattern(r"[{,]-.*\{|\{.*\{.*[{,]-")
-"""Options among several braces: inner braces are expanded first, so that words may come in another order."""
-
-LEFT = pattern(r"\{.*,.*\}|\{[\w-]+\.\.[\w-]")
-"""Braces that are not worked out: text within an expression, and steps (`{1..9..2}`)."""
+def _span_of_brace(word: str, opened: int) -> tuple[list[int], int]:
+    """Return where the commas of a brace expression stand, and its end, or -1."""
+    depth, commas = 0, list[int]()
+    for index in range(opened, len(word)):
+        depth += {"{": 1, "}": -1}.get(word[index], 0)
+        if depth == 0:
+            return commas, index
+        if word[index] == "," and depth == 1:
+            commas.append(index)
+    return [], -1
 
 
 def _range(inner: str) -> list[str]:
-    first, _, last = inner.partition("..")
-    if first.isalpha():
-        return [chr(number) for number in range(min(ord(first), ord(last)), max(ord(first), ord(last)) + 1)]
-    low, high = sorted((int(first), int(last)))
-    return [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
+    if numbers := re.fullmatch(r"(-?\d{1,4})\.\.(-?\d{1,4})", inner):
+        low, high = sorted((int(numbers[1]), int(numbers[2])))
+        return [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
+    if letters := re.fullmatch(r"(\w)\.\.(\w)", inner):
+        low, high = sorted((ord(letters[1]), ord(letters[2])))
+        return [chr(number) for number in range(low, high + 1)]
+    return []
 
 
 def _hidden(text: str) -> str:
