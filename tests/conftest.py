@@ -3,7 +3,7 @@
 import gc
 import os
 import shutil
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,14 @@ def _fail_where_a_program_is_missing(report: pytest.TestReport | pytest.CollectR
 def _reason(longrepr: Any) -> str:
     text = longrepr[2] if isinstance(longrepr, tuple) else ""
     return str(text).removeprefix("Skipped: ")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def agents_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what agents keep of their own (runs, rules, key) out of the home of the user who tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BPAGENT_HOME", str(tmp_path_factory.mktemp("own")))
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -29,6 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("BPAGENT_HOME")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "BPAGENT_MODEL", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
@@ -105,6 +106,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     (folder / "script.json").write_text(json.dumps({"steps": steps}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(folder))
+        patch.delenv("BPAGENT_HOME")
         words = ("--workspace", f"{folder}/workspace", "--log", f"{folder}/log.jsonl")
         assert main(["run", "go", "--model", f"script:{folder}/script.json", *words]) == 0
     return (folder / "log.jsonl").read_bytes()
