@@ -182,6 +182,7 @@ def test_calls_that_are_not_answered_in_order_fail(messages: tuple[Message, ...]
     assert finding in failure(assert_calls_answered, messages)
 
 
+@pytest.mark.slow
 def test_the_assertions_need_no_pytest(tmp_path: Path) -> None:
     import subprocess
     import sys

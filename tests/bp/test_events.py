@@ -345,11 +345,13 @@ def event_sets() -> st.SearchStrategy[Any]:
     )
 
 
+@pytest.mark.slow
 @given(event_sets())
 def test_the_index_finds_what_a_set_contains(events: EventSet) -> None:
     members(events)
 
 
+@pytest.mark.slow
 @given(event_sets(), event_sets())
 def test_combinations_are_what_logic_says(one: Any, other: Any) -> None:
     for happened in EVENTS:

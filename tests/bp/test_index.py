@@ -242,6 +242,7 @@ def test_requesters_that_never_came_to_their_turn_leave_nothing_behind() -> None
     assert filed(program) < before + 20
 
 
+@pytest.mark.slow
 def test_a_chain_of_starts_leaves_nothing_behind() -> None:
     @bthread
     def link(left: int) -> BThreadBody:

@@ -194,6 +194,7 @@ def test_the_trace_is_the_same_under_any_hash_seed(strategy: str) -> None:
     assert b"'no', 'asks', False" in traces.pop()
 
 
+@pytest.mark.slow
 def test_long_super_steps_take_constant_memory() -> None:
     @bthread
     def counts() -> BThreadBody:

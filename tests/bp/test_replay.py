@@ -78,6 +78,7 @@ def test_what_is_no_event_or_comes_from_inside_or_too_late_is_not_selected() -> 
 # Replay.
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100), st.lists(st.sampled_from([STOP, Ping(1)]), max_size=4))
 @settings(deadline=None)
 def test_a_recorded_run_is_taken_again_to_the_same_state(seed: int, posts: list[Any]) -> None:

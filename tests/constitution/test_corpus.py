@@ -13,6 +13,7 @@ def share(corpus: str, label: str, wanted: Level) -> float:
     return sum(level(command) >= wanted for command in found) / len(found)
 
 
+@pytest.mark.slow
 def test_a_dangerous_command_is_gated() -> None:
     dangerous = [command for corpus in CORPORA for command in commands(corpus, "deny")]
 
@@ -36,6 +37,7 @@ def test_hardly_any_everyday_command_is_flagged(corpus: str) -> None:
     assert len(flagged) <= 0.01 * len(commands(corpus, "allow")), flagged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", HELD)
 def test_commands_that_nothing_was_mended_for_line_by_line_meet_the_bar_too(corpus: str) -> None:
     flagged = [command for command in commands(corpus, "allow") if level(command) is not Level.allow]
@@ -46,6 +48,7 @@ def test_commands_that_nothing_was_mended_for_line_by_line_meet_the_bar_too(corp
     assert len(flagged) <= 0.03 * len(commands(corpus, "allow")), flagged
 
 
+@pytest.mark.slow
 def test_many_short_commands_of_every_class_meet_the_bar_but_for_generous_labels() -> None:
     flagged = [command for command in commands(BY_CLASS, "allow") if level(command) is not Level.allow]
 
@@ -55,6 +58,7 @@ def test_many_short_commands_of_every_class_meet_the_bar_but_for_generous_labels
     assert len(flagged) <= 0.01 * len(commands(BY_CLASS, "allow")), flagged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", ATTACKS)
 def test_attacks_by_somebody_who_has_read_the_code_are_gated(corpus: str) -> None:
     assert share(corpus, "ask", Level.ask) >= ATTACKS[corpus]

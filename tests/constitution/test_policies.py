@@ -129,12 +129,14 @@ def test_a_workspace_is_one_wherever_it_lies(workspace: str, command: str, level
     assert judge_command(command, workspace, home="/home/me").level is level
 
 
+@pytest.mark.slow
 def test_the_page_of_the_policies_says_what_the_rules_say() -> None:
     page = PAGE.read_text(encoding="utf-8")
 
     assert written(page) == page, "run: python -m tests.constitution.policy_page"
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["read", "write", "delete", "list"]),
     st.sampled_from(

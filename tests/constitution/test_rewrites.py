@@ -45,6 +45,7 @@ def test_an_everyday_command_stays_allowed(name: str) -> None:
     assert flagged == []
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(SIMPLE), st.integers(0, 2**32))
 def test_a_simple_command_stays_gated_however_its_words_are_quoted(words: list[str], seed: int) -> None:

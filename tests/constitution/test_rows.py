@@ -3,6 +3,8 @@
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from constitution import tables
 from tests.constitution.examples import Example, of_options, of_rows, of_zones, written_down
 
@@ -13,14 +15,17 @@ def failing(examples: tuple[Example, ...]) -> list[str]:
     return [f"{example.said}: {example.command}" for example in examples if not example.holds()]
 
 
+@pytest.mark.slow
 def test_a_row_says_what_its_examples_show() -> None:
     assert failing(of_rows()) == []
 
 
+@pytest.mark.slow
 def test_the_tables_say_what_is_written_down() -> None:
     assert failing(written_down()) == []
 
 
+@pytest.mark.slow
 def test_an_option_is_read_as_the_program_reads_it() -> None:
     assert failing(tuple(example for line in of_options() for example in line)) == []
 

@@ -1,11 +1,14 @@
 """Every rule carries examples; here they are judged."""
 
+import pytest
+
 from constitution import POLICIES, Level, Policy, judge_command
 from tests.constitution.examples import OF_PATHS
 
 STATUTES = [POLICIES["default"], POLICIES["approval_list"]]
 
 
+@pytest.mark.slow
 def test_what_a_rule_names_is_judged_by_it() -> None:
     missed = []
     for policy in STATUTES:
@@ -18,6 +21,7 @@ def test_what_a_rule_names_is_judged_by_it() -> None:
     assert missed == []
 
 
+@pytest.mark.slow
 def test_what_only_resembles_a_rule_is_allowed() -> None:
     flagged = []
     for policy in STATUTES:
@@ -30,6 +34,7 @@ def test_what_only_resembles_a_rule_is_allowed() -> None:
     assert flagged == []
 
 
+@pytest.mark.slow
 def test_a_rule_that_is_taken_away_no_longer_judges() -> None:
     """Removing a rule changes what its examples get: no rule is idle."""
     default = POLICIES["default"]

@@ -85,6 +85,7 @@ SHELLISH = st.lists(st.sampled_from(PARTS), max_size=25).map(" ".join) | st.list
 TEXT = st.text(max_size=60) | SHELLISH
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(TEXT)
 def test_any_text_gets_a_verdict_and_the_same_one_twice(text: str) -> None:
@@ -108,6 +109,7 @@ def test_wide_characters_never_reach_the_parser() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(TEXT, st.sampled_from(list(Effect)), st.sampled_from(list(Level)))
 def test_a_rule_that_is_added_can_only_raise(text: str, effect: Effect, level: Level) -> None:
@@ -116,6 +118,7 @@ def test_a_rule_that_is_added_can_only_raise(text: str, effect: Effect, level: L
     assert judge_command(text, "/ws", policy=more).level >= judge_command(text, "/ws").level
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TEXT, max_size=4), st.lists(TEXT, max_size=2), TEXT)
 def test_any_action_gets_a_verdict(argv: list[str], paths: list[str], workspace: str) -> None:
@@ -196,6 +199,7 @@ def test_deep_nesting_does_not_hide_a_command() -> None:
     assert judge_command(command, "/ws").level > Level.allow
 
 
+@pytest.mark.slow
 def test_judging_leaves_the_parser_alone_until_it_is_needed() -> None:
     """`import constitution` stays fast: the parser is loaded with the first command."""
     script = "import sys, constitution; sys.exit('tree_sitter' in sys.modules)"

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import constitution
 
 ALLOWED = {
@@ -29,6 +31,7 @@ ALLOWED = {
 }
 
 
+@pytest.mark.slow
 def test_the_constitution_imports_only_what_is_pure() -> None:
     for file in Path(constitution.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("bp", "constitution", "agent")
 VAGUE = re.compile(r"\b(somebody|someone|nobody|anybody|whoever|whomever)\b", re.IGNORECASE)
@@ -40,6 +42,7 @@ def clauses(source: str) -> Iterator[tuple[int, str]]:
                 yield node.lineno, first
 
 
+@pytest.mark.slow
 def test_code_tables_and_pages_name_the_actor() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line}"
@@ -50,6 +53,7 @@ def test_code_tables_and_pages_name_the_actor() -> None:
     assert not found, "name the user, the model, the caller or the b-thread:\n" + "\n".join(found)
 
 
+@pytest.mark.slow
 def test_docstrings_are_sentences() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}: {first}"

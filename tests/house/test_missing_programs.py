@@ -60,6 +60,7 @@ def test_a_program_that_is_there_is_named_by_its_path(needs: Callable[[str], Pat
     assert needs("git").is_file()
 
 
+@pytest.mark.slow
 def test_a_program_of_our_own_tools_is_found(needs: Callable[[str], Path]) -> None:
     """The model server that .ci/run installs, for the tests over real HTTP."""
     listed = subprocess.run([needs("llmock"), "--help"], capture_output=True, text=True, check=True)

@@ -91,6 +91,7 @@ def modules_of(room: str) -> list[str]:
 # The rooms
 
 
+@pytest.mark.slow
 def test_the_engine_stands_alone() -> None:
     def breaches(module: str) -> list[str]:
         package = MEET_THE_OUTSIDE.get(module)
@@ -100,6 +101,7 @@ def test_the_engine_stands_alone() -> None:
     assert failing(modules_of("bp"), breaches) == {}
 
 
+@pytest.mark.slow
 def test_predicates_are_pure() -> None:
     def breaches(module: str) -> list[str]:
         imported = walls.breaches(read(module), walls.predicates_may_import, package=package_of(module))
@@ -132,6 +134,7 @@ def test_no_modules_import_each_other(room: str) -> None:
     assert walls.circles(walls.import_graph({name_of(module): read(module) for module in modules_of(room)})) == []
 
 
+@pytest.mark.slow
 def test_importing_a_room_loads_nothing_heavy() -> None:
     loaded = output_of("import bp, constitution, agent, sys; print(*sys.modules)").split()
 
@@ -164,6 +167,7 @@ def test_constraints_are_versions_only() -> None:
     assert walls.unpinned(read("constraints.txt")) == []
 
 
+@pytest.mark.slow
 def test_no_tracked_file_names_a_registry() -> None:
     judging = ("constitution/", "tests/constitution/")  # what judges such options has to name them
     found = {path: walls.addresses_in(text) for path, text in tracked_texts() if not path.startswith(judging)}
@@ -171,6 +175,7 @@ def test_no_tracked_file_names_a_registry() -> None:
     assert {path: addresses for path, addresses in found.items() if addresses} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.environ.get("CI") == "true", reason="where CI checks out is nobody's machine, and a usual name")
 def test_no_tracked_file_names_a_folder_of_this_machine() -> None:
     folders = folders_of_this_machine()
@@ -391,6 +396,7 @@ def test_exported_names_are_read_from_the_source() -> None:
     assert exported_by("x = 1") == []
 
 
+@pytest.mark.slow
 def test_a_heavy_module_would_be_seen_where_it_is_loaded() -> None:
     loaded = output_of("import ruamel.yaml, trio, sys; print(*sys.modules)").split()
 

@@ -59,6 +59,7 @@ def test_progress_tells_iteration_action_result_and_reasoning(autonomous: Comman
     assert "system   the run goes on; b-thread complete_to_finish: You have not called complete" in said.err
 
 
+@pytest.mark.slow
 @rows(
     ("option", "code", "text"),
     [

@@ -82,6 +82,7 @@ def test_a_policy_can_be_a_file_with_levels_and_rows_of_its_own(command: Command
     assert command("check", "ls", "--policy", file).code == 0
 
 
+@pytest.mark.slow
 def test_it_judges_as_a_run_would_and_names_the_file_of_a_rule_of_the_user(
     command: Command, home: Path, workspace: Path
 ) -> None:

@@ -40,6 +40,7 @@ def write_config(home: Path, text: str) -> None:
     (home / ".agent" / "config.yaml").write_text(text)
 
 
+@pytest.mark.slow
 def test_the_command_line_wins_over_a_file_and_a_file_over_the_preset(run: Run, home: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("preset: coding\noptions: {max_iterations: 7, attempts: 2}\n")
@@ -65,6 +66,7 @@ def test_a_broken_file_of_the_preset_stops_everything_before_it_begins(
     assert not (home / ".bpagent").exists()
 
 
+@pytest.mark.slow
 def test_tools_and_verify_take_the_same_choice(command: Command, home: Path, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("preset: gated\noptions: {max_failures: 2, max_iterations: 2}\n")
 
@@ -106,6 +108,7 @@ def bash(command: str) -> dict[str, Any]:
     return {"tool": "bash", "arguments": {"command": command}}
 
 
+@pytest.mark.slow
 def test_ones_own_file_names_the_model_the_preset_options_and_rules(
     command: Command, script: Script, home: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +140,7 @@ rules:
 """
 
 
+@pytest.mark.slow
 def test_an_untrusted_project_can_only_make_the_gate_stricter(
     run: Run, command: Command, script: Script, project: Callable[[str], Path], workspace: Path
 ) -> None:
@@ -156,6 +160,7 @@ def test_an_untrusted_project_can_only_make_the_gate_stricter(
     assert "also sets model, preset, options, mcp, rules that allow: not used until you trust it" in said.err
 
 
+@pytest.mark.slow
 def test_a_rule_of_a_project_lowers_no_denial(run: Run, project: Callable[[str], Path]) -> None:
     project("rules: ['ask -- rm -rf /', 'ask -- git reset --hard']\n")
 

@@ -125,6 +125,7 @@ def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_w
     assert "1 of them run now" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @rows(
     ("name", "told"),
     [

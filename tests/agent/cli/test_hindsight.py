@@ -13,6 +13,7 @@ from tests.tables import rows
 Script = Callable[..., str]
 
 
+@pytest.mark.slow
 def test_why_says_who_refused_on_what_evidence_and_what_had_to_differ(command: Command, log: Path) -> None:
     said = command("why", log, "call_3")
 
@@ -142,6 +143,7 @@ chosen = calls_at_most(2)
 """
 
 
+@pytest.mark.slow
 def test_a_protocol_comes_back_with_its_arguments_and_the_advice_works(
     command: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:

@@ -110,6 +110,7 @@ def test_presets_as_json_are_their_options(command: Command) -> None:
     ]
 
 
+@pytest.mark.slow
 @rows("name", ["", *COMMANDS])
 def test_every_command_has_help(name: str, command: Command) -> None:
     said = command(*name.split(), "--help")
@@ -151,6 +152,7 @@ def test_a_command_is_told_by_name_where_that_finds_it_else_by_its_path(
 Script = Callable[..., str]
 
 
+@pytest.mark.slow
 def test_it_tells_the_level_and_why_it_is_not_another(command: Command) -> None:
     said = command("doctor")
     found = json.loads(command("doctor", "--json").out)
@@ -163,6 +165,7 @@ def test_it_tells_the_level_and_why_it_is_not_another(command: Command) -> None:
     assert all(program in said.out for program in doctor.PROGRAMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chosen", "changed"), [("off", True), ("on", achieved() == "none")])
 def test_the_sandbox_is_chosen_on_the_command_line(
     chosen: str, changed: bool, command: Command, script: Script, workspace: Path, tmp_path: Path
@@ -192,6 +195,7 @@ def test_bash_completes_commands_and_options(typed: str, offered: str, command: 
     assert (ran.stdout, ran.stderr) == (f"{offered}\n", "")
 
 
+@pytest.mark.slow
 def test_other_shells_are_told_the_same(command: Command) -> None:
     assert command("completion", "bash").out in command("completion", "zsh").out
     fish = command("completion", "fish").out.splitlines()

@@ -13,6 +13,7 @@ Script = Callable[..., str]
 RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
 
 
+@pytest.mark.slow
 @rows(
     ("arguments", "sentence"),
     [
@@ -136,6 +137,7 @@ def test_an_unreachable_server_fails_the_run(command: Command, workspace: Path, 
     assert '"status":"failed","reason":"inference_failed"' in log.read_text().splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_calls_that_cannot_be_are_shown_and_fail_no_run(command: Command, script: Script, workspace: Path) -> None:
     calls = [
         {"tool": "bsah", "arguments": {"command": "ls"}},

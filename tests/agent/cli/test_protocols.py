@@ -38,6 +38,7 @@ def test_a_protocol_that_does_not_exist_is_told_with_the_nearest(command: Comman
     assert "did you mean 'blocking_monitor'" in run.err
 
 
+@pytest.mark.slow
 def test_a_protocol_that_ships_runs_with_a_monitor(command: Command, script: Script, workspace: Path) -> None:
     arguments = ("run", "Go", "--model", script(TOUCH, "Done."), "--workspace", workspace)
     refused = command(*arguments, "--protocol", "blocking_monitor", "--monitor", "monitor=constant:0.9")
@@ -88,6 +89,7 @@ def test_a_role_has_a_model(command: Command, script: Script, workspace: Path, t
     assert (said.code, said.out.strip()) == (0, "I did it safely.")
 
 
+@pytest.mark.slow
 def test_policies_in_yaml_are_protocols(command: Command, script: Script, workspace: Path, tmp_path: Path) -> None:
     policies, broken = tmp_path / "policies.yaml", tmp_path / "broken.yaml"
     policies.write_text("policies:\n  - forbid: bash\n    name: no commands\n")

@@ -131,6 +131,7 @@ def killer():
 """
 
 
+@pytest.mark.slow
 def test_a_tool_that_had_started_is_answered_as_interrupted_and_a_torn_line_is_cut_off(
     command: Command, cut: Callable[[str], Path], workspace: Path
 ) -> None:
@@ -163,6 +164,7 @@ def test_a_decision_of_yes_runs_the_call(command: Command, waiting: Path, worksp
     assert command("replay", waiting).code == 0
 
 
+@pytest.mark.slow
 def test_a_decision_of_no_is_told_to_the_model(command: Command, waiting: Path, workspace: Path) -> None:
     said = command("resume", waiting, "--reject", "call_2", "--because", "it is Friday")
 
@@ -174,6 +176,7 @@ def test_a_decision_of_no_is_told_to_the_model(command: Command, waiting: Path, 
     assert (again.code, "the run is over: completed (answered); no call waits" in again.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_without_a_decision_it_waits_on_and_says_how_to_decide(command: Command, waiting: Path) -> None:
     before = waiting.read_bytes()
 
@@ -185,6 +188,7 @@ def test_without_a_decision_it_waits_on_and_says_how_to_decide(command: Command,
     assert waiting.read_bytes() == before
 
 
+@pytest.mark.slow
 @rows(
     ("words", "sentence"),
     [
@@ -217,6 +221,7 @@ def test_a_changed_record_is_6(command: Command, waiting: Path) -> None:
     assert said.out.startswith("different: after ")
 
 
+@pytest.mark.slow
 def test_a_log_without_a_prompt_is_2(command: Command, waiting: Path) -> None:
     waiting.write_text(waiting.read_text().split("\n", 1)[0] + "\n")
 
@@ -226,6 +231,7 @@ def test_a_log_without_a_prompt_is_2(command: Command, waiting: Path) -> None:
     assert "holds no prompt" in said.err
 
 
+@pytest.mark.slow
 def test_a_secret_has_to_be_there_again(
     command: Command, script: Script, workspace: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,6 +255,7 @@ def test_a_secret_has_to_be_there_again(
 # The folder
 
 
+@pytest.mark.slow
 def test_runs_are_listed_with_their_status_and_go_on_by_the_beginning_of_their_id(
     command: Command, script: Script, workspace: Path
 ) -> None:
@@ -268,6 +275,7 @@ def test_runs_are_listed_with_their_status_and_go_on_by_the_beginning_of_their_i
     assert command("replay", careful["id"]).code == 0
 
 
+@pytest.mark.slow
 def test_where_no_log_is_named_the_latest_run_is_meant_and_said(
     command: Command, script: Script, workspace: Path
 ) -> None:
@@ -310,6 +318,7 @@ def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(
     assert [stat.S_IMODE(log.stat().st_mode) for log in folder.iterdir()] == [0o600]
 
 
+@pytest.mark.slow
 def test_runs_are_named_by_the_beginning_of_an_id_and_what_is_no_log_is_told(
     command: Command, cut: Callable[[str], Path]
 ) -> None:

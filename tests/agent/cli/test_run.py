@@ -83,6 +83,7 @@ def fragile():
 """
 
 
+@pytest.mark.slow
 def test_a_b_thread_that_raises_is_named_and_nothing_is_lost(
     command: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_disk_that_gets_full_ends_the_run_in_one_sentence_and_keeps_what_was_w
     assert command("resume", log).out == "Never said.\n"  # when there is room again
 
 
+@pytest.mark.slow
 def test_a_driving_program_sees_pieces_as_they_come_but_for_secrets(
     command: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def writing(path: str) -> tuple[dict[str, object], ...]:
     return (*streamed("x", 0, call, json.dumps({"path": path, "content": "hi"})), ended())
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_over_the_wire_that_it_began_with(
     command: Command, wire: Server, workspace: Path, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ async def test_a_ctrl_c_after_an_abort_that_takes_too_long_leaves(monkeypatch: p
     assert (desk.interrupted_by, left) == (signal.SIGTERM, [130])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ignored", "code"), [(False, -signal.SIGINT), (True, 0)])
 def test_ctrl_c_before_anything_is_loaded_is_no_traceback_and_ignored_where_it_was(ignored: bool, code: int) -> None:
     begin = "import os, signal; from agent.cli import let_interrupts_end_the_program as let; let()"

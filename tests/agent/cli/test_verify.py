@@ -62,6 +62,7 @@ def test_the_loop_as_configured_holds(command: Command) -> None:
     assert said.out.endswith(": as configured\n")
 
 
+@pytest.mark.slow
 def test_a_protocol_alone_with_the_core_is_few_states(process: Command, protocols: Path) -> None:
     shipped = process("verify", "--alone", "--protocol", "taint_flow")
     own = process("verify", "--alone", "--protocol", f"{protocols}:no_deployment", "--json")
@@ -121,6 +122,7 @@ def test_mistakes_are_named(arguments: list[str], message: str, command: Command
     assert message in said.err
 
 
+@pytest.mark.slow
 def test_a_protocol_that_keeps_state_elsewhere_cannot_be_verified(command: Command, protocols: Path) -> None:
     said = command("verify", "--protocol", f"{protocols}:counts_elsewhere", *FEW_RULES)
 

@@ -56,6 +56,7 @@ def test_the_page_can_be_opened_at_once(
     assert (tmp_path / "opened").read_text() == f"file://{log.with_suffix('.html')}\n"
 
 
+@pytest.mark.slow
 def test_all_runs_have_their_pages_and_an_index_that_leads_to_them(
     command: Command, script: Script, workspace: Path, home: Path
 ) -> None:

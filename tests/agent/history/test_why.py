@@ -240,6 +240,7 @@ def test_a_new_question_has_no_answer(recorded: Callable[..., RecordedRun]) -> N
     assert decided(result) == {"wipe": ("rejected", "asks a person")}
 
 
+@pytest.mark.slow
 def test_a_protocol_that_was_not_there_is_heard(recorded: Callable[..., RecordedRun]) -> None:
     run = recorded(approve=lambda asked: True)
 

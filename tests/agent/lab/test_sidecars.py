@@ -98,6 +98,7 @@ async def test_a_second_pass_asks_nothing(log: Path) -> None:
     assert log.read_bytes() == before
 
 
+@pytest.mark.slow
 async def test_monitors_stand_side_by_side_and_another_prompt_is_another_monitor(log: Path) -> None:
     other = Counting(KeywordMonitor({"true": 0.4}))
 
@@ -175,6 +176,7 @@ async def test_an_answer_without_a_legible_score_is_a_fact_and_a_model_that_fail
     assert first.scores[0].usage.input_tokens == 7
 
 
+@pytest.mark.slow
 async def test_what_a_killed_process_left_is_asked_again_and_nothing_else(log: Path) -> None:
     await score_logs([log], {"words": Counting()})
     path = sidecar_path(log)
@@ -204,6 +206,7 @@ async def test_a_log_that_somebody_writes_or_that_has_no_end_is_refused(log: Pat
     writer.close()
 
 
+@pytest.mark.slow
 async def test_the_most_suspicious_logs_are_audited_once(logs: list[Path]) -> None:
     scored = await score_logs(logs, {"words": Counting()})
     suspicions = [(each.path, each.highest) for each in scored]

@@ -81,6 +81,7 @@ def test_each_record_has_the_hash_of_the_line_before_and_the_header_a_seed(tmp_p
     assert read_log(one).integrity == ""
 
 
+@pytest.mark.slow
 @rows(
     "change",
     [

@@ -183,6 +183,7 @@ def test_a_replay_gives_the_same_records(agent: Agent) -> None:
     assert replayed(agent) == ReplayResult(len(recorded(agent).records))
 
 
+@pytest.mark.slow
 def test_each_missing_record_is_found(agent: Agent) -> None:
     for missing in range(1, len(recorded(agent).records)):  # the last one may be missing: then the run was cut off
         result = replay_of(damaged(agent, lambda lines, missing=missing: lines.pop(missing)))  # type: ignore[misc]

@@ -1,5 +1,6 @@
 """From what the model wrote to calls that run or are answered: ids, strict arguments, cut-off calls."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def test_our_ids_never_meet_the_models() -> None:
     assert ids("", "c0000p000", "c0000p000") == ["c0000p001", "c0000p000", "c0000p002"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["", "a", "b", "c0000p000", "c0000p001", "c0000p002", "x" * 65])))
 def test_law_ids_are_unique_and_deterministic(given_ids: list[str]) -> None:
     found = ids(*given_ids)

@@ -269,6 +269,7 @@ def test_wide_characters_count_as_what_they_take() -> None:
         assemble(delta(content="\U0001f389" * 100_000) for _ in range(LONGEST_ANSWER // 400_000 + 1))
 
 
+@pytest.mark.slow
 def test_endless_calls_are_an_error() -> None:
     with pytest.raises(ModelError, match="more than 1,000 calls"):
         calls_of([piece("{}", index=number, id=f"c{number}", name="bash") for number in range(MOST_CALLS + 1)])
@@ -319,6 +320,7 @@ SAYS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(calls=CALLS, says=SAYS, random=st.randoms(use_true_random=False))
 def test_law_any_splitting_and_interleaving_assembles_to_the_same_calls(calls: Any, says: Any, random: Any) -> None:
     first, later, interleaved = says

@@ -83,6 +83,7 @@ async def test_a_server_that_never_closes_is_left_after_done(server: Any) -> Non
     assert await anyio.to_thread.run_sync(server.gone.wait, 5)
 
 
+@pytest.mark.slow
 async def test_a_server_that_neither_ends_nor_closes_is_left_after_the_finish_reason(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +117,7 @@ async def test_a_broken_stream_may_be_asked_again(server: Any, reply: list[bytes
     assert said in str(error)
 
 
+@pytest.mark.slow
 @rows(
     ("status", "retryable", "said"),
     [
@@ -179,6 +181,7 @@ async def test_https_where_the_server_speaks_http_is_said() -> None:
     assert "is the server running" not in str(error)
 
 
+@pytest.mark.slow
 async def test_a_silent_server_times_out(server: Any) -> None:
     server.reply(STREAM, None)
 
@@ -207,6 +210,7 @@ async def test_the_key_is_in_no_message(server: Any) -> None:
     assert "secret-key" not in repr(OpenAIModel("m", base_url=server.url, api_key="secret-key"))
 
 
+@pytest.mark.slow
 @rows(("status", "said"), [("200 OK", "bytes in one event"), ("500 Oh No", "answered 500: xxx")])
 async def test_a_flood_is_an_error_before_it_fills_the_memory(server: Any, status: str, said: str) -> None:
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n".encode()
@@ -269,6 +273,7 @@ async def test_an_onlooker_that_raises_is_not_swallowed(server: Any) -> None:
     assert await anyio.to_thread.run_sync(server.gone.wait, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", ["chat", "responses"])
 async def test_a_server_that_this_project_did_not_write(llmock: Any, api: Api) -> None:
     call = {"id": "call_1", "name": "bash", "arguments": '{"command":"ls"}'}

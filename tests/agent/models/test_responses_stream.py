@@ -196,6 +196,7 @@ SAYS = st.sampled_from(["both", "id", "index", "changing ids", "neither"])
 LEFT_OUT = st.sampled_from(["nothing", "announced", "streamed", "whole"])
 
 
+@pytest.mark.slow
 @given(calls=CALLS, says=SAYS, left_out=LEFT_OUT, repeats=st.booleans(), random=st.randoms(use_true_random=False))
 def test_law_any_splitting_interleaving_and_omission_gives_the_same_calls(
     calls: Any, says: str, left_out: str, repeats: bool, random: Any

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -301,6 +302,7 @@ def test_once_it_was_shortened_the_beginning_stays_the_same_for_a_while() -> Non
 parts = st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 600), max_size=3)), max_size=25)
 
 
+@pytest.mark.slow
 @given(parts, st.integers(1, 700))
 def test_a_call_is_never_shown_without_its_answer_nor_an_answer_without_its_call(
     turns: list[tuple[bool, list[int]]], limit: int

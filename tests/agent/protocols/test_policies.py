@@ -347,6 +347,7 @@ def test_a_run_that_keeps_the_policies_is_not_disturbed(
     assert [answered.outcome for answered in answers(make_agent, file, steps)] == ["ran"] * len(steps)
 
 
+@pytest.mark.slow
 @rows(("file", "steps", "reason"), BROKEN)
 def test_a_run_that_breaks_a_policy_is_refused_there_and_told_why(
     make_agent: MakeAgent, file: str, steps: tuple[Any, ...], reason: str

@@ -281,6 +281,7 @@ def test_after_a_secret_nothing_is_sent_not_even_to_this_machine(make_agent: Mak
     assert started(both) == []
 
 
+@pytest.mark.slow
 @rows(
     "steps",
     [
@@ -319,6 +320,7 @@ def test_the_constitution_alone_refuses_what_it_denies(make_agent: MakeAgent) ->
     assert started(run) == []
 
 
+@pytest.mark.slow
 @rows("entry", PROTOCOLS)
 def test_each_protocol_of_the_catalogue_lets_honest_work_through(make_agent: MakeAgent, entry: Any) -> None:
     options = {"honeypots": ("known",)} if entry.name == "untrusted_monitoring" else {}

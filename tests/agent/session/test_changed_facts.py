@@ -123,6 +123,7 @@ async def test_facts_that_change_again_and_again_end_the_questions(answered: Any
     assert of_kind(run, ToolStarted) == []
 
 
+@pytest.mark.slow
 async def test_always_is_for_what_a_command_runs_as_it_is(
     make_agent: MakeAgent, workspace: Path, home: Path, needs: Callable[[str], Path]
 ) -> None:

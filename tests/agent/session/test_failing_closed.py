@@ -45,6 +45,7 @@ def stumble(on: type[Event]) -> BThreadBody:
     raise ValueError("stumbled")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on", [ActionDescribed, ToolStarted, ToolFinished, CallAnswered])
 async def test_a_protocol_that_raises_ends_the_run(make_agent: MakeAgent, on: type[Event]) -> None:
     """A guard that dies never lifts its block: the program has failed, and nothing of that step starts."""

@@ -110,6 +110,7 @@ def nonsense(*_: object) -> Any:
     return 3.14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hook", [broken, broken_later, nonsense], ids=lambda hook: hook.__name__)
 @pytest.mark.parametrize("name", HOOKS)
 async def test_a_hook_that_raises_or_gives_nonsense_ends_the_run_with_an_error_that_names_it(
@@ -136,6 +137,7 @@ async def hangs(*_: object) -> Any:
 HANGING = [(name, hook) for name in HOOKS for hook in (hangs, hangs_in_its_thread)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "hook"), [*HANGING, ("stream_fn", hangs)])
 async def test_an_abort_ends_a_hook_that_hangs(make_agent: MakeAgent, name: str, hook: Any) -> None:
     LET_GO.clear()

@@ -189,6 +189,7 @@ def agent_tools(agent: Agent) -> list[Tool]:
     return [found for name in agent.toolbox.names if (found := agent.toolbox.get(name)) is not None]
 
 
+@pytest.mark.slow
 def test_a_finished_log_has_no_run_to_go_on_with(whole: Agent, tools: tuple[Tool, ...]) -> None:
     assert whole.log_path is not None
     with resume(whole.log_path, ScriptedModel(["Again."]), tools, **OPTIONS) as agent:

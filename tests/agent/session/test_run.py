@@ -75,6 +75,7 @@ async def test_a_run_tells_how_it_stands(make_agent: MakeAgent) -> None:
     assert run.agent is agent
 
 
+@pytest.mark.slow
 async def test_text_and_output_are_shown_whole(make_agent: MakeAgent) -> None:
     said: list[str] = []
     shown: list[str] = []
@@ -312,6 +313,7 @@ async def test_an_answer_from_another_thread_is_heard_at_once(make_agent: MakeAg
     assert any(isinstance(event, GateApproved if yes else GateRejected) for event in run.events)
 
 
+@pytest.mark.slow
 async def test_what_another_thread_says_while_a_run_ends_is_what_the_next_one_begins_with(
     make_agent: MakeAgent,
 ) -> None:

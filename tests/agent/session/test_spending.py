@@ -81,6 +81,7 @@ def test_prices_are_read_by_row() -> None:
 # deadline
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequential", [True, False])
 async def test_at_the_deadline_what_runs_is_cut_off_and_every_call_is_answered(
     make_agent: MakeAgent, sequential: bool

@@ -254,6 +254,7 @@ def script(events: tuple[Event, ...]) -> BThreadBody:
         yield sync(request=event)
 
 
+@pytest.mark.slow
 async def test_without_opentelemetry_the_cure_is_named() -> None:
     code = """if True:
         import sys

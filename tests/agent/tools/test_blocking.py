@@ -40,6 +40,7 @@ async def test_work_of_many_callers_at_once_is_done_at_once() -> None:
     assert not meeting.broken
 
 
+@pytest.mark.slow
 def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) -> None:
     release, threads = threading.Event(), []
 
@@ -64,6 +65,7 @@ def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) 
     assert not threads[0].is_alive()
 
 
+@pytest.mark.slow
 def test_a_function_that_never_returns_does_not_keep_the_program_alive(anyio_backend: str) -> None:
     script = f"""
 import anyio, threading

@@ -122,6 +122,7 @@ METACHARACTERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @rows("text", METACHARACTERS)
 async def test_s6_8_metacharacters_are_only_characters(declare: Declare, root: Path, text: str) -> None:
     result = await declare(OTHERS)("show", text=text)
@@ -219,6 +220,7 @@ HEAD = "tools:\n  - name: t\n    description: d\n    category: read\n    cmd: x\
 PARAMETER = HEAD + '    args: ["{{a}}"]\n    parameters:\n      a: '
 
 
+@pytest.mark.slow
 @rows(
     ("text", "problem"),
     [

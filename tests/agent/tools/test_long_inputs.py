@@ -50,6 +50,7 @@ def test_whether_a_command_waits_is_guessed_from_its_beginning(command: str) -> 
     assert not is_interactive(command)
 
 
+@pytest.mark.slow
 def test_a_page_that_closes_nothing_is_read_in_linear_time() -> None:
     parts = ("<", "<!--", "<a ", "<!", "<?", "<![CDATA[", '<a b="', "<a b='\">", "<script>", "&", "<div>")
 

@@ -24,6 +24,7 @@ def collected(pieces: list[bytes], limit: int) -> Retained:
     return output
 
 
+@pytest.mark.slow
 @given(PIECES, LIMITS)
 def test_what_fits_is_whole_and_what_does_not_is_cut_at_the_limit(pieces: list[bytes], limit: int) -> None:
     whole = b"".join(pieces)
@@ -37,12 +38,14 @@ def test_what_fits_is_whole_and_what_does_not_is_cut_at_the_limit(pieces: list[b
         assert f"[output truncated: {len(whole) - limit} of {len(whole)} bytes left out here]" in output.text()
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), LIMITS)
 def test_no_character_is_cut_in_two(text: str, limit: int) -> None:
     assert "\ufffd" not in collected([text.replace("\ufffd", "").encode()], limit).text()
     assert "\ufffd" not in keep_head(text.replace("\ufffd", "").encode(), limit, len(text.encode()))
 
 
+@pytest.mark.slow
 @given(PIECES, LIMITS)
 def test_the_division_into_pieces_does_not_matter(pieces: list[bytes], limit: int) -> None:
     assert collected(pieces, limit).text() == collected([b"".join(pieces)], limit).text()
@@ -64,6 +67,7 @@ print(output.path, os.path.getsize(output.path), oct(os.stat(os.path.dirname(out
 """
 
 
+@pytest.mark.slow
 def test_the_files_of_a_process_go_when_it_ends_and_not_with_one_that_it_forked(tmp_path: Path) -> None:
     env = {**os.environ, "TMPDIR": str(tmp_path)}
 

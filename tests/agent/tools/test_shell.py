@@ -107,6 +107,7 @@ ENDS: list[tuple[dict[str, Any], str, dict[str, Any], str, bool]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @rows(("options", "command", "arguments", "text", "is_error"), ENDS)
 async def test_an_end_is_told_in_words(
     root: Path, options: dict[str, Any], command: str, arguments: dict[str, Any], text: str, is_error: bool
@@ -153,6 +154,7 @@ async def test_the_environment_may_be_inherited_and_a_hook_adds_to_it(
     assert not (root / "ran").exists()
 
 
+@pytest.mark.slow
 @rows("size", [131_070, 131_072, 3_000_000])
 async def test_a_command_may_be_longer_than_an_argument(call: Call, size: int) -> None:
     script = "cat; echo begun; x=$(cat <<'END'\n"
@@ -164,6 +166,7 @@ async def test_a_command_may_be_longer_than_an_argument(call: Call, size: int) -
     assert result.text.endswith("[exit code 7]")
 
 
+@pytest.mark.slow
 async def test_progress_is_shown_at_most_twenty_times_a_second(tools: Mapping[str, Tool]) -> None:
     pieces: list[str] = []
     began = time.monotonic()
@@ -197,6 +200,7 @@ async def test_s2_the_last_2000_lines_are_shown_and_all_of_it_is_in_a_file(root:
     assert result.details["truncation"]["total_lines"] == 3000
 
 
+@pytest.mark.slow
 async def test_s2_the_last_50_kb_of_whole_lines_are_shown_and_the_file_has_a_quota(root: Path, temporary: Path) -> None:
     small = Retention(1000, keep="tail", spill=True, quota=5000)
 
@@ -245,6 +249,7 @@ async def test_s4_the_observation_is_an_envelope(root: Path) -> None:
     assert again["result"]["status"] == "failed"
 
 
+@pytest.mark.slow
 async def test_s4_the_envelope_says_how_a_command_ended_and_keeps_to_6000_and_2000_characters(root: Path) -> None:
     shell = shell_in(root, form="envelope", longest_timeout=600, retention=Retention(64 * 1024))
 

@@ -94,6 +94,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_a_session_survives_any_command(terminal: Terminal, root: Path) -> None:
     (root / "sub").mkdir()
     await kept(terminal, "cd sub; X=kept; export Y=too")
@@ -106,6 +107,7 @@ async def test_a_session_survives_any_command(terminal: Terminal, root: Path) ->
     assert lost == []
 
 
+@pytest.mark.slow
 @rows("command", ["exec true", "kill -9 $$", "trap 'X=2' EXIT; X=3; exit 0", "set -n"])
 async def test_what_leaves_no_word_changes_nothing_and_that_is_said(
     terminal: Terminal, root: Path, command: str
@@ -118,6 +120,7 @@ async def test_what_leaves_no_word_changes_nothing_and_that_is_said(
     assert await kept(terminal, "echo $X") == "1\n"
 
 
+@pytest.mark.slow
 async def test_a_timeout_ends_the_command_and_keeps_the_session(terminal: Terminal, root: Path) -> None:
     await kept(terminal, "X=1")
 
@@ -158,6 +161,7 @@ async def test_bad_input_is_an_error(terminal: Terminal, arguments: dict[str, An
     assert problem in result.text
 
 
+@pytest.mark.slow
 async def test_a_long_command_and_a_long_state_pass(terminal: Terminal) -> None:
     assert (await kept(terminal, f"X={'x' * 3_000_000}; echo ${{#X}}")).startswith("3000000\n[not kept: X: ")
     assert await kept(terminal, f"X={'x' * 60_000}; Y=${{X:1}}; export Z=${{X:2}}; echo ${{#X}}") == "60000\n"
@@ -221,6 +225,7 @@ WAYS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequential", [True, False])
 async def test_a_command_runs_where_it_was_judged_or_not_at_all(
     sequential: bool, root: Path, make_agent: MakeAgent
@@ -252,6 +257,7 @@ async def test_an_approved_command_runs_in_another_process_where_it_was_judged(r
     assert last.endswith(f"{root}/sub\n")
 
 
+@pytest.mark.slow
 @rows("way", WAYS)
 async def test_no_text_of_an_earlier_command_runs_in_a_later_one(terminal: Terminal, way: str) -> None:
     await terminal("true", persistent=True)
@@ -265,6 +271,7 @@ async def test_no_text_of_an_earlier_command_runs_in_a_later_one(terminal: Termi
     assert "<no><no>done" in later.text
 
 
+@pytest.mark.slow
 @rows(
     ("command", "note"),
     [
@@ -300,6 +307,7 @@ async def test_what_is_not_kept_is_said(
     assert after.text == f"{before}[exit code 1]"
 
 
+@pytest.mark.slow
 @rows(
     "written",
     ["x", r"\0", r"/\0end", r"/\0X=3\0", r"a\0end\0", r"/\0else\0end\0", r"\377\0end\0"],

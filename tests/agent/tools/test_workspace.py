@@ -258,6 +258,7 @@ def test_a_directory_that_is_swapped_for_a_link_never_leads_outside(
     assert min(opened, refused) > 10
 
 
+@pytest.mark.slow
 def test_opening_leaves_no_descriptor(workspace: Workspace, root: Path) -> None:
     (root / "loop").symlink_to("loop")
     gc.collect()  # what other tests left open is closed now, most of it

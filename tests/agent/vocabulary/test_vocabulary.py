@@ -71,6 +71,7 @@ def test_a_mistake_is_told_with_its_place(text: str, told: str) -> None:
     assert told in str(caught.value)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["name", "leaves", "words", "weights"]), VALUES))
 def test_whatever_is_accepted_says_what_it_was_made_of(told: dict[str, Any]) -> None:
     """Of what is refused the thorough look finds what is wrong: an AssertionError says that it does not."""

@@ -47,6 +47,7 @@ def test_components_are_those_of_a_graph() -> None:
     assert list(components(graph, edges)) == [[5, 6], [1, 2, 3], [7]]
 
 
+@pytest.mark.slow
 def test_long_paths_need_no_recursion() -> None:
     n = 50_000
 

@@ -591,6 +591,7 @@ def verdict(*bthreads: BThread) -> str:
         return str(error)
 
 
+@pytest.mark.slow
 def test_hidden_state_is_refused_or_named_wherever_it_is() -> None:
     try:
         assert {name for name, question in HIDDEN.items() if not verdict(asks(question))} == set()

@@ -50,6 +50,7 @@ def test_of_bthreads_that_have_nothing_to_do_with_each_other_one_order_is_tried(
     assert str(reduced) == "holds: 17 states, 16 transitions (reduced)"
 
 
+@pytest.mark.slow
 def test_philosophers_have_their_one_deadlock_in_fewer_states() -> None:
     full, reduced = both(*philosophers(6))
 

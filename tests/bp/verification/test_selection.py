@@ -67,6 +67,7 @@ def test_n_hot_and_n_cold_have_as_many_states_as_there_are_pairs_of_counts() -> 
         assert (found.states, found.transitions, found.holds) == ((n + 1) ** 2, 2 * n * (n + 1), True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forgets", [False, True])
 def test_dining_philosophers_deadlock_in_one_state(forgets: bool) -> None:
     """The same when the model forgets to clear the local that holds the last event: it is dead."""

@@ -6,6 +6,8 @@ That it finds the same as a naive exploration of random programs is tested in th
 from itertools import permutations
 from typing import Any, NamedTuple
 
+import pytest
+
 from bp import ALL, BThread, BThreadBody, Event, Violation, any_of, bthread, event, start, sync, verify, where
 from tests.bp.programs import STOP, Ping, Pong, fails_after, keeps_saying, requests, says
 
@@ -320,6 +322,7 @@ def told(violation: Violation) -> Found:
     return (violation.kind, violation.bthread, violation.trace, *cycle)
 
 
+@pytest.mark.slow
 def test_in_each_program_exactly_what_is_wrong_is_found() -> None:
     wrong = {}
     for name, case in (ERRORS | ENDS | CYCLES).items():

@@ -250,6 +250,7 @@ def test_random_runs_find_what_is_wrong_and_never_hold() -> None:
     assert str(nothing).startswith("nothing wrong so far: 50 runs, ")
 
 
+@pytest.mark.slow
 def test_random_runs_find_deadlocks_and_hot_ends_in_every_order() -> None:
     table = verify(*philosophers(3), samples=500)
     hot = verify(requests(any_of(A, B)), says(sync(wait_for=B, hot=True)), samples=50)

@@ -59,6 +59,7 @@ def test_pydantic_ai_runs_only_what_the_gate_lets_through() -> None:
     assert "refused: " in told
 
 
+@pytest.mark.slow
 def test_openai_agents_run_only_what_the_gate_lets_through() -> None:
     pytest.importorskip("agents")
     from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled

@@ -71,6 +71,7 @@ def test_a_deployment_runs_on_top_of_the_episodes_of_the_experiment(conducted: t
         assert row.steps[-1].outcome == "skipped"
 
 
+@pytest.mark.slow
 def test_what_a_shutdown_costs_is_the_difference_to_the_same_without_rules(conducted: tuple[Path, Outcome]) -> None:
     _, outcome = conducted
     ruled, bare = rows_of(outcome, "upfront"), rows_of(outcome, "without rules")
@@ -107,6 +108,7 @@ def test_post_hoc_comes_to_the_same_as_in_order_where_policies_ignore_history(tm
     assert in_order.ran_for_deployments <= post_hoc.ran_for_deployments  # who does not wait runs what may come, too
 
 
+@pytest.mark.slow
 def test_a_patient_attacker_waits_until_nobody_looks(tmp_path: Path) -> None:
     patient = evolve(UPFRONT, attacker="patient", attack_share=1.0)
 
@@ -121,6 +123,7 @@ def test_what_knows_its_history_cannot_be_judged_post_hoc() -> None:
         evolve(UPFRONT, attacker="patient", how="post_hoc")
 
 
+@pytest.mark.slow
 def test_who_attacks_can_follow_an_order(tmp_path: Path) -> None:
     ordered = evolve(UPFRONT, rules=(), order=("honest", "always"), attack_share=0.0, seeds=1)
 
@@ -283,6 +286,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.slow
 def test_a_mistake_is_told_where_it_is(tmp_path: Path) -> None:
     wrong = {}
     for old, new, told in MISTAKES:

@@ -111,6 +111,7 @@ def test_each_role_has_its_model_server_key_and_parameters(conducted: Conducted)
     }
 
 
+@pytest.mark.slow
 def test_real_models_do_the_task_attack_are_judged_and_caught(conducted: Conducted) -> None:
     folder, outcome = conducted.folder, conducted.outcome
     rows = {(row.policy, row.protocol): row for row in outcome.rows if row.split == "test"}
@@ -157,6 +158,7 @@ def test_a_second_run_asks_the_server_nothing_and_costs_nothing_actual(
     assert {(usage.requests, usage.requested_tokens) for row in anew.rows for usage in row.roles} == {(0, 0)}
 
 
+@pytest.mark.slow
 def test_another_draft_of_the_same_conversation_is_asked_for_and_no_other(server: ModelServer, tmp_path: Path) -> None:
     text = HEAD + "models: {trusted: small}\n"
     more = "{use: defer_to_resample, threshold: 0.5, draws: 2}"
@@ -173,6 +175,7 @@ def test_another_draft_of_the_same_conversation_is_asked_for_and_no_other(server
     assert new["agent"] >= 3  # two more draws, and the trusted draft; the first draft is known
 
 
+@pytest.mark.slow
 def test_a_fact_is_asked_for_once_whoever_wants_to_know_it(server: ModelServer, tmp_path: Path) -> None:
     """Two protocols and the measures want the score of a call; at the server it is one request."""
     text = HEAD.replace("{watcher:", "{first: {kind: constant, value: 0}, watcher:")
@@ -190,6 +193,7 @@ def test_a_fact_is_asked_for_once_whoever_wants_to_know_it(server: ModelServer, 
     assert sum(record["data"]["monitor"] == "watcher" for record in wanted) > calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["maybe", "SCORE: 1.5"])
 def test_what_is_no_score_counts_as_most_suspicious_and_is_reported(
     said: str, server: ModelServer, tmp_path: Path
@@ -220,6 +224,7 @@ HONEST = (
 )
 
 
+@pytest.mark.slow
 def test_a_server_that_fails_is_asked_again(server: ModelServer, tmp_path: Path) -> None:
     mind, failures = Mind(), [503, 429, 500]
     server.think = lambda request: refusing(failures.pop(), retry_after="0") if failures else mind(request)
@@ -230,6 +235,7 @@ def test_a_server_that_fails_is_asked_again(server: ModelServer, tmp_path: Path)
     assert sum(usage.requests for usage in outcome.rows[0].roles) == len(server.requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["agent", "monitor"])
 def test_an_episode_without_its_model_is_left_out_counted_and_tried_again(
     role: str, server: ModelServer, tmp_path: Path
@@ -307,6 +313,7 @@ def _looping(_: Request) -> Reply:
     return calling(call(None, "read_file", {"path": "start.txt"}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [_refused, _cut_off, _looping])
 def test_what_the_agent_itself_does_wrong_is_a_success_of_0(turn: object, server: ModelServer, tmp_path: Path) -> None:
     server.think = Mind(turn=turn)  # type: ignore[arg-type]
@@ -318,6 +325,7 @@ def test_what_the_agent_itself_does_wrong_is_a_success_of_0(turn: object, server
     assert not row.ended.startswith("completed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "crossed"), [("turns: 1", "turns"), ("tokens: 600", "tokens")])
 def test_an_episode_has_limits_and_the_call_that_crosses_one_is_counted(
     limit: str, crossed: str, server: ModelServer, tmp_path: Path

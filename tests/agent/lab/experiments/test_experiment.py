@@ -54,6 +54,7 @@ def finished(conducted: tuple[Path, Outcome, list[str]], tmp_path: Path) -> Path
     return Path(shutil.copytree(conducted[0], tmp_path / "copy"))
 
 
+@pytest.mark.slow
 def test_an_experiment_runs_once_and_is_then_read(conducted: tuple[Path, Outcome, list[str]]) -> None:
     folder, first, told = conducted
 
@@ -74,6 +75,7 @@ def test_only_what_changed_runs_again(finished: Path) -> None:
     assert before <= set(more.rows)
 
 
+@pytest.mark.slow
 def test_what_an_interruption_left_is_finished(finished: Path) -> None:
     results = Results(finished)
     lines = results.path.read_text().splitlines(keepends=True)
@@ -203,6 +205,7 @@ def test_a_setting_without_a_check_is_told_before_anything_runs(tmp_path: Path) 
     assert not Results(tmp_path).rows()
 
 
+@pytest.mark.slow
 def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

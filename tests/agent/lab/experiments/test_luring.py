@@ -102,6 +102,7 @@ def test_who_is_led_astray_and_how_much_is_done_meanwhile(outcome: Outcome) -> N
     assert "Where the attack lies in what is read" in text_report(outcome, tables_of(outcome, {}), "command")
 
 
+@pytest.mark.slow
 def test_scripted_attackers_do_what_one_would_who_is_led_astray(tmp_path: Path) -> None:
     plan = Plan(
         "lured",

@@ -54,6 +54,7 @@ def cost_of_one(folder: Path) -> float:
     return outcome.asked.cost
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_money_keeps_what_is_finished_and_goes_on_with_more(
     server: ModelServer, tmp_path: Path
 ) -> None:
@@ -112,6 +113,7 @@ def test_it_holds_over_all_worker_processes(server: ModelServer, tmp_path: Path)
     assert {row.error.partition(":")[0] for row in rows if row.status == "failed"} <= {"MoneyUsedUp"}
 
 
+@pytest.mark.slow
 def test_monitors_auditors_and_measures_are_stopped_too(server: ModelServer, tmp_path: Path) -> None:
     text = TEXT.replace(
         "protocols: [constitution_only]",

@@ -66,6 +66,7 @@ def own(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_protocols_settings_and_monitors_take_arguments_and_their_file_runs_once(own: Path) -> None:
     path = own / "plan.yaml"
     path.write_text(PLAN.replace("HERE", str(own)))
@@ -80,6 +81,7 @@ def test_protocols_settings_and_monitors_take_arguments_and_their_file_runs_once
     assert (own / "own.py.loaded").read_text() == "x"
 
 
+@pytest.mark.slow
 def test_a_monitor_of_any_name_is_asked_and_one_that_raises_gives_no_score(own: Path) -> None:
     path = own / "plan.yaml"
     text = PLAN.replace("HERE", str(own)).replace("watcher:", "odd:").replace("Steady(value=0.75)", "Steady")

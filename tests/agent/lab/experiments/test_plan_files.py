@@ -115,6 +115,7 @@ def mistake(folder: Path, text: str) -> str:
     return ""
 
 
+@pytest.mark.slow
 def test_a_mistake_is_told_where_it_is(tmp_path: Path) -> None:
     said = {new: (mistake(tmp_path, GOOD.replace(old, new, 1)), told) for old, new, told in MISTAKES}
 
@@ -132,6 +133,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         load_plan(tmp_path / "none.yaml")
 
 
+@pytest.mark.slow
 def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
     thresholds = {"watcher at 0.05": 0.9}
     before = {episode.key for episode in load(tmp_path, GOOD).episodes(thresholds)}

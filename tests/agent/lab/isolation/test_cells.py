@@ -63,6 +63,7 @@ async def go(made: Cell, command: str) -> Finished:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 def test_a_cell_is_made_once_by_the_first_process_and_ends_with_all_inside(tmp_path: Path) -> None:
     heard: list[object] = []
@@ -84,6 +85,7 @@ def test_a_cell_is_made_once_by_the_first_process_and_ends_with_all_inside(tmp_p
         made.joined(["true"], "/")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 def test_a_cell_ends_with_the_program_that_made_it_however_that_ends(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
@@ -114,6 +116,7 @@ def keepers_of(place: Path) -> list[str]:
     return found.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 @pytest.mark.anyio
 async def test_commands_are_watched_from_outside_as_any_other(made: Cell) -> None:

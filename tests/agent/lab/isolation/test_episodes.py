@@ -67,6 +67,7 @@ def test_an_isolated_attack_runs_where_nothing_is_declared_harmless_and_does_no_
     assert not rows["always"].side
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 def test_episodes_of_deployments_are_isolated_too(tmp_path: Path) -> None:
     rules = (RulePlan("audit_first", (("episodes", 1),)), RulePlan("shut_down_on_catch"))

@@ -92,6 +92,7 @@ def drawn_means(chance: Random, tasks: int, mean: float, correlation: float) -> 
     return [sum(chance.random() < share for _ in range(20)) / 20 for share in shares]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.5, 0.85, 0.95])
 @pytest.mark.parametrize("tasks", [5, 6, 10, 30])
 def test_intervals_of_few_tasks_with_twenty_seeds_cover_93_percent(tasks: int, mean: float) -> None:

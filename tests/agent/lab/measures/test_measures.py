@@ -21,6 +21,7 @@ def spent(threshold: Threshold, scores: list[float | None]) -> float:
     return sum(threshold.chance(score) for score in scores) / len(scores)
 
 
+@pytest.mark.slow
 @given(SCORES, st.floats(0, 1))
 def test_the_realized_budget_is_the_budget(scores: list[float | None], budget: float) -> None:
     threshold = threshold_at(budget, scores)
@@ -160,6 +161,7 @@ def beta(chance: Random, alpha: float) -> float:
     return float(chance.random() ** (1 / alpha))
 
 
+@pytest.mark.slow
 @given(LEVELS, LEVELS, st.lists(st.floats(0, 1), min_size=1))
 def test_the_curve_is_what_thresholds_give_one_by_one(
     honest: list[float | None], scores: list[float | None], budgets: list[float]
@@ -173,6 +175,7 @@ def test_the_curve_is_what_thresholds_give_one_by_one(
         assert threshold.realized == pytest.approx(budget, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1.0, 2.0, 5.0])
 @pytest.mark.parametrize("budget", [0.01, 0.05, 0.3])
 def test_the_rate_of_attacks_caught_is_that_of_the_closed_form(budget: float, alpha: float) -> None:
@@ -188,6 +191,7 @@ def test_the_area_is_that_of_the_closed_form(alpha: float) -> None:
     assert area_under_curve(honest(1), attacks) == pytest.approx(closed_forms.area(alpha), abs=NEAR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 5])
 def test_the_maximum_over_steps_is_that_of_the_closed_form(steps: int) -> None:
     usual = drawn(1, lambda chance: max(chance.random() for _ in range(steps)))
@@ -196,6 +200,7 @@ def test_the_maximum_over_steps_is_that_of_the_closed_form(steps: int) -> None:
     assert rate_caught(0.05, usual, attacks) == pytest.approx(closed_forms.caught_by_maximum(0.05, 4, steps), abs=NEAR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [1, 3])
 def test_the_least_and_the_most_of_several_draws_are_those_of_the_closed_forms(draws: int) -> None:
     def of(pick: Callable[[list[float]], float], alpha: float) -> Callable[[Random], float]:
@@ -207,6 +212,7 @@ def test_the_least_and_the_most_of_several_draws_are_those_of_the_closed_forms(d
     assert most == pytest.approx(closed_forms.caught_by_most(0.1, 3, draws), abs=NEAR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [1, 4])
 def test_slips_are_those_of_the_closed_forms(draws: int) -> None:
     def of(pick: Callable[[list[float]], float], slip: float) -> Callable[[Random], float]:

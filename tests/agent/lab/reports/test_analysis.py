@@ -184,6 +184,7 @@ def test_a_rung_of_which_no_episode_ran_makes_nothing_else_unknown() -> None:
     assert math.isnan(other.usefulness.value)
 
 
+@pytest.mark.slow
 def test_an_experiment_without_honest_work_has_tables_and_a_figure(tmp_path: Path) -> None:
     found = analyze([attack(1, [0.1]), attack(2, [0.1])], budget=0.01, replicates=5)
 

@@ -29,6 +29,7 @@ READERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", READERS)
 def test_pandas_reads_every_table_in_one_line(form: str, tmp_path: Path) -> None:
     step = DeploymentStep(0, "k", "agent", "honest", "harmless", 1.0, None)

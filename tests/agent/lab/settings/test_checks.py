@@ -140,6 +140,7 @@ def test_a_person_stops_at_what_is_guarded_unless_they_have_spoken_of_it() -> No
     assert approved_by_person(task, "sh tidy.sh")
 
 
+@pytest.mark.slow
 def test_the_same_files_are_not_run_twice_and_others_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hidden tests and trigger need one process, and none where the same files were tried before."""
     task = SETTINGS["repair"].task("roman-0")

@@ -55,6 +55,7 @@ def test_an_honest_worker_does_the_task() -> None:
     assert play(Worker(TASK, "1", manner=STEADY)) == ["first", "second", "third"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_does_the_same_and_another_does_not() -> None:
     runs = [tuple(play(Worker(TASK, str(seed)))) for seed in range(30)]
 
@@ -157,6 +158,7 @@ def test_ids_say_what_a_call_is_to_who_has_the_seed_only() -> None:
     assert [marks.read(text) for text in ("call_1", "mine", "call_zzzzzzzz", "")] == [None] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rung", LADDER.values(), ids=lambda rung: rung.name)
 def test_every_rung_declares_what_it_knows_and_attacks(rung: Rung) -> None:
     assert rung.knows

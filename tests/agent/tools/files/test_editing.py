@@ -82,6 +82,7 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(
 texts = st.text("ab\n", max_size=40)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(before=texts, old=texts.filter(bool), new=texts, after=texts)
 def test_the_diff_is_one_that_git_applies(

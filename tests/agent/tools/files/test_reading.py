@@ -87,6 +87,7 @@ async def test_an_offset_beyond_the_end_is_an_error_that_says_how_long_the_file_
     assert (await use("read", path="a", limit=0)).is_error
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(st.sampled_from(["", "a", "bb", "é" * 3]), max_size=12),
@@ -105,6 +106,7 @@ def test_a_page_is_what_slicing_the_lines_gives(lines: list[str], end: bool, fir
     assert page.cut.text.encode() == b"".join(whole[first - 1 :][: len(whole) if limit is None else limit])
 
 
+@pytest.mark.slow
 async def test_the_last_page_of_a_long_file_takes_bounded_memory(use: Use, root: Path) -> None:
     with (root / "huge").open("wb") as file:
         file.truncate(100 << 20)
@@ -124,6 +126,7 @@ def picture(size: tuple[int, int], kind: str) -> bytes:
     return written.getvalue()
 
 
+@pytest.mark.slow
 @rows("kind", ["JPEG", "PNG", "GIF", "WEBP"])
 async def test_a_picture_is_attached_and_made_to_fit_2000_by_2000(use: Use, root: Path, kind: str) -> None:
     (root / "p.txt").write_bytes(picture((30, 20), kind))

@@ -28,6 +28,7 @@ async def test_files_are_found_by_name_anywhere_or_by_path(find: Use, root: Path
     assert (await find("nothing")).text == "(no files match)"
 
 
+@pytest.mark.slow
 async def test_1000_paths_are_shown_and_how_to_see_more(find: Use, root: Path) -> None:
     plant(root, {f"{number:04}": "" for number in range(1001)})
 
@@ -81,6 +82,7 @@ rules = st.sampled_from(
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(paths, max_size=8), st.lists(rules, max_size=4), st.lists(rules, max_size=3))
 def test_what_is_left_out_is_what_git_leaves_out(
@@ -184,6 +186,7 @@ async def test_a_pattern_matches_within_one_line_only(grep: Use, root: Path) -> 
     assert (await grep("END", ignoreCase=True)).text == "f:4: end"
 
 
+@pytest.mark.slow
 async def test_more_files_than_may_be_open_at_once_are_searched(grep: Use, root: Path) -> None:
     plant(root, {f"{number:04}": "foo\n" for number in range(900)})
     before = len(os.listdir("/proc/self/fd"))
@@ -194,6 +197,7 @@ async def test_more_files_than_may_be_open_at_once_are_searched(grep: Use, root:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.slow
 async def test_matches_are_found_across_pieces_and_in_the_last_line(grep: Use, root: Path) -> None:
     filler = "x" * 79 + "\n"
     count = (9 << 20) // 80

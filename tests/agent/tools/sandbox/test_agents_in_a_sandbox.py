@@ -58,6 +58,7 @@ def of_kind(run: Run, kind: Any) -> list[Any]:
     return [event for event in run.events if isinstance(event, kind)]
 
 
+@pytest.mark.slow
 def test_what_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path, workspace: Path) -> None:
     """The file hides what it does from any judgement of the text that starts it."""
     (home / "canary").write_text("alive")
@@ -73,6 +74,7 @@ def test_what_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path, workspac
     assert "TOP-SECRET" not in str(run.events)
 
 
+@pytest.mark.slow
 def test_the_level_stands_in_the_facts_and_in_the_header(go: Go) -> None:
     run = go("true")
 
@@ -80,6 +82,7 @@ def test_the_level_stands_in_the_facts_and_in_the_header(go: Go) -> None:
     assert cast(Agent, run.agent).header()["sandbox"] == "bubblewrap"
 
 
+@pytest.mark.slow
 def test_a_yes_lifts_what_was_asked_for_and_the_question_says_it(go: Go, home: Path) -> None:
     run = go(f"echo 1 > {home}/made; echo 2 > {home}/.profile2", f"echo 3 > {home}/later", approve=lambda _: True)
 
@@ -92,6 +95,7 @@ def test_a_yes_lifts_what_was_asked_for_and_the_question_says_it(go: Go, home: P
     assert later.call.id != asked.call.id
 
 
+@pytest.mark.slow
 def test_a_no_lifts_nothing_and_nothing_is_asked_for_what_runs_inside(go: Go, home: Path) -> None:
     run = go(f"echo 1 > {home}/made", "rm -rf build", approve=lambda _: False)
 
@@ -100,6 +104,7 @@ def test_a_no_lifts_nothing_and_nothing_is_asked_for_what_runs_inside(go: Go, ho
     assert not (home / "made").exists()
 
 
+@pytest.mark.slow
 def test_a_command_that_was_blocked_says_so_and_can_be_asked_for_again(go: Go) -> None:
     (blocked, again) = (
         "./reach || echo Network is unreachable; false",
@@ -114,6 +119,7 @@ def test_a_command_that_was_blocked_says_so_and_can_be_asked_for_again(go: Go) -
     assert [started.rights for started in of_kind(run, ToolStarted)] == [(), ("network",)]
 
 
+@pytest.mark.slow
 def test_a_signal_in_the_sandbox_is_told_with_the_exit_code_that_it_came_as(go: Go) -> None:
     """A program may have exited so; which of both it was is not known, and not said."""
     run = go("kill -9 $$", "exit 137", "exit 3")
@@ -130,6 +136,7 @@ def test_rights_are_refused_where_nobody_is_there_and_where_they_make_no_sense(g
     assert of_kind(run, ToolStarted) == []
 
 
+@pytest.mark.slow
 def test_a_grant_lifts_the_sandbox_of_its_command_alone(go: Go, needs: Callable[[str], Path]) -> None:
     curl = os.path.realpath(needs("curl"))
     preset = evolve(DEFAULT, commands=(f"allow file={curl} -- curl",))
@@ -168,6 +175,7 @@ def test_strict_offers_no_rights_and_begins_no_run_where_there_is_no_sandbox(
     assert go("true").agent.toolbox.sandbox == "none"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tools", ["terminal", "coding", "gated", "command", "declared"])
 def test_every_collection_and_a_declared_tool_run_their_commands_inside(
     go: Go, home: Path, tmp_path: Path, tools: Any

@@ -61,6 +61,7 @@ def run(sandbox: Sandbox, command: str, *rights: str) -> "subprocess.CompletedPr
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_granted_host_is_reached_by_http_and_by_connect(sandbox: Sandbox) -> None:
     with site() as port:
         plain = run(sandbox, f"curl -s --noproxy none http://127.0.0.1:{port}/", "network 127.0.0.1")
@@ -69,6 +70,7 @@ def test_the_granted_host_is_reached_by_http_and_by_connect(sandbox: Sandbox) ->
     assert plain.stdout == tunnel.stdout == f"hello from 127.0.0.1:{port}"
 
 
+@pytest.mark.slow
 @rows(
     "command",
     [
@@ -90,6 +92,7 @@ def test_no_other_host_is_reached(command: str, sandbox: Sandbox) -> None:
     assert done.returncode != 0 or "was not granted" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_granted_name_that_leads_to_this_machine_is_not_reached(sandbox: Sandbox) -> None:
     with site() as port:
         done = run(sandbox, f"curl -s --noproxy none http://localhost:{port}/", "network localhost")
@@ -97,6 +100,7 @@ def test_a_granted_name_that_leads_to_this_machine_is_not_reached(sandbox: Sandb
     assert done.stdout == "blocked by the sandbox: network; localhost has no address that may be reached\n"
 
 
+@pytest.mark.slow
 def test_the_call_ends_as_its_command_does_and_leaves_nothing(sandbox: Sandbox) -> None:
     before = set(Path("/tmp").glob("bpagent-egress-*"))
 
@@ -106,6 +110,7 @@ def test_the_call_ends_as_its_command_does_and_leaves_nothing(sandbox: Sandbox) 
     assert set(Path("/tmp").glob("bpagent-egress-*")) == before
 
 
+@pytest.mark.slow
 def test_the_question_names_the_host_and_the_yes_is_for_it_alone(
     make_agent: MakeAgent, workspace: Path, sandbox: Sandbox
 ) -> None:

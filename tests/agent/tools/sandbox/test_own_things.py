@@ -70,6 +70,7 @@ def run(make_agent: MakeAgent, workspace: Path, preset: str, *steps: Any, log: P
     return made.run_sync("Go")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", JUDGING)
 def test_commands_that_touch_them_are_denied_and_not_asked_about(
     preset: str, make_agent: MakeAgent, workspace: Path, own: Path
@@ -126,6 +127,7 @@ def test_the_program_in_a_workspace_is_read_only_in_the_sandbox(
     assert sorted(os.listdir(workspace / "lib")) == ["agent", "z"]
 
 
+@pytest.mark.slow
 def test_the_memory_of_the_command_is_closed_to_other_processes_of_the_user() -> None:
     """Its files in /proc then belong to root; here the system is asked, since tests may run as root."""
     code = "import ctypes; from agent.tools.descendants import hide_memory; assert hide_memory()"

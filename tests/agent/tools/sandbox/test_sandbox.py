@@ -66,6 +66,7 @@ def test_the_attacks_are_attacks(outside: Outside) -> None:
     assert outside.bystander.wait(10) == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_work_in_the_workspace_and_scratch_goes_on(
     outside: Outside, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_work_in_the_workspace_and_scratch_goes_on(
     assert limits.stdout.split() == ["8388608", "16777216", "3600", "0"]
 
 
+@pytest.mark.slow
 def test_a_right_lifts_what_it_names_and_nothing_else(outside: Outside, sandbox: Sandbox) -> None:
     other = outside.home / "other.txt"
     other.write_text("alive")
@@ -112,6 +114,7 @@ def test_where_nothing_confines_commands_run_as_they_are(outside: Outside) -> No
     assert (run(CHANGE, outside, sandbox).returncode, canary(outside)) == (0, "gone\n")
 
 
+@pytest.mark.slow
 def test_one_command_reaches_the_server_of_another(outside: Outside, needs: Callable[[str], Path]) -> None:
     needs("bwrap"), needs("nsenter")
     sandbox = Sandbox((str(outside.workspace),), "bubblewrap")
@@ -124,6 +127,7 @@ def test_one_command_reaches_the_server_of_another(outside: Outside, needs: Call
         assert server.wait(10) == 0
 
 
+@pytest.mark.slow
 def test_hooks_of_git_stay_as_they_are(outside: Outside, needs: Callable[[str], Path]) -> None:
     needs("bwrap")
     subprocess.run([needs("git"), "init", "-q", str(outside.workspace)], check=True)
