@@ -56,10 +56,11 @@ class Boundary:
         """Return the denied paths, as they are written and with their links followed."""
         return frozenset(name for path in self.denied for name in (path, follow_links(path)))
 
-    def check_identity(self, found: os.stat_result, asked: str) -> None:
+    def check_identity(self, asked: str, *found: os.stat_result) -> None:
         """Raise PathRefused for another name of a denied file or directory: renamed, mounted, or hard-linked."""
-        hard_linked = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
-        if (found.st_dev, found.st_ino) in self._denied_identities(hard_linked=hard_linked):
+        hard_linked = any(stat.S_ISREG(each.st_mode) and each.st_nlink > 1 for each in found)
+        identities = {(each.st_dev, each.st_ino) for each in found}
+        if identities & self._denied_identities(hard_linked=hard_linked):
             raise PathRefused(f"permission denied: {asked} is another name of a denied path")
 
     def may_create(self, real: str) -> bool:
@@ -128,13 +129,14 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 def open_directory(real: str, boundary: Boundary, *, create: bool = False) -> Iterator[int]:
     """Yield a handle on the directory `real`, a path without links. With `create` it is made where it may be.
 
-    Raises Changed, PathRefused for another name of a denied directory, or OSError naming the path.
+    Raises Changed, PathRefused for another name of a denied directory or for what lies below one, or OSError naming
+    the path.
     """
     handle = _directory(real, boundary, create)
     try:
         if _path_of(handle) != real:  # a link was followed on the way, or the directory was moved since
             raise Changed(real)
-        boundary.check_identity(os.fstat(handle), real)
+        boundary.check_identity(real, os.fstat(handle), *_above(handle, real))
         yield handle
     finally:
         os.close(handle)
@@ -153,6 +155,17 @@ def _directory(real: str, boundary: Boundary, create: bool) -> int:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=parent)
         return open_at(parent, name, _HANDLE | os.O_NOFOLLOW, real)
+
+
+def _above(handle: int, real: str) -> Iterator[os.stat_result]:
+    """Yield what each directory above an open one is: from there, not by names that may be of others by now."""
+    path = ".."
+    for _ in range(real.rstrip("/").count("/")):
+        try:
+            yield os.stat(path, dir_fd=handle)
+        except OSError as error:
+            raise type(error)(f"{real}: {error.strerror}") from error
+        path += "/.."
 
 
 def _path_of(handle: int) -> str:
@@ -211,7 +224,7 @@ class LocalFolder:
         except Changed as error:
             raise PathRefused(f"permission denied: {path} is a link") from error
         try:
-            self.boundary.check_identity(os.fstat(handle), path)
+            self.boundary.check_identity(path, os.fstat(handle))
             yield LocalFolder(handle, path, self.boundary, self.denied)
         finally:
             os.close(handle)
@@ -275,7 +288,7 @@ def _check_file(found: os.stat_result, real: str, boundary: Boundary) -> None:
         raise IsADirectoryError(f"{real} is a directory, not a file")
     if not stat.S_ISREG(found.st_mode):
         raise PathRefused(f"permission denied: {real} is {_kind(found.st_mode)}, not an ordinary file")
-    boundary.check_identity(found, real)
+    boundary.check_identity(real, found)
 
 
 def _kind(mode: int) -> str:

@@ -4,6 +4,8 @@ import gc
 import os
 import socket
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +38,24 @@ def workspace(root: Path, home: Path) -> Workspace:
     (root / "sub").mkdir()
     (root / "sub" / "file").write_text("inside")
     return Workspace(root, home=home)
+
+
+TOUCH_ALL = """
+import sys
+from agent.tools.workspace import Workspace
+
+made = Workspace(sys.argv[1], home=sys.argv[2])
+for folder in ("x", "x/keys", "x/keys/old"):
+    for touch in (
+        lambda: made.open_read(folder + "/id").read(),
+        lambda: made.open_write(folder + "/new/new").__enter__(),
+        lambda: made.list(folder),
+    ):
+        try:
+            print(touch())
+        except OSError as error:
+            print(error)
+"""
 
 
 def read(workspace: Workspace, path: object) -> str:
@@ -110,6 +130,25 @@ def test_denied_holds_under_another_name(root: Path, home: Path) -> None:
         read(workspace, "harmless")
     with pytest.raises(PathRefused, match="another name of a denied path"):
         write(workspace, "harmless", "x")
+
+
+@pytest.mark.slow
+def test_s6_11_denied_holds_below_another_name(root: Path, home: Path, needs: Callable[[str], Path]) -> None:
+    """However deep below: a mounted directory is what it is, and so is what it holds."""
+    (root / "x").mkdir()
+    (home / ".ssh" / "keys" / "old").mkdir(parents=True)
+    (home / ".ssh" / "keys" / "old" / "id").write_text("secret")
+    mount = (str(needs("unshare")), "-rm", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh")
+    mounted = (*mount, str(home / ".ssh"), str(root / "x"))
+    if (tried := subprocess.run([*mounted, "true"], capture_output=True, text=True, check=False)).returncode:
+        pytest.skip(f"this system lets no user mount: {tried.stderr.strip()}")
+
+    command = [*mounted, sys.executable, "-c", TOUCH_ALL, str(root), str(home)]
+    touched = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    assert len(touched) == 9
+    assert {line for line in touched if not line.endswith("is another name of a denied path")} == set()
+    assert list((home / ".ssh").rglob("new")) == []
 
 
 def test_s6_12_a_link_that_leads_outside_is_refused(workspace: Workspace, root: Path, outside: Path) -> None:
