@@ -343,6 +343,12 @@ class _Terminal:
         details = finished.details
         if details.get("terminal") == "open":
             self.told = details.get("variables", self.told)
-            self.session = Snapshot(details["cwd"], **(self.told or {}))
+            self.session = _restored(details["cwd"], self.told or {})
         elif "terminal" in details:
             self.session = self.told = None
+
+
+def _restored(cwd: str, told: Mapping[str, Any]) -> Snapshot:
+    """Return the session that a log tells of; earlier versions told apart the variables that programs did not see."""
+    changed = told.get("changed", {**told.get("exported", {}), **told.get("inner", {})})
+    return Snapshot(cwd, changed, told.get("unset", ()))

@@ -18,7 +18,7 @@ from agent.tools.terminal import FOR_A_CHANGE, FOR_A_FORM, FOR_A_VALUE, NOTHING_
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
-from agent.vocabulary.events import CallAnswered
+from agent.vocabulary.events import CallAnswered, ToolFinished
 from tests.agent.conftest import MakeAgent
 from tests.tables import rows
 
@@ -255,6 +255,23 @@ async def test_an_approved_command_runs_in_another_process_where_it_was_judged(r
 
     last = [step.event.result for step in run.steps if isinstance(step.event, CallAnswered)][-1]
     assert last.endswith(f"{root}/sub\n")
+
+
+@rows(
+    ("recorded", "value"),
+    [
+        ({"exported": {"A": "1"}, "inner": {"B": "2"}, "unset": ["C"]}, "12"),
+        ({"inner": {"B": "2"}}, "2"),
+        ({"changed": {"A": "1"}, "of a later version": {}}, "1"),
+    ],
+)
+async def test_a_session_in_the_log_of_another_version_goes_on(
+    recorded: dict[str, Any], value: str, terminal: Terminal, root: Path
+) -> None:
+    details = {"cwd": str(root), "terminal": "open", "variables": recorded}
+    terminal.tool.restores(ToolFinished(ToolCall("1", "terminal"), "", details=details))  # type: ignore[attr-defined]
+
+    assert await kept(terminal, "echo $A$B") == f"{value}\n"
 
 
 @pytest.mark.slow
