@@ -109,7 +109,7 @@ class Cell:
         self._held = hold(episode_arguments(self.readable, self.writable), EVERYTHING, keeper)
         self._listener = socket.socket(fileno=self._held.given[0])
         if os.geteuid() == 0:
-            _number_at_most(self._held.opened["pid"], self.limits.processes)
+            _number_at_most(self._held.number, self.limits.processes)
         if self._on_open is not None:
             self._on_open(self._listener)
 
@@ -119,12 +119,12 @@ USED_ONCE = 300
 LONGEST = 10.0  # seconds
 
 
-def _number_at_most(namespace: int, processes: int) -> None:
-    """Let the kernel have numbers for about so many processes in a namespace: of root it counts none (Linux 6.14)."""
+def _number_at_most(first: int, processes: int) -> None:
+    """Let the kernel have numbers for about so many processes beside the first: of root it counts none (Linux 6.14)."""
     if linux() < OF_EACH_NAMESPACE:
         return
     script = f"echo {USED_ONCE + 8 + processes} > /proc/sys/kernel/pid_max"
-    command = ["nsenter", f"--pid=/proc/{os.getpid()}/fd/{namespace}", "--", "sh", "-c", script]
+    command = ["nsenter", f"--pid=/proc/{first}/ns/pid", "--", "sh", "-c", script]
     with suppress(OSError, subprocess.SubprocessError):
         subprocess.run(command, env={"PATH": os.environ["PATH"]}, capture_output=True, timeout=LONGEST, check=False)
 

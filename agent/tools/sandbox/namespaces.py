@@ -1,8 +1,8 @@
 """Namespaces that outlive a command: commands of an agent share a loopback, those of an episode share everything.
 
 A process of bubblewrap holds them until the other end of its standard input, a socket, is closed: also when we die.
-Commands join with `nsenter`, by descriptors of the namespaces that were opened once: the number of a process that has
-ended is never asked, since it may be that of another one by then.
+Commands join with `nsenter`, by the number of the first process inside. Descriptors of ours would be nothing to them:
+files of a process that hides its memory are closed to every other one, unless it is root.
 """
 
 import json
@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from attrs import define, field
+from attrs import define
 
 from agent.tools.descendants import helpers
 
@@ -29,7 +29,7 @@ WAIT = ("/bin/sh", "-c", "echo >&0; exec cat >/dev/null")
 
 @define(eq=False)
 class Namespaces:
-    """Namespaces by kind, as descriptors; `first` is one of the first process inside.
+    """Namespaces of these kinds; `number` is that of the first process inside, and `first` a descriptor of it.
 
     `given` are descriptors that the program inside has sent.
     """
@@ -37,8 +37,9 @@ class Namespaces:
     process: "subprocess.Popen[bytes]"
     line: socket.socket
     given: tuple[int, ...] = ()
+    number: int = 0
     first: int | None = None
-    opened: dict[str, int] = field(factory=dict)
+    kinds: tuple[str, ...] = ()
 
     @property
     def is_held(self) -> bool:
@@ -46,9 +47,9 @@ class Namespaces:
         return self.process.poll() is None
 
     def words(self) -> tuple[str, ...]:
-        """Return the words before a command that let it join, as long as these namespaces are not closed."""
-        ours = f"/proc/{os.getpid()}/fd"
-        flags = (f"{FLAGS[kind]}={ours}/{descriptor}" for kind, descriptor in self.opened.items())
+        """Return the words before a command that let it join, as long as these namespaces are held."""
+        number = self.number if self.is_held else 0  # of a process that has ended: it may be that of another one by now
+        flags = (f"{FLAGS[kind]}=/proc/{number}/ns/{kind}" for kind in self.kinds)
         return (shutil.which("nsenter") or "nsenter", *flags, "--preserve-credentials", "--")
 
     def close(self) -> None:
@@ -58,8 +59,6 @@ class Namespaces:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.first, signal.SIGKILL)
             os.close(self.first)
-        for descriptor in self.opened.values():
-            os.close(descriptor)
         try:
             self.process.wait(LONGEST_START)
         except subprocess.TimeoutExpired:
@@ -94,21 +93,19 @@ def hold(arguments: Iterable[str], kinds: Iterable[str], program: Sequence[str] 
             held.given = tuple(given)
             if not said:
                 raise OSError(_reason(process))
-            _open(held, int(json.loads(info.read(65536))["child-pid"]), kinds)
+            _take(held, int(json.loads(info.read(65536))["child-pid"]), kinds)
         except BaseException:
             held.close()
             raise
     return held
 
 
-def _open(held: Namespaces, number: int, kinds: Iterable[str]) -> None:
-    """Open the namespaces of a process. Raises OSError, also for one that is our own."""
-    held.first = os.pidfd_open(number)
-    for kind in kinds:
-        path = f"/proc/{number}/ns/{kind}"
-        if os.path.samefile(path, f"/proc/self/ns/{kind}"):
+def _take(held: Namespaces, number: int, kinds: Iterable[str]) -> None:
+    """Take the namespaces of a process. Raises OSError, also for one that is our own."""
+    held.number, held.first, held.kinds = number, os.pidfd_open(number), tuple(kinds)
+    for kind in held.kinds:
+        if os.path.samefile(f"/proc/{number}/ns/{kind}", f"/proc/self/ns/{kind}"):
             raise OSError(f"bubblewrap shares the namespace {kind!r} with us")
-        held.opened[kind] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def hold_loopback() -> Namespaces | None:

@@ -49,6 +49,18 @@ def canary(outside: Outside) -> str:
 
 
 @pytest.mark.slow
+def test_the_levels_are_achieved_where_our_memory_is_hidden(level: Level, needs: Callable[[str], Path]) -> None:
+    """As the program hides it: then no child of an ordinary user opens our descriptors by their paths in /proc."""
+    code = "import sys; from agent.tools.descendants import hide_memory; assert hide_memory()"
+    asked = f"{code}; from agent.tools.sandbox.sandbox import why_not; print(why_not(sys.argv[1]))"
+    ordinary = () if os.geteuid() else (needs("setpriv"), "--bounding-set=-sys_ptrace")
+
+    done = subprocess.run([*ordinary, sys.executable, "-c", asked, level], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "\n"
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_nothing_outside_changes_is_read_is_reached_or_ends(outside: Outside, level: Level) -> None:
     sandbox = sandbox_of(outside, level)
