@@ -6,6 +6,9 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 	$$candidate -c "$(IS_RECENT)" 2>/dev/null && echo $$candidate && break; done)
 
+# Tests start hundreds of interpreters, each of which would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 READY := .venv/ready
 SITE := .venv-docs

@@ -6,7 +6,7 @@ combination of fields that is in use. So a thousand parked `where(Score, subject
 comes.
 """
 
-from collections import defaultdict
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -177,14 +177,18 @@ def _passes(member: M, tests: list[Test], event: Event) -> bool:
 
 
 class Register(Generic[M]):
-    """Members filed by the single events that they request, which `concerned` finds for a whole event set."""
+    """Members filed by the single events that they request, which `concerned` finds for a whole event set.
 
-    __slots__ = ("_by_kind", "_kinds", "by_event")
+    `_by_key` has the events of `by_event` under the kinds, and the fields of them, that were asked about so far.
+    """
+
+    __slots__ = ("_by_key", "_fields", "_kinds", "by_event")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty register of a program that has met `kinds`."""
         self.by_event: dict[Event, dict[M, None]] = {}
-        self._by_kind: dict[Any, dict[int, dict[M, None]]] = defaultdict(dict)  # the same by id, hashed at no cost
+        self._by_key: dict[Any, dict[Event, None]] = {}
+        self._fields: dict[Any, dict[tuple[str, ...] | None, attrgetter[Any] | None]] = {}  # None: a kind as a whole
         self._kinds = kinds
 
     def add(self, event: Event, member: M) -> None:
@@ -192,9 +196,9 @@ class Register(Generic[M]):
         if event._kind not in self._kinds.met:
             self._kinds.meet(event._kind)
         members = self.by_event.setdefault(event, {})
-        if not members:
-            for kind in event._kinds:
-                self._by_kind[kind][id(members)] = members
+        if not members and self._fields:
+            for key in self._keys_of(event):
+                self._by_key.setdefault(key, {})[event] = None
         members[member] = None
 
     def remove(self, event: Event, member: M) -> None:
@@ -203,17 +207,49 @@ class Register(Generic[M]):
         if members is None:
             return
         members.pop(member, None)
-        if not members:
-            del self.by_event[event]
-            for kind in event._kinds:
-                del self._by_kind[kind][id(members)]
+        if members:
+            return
+        del self.by_event[event]
+        if self._fields:
+            for key in self._keys_of(event):
+                events = self._by_key[key]
+                del events[event]
+                if not events:
+                    del self._by_key[key]
 
     def concerned(self, events: Any) -> dict[M, None]:
-        """Return the members that request an event of the set `events`, or another one of its kinds."""
+        """Return the members that request an event which has the key of a row of the set `events`."""
         if type(type(events)) is EventKind:  # a single event
             return self.by_event.get(events, NO_MEMBERS)
         found: dict[M, None] = {}
-        for _, kind, _, _ in events._rows:
-            for members in (self.by_event if kind is None else self._by_kind[kind]).values():
-                found.update(members)
+        for key, kind, fields, _ in events._rows:
+            for event in self._events_of(key, kind, fields):
+                found.update(self.by_event.get(event, NO_MEMBERS))
         return found
+
+    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None) -> Iterable[Event]:
+        """Return the events with a key; those of its kind are filed by its fields from now on."""
+        if kind is None:
+            return self.by_event
+        if fields is None and key is not kind:
+            return (key,)
+        known = self._fields.setdefault(kind, {})
+        if fields not in known:
+            known[fields] = values_of = attrgetter(*fields) if fields else None
+            for event in self.by_event:
+                if kind in event._kinds:
+                    self._by_key.setdefault(_key(event, kind, fields, values_of), {})[event] = None
+        return self._by_key.get(key, ())
+
+    def _keys_of(self, event: Event) -> list[Any]:
+        fields_of = self._fields
+        return [
+            _key(event, kind, fields, values_of)
+            for kind in event._kinds
+            if kind in fields_of
+            for fields, values_of in fields_of[kind].items()
+        ]
+
+
+def _key(event: Event, kind: Any, fields: tuple[str, ...] | None, values_of: "attrgetter[Any] | None") -> Any:
+    return kind if values_of is None else (kind, fields, values_of(event))

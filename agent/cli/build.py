@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from attrs import evolve
+from attrs import evolve, fields, has
 
 from agent.cli.config import chosen_preset, layers, model_name, tell_unused
 from agent.cli.mcp_servers import McpServer, joined, read_server
-from agent.cli.mistakes import Mistake
+from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import new_log
 from agent.cli.session import Maker
 from agent.effects.approval import Approver
@@ -37,6 +37,7 @@ from bp import BThread, BThreadFunction
 if TYPE_CHECKING:
     from agent.effects.monitoring import Auditor
     from agent.protocols.monitors import Monitor
+    from agent.protocols.policies import Match
     from bp.runner import Effect
 
 
@@ -318,6 +319,7 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     def make(more: tuple[Tool, ...], approve: Approver, **watching: Any) -> Agent:
         tools = joined(tools_of(preset, workspace, model, log, approve, **equipment), more)
         names = tuple(dict.fromkeys(tool.name for tool in (*preset.own_tools(), *tools)))
+        _tell_unknown_tools(equipment["threads"], names)
         return Agent(
             model,
             tools,
@@ -390,3 +392,25 @@ def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
                 yield what, name
     for role in next((entry.roles for entry in PROTOCOLS if entry.name == thread.name), ()):
         yield "role", role
+
+
+def _tell_unknown_tools(threads: Sequence[BThread], tools: Iterable[str]) -> None:
+    """Say which tools temporal policies name that there are not: such a policy is never about a call."""
+    known = sorted(tools)
+    policies = [thread for thread in threads if str(thread.function.__module__) == f"{OWN}.policies"]
+    named = {name: policy.name for policy in policies for match in _matches(policy.args) for name in match.tools}
+    for name, policy in named.items():
+        if name not in known:
+            say(f"the policy {policy!r} names a tool {name!r}, and there is none; {meant(name, known)}")
+
+
+def _matches(value: Any) -> "Iterator[Match]":
+    from agent.protocols.policies import Match
+
+    if isinstance(value, Match):
+        yield value
+    elif has(type(value)):
+        yield from _matches(tuple(getattr(value, field.name) for field in fields(type(value))))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _matches(each)

@@ -129,8 +129,9 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
         ),
         *(() if processes is None else make_process_tools(processes)),
     )
-    own = workspace if chosen.files is None else None
-    return {tool.name: evolve(tool, workspace=own) for tool in tools}
+    if chosen.files is not None:  # files elsewhere, with places of their own: no path is made one of this machine
+        return {tool.name: evolve(tool, body=None) for tool in tools}
+    return {tool.name: evolve(tool, workspace=workspace) for tool in tools}
 
 
 def create_coding_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions | None = None) -> tuple[Tool, ...]:

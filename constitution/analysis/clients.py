@@ -2,8 +2,7 @@
 
 import re
 
-from constitution.analysis.carried_files import GIT_TAKES
-from constitution.analysis.program_rows import secrets_in_code, statements
+from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.steps import (
     BARE_SHELL,
     Command,
@@ -12,6 +11,7 @@ from constitution.analysis.steps import (
     Found,
     Linked,
     Placed,
+    Remote,
     Script,
     Sent,
     Started,
@@ -21,9 +21,10 @@ from constitution.analysis.steps import (
 from constitution.effects import Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import byte_pattern, is_a, pattern, sign
-from constitution.tables.rows import commands_of_ssh, is_bare_shell, own_takes, read_line
-from constitution.zones import UNKNOWN
+from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
+from constitution.zones import UNKNOWN, is_private
 
+GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
 PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
 ESCAPES = pattern(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
 
@@ -35,6 +36,8 @@ def git(command: Command) -> Steps:
         key, _, value = setting.partition("=")
         yield from _setting(key, value)
     operands = list(line.operands)
+    yield from _cleans_elsewhere(line.value_of("-C", "--work-tree"), operands)
+    yield from _kept_and_sent(operands, command)
     if operands[:2] in (["credential", "fill"], ["credential-store", "get"], ["credential-osxkeychain", "get"]):
         yield Found(Effect.TAKE_KEYS, says="show a password")
     for word in operands[1:]:
@@ -53,6 +56,26 @@ def git(command: Command) -> Steps:
             yield Script(words[0]) if len(words) == 1 else Started(words or [":"], command.stdin, by_shell=True)
 
 
+def _cleans_elsewhere(folders: tuple[str, ...], operands: list[str]) -> Steps:
+    """`git -C / clean -fdx`: what is not tracked is deleted there."""
+    flags = read_line(operands[1:], frozenset(["-e", "--exclude"])).flags
+    if operands[:1] == ["clean"] and flags & {"-f", "--force"} and not flags & {"-n", "--dry-run"}:
+        for folder in folders:
+            if folder.strip("./") or folder.startswith("/"):
+                yield Found(Effect.DELETE_TREE, path=folder)
+
+
+def _kept_and_sent(operands: list[str], command: Command) -> Steps:
+    """`git add .env`, `git push URL`, `git remote add NAME URL`."""
+    for word in operands[1:] if operands[:1] == ["add"] else ():
+        if is_private(word):
+            yield Found(Effect.READ, path=word, says="commit {path}, which looks like a secret")
+    if operands[:1] == ["push"]:
+        yield from _push(operands[1:], command)
+    if operands[:2] == ["remote", "add"] and len(operands) > 3:
+        yield Remote(operands[-2], operands[-1])
+
+
 def _configure(words: list[str]) -> Steps:
     line = read_line(words, frozenset(["-f", "--file", "--type"]))
     operands = line.operands[1:] if line.operands[:1] == ("set",) else line.operands
@@ -69,6 +92,18 @@ def _configure(words: list[str]) -> Steps:
 
 
 FOLDER_SETTINGS = pattern(r"(?i)^(core\.hookspath|init\.templatedir|include(if\..*)?\.path)$")
+NO_REMOTES = ("origin", "upstream", "fork", "heroku", "gitlab", "github", "bitbucket", "dokku")
+
+
+def _push(words: list[str], command: Command) -> Steps:
+    """`git push URL`, and `git push NAME` to a remote that was added a moment ago: the code goes to another owner."""
+    operands = read_line(words, frozenset(["-o", "--push-option", "--repo", "--receive-pack"])).operands
+    target = operands[0] if operands else ""
+    if ADDRESS.match(target) or (target in command.files.remotes and target not in NO_REMOTES):
+        yield Found(Effect.UPLOAD, says="push the repository to another address")
+
+
+ADDRESS = pattern(r"^(\w+://|[\w.-]+@[\w.-]+:)")
 
 
 HARMLESS_VALUES = frozenset(
@@ -107,7 +142,7 @@ def database(command: Command) -> Steps:
                 yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
             yield Script(match[1])
         yield from secrets_in_code(word)
-        yield from statements("console", word)
+        yield from _files_of_console(word)
         for script in PROGRAMS.findall(word):
             yield Script(script.replace("''", "'"))
     if command.stdin.text:
@@ -115,6 +150,34 @@ def database(command: Command) -> Steps:
             [command.name, *(["x"] if command.name == "sqlite3" else []), command.stdin.text],
             Flow(command.stdin.origin),
         )
+
+
+LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"]|\bload\s+['\"])([^\s'\"]+)")
+READ_BY_CONSOLE = pattern(r"^\s*\.read\s+(\S+)")
+IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*(\S+)")
+WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
+
+
+def _files_of_console(text: str) -> Steps:
+    """`sqlite3 x '.load ./x'`, `.read FILE`, `.output FILE`."""
+    for path in LOADED.findall(text):
+        yield Found(Effect.PRELOAD, path=path, says="load {path}")
+    for path in IMPORTED_BY_CONSOLE.findall(text):
+        yield Found(Effect.READ, path=path)
+    for path in READ_BY_CONSOLE.findall(text):
+        yield Found(Effect.EXECUTE, path=path)
+    for path in WRITTEN_BY_CONSOLE.findall(text):
+        if path not in ("stdout", "off"):
+            yield Found(Effect.WRITE, path=path)
+
+
+def aws(command: Command) -> Steps:
+    """`aws ssm send-command --parameters 'commands=["rm -rf /"]'`: what other machines are to run."""
+    for word in command.argv[1:] if "send-command" in command.argv else ():
+        if "commands=" in word or '"commands"' in word:
+            quoted = re.findall(r"[\"']((?:[^\"'\\]|\\.)+)[\"']", word.partition("commands")[2])
+            for script in quoted or [word.partition("=")[2]]:
+                yield Script(script)
 
 
 def npm(command: Command) -> Steps:
@@ -126,6 +189,14 @@ def npm(command: Command) -> Steps:
             key, _, value = word.partition("=")
             if key.startswith("scripts."):
                 yield Script(value)
+
+
+def ssh(command: Command) -> Steps:
+    """`ssh -R 2222:localhost:22 HOST`: the other machine gets a way in here."""
+    takes = [*SSH_TAKES.split(), "-M"] if command.name == "autossh" else SSH_TAKES.split()
+    line = read_line(command.argv[1:], frozenset(takes), to_operand=True)
+    if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
+        yield Found(Effect.REVERSE_TUNNEL, says="give another machine access to this one")
 
 
 ENCODES = byte_pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
@@ -142,6 +213,9 @@ def look_up(command: Command) -> Steps:
             yield Found(Effect.LEAK if computed else Effect.UPLOAD, says=says)
 
 
+KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
+
+
 LOSES = "delete what a service holds"
 
 
@@ -154,6 +228,8 @@ def request(command: Command) -> Steps:
         deletes and any(map(sign("deletes_by_address").search, command.argv[1:]))
     ):
         yield Found(Effect.CLOUD_LOSS, says=LOSES)
+    if command.stdin.names == ("tar",) and not any("localhost" in word or "127.0.0.1" in word for word in command.argv):
+        yield Found(Effect.LEAK, says="send whole folders to another machine")
     if any(UNKNOWN in word for word in command.argv[1:]) and not any(
         "localhost" in word or "127.0.0.1" in word for word in command.argv
     ):
@@ -182,10 +258,25 @@ def file_client(command: Command) -> Steps:
     yield Found(Effect.UPLOAD, says="copy files between machines")
 
 
+def copy_over_ssh(command: Command) -> Steps:
+    """`scp -o ProxyCommand=CMD`, `scp -S CMD`."""
+    yield from _of_ssh(command.argv)
+
+
 def _of_ssh(argv: list[str]) -> Steps:
     line = read_line(argv[1:], frozenset(("-S", "-o", "-P", "-i", "-F", "-c", "-l", "-J", "-b", "-D")))
     for script in (*line.value_of("-S"), *commands_of_ssh(line.value_of("-o"))):
         yield Script(script)
+
+
+def talk(command: Command) -> Steps:
+    """`openssl s_client -connect HOST < FILE`: what goes in goes to another machine."""
+    if any(re.match(r"(localhost|127\.|\[::1\])", word) for word in command.argv[1:]):
+        return
+    if "s_client" in command.argv[1:2] and command.stdin.origin.name not in ("NOTHING", "TEXT"):
+        yield Found(Effect.UPLOAD, says="send data to another machine")
+    elif "s_client" in command.argv[1:2]:
+        yield Found(Effect.NETWORK, says="reach another machine over the network")
 
 
 FETCHED_FILE = Flow(Origin.FETCHED)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from constitution.analysis.interpreters import touched
 from constitution.analysis.other_code import read_code
-from constitution.analysis.program_rows import statements
 from constitution.analysis.python_code import read_python
 from constitution.analysis.shells import INPUTS, run_file, run_input
 from constitution.analysis.steps import (
@@ -13,12 +12,13 @@ from constitution.analysis.steps import (
     Command,
     Found,
     Script,
+    Started,
     Steps,
     Wrote,
 )
 from constitution.effects import Effect
 from constitution.shell.scope import Flow, Origin
-from constitution.tables import pattern
+from constitution.tables import pattern, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import UNKNOWN
 
@@ -43,13 +43,26 @@ def editor(command: Command) -> Steps:
 
 
 def _ex_command(text: str) -> Steps:
-    yield from statements("vim", text)
+    yield from _files_of_vim(text)
     code = CODE.match(text)
     if code is not None:
         reading = read_python(code[2].strip()) if code[1].startswith("py") else read_code(code[2])
         yield from touched(reading, code[2])
     elif match := ESCAPES.search(text):
         yield from _started(match[1].strip(" )'\""))
+
+
+VIM_DELETES = pattern(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
+VIM_WRITES = pattern(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
+
+
+def _files_of_vim(text: str) -> Steps:
+    """`:call delete("x", "rf")`, `:w FILE`."""
+    for path, tree in VIM_DELETES.findall(text):
+        effect = Effect.DELETE_TREE if "rf" in tree else Effect.DELETE
+        yield Found(effect, path=path)
+    if match := VIM_WRITES.match(text):
+        yield Found(Effect.WRITE, path=match[1].strip())
 
 
 def _started(command: str) -> Steps:
@@ -64,6 +77,43 @@ def pager(command: Command) -> Steps:
     for word in command.argv[1:]:
         if word.startswith("+") and "!" in word:
             yield from _started(word.partition("!")[2])
+
+
+TMUX_TAKES = frozenset("-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b -d".split())  # noqa: SIM905
+KEYS = pattern(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
+
+
+def tmux(command: Command) -> Steps:
+    """`tmux new -d COMMAND`, `tmux send-keys TEXT Enter`, `tmux run-shell COMMAND`."""
+    line = read_line(command.argv[1:], TMUX_TAKES - {"-d"})
+    words = [word for word in line.operands[1:] if not KEYS.match(word)]
+    if not line.operands or line.operands[0] not in word_list("tmux_runs") or not words:
+        return
+    if any(" " in word for word in words):
+        for word in words:
+            if " " in word and not word.startswith("#"):
+                yield Script(_typed(word))
+    else:
+        start = command.argv.index(words[0])
+        yield Script(_typed(" ".join(word for word in command.argv[start:] if not KEYS.match(word))))
+
+
+SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
+
+
+def screen(command: Command) -> Steps:
+    """`screen -dm COMMAND`, `screen -X stuff TEXT`."""
+    for word in command.argv[1:]:
+        if " " in word:
+            yield Script(_typed(word))
+    inner = read_line(command.argv[1:], SCREEN_TAKES, to_operand=True).operands
+    if inner and "-X" not in command.argv:
+        yield Started(list(inner))
+
+
+def _typed(text: str) -> str:
+    """Return what is typed, without the keys at its end."""
+    return re.sub(r"(\\n|\\r|\\015|\^M|\n|\r)+$", "", text)
 
 
 # The stream editor

@@ -12,7 +12,7 @@ from constitution.analysis.program_rows import DESTROYS
 from constitution.analysis.steps import Command, Found, Steps
 from constitution.effects import Effect
 from constitution.tables import is_a, pattern, table
-from constitution.tables.rows import is_known
+from constitution.tables.rows import is_known, read_line
 
 MIGRATIONS = frozenset(["migrate", "migration", "migrations"])
 OPTION = pattern(r"^--(publish|deploy|upload|push|push[-_]to[-_]hub|submit|promote|auto-submit)(=true)?$")
@@ -205,9 +205,8 @@ def tasks_of(name: str, words: list[str]) -> list[str]:
     """Return the tasks that a runner is to run."""
     if name in ("tox", "nox"):
         return [task for word in words if not word.startswith("-") for task in word.split(",")]
-    if name == "nx":  # `nx run web:deploy`, `nx run-many -t deploy`, `nx affected --target=deploy`
-        named = re.findall(r"^\w[\w-]*|(?<=:)[\w-]+|(?<=-t )\S+|(?<=-targets )\S+|(?<=-target=)\S+", " ".join(words))
-        return [task for several in named for task in several.split(",")]
+    if name == "nx":
+        return _targets(words)
     operands = operands_of(words, 12, VALUED.get(name, "valued_options"))
     if is_a(name, "labelled"):
         return [operands[1].replace("//", "").replace(":", "-").replace("/", "-")] if operands[:1] == ["run"] else []
@@ -216,6 +215,15 @@ def tasks_of(name: str, words: list[str]) -> list[str]:
     while operands[:1] in (["workspace"], ["workspaces"], ["foreach"], ["npm"]):
         operands = operands[2:] if operands[0] == "workspace" else operands[1:]
     return operands[1:2] if operands[:1] in (["run"], ["run-script"], ["exec"], ["task"]) else operands[:1]
+
+
+def _targets(words: list[str]) -> list[str]:
+    """`nx deploy web`, `nx run web:deploy`, `nx run-many -t deploy`."""
+    operands = operands_of(words, 2)
+    if operands[:1] in (["run-many"], ["affected"]):
+        line = read_line(words, frozenset(["-t", "--target", "--targets"]))
+        return [task for value in line.value_of("-t", "--target", "--targets") for task in value.split(",")]
+    return operands[1].split(":")[1:] if operands[:1] == ["run"] and len(operands) > 1 else operands[:1]
 
 
 PART = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")

@@ -19,6 +19,7 @@ class Files:
     """Files that were written, by absolute path. Order does not count: a loop may run first what it writes last."""
 
     def __init__(self) -> None:
+        self.remotes: dict[str, str] = {}  # of the repository, added by the script itself
         self.fetched: list[str] = []  # folders that were cloned or unpacked
         self.recursive = False  # whether a file runs itself
         self._contents: dict[str, list[Flow]] = {}

@@ -15,7 +15,7 @@ from constitution.analysis.other_code import (
 )
 from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.python_code import read_python
-from constitution.analysis.search import serve
+from constitution.analysis.search import own_server, serve
 from constitution.analysis.shells import INPUTS, run_file, run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -49,7 +49,6 @@ def python(command: Command) -> Steps:
     for module in line.value_of("-m")[:1]:
         behind = command.argv.index(module) + 1 if module in command.argv else len(command.argv)
         yield from _python_module(module, command.argv[behind:], command, read)
-    yield from _console_behind(command)
     if line.value_of("-c", "-m") or line.flags & {"-V", "--version", "-h", "--help"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
@@ -89,6 +88,7 @@ def interpreter(command: Command) -> Steps:
     line = read_line(words, options | {"-I", *loads, *row.get("takes", "").split()}, to_operand=True)
     codes = line.operands[1:2] if "eval" in options and line.operands[:1] == ("eval",) else line.value_of(*options)
     loaded = "".join(loads[name].format(*value.split("=", 1), "") for name, value in line.values if name in loads)
+    yield from own_server(command)
 
     def read(code: str) -> Steps:
         reading = read_tcl(code) if language == "tcl" else read_code(loaded + code, language)
@@ -102,7 +102,6 @@ def interpreter(command: Command) -> Steps:
         for file in line.operands:
             yield Found(Effect.WRITE, path=file)
             yield Found(Effect.DISCARD, path=file, says="edit {path}")
-    yield from _console_behind(command)
     if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check", "--test"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
@@ -231,11 +230,25 @@ def console(command: Command) -> Steps:
         yield from run_input(command.stdin, lambda text: in_framework(command.name, text))
 
 
-def _console_behind(command: Command) -> Steps:
-    """`python manage.py shell -c CODE`, `php artisan tinker --execute CODE`."""
+def python_console(command: Command) -> Steps:
+    """`python manage.py shell -c CODE`, besides all that Python does."""
+    yield from python(command)
+    yield from _behind(("manage.py", "manage"), command)
+
+
+def php_console(command: Command) -> Steps:
+    """`php artisan tinker --execute CODE`, besides all that PHP does."""
+    yield from interpreter(command)
+    yield from _behind(("artisan", "console"), command)
+
+
+def _behind(files: tuple[str, ...], command: Command) -> Steps:
     for index, word in enumerate(command.argv[1:3], 1):
-        runs = word.rpartition("/")[2] in ("manage.py", "manage", "artisan", "console")
-        if runs and command.argv[index + 1 : index + 2] in (["shell"], ["tinker"], ["shell_plus"]):
+        if word.rpartition("/")[2] in files and command.argv[index + 1 : index + 2] in (
+            ["shell"],
+            ["tinker"],
+            ["shell_plus"],
+        ):
             yield from console(command.with_argv(command.argv[index:]))
 
 
@@ -252,6 +265,7 @@ def client(command: Command) -> Steps:
     ):
         says = "change a database of another machine"
         yield Found(Effect.CLOUD_CHANGE, says=says)
+    yield from files_in(command)
 
 
 def batch(command: Command) -> Steps:
@@ -277,3 +291,16 @@ ELSEWHERE = pattern(
 
 HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
 REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
+
+
+def files_in(command: Command) -> Steps:
+    """Files and addresses that statements of a database name: `COPY x TO 's3://b/y'`, `read_text('/home/me/x')`."""
+    for text in [*command.argv[1:], command.stdin.text]:
+        if "'" not in text:
+            continue
+        for path in sign("statement_reads").findall(text):
+            yield Found(Effect.READ, path=path)
+        for path in sign("statement_writes").findall(text):
+            yield Found(Effect.WRITE, path=path)
+        if sign("statement_sends").search(text):
+            yield Found(Effect.UPLOAD, says="send data to another machine")

@@ -221,6 +221,17 @@ def size_of(text: str) -> int:
     return int(match[1]) << FACTORS[match[2].upper()]
 
 
+SIZED = frozenset("-s --size -l --length -c --bytes -n -b".split())  # noqa: SIM905
+
+
+def sized(command: Command) -> Steps:
+    """`fallocate -l SIZE`, `truncate -s SIZE`, `head -c SIZE`, `mkfile SIZE`, `seq LAST`."""
+    line = read_line(command.argv[1:], SIZED)
+    sizes = [*line.value_of("-s", "--size", "-l", "--length", "-c", "--bytes"), *line.operands]
+    if any(size_of(size) >= HUGE for size in sizes):
+        yield Found(Effect.FILL, says=FILLS)
+
+
 def copy_blocks(command: Command) -> Steps:
     """`dd`: an endless source into a file, without a count, or with a huge one."""
     settings = dict(word.split("=", 1) for word in command.argv[1:] if "=" in word)
@@ -231,3 +242,11 @@ def copy_blocks(command: Command) -> Steps:
     size = (size_of(settings.get("bs", "512")) or 512) * size_of(settings.get("count", "0"))
     if size >= HUGE or (endless and not size):
         yield Found(Effect.FILL, says=FILLS)
+
+
+def into_memory(command: Command) -> Steps:
+    """`tail /dev/zero`, `yes | sort`: programs that keep all they read."""
+    if command.stdin.origin is Origin.ENDLESS or ENDLESS_FILES.intersection(command.argv[1:]):
+        if command.name == "tail" and any(word.startswith(("-c", "-f", "--bytes")) for word in command.argv[1:]):
+            return
+        yield Found(Effect.EXHAUST, says="use up the memory")

@@ -15,7 +15,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.scope import NOTHING, Origin
-from constitution.tables import blocks_of, is_a, one_line, pattern, table
+from constitution.tables import blocks_of, is_a, one_line, pattern
 from constitution.tables.rows import (
     Does,
     Line,
@@ -141,7 +141,7 @@ def outputs(command: Command) -> Steps:
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
 
 
-SETTING = pattern(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|\w+command|alias\.\w+)(?:::)?=!?", re.I)
+SETTING = pattern(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
 OTHER_SETTING = pattern(r"^[\w:-]+[.:][\w:.-]*=")
 
 
@@ -300,21 +300,6 @@ def secrets_in_code(code: str) -> Steps:
     """Report each path that stands in quotes within code of another language."""
     for path in QUOTED.findall(code)[:32]:
         yield Found(Effect.MENTION, path=path)
-
-
-def statements(kind: str, text: str) -> Steps:
-    """Report what statements in a text do: those of a "console" of a database, or of "vim"."""
-    for words, effect, says in _statements(kind):
-        for path in words.findall(text):
-            yield Found(effect, path=path, says=says) if words.groups else Found(effect, says=says)
-
-
-@cache
-def _statements(kind: str) -> tuple[tuple[re.Pattern[str], Effect, str], ...]:
-    rows = [row for row in table("signs")["statement"] if row["of"] == kind]
-    return tuple(
-        (re.compile(one_line(row["words"])), Effect[row["effect"].upper()], row.get("says", "")) for row in rows
-    )
 
 
 ASKS = frozenset(["--version", "--help", "-V"])

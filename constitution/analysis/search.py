@@ -199,6 +199,12 @@ def _names_secrets(word: str) -> bool:
     return is_private(word.replace("*", "x")) or sign("names_secrets").search(word) is not None
 
 
+def locate(command: Command) -> Steps:
+    """`locate id_rsa`."""
+    if any(_names_secrets(word) for word in command.argv[1:] if not word.startswith("-")):
+        yield Found(Effect.HUNT, says=HUNTS)
+
+
 def serve(command: Command) -> Steps:
     """`python -m http.server -d FOLDER`, `http-server FOLDER`, `busybox httpd -h FOLDER`: the folder is offered."""
     line = read_line(
@@ -207,3 +213,12 @@ def serve(command: Command) -> Steps:
     folders = line.value_of("-d", "--directory", "-h", "-r") or [w for w in line.operands if not w.isdigit()] or (".",)
     for folder in folders:
         yield Found(Effect.SHARE_TREE, path=folder, says="offer everything in {path} to others")
+
+
+def own_server(command: Command) -> Steps:
+    """`php -S ADDRESS -t FOLDER`, `ruby -run -e httpd FOLDER`."""
+    line = read_line(command.argv[1:], frozenset(["-S", "-t"]))
+    if command.name == "php" and line.value_of("-S"):
+        yield from serve(command.with_argv(["php", "-d", *(line.value_of("-t") or (".",))]))
+    if command.name == "ruby" and "-run" in command.argv and "httpd" in command.argv:
+        yield from serve(command.with_argv(command.argv[command.argv.index("httpd") :]))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
+from constitution.analysis.file_flow import scripts_of
 from constitution.analysis.output import output_of
 from constitution.analysis.steps import (
     Alias,
@@ -12,10 +13,12 @@ from constitution.analysis.steps import (
     Command,
     Found,
     Moved,
+    Placed,
     Read,
     Runs,
     Script,
     Set,
+    Started,
     Steps,
     Stops,
     as_script,
@@ -42,6 +45,7 @@ def shell(command: Command) -> Steps:
         yield from run_file(file, as_script)
     if "-c" in line.flags:
         if line.operands:
+            yield from start_themselves(line.operands[0])
             yield Script(line.operands[0], command.stdin, line.operands[2:])
         return
     if line.flags & {"--version", "--help", "-n"}:
@@ -68,6 +72,15 @@ def power_shell(command: Command) -> Steps:
         yield Script(text.replace("Remove-Item", "rm").replace("$env:HOME", "$HOME").replace("-Recurse", "-r"))
 
 
+ITSELF = pattern(r"(?:^|[;&|\n]\s*)[\"']?\$(?:0|\{0\}|BASH_SOURCE)[\"']?[^;\n&|]*[&|](?![&|])")
+
+
+def start_themselves(text: str) -> Steps:
+    """A script that starts `$0` in the background, or in a pipe."""
+    if ITSELF.search(text):
+        yield Found(Effect.FORK_BOMB, says="start itself again and again")
+
+
 def _plus(word: str) -> str:
     return "-" + word[1:] if word.startswith("+") and len(word) > 1 else word
 
@@ -84,6 +97,7 @@ def run_file(file: str, read: Read | None = None) -> Steps:
 def run_input(stdin: Flow, read: Read) -> Steps:
     """Code comes through a pipe: known text is read, fetched or decoded text is reported."""
     if stdin.origin is Origin.TEXT:
+        yield from start_themselves(stdin.text)
         yield from read(stdin.text)
     elif stdin.origin in (Origin.FETCHED, Origin.DECODED):
         yield Found(Effect.RUN_FETCHED_CODE)
@@ -107,6 +121,35 @@ def source(command: Command) -> Steps:
 MAKE_TAKES = frozenset("-f --file --makefile -C --directory -j -I -o -W -l --eval -E".split())  # noqa: SIM905
 MAKE_TOOLS = frozenset("SHELL CC CXX CPP LD AR AS RM CP MV INSTALL PYTHON NODE GO CARGO MAKE LEX YACC TAR".split())  # noqa: SIM905
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+
+
+def crontab(command: Command) -> Steps:
+    """`crontab FILE`, `crontab -`, `crontab -r`: the jobs in it are judged as far as they are known."""
+    line = read_line(command.argv[1:], frozenset(["-u"]))
+    if "-r" in line.flags:
+        says = "delete every scheduled job"
+        yield Found(Effect.DELETE, path="/var/spool/cron/crontabs", says=says)
+    if line.flags & {"-l", "-r", "-e"}:
+        return
+
+    def read(flow: Flow) -> Steps:
+        for script in scripts_of("/cron/", flow.text):
+            yield Placed((Script(script),))
+
+    for file in line.operands or ("-",):
+        if file == "-":
+            yield from read(command.stdin)
+        else:
+            yield Placed((Found(Effect.EXECUTE, path=file),))
+            yield Runs(file, read)
+
+
+def at(command: Command) -> Steps:
+    """`at TIME`: the input is a script that runs later; so is the file behind `-f`."""
+    for file in read_line(command.argv[1:], frozenset(["-f", "-q", "-t"])).value_of("-f"):
+        yield from run_file(file, as_script)
+    if not {"-l", "-c", "-r", "-d"} & set(command.argv):
+        yield from run_input(command.stdin, as_script)
 
 
 def make(command: Command) -> Steps:
@@ -157,6 +200,15 @@ def _without_variables(recipe: str) -> str:
     recipe = re.sub(r"\$[({](CURDIR|PWD)[)}]", ".", recipe)
     unknown = re.sub(r"\$\([^()]*\)|\$\{[^{}]*\}|\$[@<^?*%]", UNKNOWN, recipe.replace("$$", "\ue005"))
     return unknown.replace("\ue005", "$").replace(UNKNOWN, "$_UNKNOWN_")
+
+
+def cmake(command: Command) -> Steps:
+    """`cmake -E COMMAND`: its own spelling of cp, rm, env and others."""
+    if "-E" in command.argv[1:-1]:
+        first, *rest = command.argv[command.argv.index("-E") + 1 :]
+        plain = {"remove": "rm", "remove_directory": "rm", "copy": "cp", "rename": "mv", "make_directory": "mkdir"}
+        words = [plain.get(first, first), *(["-r"] if first == "remove_directory" else []), *rest]
+        yield Started(words, command.stdin)
 
 
 def change_folder(command: Command) -> Steps:
@@ -265,7 +317,8 @@ def kill(command: Command) -> Steps:
     """`kill -9 12 -1`: behind the first word -1 is no signal but every process; `kill $P`: any process."""
     if "-1" in command.argv[2:]:
         yield Found(Effect.KILL_ALL, says="end every process")
-    own = OWN_PROCESS.search(f"{command.text}\n{command.source.decode('utf-8', 'replace')}")
+    source = command.source.decode("utf-8", "replace")
+    own = OWN_PROCESS.search(f"{command.text}\n{source}") or _holds_own_process(command, source)
     if any(word.startswith(UNKNOWN) for word in command.argv[1:]) and not own:
         yield Found(Effect.KILL_MATCHING, says="end processes that are not known in advance")
     for number in re.findall(r"(?<= )-?(\d+)(?= |$)", " ".join(["kill", *command.argv[1 + _gives_signal(command) :]])):
@@ -280,3 +333,9 @@ def _gives_signal(command: Command) -> int:
 
 OWN_PROCESS = pattern(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")
 """A process that the script started, or that a file for that purpose names, or that is found by its name."""
+
+
+def _holds_own_process(command: Command, source: str) -> bool:
+    """Tell whether a variable in a command got the number of a process that the script started: `P=$!`."""
+    names = re.findall(r"\$\{?(\w+)", command.text)
+    return any(re.search(rf"\b{name}\+?=[\"'(]?(?:\$!|\$\(.*pid)", source) for name in names)

@@ -121,6 +121,13 @@ class Fetched(NamedTuple):
     folder: str
 
 
+class Remote(NamedTuple):
+    """A repository gets a remote."""
+
+    name: str
+    address: str
+
+
 class Set(NamedTuple):
     """A variable gets one of these values; `exported`: for the command behind it only; `text`: it may be any text."""
 
@@ -178,6 +185,7 @@ Step = (
     | Fetched
     | Linked
     | Stops
+    | Remote
     | Set
     | Moved
     | Arguments

@@ -397,6 +397,9 @@ def is_bare_shell(text: str) -> bool:
     return _bare_shell().match(text) is not None
 
 
+SSH_TAKES = "-i -p -l -o -F -J -L -R -D -b -c -E -e -I -m -O -S -W -w -B"
+"""Options of ssh that take a value."""
+
 STARTING = ("ProxyCommand=", "LocalCommand=", "KnownHostsCommand=", "LocalCommand ", "ProxyCommand ")
 """Options of ssh that run a command here."""
 

@@ -187,6 +187,22 @@ def test_a_step_reaches_its_b_threads_in_at_most_six_calls() -> None:
     assert len(calls) + 1 <= 6, f"the generator's send comes after {calls}"
 
 
+def test_a_block_that_goes_concerns_the_requests_it_blocked_and_no_others() -> None:
+    """A thousand calls, each held until its score is there, do not cost a thousand times a thousand."""
+
+    def lines(number: int) -> int:
+        held = [says(sync(request=Pong(n))) for n in range(number)]
+        monitors = [says(sync(block=where(Pong, value=n), wait_for=Ping(n))) for n in range(number)]
+        program = BProgram(*held, *monitors, says(sync(wait_for=STOP)))
+        trace(program)
+        program.post(Ping(1))
+        trace(program)  # from now on, requests are filed by the field that blocks ask about
+        program.post(Ping(0))
+        return lines_run(lambda: trace(program))
+
+    assert lines(10) == lines(300)
+
+
 def test_a_block_that_comes_or_goes_concerns_the_requests_of_its_kind_and_no_others() -> None:
     def lines(number: int) -> int:
         held = [says(sync(request=Pong(n))) for n in range(number)]

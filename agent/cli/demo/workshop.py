@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from agent.cli.mistakes import Mistake
 from agent.effects.approval import Approver
@@ -189,7 +189,8 @@ def make_agent(
 ) -> Agent:
     """Return the demo's agent, its log in the workshop. Raises LogError when that cannot be written."""
     tools = workspace_tools(workshop.project, env=workshop.environment)
-    edit = make_edit(Workspace(workshop.project))
+    project = Workspace(workshop.project)
+    edit = evolve(make_edit(project), workspace=project)
     return Agent(
         make_model(pause),
         (*tools, edit),

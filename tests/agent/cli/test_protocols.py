@@ -67,6 +67,21 @@ def test_what_a_protocol_needs_and_was_not_named_is_refused(command: Command, sc
     assert [(words, each.err) for words, each in said.items() if needs[words] not in each.err] == []
 
 
+@pytest.mark.slow
+def test_a_policy_about_a_tool_that_there_is_not_is_told(
+    command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    policies = tmp_path / "policies.yaml"
+    policies.write_text("policies: [{forbid: bsh, name: no shell}, {require: write_file, after: [read_file, ask]}]")
+
+    said = command("run", "Go", "--model", script("Done."), "--workspace", workspace, "--protocol", policies)
+
+    assert said.code == 0
+    assert "the policy 'no shell' names a tool 'bsh', and there is none; did you mean 'bash'?" in said.err
+    assert "the policy 'only_after' names a tool 'ask', and there is none" in said.err
+    assert said.err.count("names a tool") == 2
+
+
 def test_an_auditor_of_the_command_line_catches(command: Command, script: Script, workspace: Path) -> None:
     said = command(
         "run", "Go", "--model", script(TOUCH, "Done."), "--workspace", workspace,

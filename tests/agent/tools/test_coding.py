@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from agent import Agent, ScriptedModel, call
 from agent.tools.collections import (
     BUILT_IN_TOOLS,
     CODING_TOOLS,
     READ_ONLY_TOOLS,
+    CodingOptions,
     built_in_tool_schemas,
     create_all_tools,
     create_coding_tools,
@@ -17,9 +19,22 @@ from agent.tools.collections import (
 )
 from agent.tools.definition import tool
 from agent.tools.work import TodoItem, TodoStore, make_todo_tools
+from agent.tools.workspace import Workspace
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
+
+
+async def test_s2_files_elsewhere_have_places_of_their_own(tmp_path: Path) -> None:
+    """Paths are not made those of the agent's workspace, which is here."""
+    for folder in (here := tmp_path / "here", elsewhere := tmp_path / "elsewhere"):
+        folder.mkdir()
+        (folder / "a.txt").write_text(folder.name)
+    tools = create_all_tools(here, CodingOptions(files=Workspace(elsewhere)))
+
+    run = await Agent(ScriptedModel([call("read", path="a.txt"), "Done."]), tools.values(), workspace=here).run("Read")
+
+    assert "elsewhere" in run.messages[2].text
 
 
 def test_s2_collections_are_those_of_the_specification(root: Path) -> None:
