@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_EVENT = 8_000_000
-"""Bytes that one event may have; a longer one is an error."""
+"""Bytes that one event may have, besides comments; a longer one is an error."""
 
 
 class RawChunks:
@@ -43,7 +43,6 @@ class RawChunks:
     def __init__(self, response: "httpx2.Response", url: str) -> None:
         self._response = response
         self._url = url
-        self._size = 0  # bytes since the last event, which httpx2 counts too late to end the reading in order
         self._events = self._read()
 
     async def __aenter__(self) -> "RawChunks":
@@ -67,14 +66,13 @@ class RawChunks:
         import httpx2
 
         pieces = self._pieces()
-        first = await anext(pieces)
-        if first.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
-            yield b"".join([first, *[piece async for piece in pieces]]).decode("utf-8-sig")
+        head = await _beginning(pieces)
+        if head.startswith(b"{"):
+            yield (await _joined(head, pieces)).decode()
             return
-        headers = {"content-type": "text/event-stream; charset=utf-8-sig"}
-        body = httpx2.Response(200, headers=headers, content=chained(first, pieces), request=self._response.request)
+        headers = {"content-type": "text/event-stream; charset=utf-8"}
+        body = httpx2.Response(200, headers=headers, content=_measured(head, pieces), request=self._response.request)
         async for event in httpx2.EventSource(body, max_event_size=None):
-            self._size = 0
             if event.data:
                 yield event.data
 
@@ -82,20 +80,73 @@ class RawChunks:
         checked = getincrementaldecoder("utf-8")()  # httpx2 would replace what is none
         async for piece in self._response.aiter_raw():
             checked.decode(piece)
-            self._size += len(piece)
-            if self._size > LONGEST_EVENT:
-                text = f"the model's server sent more than {LONGEST_EVENT:,} bytes in one event; ask for less at once"
-                raise ModelError(text)
             yield piece
         checked.decode(b"", final=True)
         yield b"\n\n"
 
 
-async def chained(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield `first`, then `pieces`."""
-    yield first
+async def _beginning(pieces: AsyncIterator[bytes]) -> bytes:
+    """Return the first bytes of a body that are neither white space nor a byte order mark."""
+    head = b""
     async for piece in pieces:
+        head = (head + piece).lstrip().removeprefix(BOM_UTF8).lstrip()
+        if not BOM_UTF8.startswith(head):
+            break
+    return head
+
+
+async def _joined(head: bytes, pieces: AsyncIterator[bytes]) -> bytes:
+    body = bytearray(head)
+    async for piece in pieces:
+        body += piece
+        _check_event(len(body))
+    return bytes(body)
+
+
+async def _measured(head: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield `head`, then `pieces`, as long as no event is too long; httpx2 finds it too late to end in order."""
+    size = EventSize()
+    size.add(head)
+    yield head
+    async for piece in pieces:
+        size.add(piece)
         yield piece
+
+
+class EventSize:
+    """The bytes that are held of an unfinished event: of its lines without comments, and of the line that goes on."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._line = 0
+        self._is_comment = False
+        self._is_cut = False  # between \r and what may be the \n of the same line end
+
+    def add(self, piece: bytes) -> None:
+        """Count the next piece of a stream. Raises `ModelError` when the event is longer than `LONGEST_EVENT`."""
+        text = piece.removeprefix(b"\n") if self._is_cut else piece
+        self._is_cut = piece.endswith(b"\r")
+        for line in text.splitlines(keepends=True):
+            content = line.rstrip(b"\r\n")
+            self._is_comment = self._is_comment if self._line else content.startswith(b":")
+            self._line += len(content)
+            _check_event(self._lines + self._line)
+            if len(content) < len(line):
+                self._end_line()
+
+    def _end_line(self) -> None:
+        """A blank line ends the event; a comment is forgotten."""
+        if not self._line:
+            self._lines = 0
+        elif not self._is_comment:
+            self._lines += self._line + 1
+        self._line = 0
+
+
+def _check_event(size: int) -> None:
+    if size > LONGEST_EVENT:
+        text = f"the model's server sent more than {LONGEST_EVENT:,} bytes in one event; ask for less at once"
+        raise ModelError(text)
 
 
 LONGEST_ERROR_PAGE = 100_000
