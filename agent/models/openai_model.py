@@ -337,11 +337,12 @@ LONGEST_SILENCE, TIMEOUT = 600.0, "BPAGENT_MODEL_TIMEOUT"
 class OpenAIModel:
     """A model that speaks chat completions, or with `api="responses"` the responses API.
 
-    `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`.
+    `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`, or the
+    key of a hook in each request.
     `timeout` is how long the server may send nothing, in seconds. In chat, `reasoning_field` is where
     in a message reasoning goes back as text, such as "reasoning_content"; empty: nowhere.
     `settings` go into every request as they are: `{"temperature": 0}`. Raises `ModelError` for an address or a key that
-    cannot be one, and for a missing key.
+    cannot be one.
     """
 
     name: str
@@ -352,14 +353,20 @@ class OpenAIModel:
     reasoning_field: str = field(default="", kw_only=True)
     settings: Mapping[str, object] = field(factory=dict, kw_only=True)
 
-    def __attrs_post_init__(self) -> None:
-        if not self.api_key and self.base_url == DEFAULT_BASE_URL:
+    def required_key(self, given: str | None = None) -> str:
+        """Return the key that was given for an inference, else the model's own, "" for none.
+
+        Raises `ModelError` where there is none and the server needs one.
+        """
+        key = checked_key(given) or self.api_key
+        if not key and self.base_url == DEFAULT_BASE_URL:
             raise ModelError(_NO_KEY)
+        return key
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         _check_weight(request)
-        key = checked_key(request.api_key) or self.api_key
+        key = self.required_key(request.api_key)
         wire = WIRES[self.api]
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
             return await _assembled(wire, self.name, chunks, on_delta)
@@ -402,13 +409,14 @@ BARE_ADDRESS = re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+)(:\d+)?(/|$)|[\w.-]+:\
 """The beginning of an address that lacks its scheme; no model's name begins so."""
 
 
-def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat") -> Model:
+def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat", has_key_hook: bool = False) -> Model:
     """Return the model that `name` means.
 
     `script:FILE` is a scripted model; `http://host/v1` or `http://host/v1#model` is a model on that server (with
     OPENAI_API_KEY where it is set); everything else is a model of OPENAI_BASE_URL with OPENAI_API_KEY, which only
-    OpenAI's own server needs. `api` is the format that servers are spoken to in. Raises `ModelError` for a name, key or
-    address that is missing or cannot be one, `ScriptError` for a bad script.
+    OpenAI's own server needs, unless a hook gives a key to each inference. `api` is the format that servers are spoken
+    to in. Raises `ModelError` for a name, key or address that is missing or cannot be one, `ScriptError` for a bad
+    script.
     """
     name = name.strip()
     if not name:
@@ -421,7 +429,10 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat")
         raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
     url, _, model = name.partition("#") if "://" in name else (environ.get("OPENAI_BASE_URL"), "", name)
     key = environ.get("OPENAI_API_KEY")
-    return OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ))
+    made = OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ))
+    if not has_key_hook:
+        made.required_key()
+    return made
 
 
 def _timeout(environ: Mapping[str, str]) -> float:
