@@ -1,7 +1,11 @@
 """Assembles the chunks of a chat-completions stream into one whole answer, or none, whatever their shape."""
 
+import re
+from bisect import insort
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from io import StringIO
+from operator import attrgetter
 from typing import Any
 
 from attrs import frozen
@@ -70,33 +74,68 @@ MOST_CALLS = 1_000
 """Calls that an answer may have; more are an error."""
 
 
+_MARKS = re.compile(r'\\.?|["{}]', re.DOTALL)
+
+
+class _Nesting:
+    """The braces of a text that comes in pieces, each read once."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._is_quoted = False
+        self._is_escaped = False  # by a backslash at the end of the last piece
+
+    def closes_with(self, text: str) -> bool:
+        """Read the next piece; tell whether the first object of the text ends in it, if it is one."""
+        start = int(self._is_escaped)
+        self._is_escaped = self._is_escaped and not text
+        return any(self._closes_at(match[0]) for match in _MARKS.finditer(text, start))
+
+    def _closes_at(self, mark: str) -> bool:
+        if mark == '"':
+            self._is_quoted = not self._is_quoted
+        elif mark == "\\":
+            self._is_escaped = True
+        elif mark in "{}" and not self._is_quoted:
+            self._depth += 1 if mark == "{" else -1
+            return self._depth <= 0
+        return False
+
+
+Place = tuple[int | str | None, int | str | None]
+"""Where a call is found: (index, id), ("index", index) or ("id", id)."""
+
+
 class _Call:
-    """A call while it streams."""
+    """A call while it streams. `is_empty`: no arguments came; `is_whole`: they are one JSON object."""
 
     def __init__(self, piece: CallPiece, number: int) -> None:
         self.number = number
         self.index = piece.index
         self.id = piece.id
         self.name = piece.name
+        self.is_empty = True
+        self.is_whole = False
         self._arguments = StringIO()
-        self._last = ""
+        self._nesting = _Nesting()
+        self._is_closed = False
         self.extend(piece.arguments)
 
     def extend(self, text: str) -> None:
+        self.is_empty = self.is_empty and not text.strip()
         self._arguments.write(text)
-        self._last = text.rstrip()[-1:] or self._last
+        if self._is_closed:  # parsed only once: more text cannot make an object of what was none
+            self.is_whole = self.is_whole and not text.strip(" \t\r\n")
+        elif self._nesting.closes_with(text):
+            self._is_closed, self.is_whole = True, is_json_object(self.arguments)
 
     @property
     def arguments(self) -> str:
         return self._arguments.getvalue()
 
     @property
-    def is_empty(self) -> bool:
-        return not self._last
-
-    @property
-    def is_whole(self) -> bool:
-        return self._last == "}" and is_json_object(self.arguments)
+    def places(self) -> tuple[Place, ...]:
+        return (self.index, self.id), ("index", self.index), ("id", self.id)
 
     def take(self, piece: CallPiece) -> None:
         """Continue with `piece`: ids and names are said again or late, arguments go on."""
@@ -109,15 +148,21 @@ class _Call:
 
     def is_repeated_by(self, piece: CallPiece) -> bool:
         """Tell whether `piece` says the whole call once more, as some servers do at the end."""
-        said = (self.id, self.name, self.arguments)
-        return bool(piece.id) and (piece.id, piece.name, piece.arguments) == said and self.is_whole
+        if not (self.is_whole and piece.id and (piece.id, piece.name) == (self.id, self.name)):
+            return False
+        return len(piece.arguments) == self._arguments.tell() and piece.arguments == self.arguments
 
-    def likeness(self, piece: CallPiece, *, is_last: bool) -> tuple[bool, bool] | None:
-        """Return whether `piece` has the call's index, and its id; None where it cannot be a piece of it."""
-        has_index, has_id = None not in (self.index, piece.index), bool(self.id and piece.id)
-        if (has_index and self.index != piece.index) or (has_id and self.id != piece.id):
-            return None
-        return (has_index, has_id) if has_index or has_id or is_last else None
+    def may_take(self, piece: CallPiece) -> bool:
+        """Tell whether neither index nor id speak against it that `piece` is one of this call."""
+        is_placed = self.index == piece.index or None in (self.index, piece.index)
+        return is_placed and (self.id == piece.id or "" in (self.id, piece.id))
+
+
+def _places_of(piece: CallPiece) -> tuple[Place, ...]:
+    """Return where to look for the call of a piece: the likest first, and index before id."""
+    if piece.index is not None and piece.id:
+        return (piece.index, piece.id), (piece.index, ""), (None, piece.id)
+    return (("index", piece.index),) if piece.index is not None else (("id", piece.id),) if piece.id else ()
 
 
 class StreamedCalls:
@@ -125,6 +170,7 @@ class StreamedCalls:
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
+        self._found: defaultdict[Place, list[_Call]] = defaultdict(list)  # by place, as they began
         self._last: _Call | None = None
 
     def add(self, pieces: tuple[CallPiece, ...]) -> tuple[Delta, ...]:
@@ -138,7 +184,7 @@ class StreamedCalls:
             elif arguments and call.is_repeated_by(piece):
                 arguments = ""
             else:
-                call.take(piece)
+                self._take(call, piece)
             self._last = call
             here.add(id(call))
             added.append(Delta(mend_surrogates(arguments), "arguments", call.number, call.name))
@@ -161,20 +207,30 @@ class StreamedCalls:
 
     def _candidate(self, piece: CallPiece) -> _Call | None:
         """Return the call that a piece goes on with as far as index and id tell: the likest, of these the latest."""
-        if piece.index is None and not piece.id:
-            return self._last
-        likest, found = (False, False), None
-        for call in reversed(self._calls):
-            likeness = call.likeness(piece, is_last=call is self._last)
-            if likeness is not None and (found is None or likeness > likest):
-                likest, found = likeness, call
-        return found
+        for place in _places_of(piece):
+            if found := self._found.get(place):
+                return found[-1]
+        return self._last if self._last and self._last.may_take(piece) else None
+
+    def _take(self, call: _Call, piece: CallPiece) -> None:
+        before = call.places
+        call.take(piece)
+        if call.places != before:
+            for place in before:
+                self._found[place].remove(call)
+            self._enter(call)
+
+    def _enter(self, call: _Call) -> None:
+        for place in call.places:
+            insort(self._found[place], call, key=attrgetter("number"))
 
     def _begin(self, piece: CallPiece) -> _Call:
         if len(self._calls) == MOST_CALLS:
             raise ModelError(f"the model's answer has more than {MOST_CALLS:,} calls; ask for less at once")
-        self._calls.append(_Call(piece, len(self._calls) + 1))
-        return self._calls[-1]
+        call = _Call(piece, len(self._calls) + 1)
+        self._calls.append(call)
+        self._enter(call)
+        return call
 
 
 def _begins_another(candidate: _Call, piece: CallPiece, *, beside: bool) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_EVENT = 8_000_000
-"""Bytes that one event may have; a longer one is an error."""
+"""Bytes that one event may have, besides comments; a longer one is an error."""
 
 
 class RawChunks:
@@ -43,7 +43,6 @@ class RawChunks:
     def __init__(self, response: "httpx2.Response", url: str) -> None:
         self._response = response
         self._url = url
-        self._size = 0  # bytes since the last event, which httpx2 counts too late to end the reading in order
         self._events = self._read()
 
     async def __aenter__(self) -> "RawChunks":
@@ -67,14 +66,13 @@ class RawChunks:
         import httpx2
 
         pieces = self._pieces()
-        first = await anext(pieces)
-        if first.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
-            yield b"".join([first, *[piece async for piece in pieces]]).decode("utf-8-sig")
+        head = await _beginning(pieces)
+        if head.startswith(b"{"):
+            yield (await _joined(head, pieces)).decode()
             return
-        headers = {"content-type": "text/event-stream; charset=utf-8-sig"}
-        body = httpx2.Response(200, headers=headers, content=chained(first, pieces), request=self._response.request)
+        headers = {"content-type": "text/event-stream; charset=utf-8"}
+        body = httpx2.Response(200, headers=headers, content=_measured(head, pieces), request=self._response.request)
         async for event in httpx2.EventSource(body, max_event_size=None):
-            self._size = 0
             if event.data:
                 yield event.data
 
@@ -82,20 +80,73 @@ class RawChunks:
         checked = getincrementaldecoder("utf-8")()  # httpx2 would replace what is none
         async for piece in self._response.aiter_raw():
             checked.decode(piece)
-            self._size += len(piece)
-            if self._size > LONGEST_EVENT:
-                text = f"the model's server sent more than {LONGEST_EVENT:,} bytes in one event; ask for less at once"
-                raise ModelError(text)
             yield piece
         checked.decode(b"", final=True)
         yield b"\n\n"
 
 
-async def chained(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield `first`, then `pieces`."""
-    yield first
+async def _beginning(pieces: AsyncIterator[bytes]) -> bytes:
+    """Return the first bytes of a body that are neither white space nor a byte order mark."""
+    head = b""
     async for piece in pieces:
+        head = (head + piece).lstrip().removeprefix(BOM_UTF8).lstrip()
+        if not BOM_UTF8.startswith(head):
+            break
+    return head
+
+
+async def _joined(head: bytes, pieces: AsyncIterator[bytes]) -> bytes:
+    body = bytearray(head)
+    async for piece in pieces:
+        body += piece
+        _check_event(len(body))
+    return bytes(body)
+
+
+async def _measured(head: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield `head`, then `pieces`, as long as no event is too long; httpx2 finds it too late to end in order."""
+    size = EventSize()
+    size.add(head)
+    yield head
+    async for piece in pieces:
+        size.add(piece)
         yield piece
+
+
+class EventSize:
+    """The bytes that are held of an unfinished event: of its lines without comments, and of the line that goes on."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._line = 0
+        self._is_comment = False
+        self._is_cut = False  # between \r and what may be the \n of the same line end
+
+    def add(self, piece: bytes) -> None:
+        """Count the next piece of a stream. Raises `ModelError` when the event is longer than `LONGEST_EVENT`."""
+        text = piece.removeprefix(b"\n") if self._is_cut else piece
+        self._is_cut = piece.endswith(b"\r")
+        for line in text.splitlines(keepends=True):
+            content = line.rstrip(b"\r\n")
+            self._is_comment = self._is_comment if self._line else content.startswith(b":")
+            self._line += len(content)
+            _check_event(self._lines + self._line)
+            if len(content) < len(line):
+                self._end_line()
+
+    def _end_line(self) -> None:
+        """A blank line ends the event; a comment is forgotten."""
+        if not self._line:
+            self._lines = 0
+        elif not self._is_comment:
+            self._lines += self._line + 1
+        self._line = 0
+
+
+def _check_event(size: int) -> None:
+    if size > LONGEST_EVENT:
+        text = f"the model's server sent more than {LONGEST_EVENT:,} bytes in one event; ask for less at once"
+        raise ModelError(text)
 
 
 LONGEST_ERROR_PAGE = 100_000
@@ -286,11 +337,12 @@ LONGEST_SILENCE, TIMEOUT = 600.0, "BPAGENT_MODEL_TIMEOUT"
 class OpenAIModel:
     """A model that speaks chat completions, or with `api="responses"` the responses API.
 
-    `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`.
+    `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`, or the
+    key of a hook in each request.
     `timeout` is how long the server may send nothing, in seconds. In chat, `reasoning_field` is where
     in a message reasoning goes back as text, such as "reasoning_content"; empty: nowhere.
     `settings` go into every request as they are: `{"temperature": 0}`. Raises `ModelError` for an address or a key that
-    cannot be one, and for a missing key.
+    cannot be one.
     """
 
     name: str
@@ -301,14 +353,20 @@ class OpenAIModel:
     reasoning_field: str = field(default="", kw_only=True)
     settings: Mapping[str, object] = field(factory=dict, kw_only=True)
 
-    def __attrs_post_init__(self) -> None:
-        if not self.api_key and self.base_url == DEFAULT_BASE_URL:
+    def required_key(self, given: str | None = None) -> str:
+        """Return the key that was given for an inference, else the model's own, "" for none.
+
+        Raises `ModelError` where there is none and the server needs one.
+        """
+        key = checked_key(given) or self.api_key
+        if not key and self.base_url == DEFAULT_BASE_URL:
             raise ModelError(_NO_KEY)
+        return key
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         _check_weight(request)
-        key = checked_key(request.api_key) or self.api_key
+        key = self.required_key(request.api_key)
         wire = WIRES[self.api]
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
             return await _assembled(wire, self.name, chunks, on_delta)
@@ -351,13 +409,14 @@ BARE_ADDRESS = re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+)(:\d+)?(/|$)|[\w.-]+:\
 """The beginning of an address that lacks its scheme; no model's name begins so."""
 
 
-def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat") -> Model:
+def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat", has_key_hook: bool = False) -> Model:
     """Return the model that `name` means.
 
     `script:FILE` is a scripted model; `http://host/v1` or `http://host/v1#model` is a model on that server (with
     OPENAI_API_KEY where it is set); everything else is a model of OPENAI_BASE_URL with OPENAI_API_KEY, which only
-    OpenAI's own server needs. `api` is the format that servers are spoken to in. Raises `ModelError` for a name, key or
-    address that is missing or cannot be one, `ScriptError` for a bad script.
+    OpenAI's own server needs, unless a hook gives a key to each inference. `api` is the format that servers are spoken
+    to in. Raises `ModelError` for a name, key or address that is missing or cannot be one, `ScriptError` for a bad
+    script.
     """
     name = name.strip()
     if not name:
@@ -370,7 +429,10 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat")
         raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
     url, _, model = name.partition("#") if "://" in name else (environ.get("OPENAI_BASE_URL"), "", name)
     key = environ.get("OPENAI_API_KEY")
-    return OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ))
+    made = OpenAIModel(model or "default", api=api, base_url=url, api_key=key, timeout=_timeout(environ))
+    if not has_key_hook:
+        made.required_key()
+    return made
 
 
 def _timeout(environ: Mapping[str, str]) -> float:

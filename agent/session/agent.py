@@ -97,8 +97,8 @@ class Agent:
         Raises OptionError (unknown preset, limited cost without a price, context without room) and LogError.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
-        self.model = _model_named(model) if isinstance(model, str) else model
         self.threads, self._hooks = tuple(threads), hooks or Hooks()
+        self.model = self._model_named(model) if isinstance(model, str) else model
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
         self.preset.price_of(self.model.name)  # raises where cost is limited and the price is not known
         self._others = {role: self._voiced(other) for role, other in models.items()}
@@ -283,6 +283,11 @@ class Agent:
             about=self.about,
         )
 
+    def _model_named(self, name: str) -> Model:
+        from agent.models.openai_model import model_from_name  # 20 ms, which a scripted model does without
+
+        return model_from_name(name, os.environ, has_key_hook=self._hooks.get_api_key is not None)
+
     def _open_log(self, log: "str | os.PathLike[str] | LogWriter | None", *, late: bool) -> "LogWriter | None":
         if log is None:
             return None
@@ -296,12 +301,6 @@ class Agent:
         written = log if isinstance(log, LogWriter) else LogWriter(log, self.header(), redaction, late=late)
         self.toolbox.own = (os.path.realpath(written.path),)
         return written
-
-
-def _model_named(name: str) -> Model:
-    from agent.models.openai_model import model_from_name  # 20 ms, which a scripted model does without
-
-    return model_from_name(name, os.environ)
 
 
 def _is_in_event_loop() -> bool:

@@ -61,7 +61,7 @@ class ModelPlan:
             return _inspect_model(self.model.removeprefix(INSPECT), json.loads(self.parameters))
         before, found, after = self.model.partition("#")
         url, name = (before, after or "default") if "://" in before else ("", before + found + after)
-        return OpenAIModel(
+        made = OpenAIModel(
             name,
             api=self.api,
             base_url=url or self.url or _variable(environ, self.url_from, "OPENAI_BASE_URL"),
@@ -69,6 +69,8 @@ class ModelPlan:
             settings=json.loads(self.parameters),
             timeout=self.timeout,
         )
+        made.required_key()
+        return made
 
 
 def _inspect_model(name: str, parameters: Mapping[str, object]) -> Model:

@@ -1,6 +1,7 @@
 """Every shape in which servers stream an answer assembles to the same answer, or to none."""
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,6 +90,23 @@ SHAPES = {
         TWO[:1],
     ),
     "name that grows": ([piece("", index=0, id="a", name="ba"), piece(A, index=0, id="a", name="bash")], TWO[:1]),
+    "braces in a text, the name in every piece": (
+        [piece(text, index=0, id="a", name="bash") for text in ('{"a": "}', "\\", '"}', "{}", '"', "}", " \n")],
+        [("a", "bash", '{"a": "}\\"}{}"} \n')],
+    ),
+    "what only looks like an object": (
+        [piece(text, index=0, id="a", name="bash") for text in ("{]}", "}")],
+        [("a", "bash", "{]}}")],
+    ),
+    "an index late, and last": (
+        [
+            piece(A[:5], index=0, id="a", name="bash"),
+            piece(B[:3], id="b", name="read"),
+            piece(B[3:], index=1),
+            piece(A[5:], id="a"),
+        ],
+        TWO,
+    ),
     "no id, no index, same name": ([piece(A, name="bash"), piece(A, name="bash")], [("", "bash", A), ("", "bash", A)]),
     "null id": ([piece(A, index=0, id=None, name="bash")], [("", "bash", A)]),
     "duplicate id, interleaved": (
@@ -273,6 +291,51 @@ def test_wide_characters_count_as_what_they_take() -> None:
 def test_endless_calls_are_an_error() -> None:
     with pytest.raises(ModelError, match="more than 1,000 calls"):
         calls_of([piece("{}", index=number, id=f"c{number}", name="bash") for number in range(MOST_CALLS + 1)])
+
+
+def braces(number: int) -> Sequence[Piece]:
+    return [piece('{"a": "', index=0, id="a", name="bash"), *[piece("}", index=0, id="a", name="bash")] * number]
+
+
+def closed(number: int) -> Sequence[Piece]:
+    return [piece('{"a": "b"}', index=0, id="a", name="bash"), *[piece(" ", index=0, id="a", name="bash")] * number]
+
+
+def interleaved(number: int) -> Sequence[Piece]:
+    return [piece("x", index=place, id=f"c{place}", name="bash") for _ in range(4) for place in range(number)]
+
+
+def late(number: int) -> Sequence[Piece]:
+    begun = [piece("x", index=place, name="bash") for place in range(number)]
+    return [*begun, *(piece("x", index=place, id=f"c{place}") for _ in range(3) for place in range(number))]
+
+
+@rows("hostile", [braces, closed, interleaved, late])
+def test_the_work_grows_with_the_pieces_and_not_with_their_square(hostile: Any) -> None:
+    assert work(hostile(400)) < 2.2 * work(hostile(200))
+
+
+def work(pieces: Sequence[Piece]) -> int:
+    """The calls that assembling takes, and the characters that are parsed or copied in them."""
+    done = 0
+
+    def see(frame: Any, event: str, argument: Any) -> None:
+        nonlocal done
+        done += event in ("call", "c_call")
+        if event == "call" and frame.f_code is json.loads.__code__:
+            done += len(frame.f_locals["s"])
+        elif event == "c_call" and argument.__name__ == "getvalue":
+            done += argument.__self__.tell()
+
+    chunks = [delta(tool_calls=[piece]) for piece in pieces]
+    assembly, before = Assembly(), sys.getprofile()
+    sys.setprofile(see)
+    try:
+        for chunk in chunks:
+            assembly.feed(chunk)
+    finally:
+        sys.setprofile(before)
+    return done
 
 
 @rows("order", ["together", "legacy first", "legacy last"])

@@ -175,15 +175,43 @@ async def test_a_server_that_keeps_the_connection_is_left_after_the_last_event(
 @pytest.mark.anyio
 async def test_events(stream: bytes, events: list[object]) -> None:
     assert await chunks_of(stream) == events
-    if b"{" not in stream:
-        assert await chunks_of(*byte_by_byte(stream)) == events
+    assert await chunks_of(*byte_by_byte(stream)) == events
 
 
-@rows("flood", [b"x" * 100_000, b"data: " + b"x" * 100_000 + b"\n", b"data\n" * 1000, b"{" + b" " * 100_000])
+LINE = b"data: " + b"x" * 100_000
+FLOODS: dict[str, tuple[bytes, ...]] = {
+    "no line end": (b"", b"x" * 100_000),
+    "long lines": (b"", LINE + b"\n"),
+    "empty lines of data": (b"", b"data\n" * 1000),
+    "data among comments": (b"", LINE + b"\n: keep-alive\n"),
+    "line ends that are cut in two": (b"", LINE + b"\r", b"\n"),
+    "a comment that does not end": (b": ", b"x" * 100_000),
+    "JSON": (b"{", b" " * 100_000),
+    "JSON with blank lines": (b"{", b"\n" * 100_000),
+}
+
+
+@rows("flood", FLOODS)
 @pytest.mark.anyio
-async def test_an_endless_event_is_an_error(flood: bytes) -> None:
+async def test_an_endless_event_is_an_error(flood: str) -> None:
+    first, *rest = FLOODS[flood]
+
     with pytest.raises(ModelError, match="more than 8,000,000 bytes in one event"):
-        await chunks_of(*[flood] * (LONGEST_EVENT // len(flood) + 2))
+        await chunks_of(first, *rest * (LONGEST_EVENT // len(b"".join(rest)) + 2))
+
+
+@rows("waiting", [b": keep-alive\n\n", b": keep-alive\r\n", b": \r", b"\n", b"event: ping\n\n"])
+@pytest.mark.anyio
+async def test_what_a_server_sends_while_the_model_thinks_is_no_event(
+    monkeypatch: pytest.MonkeyPatch, waiting: bytes
+) -> None:
+    monkeypatch.setattr(openai_model, "LONGEST_EVENT", 1000)
+    pieces = [waiting * 50] * 50
+
+    assert await chunks_of(*pieces, b"data: 1\n\n") == [1]
+    assert await chunks_of(b"data: 1\n\n", *pieces, b"data: 2\n\n") == [1, 2]
+    if waiting.isspace():
+        assert await chunks_of(*pieces, b'{"a": 1}') == [{"a": 1}]
 
 
 @pytest.mark.anyio

@@ -387,3 +387,27 @@ async def test_a_hook_gives_each_inference_the_key_of_its_moment(server: Server)
         await agent.run("go on")
 
     assert [headers["authorization"] for _, headers, _ in server.requests] == ["Bearer first-key", "Bearer its-own-key"]
+
+
+async def test_openais_own_server_is_asked_with_the_keys_of_a_hook_alone(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_model, "DEFAULT_BASE_URL", server.url)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    for model in (OpenAIModel("m"), "m"):
+        server.stream(*words("chat", "hello"))
+        keys = iter(["short-lived", None])
+        with Agent(model, hooks=Hooks(get_api_key=keys.__next__)) as agent:
+            first, second = await agent.run("go"), await agent.run("go on")
+
+        assert (first.status, second.status, second.reason) == ("completed", "failed", "inference_failed")
+        assert "no API key: set OPENAI_API_KEY" in repr(second.events)
+    assert [headers["authorization"] for _, headers, _ in server.requests] == ["Bearer short-lived"] * 2
+
+
+async def test_a_missing_key_is_told_before_anything_is_sent() -> None:
+    with pytest.raises(ModelError, match="no API key: set OPENAI_API_KEY") as caught:
+        await OpenAIModel("m").answer(HELLO, lambda piece: None)
+
+    assert not caught.value.retryable
