@@ -103,7 +103,7 @@ class _Nesting:
 
 
 Place = tuple[int | str | None, int | str | None]
-"""Where a call is found: (index, id), ("index", index) or ("id", id)."""
+"""The key under which a call is found: (index, id), ("index", index) or ("id", id)."""
 
 
 class _Call:

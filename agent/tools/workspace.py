@@ -384,8 +384,13 @@ class Workspace:
             real = follow_links(asked)
             written = os.path.normpath(asked) if ".." not in asked.split("/") else asked
             self._boundary.check(real, written, besides)
-            with suppress(Changed):
-                return action(real)
+            try:
+                with suppress(Changed):
+                    return action(real)
+            except PermissionError as error:  # of a directory on the way
+                if isinstance(error, PathRefused) or real in str(error):
+                    raise
+                raise PermissionError(f"{real}: {error}") from error
         raise PathRefused(f"permission denied: {path} is a loop of links, or is being changed all the time")
 
     def _open_file(self, real: str) -> BinaryIO:
