@@ -93,7 +93,8 @@ def find_logs(names: Iterable[str]) -> list[Path]:
 
 @define
 class Summary:
-    """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision, or "interrupted".
+    """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision,
+    "interrupted", or "empty" without a task.
 
     begun, preset, model, workspace: as the header says. reason: why it ended. waiting: calls that are not decided yet.
     """
@@ -169,7 +170,8 @@ def summarize(path: Path) -> Summary:
         for line in file:
             found.fold(*_of_interest(line))
     rests = header.get("approvals") == "later" and found.waiting
-    found.status = found.status or ("running" if in_use else "waiting" if rests else "interrupted")
+    broken_off = "interrupted" if found.prompt else "empty"
+    found.status = found.status or ("running" if in_use else "waiting" if rests else broken_off)
     if found.status != "waiting":
         found.waiting.clear()
     return found

@@ -72,7 +72,10 @@ def _has_call(path: Path, call: str) -> bool:
 
 def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
     """List the calls of a log, and how each was decided."""
-    for call, decision in recorded_decisions(run):
+    decisions = list(recorded_decisions(run))
+    if not decisions:
+        say("the model asked for no call in this run")
+    for call, decision in decisions:
         kind = "not decided" if decision is None else decision.kind
         if as_json:
             print(dump({"call": call.id, "tool": call.tool, "decision": kind}))

@@ -275,6 +275,18 @@ def test_runs_are_listed_with_their_status_and_go_on_by_the_beginning_of_their_i
     assert command("replay", careful["id"]).code == 0
 
 
+def test_a_log_without_a_task_is_empty_and_has_no_call_to_explain(command: Command, cut: Callable[[str], Path]) -> None:
+    runs_folder().mkdir(parents=True)
+    log = runs_folder() / "1.jsonl"
+    log.write_bytes(cut("prompt_given").read_bytes().splitlines(keepends=True)[0])
+
+    said = command("runs", "--json")
+
+    assert [json.loads(line)["status"] for line in said.out.splitlines()] == ["empty"]
+    assert "interrupted runs go on" not in command("runs").err
+    assert "the model asked for no call in this run" in command("why", "1").err
+
+
 @pytest.mark.slow
 def test_where_no_log_is_named_the_latest_run_is_meant_and_said(
     command: Command, script: Script, workspace: Path
