@@ -34,25 +34,6 @@ from attrs import define, field, frozen
 from bp.errors import BProgramError
 from bp.payload import ATOMS, EMPTY, FREEZERS, as_it_is, freeze
 
-__all__ = [
-    "ALL",
-    "NONE",
-    "Event",
-    "EventKind",
-    "EventSet",
-    "NamedEvent",
-    "PredicateError",
-    "Row",
-    "Test",
-    "as_event_set",
-    "check_kind",
-    "contains",
-    "event",
-    "intersection",
-    "union",
-    "where",
-]
-
 Test = Callable[[Any], bool]  # of an event
 Row = tuple[Any, Any, tuple[str, ...] | None, Test | None]
 

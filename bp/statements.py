@@ -31,22 +31,6 @@ from bp.events import (
 )
 from bp.payload import ATOMS, freeze
 
-__all__ = [
-    "AnyOf",
-    "BThread",
-    "BThreadBody",
-    "BThreadFunction",
-    "Refusal",
-    "Refusals",
-    "Start",
-    "Sync",
-    "advance",
-    "any_of",
-    "bthread",
-    "start",
-    "sync",
-]
-
 P = ParamSpec("P")
 S = TypeVar("S")
 Otherwise = Callable[["Refusals"], Event]

@@ -34,22 +34,6 @@ from bp.events import Intersection, NamedEvent, Union
 from bp.payload import FrozenMapping
 from bp.statements import BThread, BThreadFunction, Refusals
 
-__all__ = [
-    "ATOMS",
-    "SHAPES",
-    "Description",
-    "VerificationError",
-    "assigns",
-    "assigns_later",
-    "base_in_c",
-    "cells_of",
-    "check_interpreter",
-    "fingerprint_of_value",
-    "live_locals",
-    "reachable",
-    "shape_of",
-]
-
 ATOMS = frozenset({type(None), bool, int, str, bytes, type(...), type(NotImplemented)})
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8  # flags of types: made at run time; made so by C code
 IN_C = (types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType)
