@@ -16,19 +16,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 import attrs
 from attrs import define, frozen
 
-from bp.events import (
-    NONE,
-    Complement,
-    Event,
-    EventKind,
-    EventSet,
-    FieldsEqual,
-    Intersection,
-    NamedEvent,
-    PredicateHolds,
-    Union,
-    as_event_set,
-)
+from bp.events import NONE, Complement, Event, EventKind, EventSet, NamedEvent, Where, as_event_set
 from bp.payload import ATOMS, freeze
 
 P = ParamSpec("P")
@@ -36,7 +24,7 @@ S = TypeVar("S")
 Otherwise = Callable[["Refusals"], Event]
 
 # The types of values that are event sets as they are.
-_NORMAL = frozenset({NamedEvent, EventKind, FieldsEqual, PredicateHolds, Union, Intersection, Complement})
+_NORMAL = frozenset({NamedEvent, EventKind, Where, Complement})
 
 
 class Refusal(NamedTuple):
