@@ -82,6 +82,16 @@ T = TypeVar("T")
 import_module("_strptime")  # else `datetime.strptime` imports it in the middle of a b-thread
 
 
+class LocalFailure(Exception):
+    """A b-thread raised, or yielded what is no statement; `error` says what."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        said = next(iter(str(error).splitlines()), "")  # what a test runner adds to an assertion is left out
+        super().__init__(f"b-thread {name!r}: {type(error).__name__}: {said}")
+        self.name = name
+        self.error = error
+
+
 class Reading(NamedTuple):
     """The outside names that the code of a function reads, with their attributes, and whether the result is called at
     once."""
@@ -171,8 +181,19 @@ class Purity:
         self._keep(bthread.function, "its function")
         self._raise_problem()
 
-    def watch(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
-        """Call a function with code of a b-thread; raise VerificationError when that reaches what may be impure."""
+    def call(self, bthread: str, function: Callable[..., T], *arguments: Any, watched: bool = True) -> T:
+        """Call a function with code of a b-thread.
+
+        Raises VerificationError when, `watched`, it reaches what may be impure, and LocalFailure for what it raises.
+        """
+        try:
+            return self._watched(bthread, function, *arguments) if watched else function(*arguments)
+        except VerificationError:
+            raise
+        except Exception as error:
+            raise LocalFailure(bthread, error) from error
+
+    def _watched(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
         before: Any = sys.getprofile()
         if before is not None and not callable(before):  # a profiler that cannot be put back: do not disturb it
             self.not_looked_into["anything, since a profiler is running"] = None
