@@ -2,7 +2,7 @@
 
 An `Index` files b-threads under the keys of their event sets (`bp/events.py`). An event is looked up under its own few
 keys: itself, its kind, None, and its values in each combination of fields that is in use. So a thousand parked
-`where(Score, subject=...)` cost nothing until their score comes.
+`where(OrderPlaced, client=...)` cost nothing until their client orders.
 """
 
 from operator import attrgetter
