@@ -18,7 +18,7 @@ Membership is defined once, by *rows*: every set has `_rows`, and an event is in
     None                     every event                                   None    None
 
 `test`, where it is not None, must accept the event as well; the row of a single event has none. An index files
-b-threads by key (`bp/index.py`).
+b-threads by key (`bp/board.py`).
 """
 
 import re
