@@ -394,3 +394,6 @@ class RunEnded(Event):
     reason: str
     text: str = ""
     result: Any = None
+
+
+__all__ = [value.__name__ for value in [*vars().values()] if isinstance(value, type(Event)) and value is not Event]
