@@ -149,7 +149,8 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
 
     deeds = deeds_of(facts)
     contents = contents_of(files_run(deeds, facts.executables, facts.cwd)) if text else {}
-    return evolve(facts, contents=contents, needs=needed_for(deeds) if facts.is_confined else ())
+    needs = needed_for(deeds, by_host=facts.sandbox == "bubblewrap") if facts.is_confined else ()
+    return evolve(facts, contents=contents, needs=needs)
 
 
 def _looked_up(

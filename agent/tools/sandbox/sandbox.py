@@ -91,13 +91,13 @@ class Sandbox:
         if not self._confines(rights):
             return ()
         inside, hosts = self.confinement(cwd, rights), () if self.strict else hosts_of(rights)
-        if hosts and self.level == "bubblewrap":
-            tmp = os.path.realpath("/tmp")  # which other commands do not see
-            folder = f"{tmp}/bpagent-egress-{os.urandom(8).hex()}"
-            words = _confining("bubblewrap", evolve(inside, egress=folder))
-            return (*words_outside(folder, hosts), *words, *_limited(self.limits), *words_inside())
         joined = self._joined() if self.level == "bubblewrap" and not inside.network else ()
-        return (*joined, *_confining(self.level, evolve(inside, joined=bool(joined))), *_limited(self.limits))
+        inside = evolve(inside, joined=bool(joined))
+        if not hosts or self.level != "bubblewrap":
+            return (*joined, *_confining(self.level, inside), *_limited(self.limits))
+        folder = f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # which other commands do not see
+        words = _confining("bubblewrap", evolve(inside, egress=folder))
+        return (*words_outside(folder, hosts), *joined, *words, *_limited(self.limits), *words_inside())
 
     def _joined(self) -> tuple[str, ...]:
         """Return the words that let a command join the agent's loopback: made at its first use, and when it is gone."""
