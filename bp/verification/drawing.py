@@ -16,8 +16,6 @@ from bp.verification.report import Violations, shown, shown_set
 from bp.verification.search import Search
 from bp.verification.states import Masks, StateSpace
 
-__all__ = ["Edge", "Graph", "Node", "draw_bthread", "draw_states"]
-
 
 @frozen
 class Node:

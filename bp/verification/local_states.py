@@ -25,8 +25,6 @@ from bp.verification.fingerprint import (
 )
 from bp.verification.purity import Purity
 
-__all__ = ["MOST_LOCALS", "Automaton", "Local", "LocalFailure", "Move"]
-
 MOST_STARTS = 1_000  # b-threads that one event may start
 MOST_LOCALS = 0x110000  # each is a character
 AT_ITS_END = (None, None)  # how a b-thread looks that is over

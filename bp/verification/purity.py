@@ -36,8 +36,6 @@ from bp.verification.fingerprint import (
     shape_of,
 )
 
-__all__ = ["Purity", "check_event"]
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

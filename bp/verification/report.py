@@ -22,19 +22,6 @@ from bp.verification.fingerprint import VerificationError
 from bp.verification.local_states import LocalFailure, Move
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
-__all__ = [
-    "Coverage",
-    "FirstFound",
-    "Happened",
-    "Violation",
-    "Violations",
-    "coverage_of",
-    "instance",
-    "local_states",
-    "shown",
-    "shown_set",
-]
-
 LINES = 15  # of a printed violation, at most
 WIDTH = 100  # characters of an event that is told, at most
 ARGUMENTS = 40  # characters of the arguments by which instances are told apart, at most

@@ -14,8 +14,6 @@ from bp.verification.local_states import LocalFailure
 from bp.verification.report import Violations
 from bp.verification.states import Choice, StateSpace
 
-__all__ = ["RandomWalks", "Reducer", "Search"]
-
 
 class Reducer(Protocol):
     """Chooses the selectable events of a state that are enough to try; see `bp/verification/reduction.py`."""

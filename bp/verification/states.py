@@ -20,8 +20,6 @@ from bp.verification.fingerprint import VerificationError, fingerprint_of_value
 from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
 from bp.verification.purity import check_event
 
-__all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection", "StateSpace", "bits", "mask_of"]
-
 
 class Row(NamedTuple):
     """The contribution of one local state to a global one, as masks of events.

@@ -22,8 +22,6 @@ from bp.verification.report import Coverage, FirstFound, Violation, Violations, 
 from bp.verification.search import RandomWalks, Search
 from bp.verification.states import StateSpace
 
-__all__ = ["Verification", "verify"]
-
 
 @frozen
 class Verification:
