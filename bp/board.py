@@ -21,8 +21,6 @@ from bp.events import Event
 from bp.index import NO_MEMBERS, Index, Kinds
 from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
 
-__all__ = ["SILENT", "Blocker", "Board", "Running", "alternative_of", "offers_of"]
-
 R = TypeVar("R")  # a request: an event, or the verifier's number for it
 _rank = attrgetter("rank")
 

@@ -11,8 +11,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from bp.errors import EventSetError
 from bp.events import Event, EventKind, PredicateError, Test, check_kind
 
-__all__ = ["NO_MEMBERS", "Index", "Kinds"]
-
 
 class Named(Protocol):
     """A member of an index has a name, which errors of its predicates give."""

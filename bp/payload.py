@@ -17,8 +17,6 @@ from typing import Any, NoReturn, TypeVar
 
 import attrs
 
-__all__ = ["ATOMS", "EMPTY", "FREEZERS", "FrozenMapping", "as_it_is", "freeze"]
-
 K = TypeVar("K")
 V = TypeVar("V", covariant=True)
 
