@@ -20,6 +20,18 @@ pytestmark = pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")
 
 ATTACK = "</script><script>document.title = 'attacked'</script><img src=x onerror=\"document.title = 'attacked'\">"
 
+MARKDOWN = """\
+## Once more
+Another *folder*, `by` [hand](https://example.com/x):
+
+1. look
+2. **delete**
+
+```sh
+rm -rf /no
+```
+"""
+
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
@@ -33,7 +45,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     script: list[Step] = [
         answer(ATTACK, call("read_file", path="nothing.txt"), call("bash", command="rm -rf /no/such/folder")),
-        answer("Once more.", call("bash", command="rm -rf /no/other/folder")),
+        answer(MARKDOWN, call("bash", command="rm -rf /no/other/folder")),
         "Done.",
     ]
     with Agent(ScriptedModel(script), workspace_tools(folder), log=folder / "run.jsonl") as agent:
@@ -60,8 +72,26 @@ def texts(browser: Browser, selector: str) -> list[str]:
 @pytest.mark.slow
 def test_every_step_is_drawn_and_what_a_model_wrote_is_text(shown: Browser, page: Path) -> None:
     assert len(texts(shown, ".row")) == len(read_log(page.with_suffix(".jsonl")).records)
-    assert ATTACK in texts(shown, ".agent pre")
+    assert ATTACK in texts(shown, ".agent .markdown")
     assert shown.run("document.title") == "Clean up"
+
+
+def test_what_the_model_said_is_drawn_as_markdown_and_a_link_shows_where_it_leads(shown: Browser) -> None:
+    drawn = ".agent .markdown "
+    found = {tag: texts(shown, drawn + tag) for tag in ("h2", "em", "p code", "ol li", "strong", "pre", "a, img")}
+
+    assert found == {
+        "h2": ["Once more"],
+        "em": ["folder"],
+        "p code": ["by"],
+        "ol li": ["look", "delete"],
+        "strong": ["delete"],
+        "pre": ["sh\nrm -rf /no"],
+        "a, img": [],
+    }
+    assert "hand (https://example.com/x)" in texts(shown, drawn + "p")[1]
+    assert all(re.search(r"model \d+ ms", words) for words in texts(shown, ".turn > h2"))
+    assert all(re.fullmatch(r"agent\s+\d+ ms", words) for words in texts(shown, ".agent > a"))
 
 
 def test_the_legend_has_the_marks_that_the_table_has_in_their_colors(shown: Browser) -> None:
@@ -185,6 +215,7 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+@pytest.mark.slow
 def test_every_color_of_text_can_be_read_on_every_ground_that_it_stands_on() -> None:
     """At least 4.5 to 1 (WCAG 2.2, success criterion 1.4.3), light and dark."""
     blocks = re.findall(r":root \{(.*?)\}", shipped("page.css"), re.DOTALL)
