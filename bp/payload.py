@@ -19,8 +19,6 @@ from uuid import UUID
 
 import attrs
 
-__all__ = ["ATOMS", "EMPTY", "FREEZERS", "FrozenMapping", "as_it_is", "freeze"]
-
 K = TypeVar("K")
 V = TypeVar("V", covariant=True)
 

@@ -42,6 +42,9 @@ class Facts(Mapping[str, str]):
         return f"Facts({self._items!r})"
 
 
+NO_FACTS = Facts()
+
+
 def _facts(items: Mapping[str, str] | tuple[tuple[str, str], ...]) -> Facts:
     return items if isinstance(items, Facts) else Facts(items)
 
@@ -68,7 +71,7 @@ class Disk:
     folders: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
-    matches: Facts = field(factory=Facts, converter=_facts)
+    matches: Facts = field(default=NO_FACTS, converter=_facts)
     unsaved: tuple[str, ...] = ()
     declared: tuple[str, ...] = ()
 
@@ -101,8 +104,8 @@ class Action:
     argv: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     paths: tuple[PathUse, ...] = ()
-    resolved: Facts = field(factory=Facts, converter=_facts)
-    executables: Facts = field(factory=Facts, converter=_facts)
+    resolved: Facts = field(default=NO_FACTS, converter=_facts)
+    executables: Facts = field(default=NO_FACTS, converter=_facts)
     disk: Disk = NOTHING_FOUND
     background: bool = field(default=False, metadata=MOSTLY_ABSENT)
     outputs: str = field(default="", metadata=MOSTLY_ABSENT)
@@ -111,7 +114,7 @@ class Action:
     needs: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     own: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     opaque: bool = field(default=False, metadata=MOSTLY_ABSENT)
-    contents: Facts = field(factory=Facts, converter=_facts, metadata=MOSTLY_ABSENT)
+    contents: Facts = field(default=NO_FACTS, converter=_facts, metadata=MOSTLY_ABSENT)
 
     @property
     def content(self) -> str:

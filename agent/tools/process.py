@@ -209,8 +209,8 @@ class Finished:
 
     `output` is standard output and error in arrival order, cut to the limit; with errors on their own, these are in
     `errors`. One of `exit_code` and `signal` is a number; both are where a sandbox does not tell whether the command
-    was killed, or exited so. `survivors` counts the processes that were still there after the command ended by itself;
-    they were ended too. `duration` is in seconds.
+    was killed, or exited so. `exited`: the shell itself has told that it came to its end. `survivors` counts the
+    processes that were still there after the command ended by itself; they were ended too. `duration` is in seconds.
     """
 
     output: str
@@ -221,6 +221,7 @@ class Finished:
     survivors: int
     duration: float
     errors: str = ""
+    exited: bool = False
 
 
 async def run_process(

@@ -107,7 +107,7 @@ class DeadlineReached(Event):
 # The model's turn.
 
 
-@frozen
+@frozen(cache_hash=True)
 class InferenceRequested(Event):
     """The model is asked for a draft; `d0` is the loop's own."""
 
@@ -394,3 +394,6 @@ class RunEnded(Event):
     reason: str
     text: str = ""
     result: Any = None
+
+
+__all__ = [value.__name__ for value in [*vars().values()] if isinstance(value, type(Event)) and value is not Event]

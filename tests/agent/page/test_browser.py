@@ -244,6 +244,7 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+@pytest.mark.slow
 def test_every_color_of_text_can_be_read_on_every_ground_that_it_stands_on() -> None:
     """At least 4.5 to 1 (WCAG 2.2, success criterion 1.4.3), light and dark."""
     blocks = re.findall(r":root \{(.*?)\}", shipped("page.css"), re.DOTALL)
