@@ -269,7 +269,9 @@ def test_requests_that_were_held_back_leave_nothing_behind_at_those_who_held_the
             yield start(child())
             yield sync(wait_for=HOT)
 
-    program = BProgram(says(sync(block=COLD)), says(sync(block=Ping)), parent(), keeps_saying(sync(request=HOT)))
+    program = BProgram(
+        says(sync(block=COLD)), says(sync(block=Ping)), parent(), keeps_saying(sync(request=HOT)).at_priority(-1)
+    )
     for _ in range(100):
         program.step()
 

@@ -105,7 +105,7 @@ def test_arguments_that_are_functions_are_told_by_their_names_and_lambdas_not_at
 
     found = verify(
         requests(A),
-        answers(ALARM, lambda: A, verify, partial(lambda: A, 1)),
+        answers(ALARM, lambda: A, verify, partial(lambda _: A, 1)),
         answers(B, by=partial(verify), to=lambda: A),
     )
 
