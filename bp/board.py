@@ -14,7 +14,7 @@ keys: itself, its kind, None, and its values in each combination of fields that 
 `alternative_of` and `offers_of` are the rules by which a request is judged; the verifier judges by the same functions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
@@ -72,7 +72,7 @@ class Running:
 
     __slots__ = (
         *("age", "alternative", "body", "name", "priority", "queued", "rank", "send", "statement"),
-        *("held_by", "holds"),
+        *("answerable", "held_by", "holds"),
     )
 
     def __init__(self, name: str, priority: int, age: int, body: BThreadBody) -> None:
@@ -85,6 +85,7 @@ class Running:
         self.statement = SILENT
         self.alternative: Event | None = None  # its current `otherwise` event, while all it requests is refused
         self.queued = False  # whether it stands in the board's heap
+        self.answerable: Collection[Any] = ()  # the kinds of its request, and None for all, if it has an `otherwise`
         self.held_by: Sequence[Running] = ()  # while it is parked: one b-thread for each event that it wants
         self.holds: dict[Running, None] = {}  # those that are parked because of it
 
@@ -152,7 +153,7 @@ class Board:
     def _file_rare_words(self, running: Running, old: Sync, new: Sync) -> None:
         before, after = old.rare, new.rare
         if before.otherwise is not None or after.otherwise is not None:
-            self._file_otherwise(running, old, new)
+            self._file_otherwise(running, new)
         if before.refuse is not None or after.refuse is not None:
             self._file_refusal(running, before.refuse, after.refuse)
         if before.interrupt is not after.interrupt:
@@ -162,22 +163,26 @@ class Board:
         elif before.hot:
             del self.hot[running]
 
-    def _file_otherwise(self, running: Running, old: Sync, new: Sync) -> None:
+    def _file_otherwise(self, running: Running, new: Sync) -> None:
         """File a requester under the kinds of what it requests, refusals of which concern its `otherwise`."""
         self._stale[running] = None
-        for kind in _answerable_kinds(old):
+        for kind in running.answerable:
             del self._answerable[kind][running]
             if not self._answerable[kind]:
                 del self._answerable[kind]
-        for kind in _answerable_kinds(new):
-            self._answerable.setdefault(kind, {})[running] = None
+        running.answerable = ()
+        if new.rare.otherwise is not None:
+            running.answerable = {kind for event in new.requests for kind in (None, *event._kinds)}
+            for kind in running.answerable:
+                self._answerable.setdefault(kind, {})[running] = None
 
     def _file_refusal(self, running: Running, old: Any, new: Any) -> None:
         """File a refusal anew; the requests that its coming or going may concern may get another alternative."""
         self._refusals.move(running, old, new)
         for events in (old, new):
-            for kind in () if events is None else dict.fromkeys(kind for _, kind, _, _ in events._rows):
-                self._stale |= self._answerable.get(kind, NO_MEMBERS)
+            for _, kind, _, _ in () if events is None else events._rows:
+                if kind in self._answerable:
+                    self._stale |= self._answerable[kind]
         if running.holds:
             self._queue_held(running)
 
@@ -334,13 +339,6 @@ class Board:
         in_turn = [*found]
         in_turn.sort(key=_rank)
         return in_turn, interrupted
-
-
-def _answerable_kinds(statement: Sync) -> set[Any]:
-    """Return the kinds of which an event is requested with an `otherwise`, and None for all kinds."""
-    if statement.rare.otherwise is None:
-        return set()
-    return {kind for event in statement.requests for kind in (None, *event._kinds)}
 
 
 def _otherwise_error(running: Running, finding: str) -> EventSetError:
