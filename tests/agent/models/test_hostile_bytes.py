@@ -211,10 +211,3 @@ async def test_what_a_server_sends_while_the_model_thinks_is_no_event(
     assert await chunks_of(b"data: 1\n\n", *pieces, b"data: 2\n\n") == [1, 2]
     if waiting.isspace():
         assert await chunks_of(*pieces, b'{"a": 1}') == [{"a": 1}]
-
-
-@pytest.mark.anyio
-async def test_many_events_and_comments_are_none() -> None:
-    piece = b": " + b"x" * 100_000 + b'\ndata: "' + b"x" * 100_000 + b'"\n\n'
-
-    assert len(await chunks_of(*[piece] * 100)) == 100
