@@ -26,7 +26,7 @@ from agent.tools import mcp_relay
 from agent.tools.definition import Mark, Tool, ToolContext
 from agent.tools.output import keep_head
 from agent.tools.process import tool_environment
-from agent.tools.schemas import ForeignShape, Path, ShellCommand, Url
+from agent.tools.schemas import Path, ShellCommand, Url, foreign_shape
 from agent.vocabulary.calls import Category, ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.messages import Image
@@ -133,7 +133,7 @@ def _as_tool(
     return Tool(
         name=_NOT_IN_NAMES.sub("_", f"{prefix}{listed.name}")[:64],
         description=(listed.description or listed.title or listed.name).strip(),
-        shape=ForeignShape(listed.input_schema),
+        shape=foreign_shape(listed.input_schema),
         function=run,
         category=category,
         marks=marks,

@@ -207,16 +207,6 @@ async def test_what_a_tool_shows_and_a_model_thought_goes_out_in_responses(serve
     assert result["output"][1]["image_url"] == "data:image/png;base64,iVBOR/8A"
 
 
-async def test_a_conversation_of_images_that_would_fill_the_memory_is_not_sent(server: Server) -> None:
-    large = Image("image/png", b"x" * 16_000_000)
-
-    with Agent(OpenAIModel("m", base_url=server.url)) as agent:
-        run = await agent.run(UserMessage("look", (large,)))
-
-    assert "longer than 20,000,000 bytes" in run.text
-    assert not server.requests
-
-
 @rows("wrong", [("text/plain", b"x"), ("image/png", b""), ("image/png; x", b"x"), ("", b"x")])
 def test_what_is_no_image_is_refused(wrong: tuple[str, bytes]) -> None:
     with pytest.raises(ValueError, match=r"media_type|content"):
