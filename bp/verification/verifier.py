@@ -127,7 +127,7 @@ def verify(
         if samples is not None:
             depth = 1000 if max_depth is None else max_depth
             return _sampled(RandomWalks(space, found, depth, Random(seed)), samples, began)
-        return _searched(Search(space, found, max_states, max_depth, progress, reducer), endless, began)
+        return searched(Search(space, found, max_states, max_depth, progress, reducer), endless, began)
     finally:
         space.automaton.close()
 
@@ -187,7 +187,8 @@ def _sampled(walks: RandomWalks, samples: int, began: float) -> Verification:
     return _result(walks, began, bounded=True, runs=walks.runs)
 
 
-def _searched(search: Search, endless: bool, began: float) -> Verification:
+def searched(search: Search, endless: bool, began: float) -> Verification:
+    """Run a search and return what it found; `began` is when, by `time.perf_counter`."""
     is_whole = _run(search.space, search.violations, lambda: _search(search, endless))
     return _result(search, began, bounded=search.bounded or not is_whole, reduced=search.reducer is not None)
 
