@@ -4,7 +4,8 @@ The board answers the two questions of a step: *which event can be selected?* an
 is kept up to date by differences: when a b-thread moves on, only the words that changed are filed anew.
 
 Requests wait in a heap, by priority and age, and are judged when they come to its top. One that offers nothing is
-*parked* outside of the heap until a block or refusal goes that may have held it back. So blocked requests cost nothing.
+*parked* outside of the heap, until one of the b-threads that were found to hold its events back says something else.
+So blocked requests cost nothing.
 
 `alternative_of` and `offers_of` are the rules by which a request is judged; the verifier judges by the same functions.
 """
@@ -17,10 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
 from bp.events import Event
-from bp.index import NO_MEMBERS, Index, Kinds, Register
-from bp.statements import BThreadBody, RareWords, Refusal, Refusals, Sync, sync
-
-__all__ = ["SILENT", "Blocker", "Board", "Running", "alternative_of", "offers_of"]
+from bp.index import NO_MEMBERS, Index, Kinds
+from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
 
 R = TypeVar("R")  # a request: an event, or the verifier's number for it
 _rank = attrgetter("rank")
@@ -64,7 +63,10 @@ def offers_of(
 class Running:
     """A b-thread that was started: its generator, and its current synchronization statement."""
 
-    __slots__ = ("age", "alternative", "body", "name", "priority", "queued", "rank", "send", "statement")
+    __slots__ = (
+        *("age", "alternative", "body", "name", "priority", "queued", "rank", "send", "statement"),
+        *("held_by", "holds"),
+    )
 
     def __init__(self, name: str, priority: int, age: int, body: BThreadBody) -> None:
         self.name = name
@@ -76,6 +78,8 @@ class Running:
         self.statement = SILENT
         self.alternative: Event | None = None  # its current `otherwise` event, while all it requests is refused
         self.queued = False  # whether it stands in the board's heap
+        self.held_by: Sequence[Running] = ()  # while it is parked: one b-thread for each event that it wants
+        self.holds: dict[Running, None] = {}  # those that are parked because of it
 
 
 class Board:
@@ -91,12 +95,12 @@ class Board:
         self._blocks: Index[Running] = Index(kinds)
         self._refusals: Index[Running] = Index(kinds)
         self._interrupts: Index[Running] = Index(kinds)
-        self._requests: Register[Running] = Register(kinds)
+        self._requests: dict[Event, dict[Running, None]] = {}
+        self._answerable: dict[Any, dict[Running, None]] = {}  # requesters with an `otherwise`, by kind
         self.requesters: dict[Running, None] = {}
         self.hot: dict[Running, None] = {}
         self._stale: dict[Running, None] = {}  # may need another alternative: see `_judge`
         self._heap: list[tuple[int, Running]] = []
-        self._parked: dict[Running, None] = {}
 
     # Statements are filed by differences.
 
@@ -110,62 +114,85 @@ class Board:
             self._waits.move(running, old.wait_for, new.wait_for)
         if old.block is not new.block:
             self._blocks.move(running, old.block, new.block)
-            if self._parked and old.block is not None:
-                self._queue_again(old.block)
+            if running.holds:
+                self._queue_held(running)
         if old.rare is not new.rare:
-            self._file_rare_words(running, old.rare, new.rare)
+            self._file_rare_words(running, old, new)
 
     def _file_requests(self, running: Running, old: Sequence[Event], new: Sequence[Event]) -> None:
         for event in old:
-            self._requests.remove(event, running)
+            self._take_out(event, running)
         for event in new:
-            self._requests.add(event, running)
+            if event._kind not in self.kinds.met:
+                self.kinds.meet(event._kind)
+            self._requests.setdefault(event, {})[running] = None
         if new:
             self.requesters[running] = None
             self._queue(running)
         else:
             del self.requesters[running]
-            self._parked.pop(running, None)
+            self._unpark(running)
             if len(self._heap) > 2 * len(self.requesters) + 8:
                 self._clear_heap()
 
-    def _file_rare_words(self, running: Running, old: RareWords, new: RareWords) -> None:
-        if old.otherwise is not None or new.otherwise is not None:
-            self._stale[running] = None
-        if old.refuse is not None or new.refuse is not None:
-            self._file_refusal(running, old.refuse, new.refuse)
-        if old.interrupt is not new.interrupt:
-            self._interrupts.move(running, old.interrupt, new.interrupt)
-        if new.hot:
+    def _take_out(self, event: Event, requester: Running) -> None:
+        """Forget that `requester` asks for `event`, if that is still known: one request may name it twice."""
+        requesters = self._requests.get(event, NO_MEMBERS)
+        requesters.pop(requester, None)
+        if not requesters:
+            self._requests.pop(event, None)
+
+    def _file_rare_words(self, running: Running, old: Sync, new: Sync) -> None:
+        before, after = old.rare, new.rare
+        if before.otherwise is not None or after.otherwise is not None:
+            self._file_otherwise(running, old, new)
+        if before.refuse is not None or after.refuse is not None:
+            self._file_refusal(running, before.refuse, after.refuse)
+        if before.interrupt is not after.interrupt:
+            self._interrupts.move(running, before.interrupt, after.interrupt)
+        if after.hot:
             self.hot[running] = None
-        elif old.hot:
+        elif before.hot:
             del self.hot[running]
+
+    def _file_otherwise(self, running: Running, old: Sync, new: Sync) -> None:
+        """File a requester under the kinds of what it requests, refusals of which concern its `otherwise`."""
+        self._stale[running] = None
+        for kind in _answerable_kinds(old):
+            del self._answerable[kind][running]
+            if not self._answerable[kind]:
+                del self._answerable[kind]
+        for kind in _answerable_kinds(new):
+            self._answerable.setdefault(kind, {})[running] = None
 
     def _file_refusal(self, running: Running, old: Any, new: Any) -> None:
         """File a refusal anew; the requests that its coming or going may concern may get another alternative."""
         self._refusals.move(running, old, new)
         for events in (old, new):
-            if events is not None:
-                for requester in self._requests.concerned(events):
-                    if requester.statement.otherwise is not None:
-                        self._stale[requester] = None
-        if self._parked and old is not None:
-            self._queue_again(old)
+            for kind in () if events is None else dict.fromkeys(kind for _, kind, _, _ in events._rows):
+                self._stale |= self._answerable.get(kind, NO_MEMBERS)
+        if running.holds:
+            self._queue_held(running)
 
     # Which event can be selected.
 
     def _queue(self, running: Running) -> None:
         """Put a requester into the heap."""
-        self._parked.pop(running, None)
+        if running.held_by:
+            self._unpark(running)
         if not running.queued:
             running.queued = True
             heappush(self._heap, (running.rank, running))
 
-    def _queue_again(self, gone: Any) -> None:
-        """Queue the parked requesters of events that the set `gone` held back until now."""
-        for running in self._requests.concerned(gone):
-            if running in self._parked:
-                self._queue(running)
+    def _queue_held(self, holder: Running) -> None:
+        """Queue those that are parked because of a b-thread, which says something else now."""
+        for running in [*holder.holds]:
+            self._queue(running)
+
+    def _unpark(self, running: Running) -> None:
+        for holder in running.held_by:
+            holder.holds.pop(running, None)  # it may hold two events back
+        running.held_by = ()
 
     def first_offer(self) -> tuple[Event, Running] | None:
         """Return the first selectable event by priority, age and preference, with its requester.
@@ -178,13 +205,17 @@ class Board:
         while heap:
             running = heap[0][1]
             alternative = running.alternative  # the first of `offers_of`, without judging the others of `any_of`
+            holders: list[Running] = []
             for event in running.statement.requests if alternative is None else (alternative,):
-                if self.is_free(event):
+                holder = self._holder(event)
+                if holder is None:
                     return event, running
+                holders.append(holder)
             heappop(heap)
             running.queued = False
-            if running.statement.requests:
-                self._parked[running] = None
+            running.held_by = holders
+            for holder in holders:
+                holder.holds[running] = None
         return None
 
     def offers(self) -> dict[Event, Running]:
@@ -207,9 +238,16 @@ class Board:
 
     def is_free(self, event: Event) -> bool:
         """Return whether no b-thread blocks or refuses `event`. Raises EventSetError for a predicate that fails."""
-        if self._refusals.filed and self._refusals.members(event):
-            return False
-        return not self._blocks.members(event)
+        return self._holder(event) is None
+
+    def _holder(self, event: Event) -> Running | None:
+        """Return one of the b-threads that refuse or block `event`."""
+        if self._refusals.filed:
+            for holder in self._refusals.members(event):
+                return holder
+        for holder in self._blocks.members(event):
+            return holder
+        return None
 
     def _is_refused(self, event: Event) -> bool:
         return bool(self._refusals.members(event))
@@ -255,9 +293,9 @@ class Board:
         """Note what a requester asks for instead, filed like its requests."""
         before, running.alternative = running.alternative, alternative
         if before is not None and before not in running.statement.requests:
-            self._requests.remove(before, running)
+            self._take_out(before, running)
         if alternative is not None:
-            self._requests.add(alternative, running)
+            self._requests.setdefault(alternative, {})[running] = None
 
     def refusals_of(self, *events: Event) -> Refusals:
         """Return one refusal for each b-thread that refuses any of `events`, by priority and age."""
@@ -281,7 +319,7 @@ class Board:
 
         They are those that request it, wait for it, are interrupted by it, or have it as their `otherwise` event.
         """
-        found = self._waits.members(event) | self._requests.by_event.get(event, NO_MEMBERS)
+        found = self._waits.members(event) | self._requests.get(event, NO_MEMBERS)
         interrupted = NO_MEMBERS
         if self._interrupts.filed:
             interrupted = {**self._interrupts.members(event)}
@@ -289,6 +327,13 @@ class Board:
         in_turn = [*found]
         in_turn.sort(key=_rank)
         return in_turn, interrupted
+
+
+def _answerable_kinds(statement: Sync) -> set[Any]:
+    """Return the kinds of which an event is requested with an `otherwise`, and None for all kinds."""
+    if statement.rare.otherwise is None:
+        return set()
+    return {kind for event in statement.requests for kind in (None, *event._kinds)}
 
 
 def _otherwise_error(running: Running, finding: str) -> EventSetError:

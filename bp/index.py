@@ -1,19 +1,15 @@
 """The b-threads that an event concerns, found without asking the others.
 
-An `Index` files b-threads under the keys of their event sets (`bp/events.py`); a `Register` files those that
-request single events. An event is looked up under its own few keys: itself, its kind, None, and its values in each
-combination of fields that is in use. So a thousand parked `where(Score, subject=...)` cost nothing until their score
-comes.
+An `Index` files b-threads under the keys of their event sets (`bp/events.py`). An event is looked up under its own few
+keys: itself, its kind, None, and its values in each combination of fields that is in use. So a thousand parked
+`where(Score, subject=...)` cost nothing until their score comes.
 """
 
-from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 from bp.errors import EventSetError
 from bp.events import Event, EventKind, PredicateError, Test, check_kind
-
-__all__ = ["NO_MEMBERS", "Index", "Kinds", "Register"]
 
 
 class Named(Protocol):
@@ -174,82 +170,3 @@ def _passes(member: M, tests: list[Test], event: Event) -> bool:
     except PredicateError as error:
         message = f"b-thread {member.name!r}: {error}"
         raise EventSetError(message, bthread=member.name, event_set=error.event_set, event=event) from error.__cause__
-
-
-class Register(Generic[M]):
-    """Members filed by the single events that they request, which `concerned` finds for a whole event set.
-
-    `_by_key` has the events of `by_event` under the kinds, and the fields of them, that were asked about so far.
-    """
-
-    __slots__ = ("_by_key", "_fields", "_kinds", "by_event")
-
-    def __init__(self, kinds: Kinds) -> None:
-        """Make an empty register of a program that has met `kinds`."""
-        self.by_event: dict[Event, dict[M, None]] = {}
-        self._by_key: dict[Any, dict[Event, None]] = {}
-        self._fields: dict[Any, dict[tuple[str, ...] | None, attrgetter[Any] | None]] = {}  # None: a kind as a whole
-        self._kinds = kinds
-
-    def add(self, event: Event, member: M) -> None:
-        """File `member` under `event`; raises TypeError when its kind is not proper."""
-        if event._kind not in self._kinds.met:
-            self._kinds.meet(event._kind)
-        members = self.by_event.setdefault(event, {})
-        if not members and self._fields:
-            for key in self._keys_of(event):
-                self._by_key.setdefault(key, {})[event] = None
-        members[member] = None
-
-    def remove(self, event: Event, member: M) -> None:
-        """Take `member`, filed under `event`, out again; it may have been taken out before."""
-        members = self.by_event.get(event)
-        if members is None:
-            return
-        members.pop(member, None)
-        if members:
-            return
-        del self.by_event[event]
-        if self._fields:
-            for key in self._keys_of(event):
-                events = self._by_key[key]
-                del events[event]
-                if not events:
-                    del self._by_key[key]
-
-    def concerned(self, events: Any) -> dict[M, None]:
-        """Return the members that request an event which has the key of a row of the set `events`."""
-        if type(type(events)) is EventKind:  # a single event
-            return self.by_event.get(events, NO_MEMBERS)
-        found: dict[M, None] = {}
-        for key, kind, fields, _ in events._rows:
-            for event in self._events_of(key, kind, fields):
-                found.update(self.by_event.get(event, NO_MEMBERS))
-        return found
-
-    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None) -> Iterable[Event]:
-        """Return the events with a key; those of its kind are filed by its fields from now on."""
-        if kind is None:
-            return self.by_event
-        if fields is None and key is not kind:
-            return (key,)
-        known = self._fields.setdefault(kind, {})
-        if fields not in known:
-            known[fields] = values_of = attrgetter(*fields) if fields else None
-            for event in self.by_event:
-                if kind in event._kinds:
-                    self._by_key.setdefault(_key(event, kind, fields, values_of), {})[event] = None
-        return self._by_key.get(key, ())
-
-    def _keys_of(self, event: Event) -> list[Any]:
-        fields_of = self._fields
-        return [
-            _key(event, kind, fields, values_of)
-            for kind in event._kinds
-            if kind in fields_of
-            for fields, values_of in fields_of[kind].items()
-        ]
-
-
-def _key(event: Event, kind: Any, fields: tuple[str, ...] | None, values_of: "attrgetter[Any] | None") -> Any:
-    return kind if values_of is None else (kind, fields, values_of(event))

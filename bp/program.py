@@ -25,8 +25,6 @@ from bp.events import Event
 from bp.statements import BThread, Refusals, Start, Sync, advance
 from bp.strategies import Candidate, Strategy, choose, chooser_of
 
-__all__ = ["BProgram", "Listener", "Receipt", "Record", "Status", "Step", "WhenBlocked"]
-
 T = TypeVar("T")
 _new = tuple.__new__  # a NamedTuple's own way to be made takes twice as long
 Status = Literal["ready", "idle", "blocked", "finished", "failed", "closed"]

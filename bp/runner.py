@@ -207,6 +207,9 @@ class Wakeup:
 
     async def wait(self) -> None:
         """Wait until it is set, and reset it; then look at what it was set for."""
+        if self._is_set:
+            self._is_set = False
+            return
         event = anyio.Event()
         self._call_soon = _call_soon()
         self._event = event
@@ -237,14 +240,14 @@ class Flight:
 
     effect: Effect
     started: Event
-    scope: anyio.CancelScope | None = None  # of its task; one that has its outcome at once has none
+    scope: "anyio.CancelScope | None" = None  # of its task; one that has its outcome at once has none
     cancelled_by: Event | None = None
     landed: bool = False
     is_later: bool = False
     given: Any = None
     until: Any = field(init=False)  # the rows of the events that cancel it
     _is_over: bool = False
-    _over: anyio.Event | None = None  # where a caller waits for that
+    _over: "anyio.Event | None" = None  # where a caller waits for that
 
     def __attrs_post_init__(self) -> None:
         try:

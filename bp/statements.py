@@ -16,43 +16,15 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 import attrs
 from attrs import define, frozen
 
-from bp.events import (
-    NONE,
-    Complement,
-    Event,
-    EventKind,
-    EventSet,
-    FieldsEqual,
-    Intersection,
-    NamedEvent,
-    PredicateHolds,
-    Union,
-    as_event_set,
-)
+from bp.events import NONE, Complement, Event, EventKind, EventSet, NamedEvent, Where, as_event_set
 from bp.payload import ATOMS, freeze
-
-__all__ = [
-    "AnyOf",
-    "BThread",
-    "BThreadBody",
-    "BThreadFunction",
-    "Refusal",
-    "Refusals",
-    "Start",
-    "Sync",
-    "advance",
-    "any_of",
-    "bthread",
-    "start",
-    "sync",
-]
 
 P = ParamSpec("P")
 S = TypeVar("S")
 Otherwise = Callable[["Refusals"], Event]
 
 # The types of values that are event sets as they are.
-_NORMAL = frozenset({NamedEvent, EventKind, FieldsEqual, PredicateHolds, Union, Intersection, Complement})
+_NORMAL = frozenset({NamedEvent, EventKind, Where, Complement})
 
 
 class Refusal(NamedTuple):

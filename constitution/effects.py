@@ -146,8 +146,13 @@ class Finding:
 
 @frozen
 class Deed:
-    """One effect of an action on one path: for callers that compare several calls, and judge none."""
+    """One effect of an action on one path: for callers that compare several calls, and judge none.
+
+    `words` are those of the simple command that has it, as in `Finding.invocation`; `program` is its program.
+    """
 
     effect: Effect
     path: str  # absolute where it is known, empty for effects without one
     zone: Zone
+    program: str = ""
+    words: tuple[str, ...] = ()

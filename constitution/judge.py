@@ -90,9 +90,11 @@ def judge_command(
 def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
     """Return everything that an action would do, and to what kind of place; total, like `judge`."""
     places = _places(policy, action)
+    found = findings_of(action).findings
+    zones = (zone_of(each.path, places) if each.path else Zone.NOWHERE for each in found)
     return tuple(
-        Deed(finding.effect, finding.path, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
-        for finding in findings_of(action).findings
+        Deed(each.effect, each.path, zone, each.program, each.invocation)
+        for each, zone in zip(found, zones, strict=True)
     )
 
 

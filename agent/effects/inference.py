@@ -1,6 +1,7 @@
 """Ask the model of a role: a draft comes back, or the reason why there is none."""
 
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import get_args
 
 from attrs import evolve, frozen
@@ -92,12 +93,14 @@ class Inferences:
         if voice is None:
             return InferenceFailed(requested.draft, nobody_has(requested.role))
         request = await self._request(requested)
+        begun = perf_counter()
         try:
             answer = await self._said(voice, request)
         except ModelError as error:
             return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after, error.reason)
         check_form(answer)
-        return self._finished(requested.draft, voice.measured(request, answer, self.context))
+        duration = round((perf_counter() - begun) * 1000, 3)
+        return self._finished(requested.draft, voice.measured(request, answer, self.context), duration)
 
     async def _request(self, requested: InferenceRequested) -> ModelRequest:
         messages, key = await self.hooks.context(self.context.messages()), await self.hooks.api_key()
@@ -114,10 +117,10 @@ class Inferences:
         async with coalesced(self.watcher, join_deltas) as show:
             return await stream(request, show)
 
-    def _finished(self, draft: str, answer: Answer) -> InferenceFinished:
+    def _finished(self, draft: str, answer: Answer, duration: float) -> InferenceFinished:
         calls = read_calls(answer, self.toolbox.categories, turn=self.totals.turns)
         checked = tuple(self.toolbox.checked(call) for call in calls)
-        return InferenceFinished(draft, answer.message, checked, answer.stop_reason, answer.usage)
+        return InferenceFinished(draft, answer.message, checked, answer.stop_reason, answer.usage, duration)
 
     async def sum_up(self, requested: SummaryRequested) -> Event:
         """Return a summary of what is old in the conversation, by the role "summarizer" or else the agent's own."""

@@ -39,12 +39,16 @@ def link(line: bytes) -> str:
     return sha256(line).hexdigest()
 
 
-def chained(line: str, chain: str) -> str:
-    """Return a record's line with the hash of the line before it, and with a signature if it lets something happen."""
+def chained(line: str, chain: str) -> tuple[bytes, str]:
+    """Return a record's line with the hash of the line before it, and its own hash.
+
+    It has a signature as well if it lets something happen.
+    """
     signed = ""
     if APPROVAL in line and wants_signature(record := json.loads(line)) and (key := own_key(make=True)) is not None:
         signed = f',"{SIGNATURE}":"{signature(key, chain, record)}"'
-    return f'{line[:-1]},"{CHAIN}":"{chain}"{signed}}}'
+    content = f'{line[:-1]},"{CHAIN}":"{chain}"{signed}}}'.encode()
+    return content, sha256(content).hexdigest()
 
 
 def wants_signature(record: Mapping[str, Any]) -> bool:
@@ -91,8 +95,10 @@ class End:
 
     def note(self, lines: int, link: str) -> None:
         """Write down how many lines the log has, and the hash of the last one, in as many bytes as before."""
-        with suppress(OSError):
+        try:
             os.pwrite(self._descriptor, f"{lines:012d} {link}".encode(), 0)
+        except OSError:
+            return  # then it is not known, as in a copy
 
     def close(self) -> None:
         """Let go of the file."""

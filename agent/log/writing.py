@@ -92,10 +92,11 @@ class LogWriter:
         Raises LogError when there is something at `path` already: a log is never overwritten.
         """
         self.path = Path(path)
+        self._place = str(self.path)  # for `os.stat`, which would ask the path for it at every flush
         self._redaction = redaction
         self._waiting = bytearray()
         self._late = late
-        self._chain, self._size, self._lines, self.last = "", 0, 0, ""
+        self._chain, self._size, self._lines, self._last = "", 0, 0, b""
         self._end: End | None = None
         self._descriptor = _opened(self.path, os.O_CREAT)
         try:
@@ -106,7 +107,7 @@ class LogWriter:
             seed = new_seed()
             self._end = None if late else _end_of_log(self.path, seed)  # no tool sees a late log
             self._write(dump({**header, CHAIN: seed}))
-            self._chain = link(self.last.encode())
+            self._chain = link(self._last)
             self.flush()
         except OSError as error:
             self.close()
@@ -120,11 +121,17 @@ class LogWriter:
         """Return a writer that appends to a log which was read, and is open and locked."""
         writer = cls.__new__(cls)
         writer.path, writer._descriptor, writer._ours = recorded.path, descriptor, os.fstat(descriptor)
+        writer._place = str(writer.path)
         writer._redaction, writer._waiting = None, bytearray()
-        writer.last, writer._lines = "", len(recorded.records) + 1
+        writer._last, writer._lines = b"", len(recorded.records) + 1
         writer._late, writer._chain, writer._size = False, recorded.chain, writer._ours.st_size
         writer._end = _end_of_log(recorded.path, recorded.header[CHAIN]) if recorded.chain else None
         return writer
+
+    @property
+    def last(self) -> str:
+        """The latest line, as it stands in the log."""
+        return self._last.decode()
 
     def redact_with(self, redaction: Redaction | None) -> None:
         """Have every further line go through `redaction`."""
@@ -169,24 +176,25 @@ class LogWriter:
                 self._end.close()
 
     def _hand_over(self) -> None:
-        if self._waiting:
-            self._check_place()
+        if not self._waiting:
+            return
+        self._check_place()
         while self._waiting:
             count = os.write(self._descriptor, self._waiting)
             self._size += count
             del self._waiting[:count]
-            if not self._waiting and self._end is not None:
-                self._end.note(self._lines, self._chain)
+        if self._end is not None:
+            self._end.note(self._lines, self._chain)
 
     def _check_place(self) -> None:
         """Raise LogChanged unless the file at our path is the one that we write, as long as we left it."""
         if not S_ISREG(self._ours.st_mode):
             return
         try:
-            there = os.stat(self.path)
+            there = os.stat(self._place)
         except FileNotFoundError:
             raise LogChanged(f"the log {self.path} is gone; the run cannot go on without it") from None
-        if not os.path.samestat(self._ours, there):
+        if (there.st_ino, there.st_dev) != (self._ours.st_ino, self._ours.st_dev):
             raise LogChanged(f"the log {self.path} was replaced by another file; the run cannot go on")
         if there.st_size != self._size:
             raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
@@ -196,13 +204,10 @@ class LogWriter:
         if self._redaction is not None:
             line = self._redaction.line(line)
         if self._chain:
-            line = chained(line, self._chain)
-        content = line.encode()
-        if self._chain:
-            self._chain = link(content)
-        self.last = line
-        self._waiting += content
-        self._waiting += b"\n"
+            self._last, self._chain = chained(line, self._chain)
+        else:
+            self._last = line.encode()
+        self._waiting += self._last + b"\n"
         self._lines += 1
 
 

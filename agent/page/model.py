@@ -46,6 +46,7 @@ class PageModel:
         self.open: dict[str, list[str]] = {}  # by call: the action and the question that has no answer yet
         self.ended = False
         self._calls: dict[str, int] = {}  # the part in which a call was proposed
+        self._took: dict[tuple[str, str], float] = {}  # milliseconds of the latest "draft" or "call" of a name
         self._files: dict[str, str] = {}  # what is known of the content of files
         self._answered = False  # the next prompt or inference begins a turn
         self._said = ""  # the last answer in words, which the end of a run need not say again
@@ -54,10 +55,10 @@ class PageModel:
         """Take one step into account."""
         record, row = moment.record, len(self.rows)
         self._begin_turn(record["name"], row)
-        first = len(self.parts)
+        first, data = len(self.parts), record["data"]
+        self._time(data)
         self.parts += [{"row": row, **part} for part in self._told(record)]
         self._note(record, first)
-        data = record["data"]
         call = data.get("call")
         about = self._calls.get(call["id"] if isinstance(call, Mapping) else str(call))
         shown = {
@@ -76,7 +77,7 @@ class PageModel:
         return {
             "lanes": list(self.lanes),
             "rows": self.rows[rows:],
-            "parts": self.parts[parts:],
+            "parts": [_drawn(part) for part in self.parts[parts:]],
             "turns": self.turns,
             "evidence": self.evidence[evidence:],
             "open": self.open,
@@ -89,6 +90,12 @@ class PageModel:
             self._answered = False
         elif name in ("answer_committed", "run_ended"):
             self._answered = True
+
+    def _time(self, data: Mapping[str, Any]) -> None:
+        """Remember how long a model or a tool took, to tell it with what came of that."""
+        for name in ("draft", "call"):
+            if data.get("duration") and isinstance(data.get(name), str):
+                self._took[name, data[name]] = data["duration"]
 
     def _note(self, record: Record, first: int) -> None:
         """Remember what later records refer to."""
@@ -146,6 +153,8 @@ class PageModel:
             case "call_answered":
                 self._learn_content(record["data"])
                 yield self._answered_with(record["data"])
+            case "answer_committed":
+                yield from _answer(record["data"], self._took.get(("draft", record["data"]["draft"])))
             case name if name in TOLD:
                 yield from TOLD[name](record["data"])
 
@@ -172,7 +181,8 @@ class PageModel:
             text, _, made = text.partition("\n--- ")
             self.parts[number]["diff"] = _hunks(made.splitlines()[1:]) or self.parts[number]["diff"]
         kind = ("output" if ran else "refused") + (" error" if data.get("is_error") else "")
-        return {**_part(kind, "result" if ran else "told", text), **_images(data)}
+        took = self._took.get(("call", str(data["call"]))) if ran else None
+        return {**_part(kind, "result" if ran else "told", text), **_images(data), **_lasted(took)}
 
     def _learn_content(self, data: Mapping[str, Any]) -> None:
         """Know the content of a file that was read or written whole, to tell what a later call changes in it."""
@@ -185,6 +195,15 @@ class PageModel:
             self._files[str(arguments["path"])] = str(data["result"])
         elif isinstance(arguments.get("content"), str):
             self._files[str(arguments.get("path"))] = arguments["content"]
+
+
+def _drawn(part: Part) -> Part:
+    """Return a part as a page draws it: what the agent said is markdown."""
+    if part["kind"] != "agent":
+        return part
+    from agent.page.markdown import tree_of  # not needed where lanes are drawn in a terminal
+
+    return {**part, "tree": tree_of(part["text"])}
 
 
 def _changes(old: str, new: str) -> list[str]:
@@ -204,11 +223,11 @@ def _cut(data: Mapping[str, Any]) -> Any:
 
 
 def _spent(record: Record) -> dict[str, float]:
-    """Return what a step adds to its turn: milliseconds of tools, tokens, US dollars, calls, refusals."""
+    """Return what a step adds to its turn: milliseconds of models and tools, tokens, US dollars, calls, refusals."""
     data = record["data"]
     usage = data.get("usage") or (data.get("details") or {}).get("usage") or {}
     spent = {
-        "ms": data.get("duration"),
+        "model" if record["name"] == "inference_finished" else "tools": data.get("duration"),
         "in": usage.get("input_tokens"),
         "out": usage.get("output_tokens"),
         "cost": usage.get("cost"),
@@ -260,12 +279,18 @@ def _found(data: Data) -> Iterator[Part]:
         yield _part("system", "heard", f"a hook has {found} for {str(data['what']).replace('_', '-')}")
 
 
-def _answer(data: Data) -> Iterator[Part]:
-    message = data["message"]
+def _answer(data: Data, took: float | None) -> Iterator[Part]:
+    """Yield what a model thought and said; the time that its answer took stands with the first of them."""
+    message, lasted = data["message"], _lasted(took)
     if message.get("reasoning"):
-        yield _part("reasoning", "reasoning", message["reasoning"])
+        yield {**_part("reasoning", "reasoning", message["reasoning"]), **lasted}
+        lasted = {}
     if message.get("text"):
-        yield _part("agent", "agent", message["text"])
+        yield {**_part("agent", "agent", message["text"]), **lasted}
+
+
+def _lasted(milliseconds: float | None) -> dict[str, float]:
+    return {"ms": milliseconds} if milliseconds else {}
 
 
 def _reply(data: Data) -> Iterator[Part]:
@@ -306,7 +331,6 @@ TOLD: Mapping[str, Callable[[Data], Iterator[Part]]] = {
     "deadline_reached": _noted("time", lambda data: f"the {data['seconds']:g} seconds of the run are over"),
     "summary_finished": _noted("summary", lambda data: str(data["text"]), "reasoning"),
     "summary_failed": _noted("summary", lambda data: f"there is none: {data['error']}", "system error"),
-    "answer_committed": _answer,
     "approval_asked": _noted("question", lambda data: str(data["question"]), "question"),
     "approval_answered": _reply,
     "action_changed": _noted("changed", lambda data: "; ".join(data["changes"])),
@@ -317,4 +341,4 @@ TOLD: Mapping[str, Callable[[Data], Iterator[Part]]] = {
     "inference_failed": _noted("model", lambda data: str(data["error"]), "system error"),
     "completion_declared": _noted("complete", lambda data: str(data["status"])),
 }
-"""Functions that word records for people, by kind; calls, results and the end aside, other kinds are left out."""
+"""Functions that word records, by kind; answers, calls, results and the end aside, other kinds are left out."""

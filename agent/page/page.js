@@ -45,18 +45,21 @@ function isShown(row) {
 }
 
 function spentOf(first, last) {
-  const sum = {ms: 0, in: 0, out: 0, cost: 0, calls: 0, refused: 0};
+  const sum = {model: 0, tools: 0, in: 0, out: 0, cost: 0, calls: 0, refused: 0};
   for (const {spent} of data.rows.slice(first, last)) {
     for (const [name, value] of Object.entries(spent ?? {})) sum[name] += value;
   }
   return sum;
 }
 
+function lasted(ms) { return ms < 999.5 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`; }
+
 function spentWords(sum) {
   const counts = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
   const words = [];
   if (sum.calls) words.push(counts(sum.calls, "call"));
-  if (sum.ms) words.push(sum.ms < 999.5 ? `tools ${Math.round(sum.ms)} ms` : `tools ${(sum.ms / 1000).toFixed(1)} s`);
+  if (sum.model) words.push(`model ${lasted(sum.model)}`);
+  if (sum.tools) words.push(`tools ${lasted(sum.tools)}`);
   if (sum.in || sum.out) words.push(`${sum.in.toLocaleString("en")} tokens in, ${sum.out.toLocaleString("en")} out`);
   if (sum.cost) words.push(`$${sum.cost.toFixed(4)}`);
   return words.join(" · ");
@@ -99,19 +102,28 @@ function details(row) {
 function partElement(number) {
   const part = data.parts[number], step = data.rows[part.row].step;
   const lead = event => { event.preventDefault(); go(part.row); };
-  const label = el("a", {href: `#step-${step}`, title: `step ${step}`, onclick: lead}, part.label);
+  const took = part.ms ? [el("small", {title: "how long it took"}, lasted(part.ms))] : [];
+  const label = el("a", {href: `#step-${step}`, title: `step ${step}`, onclick: lead}, part.label, ...took);
   const lines = part.text.split("\n"), cut = lines.length > FOLD + 2 && !unfolded.has(number);
-  const text = el("pre", {}, ...underlined(number, cut ? lines.slice(0, FOLD).join("\n") : part.text));
+  const text = part.tree ? treeElement(part.tree)
+    : el("pre", {}, ...underlined(number, cut ? lines.slice(0, FOLD).join("\n") : part.text));
+  if (part.tree && cut) text.classList.add("cut");
   const said = el("div", {class: "said"}, text);
   if (part.diff) said.append(diffElement(part.diff));
   const unfold = () => { unfolded.add(number); made.replaceWith(partElement(number)); };
-  if (cut) said.append(el("button", {class: "more", onclick: unfold}, `${lines.length - FOLD} more lines`));
+  const more = part.tree ? "show all" : `${lines.length - FOLD} more lines`;
+  if (cut) said.append(el("button", {class: "more", onclick: unfold}, more));
   for (const image of part.images ?? []) {
     said.append(image ? el("img", {src: image, alt: "an image"}) : "an image too large for this page; the log has it");
   }
   const sorts = `part ${part.kind}${number === partNow ? " here" : ""}`;
   const made = el("div", {class: sorts, id: `part-${number}`}, label, said);
   return made;
+}
+
+// Markdown: a tag, its attributes, its children. Of what a model wrote only text is made.
+function treeElement([tag, attributes, ...children]) {
+  return el(tag, attributes, ...children.map(child => typeof child === "string" ? child : treeElement(child)));
 }
 
 function underlined(number, text) {

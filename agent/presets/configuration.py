@@ -33,6 +33,9 @@ KEYS = ("model", "preset", "options", "security", "rules", "tools", "mcp")  # to
 PATHS = ("allowed_paths", "denied_paths")
 OPTIONS = {field.name: field.type for field in fields(Preset) if field.name != "name"}
 
+SCHEMA = Path(__file__).with_name("configuration.schema.json")
+"""The schema of such files, for editors."""
+
 
 @frozen
 class Configuration:

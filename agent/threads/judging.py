@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from agent.tools.sandbox.rights import without_hosts
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionChanged,
@@ -40,7 +41,7 @@ def rights_beyond(facts: Action) -> tuple[str, ...]:
         return ()
     named = any(right.startswith("network ") for right in facts.rights)
     needs = (right for right in facts.needs if right != "network" or not named)  # these hosts, then, and no others
-    return tuple(dict.fromkeys((*facts.rights, *needs)))
+    return without_hosts(tuple(dict.fromkeys((*facts.rights, *needs))))
 
 
 @bthread(name="by_constitution")

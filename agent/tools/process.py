@@ -196,9 +196,6 @@ CANCELLED_GRACE = 0.3  # and when the call is cancelled, which must be over with
 LEFT_BEHIND_GRACE = 0.2  # and for what a finished command left behind
 DRAIN = 0.2  # seconds in which background processes may end by themselves after the command
 
-PROGRESS_INTERVAL = 0.05  # seconds between two pieces of output that a listener is shown
-MOST_SHOWN = 256 * 1024  # characters of such a piece
-
 _PIECE = 65536  # bytes read at once
 _PIECES = 16  # reads before others get their turn; together as much as a pipe holds at most
 
@@ -209,8 +206,8 @@ class Finished:
 
     `output` is standard output and error in arrival order, cut to the limit; with errors on their own, these are in
     `errors`. One of `exit_code` and `signal` is a number; both are where a sandbox does not tell whether the command
-    was killed, or exited so. `survivors` counts the processes that were still there after the command ended by itself;
-    they were ended too. `duration` is in seconds.
+    was killed, or exited so. `exited`: the shell itself has told that it came to its end. `survivors` counts the
+    processes that were still there after the command ended by itself; they were ended too. `duration` is in seconds.
     """
 
     output: str
@@ -221,6 +218,7 @@ class Finished:
     survivors: int
     duration: float
     errors: str = ""
+    exited: bool = False
 
 
 async def run_process(
@@ -239,14 +237,14 @@ async def run_process(
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
     `timeout` is in seconds, None for none. Of the output the first and last bytes are kept, `output_limit` in all, or
-    what `output` keeps; with `errors` the standard error goes there. `progress` gets it as it comes, of a flood the
-    latest. Standard input is empty, or `stdin`; `pass_fds` are descriptors that the process gets by the same numbers.
+    what `output` keeps; with `errors` the standard error goes there. `progress` gets it as it comes. Standard input is
+    empty, or `stdin`; `pass_fds` are descriptors that the process gets by the same numbers.
     Raises CannotStart if nothing was started.
     """
     child = start_child(argv, cwd=cwd, env=env, stdin=stdin, pass_fds=pass_fds, separate=errors is not None)
     collectors = [output or Retention(output_limit).collector(), *([] if errors is None else [errors])]
     try:
-        timed_out, survivors = await _attended(child, collectors, timeout, _Shown(progress))
+        timed_out, survivors = await _attended(child, collectors, timeout, progress)
     except BaseException:
         await end_at_once(child)
         raise
@@ -256,20 +254,18 @@ async def run_process(
 
 
 async def _attended(
-    child: Child, collectors: Sequence[Retained], timeout: float | None, shown: "_Shown"
+    child: Child, collectors: Sequence[Retained], timeout: float | None, progress: Callable[[str], None] | None
 ) -> tuple[bool, int]:
     """Take a command's output until it is over; return whether its time was up, and how many processes it left."""
-    listeners = [_Listener(pipe, kept, shown) for pipe, kept in zip(child.pipes, collectors, strict=True)]
+    listeners = [_Listener(pipe, kept, progress) for pipe, kept in zip(child.pipes, collectors, strict=True)]
     async with anyio.create_task_group() as group:
         for listener in listeners:
             group.start_soon(listener.listen)
-        group.start_soon(shown.show_now_and_then)
         timed_out = await _end_in_time(child, timeout)
         survivors = await _settle(child, listeners)
         group.cancel_scope.cancel()
     for listener in listeners:
         listener.take()
-    shown.show()
     return timed_out, survivors + child.end_orphans()
 
 
@@ -287,7 +283,7 @@ class _Listener:
 
     pipe: int
     output: Retained
-    shown: "_Shown"
+    progress: Callable[[str], None] | None
     at_end: anyio.Event = field(init=False, factory=anyio.Event)
     decoder: codecs.IncrementalDecoder = field(
         init=False, factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
@@ -310,33 +306,8 @@ class _Listener:
 
     def _add(self, piece: bytes) -> None:
         self.output.add(piece)
-        if text := self.decoder.decode(piece, not piece):
-            self.shown.add(text)
-
-
-class _Shown:
-    """Passes the output on as it comes: joined, at most twenty times a second, and the latest of a flood."""
-
-    def __init__(self, progress: Callable[[str], None] | None) -> None:
-        self._progress = progress
-        self._waiting = ""
-        self._left_out = 0
-
-    def add(self, text: str) -> None:
-        if self._progress is not None:
-            self._left_out += max(0, len(self._waiting) + len(text) - MOST_SHOWN)
-            self._waiting = (self._waiting + text)[-MOST_SHOWN:]
-
-    def show(self) -> None:
-        if self._progress is not None and self._waiting:
-            left_out = f"[{self._left_out} characters left out]\n" if self._left_out else ""
-            text, self._waiting, self._left_out = left_out + self._waiting, "", 0
-            self._progress(text)
-
-    async def show_now_and_then(self) -> None:
-        while self._progress is not None:
-            await anyio.sleep(PROGRESS_INTERVAL)
-            self.show()
+        if self.progress is not None and (text := self.decoder.decode(piece, not piece)):
+            self.progress(text)
 
 
 async def _end_in_time(child: Child, timeout: float | None) -> bool:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from tempfile import TemporaryFile
@@ -14,6 +14,8 @@ from attrs import define, evolve, field, frozen
 from agent.tools.background import Processes
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.process import Finished, run_process
+from agent.tools.sandbox.egress import VARIABLES
+from agent.tools.sandbox.rights import hosts_of
 from agent.tools.schemas import Background, Limits, ShellCommand, encoded
 from agent.tools.shell import (
     BACKGROUND_WORDS,
@@ -73,11 +75,13 @@ class Snapshot:
         return {**kept, **self.changed, "PWD": self.cwd}
 
 
-def read_left(content: bytes, given: Mapping[str, str]) -> tuple[Snapshot, tuple[str, ...]] | None:
+def read_left(
+    content: bytes, given: Mapping[str, str], passing: Container[str] = ()
+) -> tuple[Snapshot, tuple[str, ...]] | None:
     """Return what a shell left, which had been given these variables and those of the session.
 
     That is where the session stands now, and what of it is not kept, in words. None when it did not come to that:
-    killed, replaced by `exec`, too large, or nonsense.
+    killed, replaced by `exec`, too large, or nonsense. Variables named in `passing` are the call's own.
     """
     cwd, *fields = map(os.fsdecode, content.split(b"\0"))
     if len(content) > MOST_BYTES or fields[-2:] != ["end", ""] or not os.path.isabs(cwd) or not _is_text(cwd):
@@ -87,8 +91,9 @@ def read_left(content: bytes, given: Mapping[str, str]) -> tuple[Snapshot, tuple
     pairs = [each.partition("=") for each in fields[:-2] if not each.startswith(forms)]
     if not all(equals and NAME.fullmatch(name) for name, equals, _ in pairs):
         return None
-    found = {name: value for name, _, value in pairs if OF_EVERY_SHELL.fullmatch(name) is None}
-    return _compared(cwd, found, {name: value for name, value in given.items() if _is_kept(name)}, others)
+    found = {name: value for name, _, value in pairs if _is_kept(name) and name not in passing}
+    before = {name: value for name, value in given.items() if _is_kept(name) and name not in passing}
+    return _compared(cwd, found, before, others)
 
 
 def _compared(
@@ -283,7 +288,8 @@ class _Terminal:
         async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
             if self.session is None:
                 return await LocalCommands().run(text, shell=(*before, *self.runner.options.shell), **how), ()
-            finished, lost = await self._run_in(self.session, text, before, how)
+            passing = VARIABLES if hosts_of(context.rights) else ()
+            finished, lost = await self._run_in(self.session, text, before, how, passing)
             return finished, ["[session closed]"] if closing else lost
 
         told = await self.runner.run(command, self.where, asked, context, execute)
@@ -292,7 +298,7 @@ class _Terminal:
         return evolve(told, details={**told.details, **self._state()})
 
     async def _run_in(
-        self, now: Snapshot, command: str, before: tuple[str, ...], how: How
+        self, now: Snapshot, command: str, before: tuple[str, ...], how: How, passing: Container[str]
     ) -> tuple[Finished, tuple[str, ...]]:
         """Run a command in the session; return how it ended, and what the session does not keep of it, in words.
 
@@ -305,11 +311,11 @@ class _Terminal:
             inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
             text = _SCRIPT.replace("/dev/fd/COMMAND", f"/dev/fd/{script}").replace(">&OUT", f">&{out}")
             finished = await run_process((*before, "bash", "-c", text), pass_fds=(script, out), **inside)
-            left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given)
+            left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given, passing)
         if left is None:
             return finished, (NOTHING_KEPT,)
         self.session, notes = left
-        return finished, notes
+        return evolve(finished, exited=True), notes
 
     def _check_place(self, context: ToolContext) -> None:
         """Raise ToolError for a command that was judged in another directory than it would start in."""

@@ -25,6 +25,7 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ProposedAction
 from agent.vocabulary.messages import IF_ANY, AssistantMessage, ToolMessage, UserMessage
 from bp import Event, Refusal, Step
+from constitution import Action
 
 FORMAT = 1
 """The version of the format; a reader refuses newer ones."""
@@ -41,10 +42,11 @@ def record_line(step: Step) -> str:
     """
     event = step.event
     refusals = "" if step.refusals is None else f',"refusals":{_text(step.refusals)}'
-    return _one_line(
+    line = (
         f'{{"step":{step.number},"super_step":{step.super_step},"name":{quoted(event.name)},'
         f'"data":{_PAYLOADS[type(event)](event)},"origin":{quoted(step.bthread or "outside")}{refusals}}}'
     )
+    return line if line.isascii() else _one_line(line)
 
 
 def to_record(step: Step) -> dict[str, Any]:
@@ -59,7 +61,8 @@ def plain(value: Any) -> Any:
 
 def dump(data: Any) -> str:
     """Return plain data as one line of JSON, without the line end, which is one line for every reader."""
-    return _one_line(_LEGIBLE.encode(data))
+    line = _LEGIBLE.encode(data)
+    return line if line.isascii() else _one_line(line)
 
 
 _LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `json.dumps` would make one for every line
@@ -67,7 +70,7 @@ _LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `json.
 
 def _one_line(text: str) -> str:
     """Escape lone surrogates, so that a line is valid UTF-8, and what some readers take for the end of a line."""
-    return text if text.isascii() else _UNFIT.sub(_escaped, text)
+    return _UNFIT.sub(_escaped, text)
 
 
 _UNFIT = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
@@ -93,6 +96,8 @@ class _Writers(dict[type, Writer]):
 
 
 def _writer(kind: Any) -> Writer:
+    if kind in (ToolCall, AssistantMessage, Action):
+        return _once(_of_fields(kind))
     if attrs.has(kind):
         return _of_fields(kind)
     return next((writer for kinds, writer in _FORMS if issubclass(kind, kinds)), _refuse)
@@ -109,21 +114,49 @@ def _of_data(event: Any) -> str:
 def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
     """Return what writes the fields of a class, those that are left out when they are empty last; messages with role.
 
-    whole_call: the field `call` is no mere id.
+    A field that has its default is written once for all. whole_call: the field `call` is no mere id.
     """
     fields = attrs.fields(kind)
-    rare = [field.name for field in fields if field.metadata == IF_ANY]
     is_id = not whole_call and any(field.name == "call" and field.type is ToolCall for field in fields)
-    always = [field.name for field in fields if field.name not in (*rare, *(["call"] if is_id else []))]
+    rare = [field.name for field in fields if field.metadata == IF_ANY]
+    always = [
+        (field.name, f'"{field.name}":', field.default, _default_of(field))
+        for field in fields
+        if field.name not in rare and not (is_id and field.name == "call")
+    ]
     role = [f'"role":"{ROLES[kind]}"'] if kind in ROLES else []
 
     def write(value: Any) -> str:
-        parts = [*role, f'"call":{quoted(value.call.id)}'] if is_id else [*role]
-        parts += [f'"{name}":{_WRITERS[type(item := getattr(value, name))](item)}' for name in always]
+        parts = [
+            written if (item := getattr(value, name)) is default else key + _WRITERS[type(item)](item)
+            for name, key, default, written in always
+        ]
         parts += [f'"{name}":{_text(item)}' for name in rare if (item := getattr(value, name))]
-        return f"{{{','.join(parts)}}}"
+        before = [f'"call":{quoted(value.call.id)}'] if is_id else role
+        return f"{{{','.join(before + parts)}}}"
 
     return write
+
+
+def _default_of(field: Any) -> str:
+    """Return how a field is written that has its default; empty for one without, or with a new one for each value."""
+    has_one = field.default is not attrs.NOTHING and not isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
+    return f'"{field.name}":{_text(field.default)}' if has_one else ""
+
+
+def _once(write: Writer) -> Writer:
+    """Return `write` for values that stand in several records of a turn, of which the latest is remembered."""
+    latest: tuple[Any, str] = (None, "")
+
+    def written(value: Any) -> str:
+        nonlocal latest
+        known, text = latest
+        if known is not value:
+            text = write(value)
+            latest = value, text
+        return text
+
+    return written
 
 
 def _of_mapping(mapping: Mapping[Any, Any]) -> str:

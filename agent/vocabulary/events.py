@@ -107,7 +107,7 @@ class DeadlineReached(Event):
 # The model's turn.
 
 
-@frozen
+@frozen(cache_hash=True)
 class InferenceRequested(Event):
     """The model is asked for a draft; `d0` is the loop's own."""
 
@@ -118,13 +118,17 @@ class InferenceRequested(Event):
 
 @frozen(cache_hash=True)
 class InferenceFinished(Event):
-    """The model gave a draft: its message as it came, and the calls in it, read and numbered by us."""
+    """The model gave a draft: its message as it came, and the calls in it, read and numbered by us.
+
+    `duration`: from the request to the end of the answer, in milliseconds; 0 in logs of versions that did not measure.
+    """
 
     draft: str
     message: AssistantMessage
     calls: tuple[ToolCall, ...] = ()
     stop_reason: StopReason = "stop"
     usage: Usage = Usage()
+    duration: float = field(default=0.0, metadata=IF_ANY)
 
 
 @frozen
@@ -390,3 +394,6 @@ class RunEnded(Event):
     reason: str
     text: str = ""
     result: Any = None
+
+
+__all__ = [value.__name__ for value in [*vars().values()] if isinstance(value, type(Event)) and value is not Event]

@@ -19,21 +19,9 @@ from attrs import evolve, field, frozen
 from bp.events import Event, PredicateError, as_event_set, contains
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
-from bp.verification.local_states import LocalFailure, Move
+from bp.verification.local_states import Move
+from bp.verification.purity import LocalFailure
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
-
-__all__ = [
-    "Coverage",
-    "FirstFound",
-    "Happened",
-    "Violation",
-    "Violations",
-    "coverage_of",
-    "instance",
-    "local_states",
-    "shown",
-    "shown_set",
-]
 
 LINES = 15  # of a printed violation, at most
 WIDTH = 100  # characters of an event that is told, at most
@@ -244,7 +232,7 @@ class Cast:
         started: list[tuple[int, ...]] = []
         for bthread, local in self._before:
             with suppress(LocalFailure):
-                move = self._space.automaton.move(local, event, choice.event) if local in moved else Move(local)
+                move = self._space.automaton.move(local, event, choice.event) if local in moved else Move(local, event)
                 going += [] if move.local is None else [(bthread, move.local)]
                 started += move.started
         self._join(going)

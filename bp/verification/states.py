@@ -14,13 +14,11 @@ from typing import Any, Literal, NamedTuple
 from attrs import define, field
 
 from bp.board import alternative_of, offers_of
-from bp.events import Event, PredicateError, contains
+from bp.events import Event, contains
 from bp.statements import BThread, Refusal, Refusals
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
-from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
-from bp.verification.purity import check_event
-
-__all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection", "StateSpace", "bits", "mask_of"]
+from bp.verification.local_states import MOST_LOCALS, Automaton, Move
+from bp.verification.purity import LocalFailure, check_event
 
 
 class Row(NamedTuple):
@@ -180,10 +178,9 @@ class Masks:
             asked.contained |= contains(asked.events, event) << number
             return
         try:
-            is_inside = self.automaton.purity.watch(asked.name, contains, asked.events, event)
-            asked.contained |= is_inside << number
-        except PredicateError as error:
-            asked.failures[number] = LocalFailure(asked.name, error)
+            asked.contained |= self.automaton.purity.call(asked.name, contains, asked.events, event) << number
+        except LocalFailure as failure:
+            asked.failures[number] = failure
 
     def _row(self, local: int) -> Row:
         """Return what a new local state adds, which was not asked about any event yet."""
@@ -447,12 +444,7 @@ class Selection:
         return self._alternatives[key]
 
     def _asked(self, found: Any, refusals: list[Refusal]) -> int:
-        try:
-            event = self.masks.automaton.purity.watch(found.name, found.statement.otherwise, Refusals(refusals))
-        except VerificationError:
-            raise
-        except Exception as error:
-            raise LocalFailure(found.name, error) from error
+        event = self.masks.automaton.purity.call(found.name, found.statement.otherwise, Refusals(refusals))
         if not isinstance(event, Event):
             raise LocalFailure(found.name, TypeError(f"its otherwise gave {event!r}; it must give an event"))
         return self.masks.number(event)

@@ -19,10 +19,8 @@ from bp.verification.fingerprint import VerificationError
 from bp.verification.liveness import cyclic_states, endless_components, hot_components
 from bp.verification.reduction import Irreducible, Reduction
 from bp.verification.report import Coverage, FirstFound, Violation, Violations, coverage_of, local_states
-from bp.verification.search import RandomWalks, Search
+from bp.verification.search import Search
 from bp.verification.states import StateSpace
-
-__all__ = ["Verification", "verify"]
 
 
 @frozen
@@ -124,10 +122,8 @@ def verify(
     space, reducer = _with_reducer(make) if may_reduce else (make(), None)
     try:
         found = Violations(space, never, first=first)
-        if samples is not None:
-            depth = 1000 if max_depth is None else max_depth
-            return _sampled(RandomWalks(space, found, depth, Random(seed)), samples, began)
-        return searched(Search(space, found, max_states, max_depth, progress, reducer), endless, began)
+        search = Search(space, found, max_states, max_depth, progress, reducer)
+        return searched(search, endless, began, samples, seed)
     finally:
         space.automaton.close()
 
@@ -167,12 +163,12 @@ def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, Reduction
     return space, reducer
 
 
-def _run(space: StateSpace, found: Violations, explore: Callable[[], None]) -> bool:
+def _run(search: Search, explore: Callable[[], None]) -> bool:
     """Explore, and make sure that no b-thread kept state where it could not be seen; return whether that was all."""
-    is_whole = False
+    space, is_whole = search.space, False
     try:
         for failure in space.failures:
-            found.failed(failure, ())
+            search.violations.failed(failure, ())
         if not space.failures:
             explore()
         is_whole = True
@@ -182,15 +178,11 @@ def _run(space: StateSpace, found: Violations, explore: Callable[[], None]) -> b
     return is_whole
 
 
-def _sampled(walks: RandomWalks, samples: int, began: float) -> Verification:
-    _run(walks.space, walks.violations, lambda: walks.run(samples))
-    return _result(walks, began, bounded=True, runs=walks.runs)
-
-
-def searched(search: Search, endless: bool, began: float) -> Verification:
-    """Run a search and return what it found; `began` is when, by `time.perf_counter`."""
-    is_whole = _run(search.space, search.violations, lambda: _search(search, endless))
-    return _result(search, began, bounded=search.bounded or not is_whole, reduced=search.reducer is not None)
+def searched(search: Search, endless: bool, began: float, samples: int | None = None, seed: int = 0) -> Verification:
+    """Run a search, or so many random runs from a seed, and return what it found; `began`: by `time.perf_counter`."""
+    explore = partial(_search, search, endless) if samples is None else partial(search.walk, samples, Random(seed))
+    bounded = not _run(search, explore) or search.bounded or samples is not None
+    return _result(search, bounded=bounded, seconds=time.perf_counter() - began)
 
 
 def _search(search: Search, endless: bool) -> None:
@@ -204,14 +196,13 @@ def _search(search: Search, endless: bool) -> None:
         search.violations.endless(number, search.path(number), cycle)
 
 
-def _result(explored: Search | RandomWalks, began: float, **options: Any) -> Verification:
-    space, found = explored.space, explored.violations
-    coverage = coverage_of(space, found.never, found.withheld.values())
-    violations, seconds = tuple(found.found.values()), time.perf_counter() - began
+def _result(search: Search, *, bounded: bool, seconds: float) -> Verification:
+    space, found = search.space, search.violations
     return Verification(
-        len(explored.states), explored.transitions, violations,
-        seconds=seconds, coverage=coverage, local_states=local_states(space),
-        not_looked_into=space.automaton.not_looked_into, **options,
+        len(search.states), search.transitions, tuple(found.found.values()), bounded, seconds,
+        reduced=search.reducer is not None, runs=search.runs,
+        coverage=coverage_of(space, found.never, found.withheld.values()), local_states=local_states(space),
+        not_looked_into=space.automaton.not_looked_into,
     )  # fmt: skip
 
 

@@ -159,7 +159,19 @@ def _module(name: str) -> object:
     return {"clients": clients, "output": output, "search": search, "shells": shells}[name]
 
 
+def fed(command: Command) -> Steps:
+    """Yield the effects of a program that sends the output of a shell, or whole folders, to another machine."""
+    if command.name not in TALKERS:
+        return
+    if command.stdin.origin is Origin.SHELL:
+        yield Found(Effect.GIVE_SHELL, says="give another machine a shell")
+    if command.stdin.names == ("tar",) and command.name != "curl" and "localhost" not in command.argv:
+        yield Found(Effect.LEAK, says="send whole folders to another machine")
+
+
 LOOKED_UP: tuple[Analysis, ...] = (
+    fed,
+    repository,
     apply_rows,
     unknown_subcommand,
     addresses,
@@ -255,14 +267,17 @@ class Examination:
         name = self._name_behind(word, name)
         if "/" in word:
             self._carry_out(_started_by_path(word), name, walk)
-        wrapper = wrapper_of(name)
-        if wrapper is not None:
-            return self._wrapped(wrapper, name, argv, stdin, walk)
-        self._carry_out(_fed(name, argv, stdin), name, walk)
-        if name == "git":
-            self._carry_out(repository(self._command(name, argv, stdin, walk)), name, walk)
-        self._analyse(name, argv, stdin, walk)
-        self._look_up(name, argv, stdin, walk)
+        command = self._command(name, argv, stdin, walk)
+        if (own := analysis_of(name)) is not None:
+            self._carry_out(own(command), name, walk)
+        if (wrapper := wrapper_of(name)) is not None:
+            flow = self._behind(wrapper, name, argv[1:], stdin, walk)
+            self._carry_out(apply_rows(command) if flow is not None and name in TELLING else (), name, walk)
+            if flow is not None:
+                return flow
+        self._carry_out(chain.from_iterable(analysis(command) for analysis in LOOKED_UP), name, walk)
+        if not is_known(name) and name not in _forms():
+            self._carry_out(unknown_program(command), name, walk)
         self._behind_subcommands(name, argv, stdin, walk)
         return output_of(name, argv, stdin)
 
@@ -299,29 +314,7 @@ class Examination:
             self.disk,
         )
 
-    def _analyse(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
-        analysis = analysis_of(name)
-        if analysis is not None:
-            self._carry_out(analysis(self._command(name, argv, stdin, walk)), name, walk)
-
-    def _look_up(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
-        command = self._command(name, argv, stdin, walk)
-        self._carry_out(chain.from_iterable(analysis(command) for analysis in LOOKED_UP), name, walk)
-        if not is_known(name) and name not in _forms():
-            self._carry_out(unknown_program(command), name, walk)
-
     # Programs that run another one
-
-    def _wrapped(self, wrapper: Wrapper, name: str, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
-        self._analyse(name, argv, stdin, walk)
-        flow = self._behind(wrapper, name, argv[1:], stdin, walk)
-        if flow is not None and name in TELLING:
-            self._carry_out(apply_rows(self._command(name, argv, stdin, walk)), name, walk)
-        if flow is not None:
-            return flow
-        self._look_up(name, argv, NOTHING, walk)
-        self._behind_subcommands(name, argv, stdin, walk)
-        return output_of(name, argv, stdin)
 
     def _behind_subcommands(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
         for longer, words in subcommands(name, argv[1:]) if wraps_behind_subcommands(name) else ():
@@ -619,13 +612,3 @@ def _started_content(flow: Flow) -> Steps:
         yield from run_input(flow, as_script)
     else:
         yield Started([program, "-"], Flow(flow.origin, text, flow.names))
-
-
-def _fed(name: str, argv: list[str], stdin: Flow) -> Steps:
-    """Yield the effects of a program that sends the output of a shell, or whole folders, to another machine."""
-    if name not in TALKERS:
-        return
-    if stdin.origin is Origin.SHELL:
-        yield Found(Effect.GIVE_SHELL, says="give another machine a shell")
-    if stdin.names == ("tar",) and name != "curl" and "localhost" not in argv:
-        yield Found(Effect.LEAK, says="send whole folders to another machine")

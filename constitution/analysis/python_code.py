@@ -72,7 +72,7 @@ def read_python(code: str) -> Reading:
         if isinstance(node, ast.Call):
             _call(node, names, reading)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            reading.risks.extend(_risky_imports(node, names, nodes))
+            reading.risks.extend(_risky_modules(node, names, nodes))
         elif isinstance(node, ast.Attribute) and node.attr == "environ" and node not in names.harmless:
             reading.risks.append("run Python code that reads the environment")
         reading.deeds.extend(_deeds(node))
@@ -88,11 +88,11 @@ def read_python(code: str) -> Reading:
 
 def _deeds(node: ast.AST) -> list[str]:
     """Return what a node alone does to the machine."""
-    if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and (_forks(node) or multiplies(node)):
+    if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and _forks(node):
         return ["forks"]
     if isinstance(node, ast.Constant) and METADATA.search(str(node.value)):
         return ["keys"]
-    return ["grows"] if exhausts(node) else []
+    return ["grows"] if _grows(node) else []
 
 
 class _Names:
@@ -130,18 +130,16 @@ class _Names:
 
     def _take_loop(self, node: "ast.For | ast.comprehension") -> None:
         """`for f in glob.glob("*.tmp")`, `for p in Path("out").glob("*.log")`: something below a folder."""
-        call = node.iter
-        if (walk := walked(node)) is not None:
-            self.found.update(walk)
+        call, target = node.iter, node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
+        if not (isinstance(call, ast.Call) and isinstance(target, ast.Name) and _name_of(call) in _known("searches")):
             return
-        if not (
-            isinstance(call, ast.Call) and isinstance(node.target, ast.Name) and _name_of(call) in _known("searches")
-        ):
-            return
-        patterns, owners = _texts(call), _texts_of_owner(call)
-        below = (patterns or [""])[0]
-        folder = below.partition("*")[0].rpartition("/")[0] or ("/" if below.startswith("/") else ".")
-        self.found[node.target.id] = f"{(owners or [''])[0] or '.'}/{FOUND}" if owners else f"{folder}/{FOUND}"
+        if _name_of(call) == "walk" and target is node.target:
+            return  # each of these is a tuple
+        below = (_texts(call) or [UNKNOWN if call.args else "."])[0]
+        owner = (_texts_of_owner(call) or [""])[0]
+        start, star, _ = below.partition("*")
+        folder = (start.rpartition("/")[0] or ("/" if start.startswith("/") else ".")) if star else below
+        self.found[target.id] = f"{owner or folder}/{FOUND}"
 
     def text_for(self, node: ast.Call) -> list[str]:
         """Return what a loop found, for `os.remove(f)` and `p.unlink()`."""
@@ -180,10 +178,7 @@ def _hidden_uses(nodes: list[ast.AST], names: _Names) -> list[str]:
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     risks = list[str]()
     for node in nodes:
-        if isinstance(node, ast.Import):
-            used = [alias for alias in node.names if not _only_shows(alias.asname or alias.name, nodes)]
-            risks.extend(filter(None, (_library(alias.name) for alias in used)))
-        elif isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.ImportFrom):
             risks.extend(_hidden_imports(node))
         elif isinstance(node, ast.Attribute):
             risks.extend(_hidden_attribute(node, names, called))
@@ -199,10 +194,19 @@ def _hidden_uses(nodes: list[ast.AST], names: _Names) -> list[str]:
     return risks
 
 
-def _library(module: str) -> str:
-    """Return why a module is asked about, or "": it starts programs or loads code, and no reader here follows that."""
+def _risky_modules(node: ast.Import | ast.ImportFrom, names: _Names, nodes: list[ast.AST]) -> list[str]:
+    """Return why an import is asked about: what it brings starts programs, loads code, or reaches the network."""
+    named = [(alias.name, alias.asname or alias.name) for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        named = [(f"{node.module or ''}.{name}", "") for name, _ in named if not node.level]
+    risky = [module for module, name in named if _is_risky(module, names.stay_here()) and not _only_shows(name, nodes)]
+    return [f"run Python code that uses {module!r}" for module in risky]
+
+
+def _is_risky(module: str, stays_here: bool) -> bool:
     root = module.partition(".")[0]
-    return f"run Python code that uses {root!r}" if root in _known("asked") else ""
+    reaches = root in _known("network") and not module.startswith(tuple(_known("local")))
+    return root in _known("asked") or (reaches and not (stays_here and root in _known("by_address")))
 
 
 def _only_shows(module: str, nodes: list[ast.AST]) -> bool:
@@ -217,13 +221,13 @@ SHOWN = frozenset(["gethostname", "getfqdn", "__version__", "__file__", "__doc__
 
 def _hidden_imports(node: ast.ImportFrom) -> list[str]:
     module, imported = node.module or "", [alias.name for alias in node.names]
-    risks = [why] if (why := _library(module)) and not node.level else []
-    if module in _known("reaching") and "*" in imported:
-        return [*risks, f"run Python code that imports everything of {module!r}"]
-    allowed = _attributes(module)
-    hidden = (name for name in imported if allowed is not None and name not in allowed)
-    through = (name for name in imported if module and name in _known("reaching") - {"code", "io"})
-    return [*risks, *(f"run Python code that uses '{module}.{name}'" for name in (*hidden, *through))]
+    reaching, allowed = module in _known("reaching"), _attributes(module)
+    if reaching and "*" in imported:
+        return [f"run Python code that imports everything of {module!r}"]
+    hidden = [name for name in imported if allowed is not None and name not in allowed]
+    hidden += [name for name in imported if module and name in _known("reaching") - {"code", "io"}]
+    hidden += [alias.name for alias in node.names if reaching and alias.asname and alias.name in _harmful()]
+    return [f"run Python code that uses '{module}.{name}'" for name in hidden]
 
 
 def _hidden_attribute(node: ast.Attribute, names: _Names, called: set[int]) -> list[str]:
@@ -232,31 +236,17 @@ def _hidden_attribute(node: ast.Attribute, names: _Names, called: set[int]) -> l
     module = names.modules.get(owner, owner)
     named = isinstance(node.value, ast.Name) and owner in names.modules
     allowed = _attributes(module) if named else None
-    from_module = named or owner in names.imported
+    from_module = named or names.imported.get(owner, "") in _known("reaching")
     if node.attr in _known("inner") or (module, node.attr) == ("sys", "modules"):
         return [f"run Python code that uses {node.attr!r}"]
-    if id(node) not in called and from_module and node.attr in _harmful() and _is_reaching(module, owner, names):
+    if id(node) not in called and from_module and node.attr in _harmful():
         return [f"run Python code that passes {node.attr!r} on"]
     if allowed is not None and node.attr not in allowed:
         return [f"run Python code that uses '{module}.{node.attr}'"]
     through = node.attr.lstrip("_") in _known("reaching") - {"code", "io"} and module != "asyncio"
-    if through and _root(node) in names.modules.keys() | names.imported.keys() and not _is_module(node, names):
+    if through and ast.unparse(node).partition(".")[0] in names.modules.keys() | names.imported.keys():
         return [f"run Python code that reaches {node.attr!r} through another module"]
     return []
-
-
-def _is_reaching(module: str, owner: str, names: _Names) -> bool:
-    return module in _known("reaching") or names.imported.get(owner, "") in _known("reaching")
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_module(node: ast.Attribute, names: _Names) -> bool:
-    return ast.unparse(node) in names.modules.values()
 
 
 def _is_passed_on(node: ast.Name, names: _Names) -> bool:
@@ -286,32 +276,63 @@ def _name_of(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
+def _is_endless(node: ast.AST, ends: frozenset[str]) -> bool:
+    """Tell whether a node is a loop without end: nothing leaves it, and it calls nothing that waits or ends."""
+    if not (isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value):
+        return False
+    inner = list(ast.walk(node))
+    return not _called_in(node) & ends and not any(isinstance(part, ast.Break | ast.Return) for part in inner)
+
+
+def _called_in(node: ast.AST) -> set[str]:
+    return {_name_of(part) for part in ast.walk(node) if isinstance(part, ast.Call)}
+
+
 def _forks(loop: ast.AST) -> bool:
-    return any(isinstance(node, ast.Call) and _name_of(node) == "fork" for node in ast.walk(loop))
+    """Tell whether a loop forks, or starts processes or threads without end and never waits for any."""
+    called = _called_in(loop)
+    return "fork" in called or bool(called & MULTIPLIES and _is_endless(loop, WAITS))
 
 
-def _risky_imports(node: ast.Import | ast.ImportFrom, names: _Names, nodes: list[ast.AST]) -> list[str]:
-    """Modules that reach the network, and harmful functions that get another name."""
-    module = _network_module(node)
-    if (
-        module
-        and not _only_shows(module, nodes)
-        and not (module.partition(".")[0] in _known("by_address") and names.stay_here())
-    ):
-        return [f"run Python code that uses {module!r}"]
-    if isinstance(node, ast.Import) or node.module not in _known("reaching"):
-        return []
-    renamed = {alias.name for alias in node.names if alias.asname} & _harmful()
-    return [f"run Python code that renames {name!r}" for name in sorted(renamed)]
+def _grows(node: ast.AST) -> bool:
+    """Tell whether a node makes something huge, or a loop without end only makes more."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        sides = (node.left, node.right)
+        sequence = any(isinstance(side, ast.List | ast.Tuple) or _is_of(side, (str, bytes)) for side in sides)
+        return sequence and any(_number(side) >= HUGE for side in sides)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("bytearray", "list"):
+        return any(_number(argument) >= HUGE for argument in node.args)
+    if not _is_endless(node, PAUSES) or any(isinstance(part, ast.Raise | ast.Try) for part in ast.walk(node)):
+        return False
+    adds = (part for part in ast.walk(node) if isinstance(part, ast.AugAssign))
+    return bool(_called_in(node) & GROWS) or any(not _is_of(part.value, (int, float)) for part in adds)
 
 
-def _network_module(node: ast.Import | ast.ImportFrom) -> str:
-    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-    local = tuple(_known("local"))
-    named = [name for name in names if name.split(".")[0] in _known("network") and not name.startswith(local)]
-    if isinstance(node, ast.ImportFrom) and node.module == "http":
-        named = [name for name in named if any(alias.name != "HTTPStatus" for alias in node.names)]
-    return named[0] if named else ""
+def _is_of(node: ast.expr, kinds: tuple[type, ...]) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, kinds)
+
+
+def _number(node: ast.expr) -> int:
+    """Return the number that constants, products and powers make, or `HUGE`; 0 for what is none."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if not isinstance(node, ast.BinOp):
+        return 0
+    left, right = _number(node.left), _number(node.right)
+    if isinstance(node.op, ast.Pow):
+        return HUGE if right > 64 or left > HUGE else left**right
+    if isinstance(node.op, ast.LShift):
+        return left << min(right, 64)
+    return left * right if isinstance(node.op, ast.Mult) else 0
+
+
+HUGE = 10**9
+"""Elements, or bytes: more than any program makes by accident."""
+
+GROWS = frozenset(["append", "extend", "add", "insert", "write", "appendleft"])
+PAUSES = frozenset(["sleep", "exit", "input", "get", "recv"])
+MULTIPLIES = frozenset(["Popen", "Process", "Thread", "create_subprocess_exec", "create_subprocess_shell"])
+WAITS = frozenset("wait communicate join sleep poll input get recv accept readline acquire".split())  # noqa: SIM905
 
 
 def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
@@ -337,7 +358,7 @@ def _deed_of(node: ast.Call, name: str, names: _Names) -> list[str]:
     """Return what a call does besides touching files: it runs what it gets, ends every process, shows a password."""
     if (names.starts_programs(node) or name in ("exec", "eval")) and _gets_code(node):
         return ["fetched"]
-    if name in ("kill", "killpg") and node.args and text_of_number(node.args[0]) == -1:
+    if name in ("kill", "killpg") and node.args and ast.unparse(node.args[0]) == "-1":
         return ["kills"]
     return ["passwords"] if name in _known("passwords") else []
 
@@ -468,14 +489,10 @@ def _texts(node: ast.Call) -> list[str]:
     return texts
 
 
-HUGE = 10**9
-"""Elements, or bytes: more than any program makes by accident."""
-
 SAME = frozenset(
     ["expanduser", "expandvars", "abspath", "realpath", "Path", "PurePath", "PosixPath", "normpath", "resolve", "str"]
 )
 HOME = frozenset(["home", "gethomedir"])
-GROWS = frozenset(["append", "extend", "add", "insert", "write", "appendleft"])
 
 
 def text_of(node: ast.expr) -> str | None:
@@ -547,89 +564,3 @@ def _joined(nodes: list[ast.expr], separator: str) -> str | None:
     if all(text is None for text in texts):
         return None
     return separator.join(UNKNOWN if text is None else text for text in texts)
-
-
-def walked(loop: "ast.For | ast.comprehension") -> dict[str, str] | None:
-    """Return what the names of `for root, dirs, files in os.walk(FOLDER)` stand for: something below the folder."""
-    call = loop.iter
-    if not (
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr in ("walk", "scandir", "listdir")
-    ):
-        return None
-    folder = text_of(call.args[0]) if call.args else "."
-    if folder is None or (call.func.attr == "walk" and not isinstance(loop.target, ast.Tuple)):
-        return None
-    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
-    return {first.id: f"{folder}/{FOUND}"} if isinstance(first, ast.Name) else None
-
-
-def exhausts(node: ast.AST) -> bool:
-    """Tell whether a node makes something huge, or a loop without end only makes more."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        sizes = [_number(side) for side in (node.left, node.right)]
-        sequence = any(isinstance(side, ast.List | ast.Tuple) or _is_text(side) for side in (node.left, node.right))
-        return sequence and any(size is not None and size >= HUGE for size in sizes)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("bytearray", "list"):
-        return any((_number(argument) or 0) >= HUGE for argument in node.args)
-    if not (isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value):
-        return False
-    inner = list(ast.walk(node))
-    ends = any(
-        isinstance(part, ast.Break | ast.Return | ast.Raise | ast.Try) or _calls(part, "sleep exit input get recv")
-        for part in inner
-    )
-    return not ends and any(
-        _calls(part, " ".join(GROWS)) or (isinstance(part, ast.AugAssign) and not _is_number(part.value))
-        for part in inner
-    )
-
-
-def multiplies(node: ast.AST) -> bool:
-    """Tell whether a loop without end starts processes or threads and never waits for any."""
-    if not (isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value):
-        return False
-    inner = [part for statement in node.body for part in ast.walk(statement)]
-    starts = any(_calls(part, "Popen Process Thread create_subprocess_exec create_subprocess_shell") for part in inner)
-    waits = "wait communicate join sleep poll input get recv accept readline acquire"
-    return starts and not any(isinstance(part, ast.Break | ast.Return) or _calls(part, waits) for part in inner)
-
-
-def _calls(node: ast.AST, names: str) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name in names.split()
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
-
-
-def text_of_number(node: ast.expr) -> int | None:
-    """Return a whole number that is written out, with its sign."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        number = _number(node.operand)
-        return None if number is None else -number
-    return _number(node)
-
-
-def _number(node: ast.expr) -> int | None:
-    """Return the number that constants, products and powers make; as good as endless when it would be too large."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return node.value
-    if not isinstance(node, ast.BinOp):
-        return None
-    left, right = _number(node.left), _number(node.right)
-    if left is None or right is None or left < 0 or right < 0:
-        return None
-    if isinstance(node.op, ast.Pow):
-        return HUGE if right > 64 or left > HUGE else left**right
-    if isinstance(node.op, ast.LShift):
-        return left << min(right, 64)
-    return left * right if isinstance(node.op, ast.Mult) else None

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from constitution.effects import Effect, Finding
+from constitution.effects import NO_EVIDENCE, Effect, Finding
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.syntax import overlooked, parse, substitutions
 from constitution.shell.words import Expander
@@ -91,7 +91,7 @@ class Walk:
         self.visitors = visitors
         self.budget = budget or Budget()
         self.outer = outer
-        self.evidence = outer or Evidence("")
+        self.evidence = outer or NO_EVIDENCE
         self.source = b""
         self.active: tuple[int, ...] = ()  # functions that are being walked
         self.reads_text = False  # a substitution has given what stands in a file
@@ -121,8 +121,9 @@ class Walk:
     def _plain(self, text: str, argv: list[str], stdin: Flow) -> Flow:
         """Have one command of plain words examined, which every shell reads alike."""
         self.source = text.encode()
-        whole = self.outer or Evidence(text)
-        self.evidence = Evidence(whole.text, whole.start, whole.end or len(text), tuple(argv))
+        outer = self.outer
+        whole = (text, 0, len(text)) if outer is None else (outer.text, outer.start, outer.end)
+        self.evidence = Evidence(*whole, tuple(argv))
         self.budget.commands += 1
         if self.budget.commands > MAX_COMMANDS:
             self.doubt("too many commands")

@@ -11,8 +11,9 @@
 | all other files | as outside, read only | not there |
 
 Sockets of tmux, docker, X11 and D-Bus lie in /tmp and /run, or have no file, and then belong to the network outside.
-A process that is left over keeps running, as it would outside: the one who started the command ends it. Root may write
-the settings in /proc/sys without any capability, so /proc is read-only, too.
+A process that is left over keeps running, as it would outside: the one who started the command ends it, or the kernel
+when that process dies, also by SIGKILL. Root may write the settings in /proc/sys without any capability, so /proc is
+read-only, too.
 """
 
 import os
@@ -20,7 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from agent.tools.sandbox.egress import FOLDER
+from agent.tools.sandbox.egress import FOLDER, parent_to_end_with
 from agent.tools.sandbox.places import Confinement
 
 __all__ = ["arguments", "episode_arguments"]
@@ -42,6 +43,7 @@ STREAMS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/s
 def arguments(inside: Confinement) -> Iterator[str]:
     """Yield the arguments of `bwrap` that a command of an agent follows."""
     yield from ("--unshare-user", "--unshare-pid", "--unshare-cgroup-try")
+    yield from ("--die-with-parent",) if parent_to_end_with() else ()
     yield from () if inside.joined else ("--unshare-ipc", "--unshare-uts")
     yield from () if inside.joined or inside.network else ("--unshare-net",)
     yield from ("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")

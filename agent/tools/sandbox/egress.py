@@ -1,15 +1,17 @@
 """Egress: a call that may reach certain hosts, and no others, through a proxy that lives as long as the call.
 
-    python egress.py outside FOLDER HOSTS -- BWRAP ... -- python FOLDER/egress.py inside FOLDER -- COMMAND
+    python egress.py outside FOLDER HOSTS PARENT -- BWRAP ... -- python FOLDER/egress.py inside FOLDER -- COMMAND
 
 The outer process stays in the network of the machine and listens on a socket in FOLDER, which only this call sees; it
-connects to the granted hosts. The inner one, in a network of the call's own that has a loopback alone, passes on what
-programs send to the proxy that the usual variables name. Programs that ask no proxy reach nothing.
+connects to the granted hosts. The inner one, in a network that has a loopback alone, passes on what programs send to
+the proxy that the usual variables name. Programs that ask no proxy reach nothing. The loopback is that of the agent,
+where other commands run: the proxy wants the key of the call, which stands in these variables and in FOLDER.
 
 A name that leads to the loopback or to a link-local address is refused, unless that address itself was granted.
 """
 
 import ctypes
+import hmac
 import ipaddress
 import os
 import shutil
@@ -17,26 +19,36 @@ import signal
 import socket
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from urllib.parse import urlsplit
 
-__all__ = ["FOLDER", "words_inside", "words_outside"]
+__all__ = ["FOLDER", "VARIABLES", "parent_to_end_with", "words_inside", "words_outside"]
 
 FOLDER = "/run/egress"
 """The path of a call's folder inside the cell."""
 
-SOCKET, SCRIPT, PR_SET_PDEATHSIG = "socket", "egress.py", 1
+SOCKET, SCRIPT, KEY, PR_SET_PDEATHSIG = "socket", "egress.py", "key", 1
 LONGEST_HEAD = 65536  # bytes
 SECONDS = 20.0  # for a connection
-VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+TO_PROXY = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+PAST_IT = ("NO_PROXY", "no_proxy")
+VARIABLES = frozenset((*TO_PROXY, *PAST_IT))
+"""The variables that a call has of its own."""
 
 
 def words_outside(folder: str, hosts: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words before the command that confines a call which may reach these hosts."""
-    return (sys.executable, "-I", "-S", __file__, "outside", folder, ",".join(hosts), "--")
+    parent = str(parent_to_end_with() or 0)
+    return (sys.executable, "-I", "-S", __file__, "outside", folder, ",".join(hosts), parent, "--")
+
+
+def parent_to_end_with() -> int | None:
+    """Return our number where a command can end with us; a kernel that is asked for that looks at threads, too."""
+    return os.getpid() if current_thread() is main_thread() else None
 
 
 def words_inside() -> tuple[str, ...]:
@@ -44,16 +56,21 @@ def words_inside() -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", os.path.join(FOLDER, SCRIPT), "inside", FOLDER, "--")
 
 
-def run_outside(folder: str, hosts: frozenset[str], argv: list[str]) -> int:
-    """Run the confined command beside its proxy; return its exit code."""
+def run_outside(folder: str, hosts: frozenset[str], parent: int, argv: list[str]) -> int:
+    """Run the confined command beside its proxy; return its exit code. All ends with the process `parent`, if any."""
+    if parent:
+        _end_with(parent)
     os.mkdir(folder, 0o700)
+    key = f"call:{os.urandom(16).hex()}"
     try:
+        with open(os.path.join(folder, KEY), "x") as file:
+            file.write(key)
         shutil.copy(__file__, os.path.join(folder, SCRIPT))  # our own place may be hidden inside
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(os.path.join(folder, SOCKET))
             server.listen(64)
-            _in_background(lambda: _serve(server, lambda client: _let_through(client, hosts)))
-            code = subprocess.call(argv)
+            _in_background(lambda: _serve(server, lambda client: _let_through(client, hosts, key)))
+            code = subprocess.call(argv, close_fds=False)  # a session is given descriptors
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return code if code >= 0 else 128 - code
@@ -62,17 +79,23 @@ def run_outside(folder: str, hosts: frozenset[str], argv: list[str]) -> int:
 def run_inside(folder: str, argv: list[str]) -> None:
     """Start what passes on to the proxy, which ends with this process, and become the command."""
     server = socket.create_server(("127.0.0.1", 0), backlog=64)
-    address = f"http://127.0.0.1:{server.getsockname()[1]}"
+    with open(os.path.join(folder, KEY)) as file:
+        address = f"http://{file.read()}@127.0.0.1:{server.getsockname()[1]}"
     command = os.getpid()
     if os.fork() == 0:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != command:  # it was over before the kernel was told
-            os._exit(0)
+        _end_with(command)
         os.closerange(0, server.fileno())  # or the output of the command would stay open
         _serve(server, lambda client: _pass_on(client, os.path.join(folder, SOCKET)))
     server.close()
-    os.environ.update(dict.fromkeys(VARIABLES, address), NO_PROXY="localhost,127.0.0.1", no_proxy="localhost,127.0.0.1")
+    os.environ.update({**dict.fromkeys(TO_PROXY, address), **dict.fromkeys(PAST_IT, "localhost,127.0.0.1")})
     os.execvp(argv[0], argv)
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel end this process when its parent has ended, also by SIGKILL."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it was over before the kernel was told
+        os._exit(0)
 
 
 def _serve(server: socket.socket, handle: Callable[[socket.socket], None]) -> None:
@@ -92,18 +115,20 @@ def _pass_on(client: socket.socket, path: str) -> None:
         _join(client, proxy)
 
 
-def _let_through(client: socket.socket, hosts: frozenset[str]) -> None:
+def _let_through(client: socket.socket, hosts: frozenset[str], key: str) -> None:
     """Take one request of a proxy's client, and connect it with a granted host. Raises OSError, ValueError."""
     head, rest = _head_of(client)
     lines = head.decode("latin-1").split("\r\n")
+    if not _knows(key, lines[1:]):
+        _refuse(client, "407 Proxy Authentication Required", "the key of the call is missing", 'Basic realm="sandbox"')
+        return
     method, target, version = lines[0].split()
     url = urlsplit(f"//{target}" if method == "CONNECT" else target)
     host, port = (url.hostname or "").rstrip("."), url.port or 80
     problem = "" if host in hosts and url.scheme in ("", "http") else f"{host} was not granted"
     address = "" if problem else _address(host, port)
     if not address:
-        said = f"blocked by the sandbox: network; {problem or f'{host} has no address that may be reached'}\n"
-        client.sendall(f"HTTP/1.1 403 Forbidden\r\nContent-Length: {len(said)}\r\n\r\n{said}".encode())
+        _refuse(client, "403 Forbidden", problem or f"{host} has no address that may be reached")
         return
     with socket.create_connection((address, port), SECONDS) as upstream:
         upstream.settimeout(None)
@@ -116,6 +141,21 @@ def _let_through(client: socket.socket, hosts: frozenset[str]) -> None:
             rest = "\r\n".join((*own, *kept)).encode("latin-1") + b"\r\n\r\n" + rest
         upstream.sendall(rest)
         _join(client, upstream)
+
+
+def _knows(key: str, headers: list[str]) -> bool:
+    given = [
+        header.partition(":")[2].strip() for header in headers if header.lower().startswith("proxy-authorization:")
+    ]
+    wanted = f"Basic {b64encode(key.encode()).decode()}"
+    return len(given) == 1 and hmac.compare_digest(given[0].encode(), wanted.encode())
+
+
+def _refuse(client: socket.socket, status: str, why: str, challenge: str = "") -> None:
+    said = f"blocked by the sandbox: network; {why}\n"
+    asks = f"Proxy-Authenticate: {challenge}\r\n" if challenge else ""
+    head = f"HTTP/1.1 {status}\r\n{asks}Connection: close\r\nContent-Length: {len(said)}\r\n\r\n"
+    client.sendall((head + said).encode())
 
 
 def _head_of(client: socket.socket) -> tuple[bytes, bytes]:
@@ -170,7 +210,7 @@ def main(argv: list[str]) -> int:
     command = argv[end + 1 :]
     if argv[0] == "inside":
         run_inside(argv[1], command)
-    return run_outside(argv[1], frozenset(argv[2].split(",")), command)
+    return run_outside(argv[1], frozenset(argv[2].split(",")), int(argv[3]), command)
 
 
 if __name__ == "__main__":

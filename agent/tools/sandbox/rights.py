@@ -10,10 +10,13 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable
+from itertools import pairwise
+from urllib.parse import urlsplit
 
 from constitution import Deed, Effect, Zone
+from constitution.zones import UNKNOWN
 
-__all__ = ["NETWORK", "UNCONFINED", "hosts_of", "is_right", "needed_for", "writable_by"]
+__all__ = ["NETWORK", "UNCONFINED", "hosts_of", "is_right", "needed_for", "without_hosts", "writable_by"]
 
 NETWORK, UNCONFINED, WRITE = "network", "unconfined", "write "
 HOST = re.compile(r"network ([a-z0-9][a-z0-9.:_-]{0,252})")
@@ -43,17 +46,56 @@ INSIDE = frozenset(
 """Zones in which the sandbox lets a command write anyway, or of which it is not known where they are."""
 
 
-def needed_for(deeds: Iterable[Deed]) -> tuple[str, ...]:
-    """Return the rights without which these deeds would fail inside, in order; `unconfined` stands for all others."""
+PROXIED = frozenset(["curl", "wget", "git"])
+"""Programs that ask the proxy which the usual variables name, for an address of HTTP."""
+ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+NOT_REACHED = frozenset(["-e", "--referer"])
+OTHER_WAY = re.compile(
+    r"-\w*[xKi]|--(no-?proxy|proxy|preproxy|socks\w+|resolve|connect-to|(abstract-)?unix-socket|config|input-file)(=.*)?"
+)
+"""Options by which a program reaches what its addresses do not name, or not by the proxy."""
+
+
+def needed_for(deeds: Iterable[Deed], *, by_host: bool = False) -> tuple[str, ...]:
+    """Return the rights without which these deeds would fail inside, in order; `unconfined` stands for all others.
+
+    by_host: where the command names all hosts that it reaches, those stand for the network.
+    """
     found: set[str] = set()
     for deed in deeds:
         if deed.effect in BY_THE_MACHINE:
             return (UNCONFINED,)
         if deed.effect in BY_NETWORK or deed.zone is Zone.NETWORK_DEVICE:
-            found.add(NETWORK)
+            found.update(_reached(deed) if by_host else [NETWORK])
         elif deed.effect in BY_PATH and deed.path and deed.zone not in INSIDE:
             found.add(WRITE + (deed.path if deed.effect is Effect.WRITE else posixpath.dirname(deed.path)))
-    return tuple(sorted(found))
+    return without_hosts(tuple(sorted(found)))
+
+
+def without_hosts(rights: tuple[str, ...]) -> tuple[str, ...]:
+    """Return rights without those to single hosts, if all hosts may be reached."""
+    return tuple(each for each in rights if NETWORK not in rights or HOST.fullmatch(each) is None)
+
+
+def _reached(deed: Deed) -> list[str]:
+    """Return the rights to reach what a deed reaches: single hosts where these are known for certain.
+
+    A host that is missing here is refused when the command asks for it, and said so.
+    """
+    if deed.program not in PROXIED or deed.effect not in (Effect.NETWORK, Effect.UPLOAD):
+        return [NETWORK]
+    if any(word.startswith(UNKNOWN) or OTHER_WAY.fullmatch(word) for word in deed.words):
+        return [NETWORK]
+    addresses = (word for before, word in pairwise(deed.words) if ADDRESS.match(word) and before not in NOT_REACHED)
+    hosts = [f"{NETWORK} {_host(address)}" for address in addresses]
+    return hosts if hosts and all(map(is_right, hosts)) else [NETWORK]
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 def is_right(text: str) -> bool:

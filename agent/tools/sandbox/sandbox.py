@@ -10,6 +10,7 @@ Which program of the system keeps a command confined is found out once, by tryin
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -91,13 +92,13 @@ class Sandbox:
         if not self._confines(rights):
             return ()
         inside, hosts = self.confinement(cwd, rights), () if self.strict else hosts_of(rights)
-        if hosts and self.level == "bubblewrap":
-            tmp = os.path.realpath("/tmp")  # which other commands do not see
-            folder = f"{tmp}/bpagent-egress-{os.urandom(8).hex()}"
-            words = _confining("bubblewrap", evolve(inside, egress=folder))
-            return (*words_outside(folder, hosts), *words, *_limited(self.limits), *words_inside())
         joined = self._joined() if self.level == "bubblewrap" and not inside.network else ()
-        return (*joined, *_confining(self.level, evolve(inside, joined=bool(joined))), *_limited(self.limits))
+        inside = evolve(inside, joined=bool(joined))
+        if not hosts or self.level != "bubblewrap":
+            return (*joined, *_confining(self.level, inside), *_limited(self.limits))
+        folder = f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # which other commands do not see
+        words = _confining("bubblewrap", evolve(inside, egress=folder))
+        return (*words_outside(folder, hosts), *joined, *words, *_limited(self.limits), *words_inside())
 
     def _joined(self) -> tuple[str, ...]:
         """Return the words that let a command join the agent's loopback: made at its first use, and when it is gone."""
@@ -138,14 +139,18 @@ class Sandbox:
 
     def met(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[Finished, tuple[str, ...]]:
         """Return how a command ended, and what was in its way if it failed, as it said so itself: "network", "write",
-        or a limit. Where bubblewrap gives 128 and the number of a signal it ended so, or with that signal.
+        or a limit. Where bubblewrap gives 128 and the number of a signal it ended so, or with that signal, unless bash
+        says which.
         """
         rights, code = tuple(rights), (finished.exit_code or 0) - 128
         if not self._confines(rights) or not (finished.exit_code or finished.signal):
             return finished, ()
-        if self.level == "bubblewrap" and code in FATAL:
-            finished = evolve(finished, signal=code)
         said = finished.output + finished.errors
+        if self.level == "bubblewrap" and code in FATAL:
+            if re.search(rf": line \d+: +\d+ {re.escape(signal.strsignal(code) or '')}\b", said):
+                finished = evolve(finished, signal=code, exit_code=None)
+            elif not finished.exited:
+                finished = evolve(finished, signal=code)
         closed = (name for name in IN_THE_WAY if name not in rights)
         named = tuple(name for name in closed if any(words in said for words in IN_THE_WAY[name]))
         return finished, (*named, *(f"limit: {self.limits.told(kind)}" for kind in kinds_shown_by(finished)))

@@ -9,6 +9,7 @@ import jsonschema_rs
 import pytest
 from attrs import fields
 
+from agent.presets.configuration import SCHEMA
 from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from tests.agent.cli.sessions import Command, Terminal
@@ -221,9 +222,25 @@ def test_config_shows_what_comes_from_where_and_a_schema_that_its_files_fit(
     assert shown.endswith(f"your rule       deny -- make deploy, in {home}/.bpagent/rules.yaml\n")
     assert "not used, as you do not trust it: model, preset, options, mcp" in shown
     assert set(schema["properties"]["options"]["properties"]) == {field.name for field in fields(Preset)} - {"name"}
+    assert schema == json.loads(SCHEMA.read_text()), f"bpagent config --schema > {SCHEMA.name}"
+    assert f"# yaml-language-server: $schema={SCHEMA}\n" in shown
     check = jsonschema_rs.validator_for(schema)
     assert check.is_valid({"model": "x", "preset": "gated", "options": {"max_iterations": None, "allow": ["a"]}})
     assert not check.is_valid({"options": {"max_iteration": 5}})
+
+
+def test_a_file_that_is_not_valid_is_told_and_hides_no_other(
+    command: Command, home: Path, project: Callable[[str], Path], workspace: Path
+) -> None:
+    write_own(home, "model: gpt-mini\n")
+    file = project("preset: nonsense\n")
+
+    said = command("config", "--workspace", workspace)
+
+    assert said.code == 2
+    assert f"{home}/.config/bpagent/config.yaml\na file          {file}\n" in said.out
+    assert f"not valid: {file}:1:9: there is no preset 'nonsense'" in said.out
+    assert said.out.endswith("nothing, until this is right: the mistake above\n")
 
 
 def test_rules_of_the_user_move_with_bpagent_home_and_those_at_home_still_count(

@@ -114,6 +114,7 @@ def test_a_log_is_no_reason_to_start_a_server(
         ("A=$NOT_SET x", "the variable NOT_SET is not set"),
         ("no-such-server", "cannot start 'no-such-server': no such program on PATH"),
         ("true", "it is no MCP server, or ended at once"),
+        ("sh -c 'echo there is no module x >&2; exit 1'", "ended at once; it said: there is no module x"),
     ],
 )
 def test_what_is_no_server_is_told_before_anything_happens(

@@ -310,6 +310,7 @@ def late(number: int) -> Sequence[Piece]:
     return [*begun, *(piece("x", index=place, id=f"c{place}") for _ in range(3) for place in range(number))]
 
 
+@pytest.mark.slow
 @rows("hostile", [braces, closed, interleaved, late])
 def test_the_work_grows_with_the_pieces_and_not_with_their_square(hostile: Any) -> None:
     assert work(hostile(400)) < 2.2 * work(hostile(200))

@@ -182,7 +182,6 @@ LINE = b"data: " + b"x" * 100_000
 FLOODS: dict[str, tuple[bytes, ...]] = {
     "no line end": (b"", b"x" * 100_000),
     "long lines": (b"", LINE + b"\n"),
-    "empty lines of data": (b"", b"data\n" * 1000),
     "data among comments": (b"", LINE + b"\n: keep-alive\n"),
     "line ends that are cut in two": (b"", LINE + b"\r", b"\n"),
     "a comment that does not end": (b": ", b"x" * 100_000),

@@ -12,6 +12,7 @@ from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import render_page
 from agent.page.document import document, element, shipped
+from agent.page.tables import index_page
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from tests.agent.page.chromium import PROGRAM, Browser, chromium
@@ -19,6 +20,18 @@ from tests.agent.page.chromium import PROGRAM, Browser, chromium
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")
 
 ATTACK = "</script><script>document.title = 'attacked'</script><img src=x onerror=\"document.title = 'attacked'\">"
+
+MARKDOWN = """\
+## Once more
+Another *folder*, `by` [hand](https://example.com/x):
+
+1. look
+2. **delete**
+
+```sh
+rm -rf /no
+```
+"""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +46,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     script: list[Step] = [
         answer(ATTACK, call("read_file", path="nothing.txt"), call("bash", command="rm -rf /no/such/folder")),
-        answer("Once more.", call("bash", command="rm -rf /no/other/folder")),
+        answer(MARKDOWN, call("bash", command="rm -rf /no/other/folder")),
         "Done.",
     ]
     with Agent(ScriptedModel(script), workspace_tools(folder), log=folder / "run.jsonl") as agent:
@@ -60,8 +73,26 @@ def texts(browser: Browser, selector: str) -> list[str]:
 @pytest.mark.slow
 def test_every_step_is_drawn_and_what_a_model_wrote_is_text(shown: Browser, page: Path) -> None:
     assert len(texts(shown, ".row")) == len(read_log(page.with_suffix(".jsonl")).records)
-    assert ATTACK in texts(shown, ".agent pre")
+    assert ATTACK in texts(shown, ".agent .markdown")
     assert shown.run("document.title") == "Clean up"
+
+
+def test_what_the_model_said_is_drawn_as_markdown_and_a_link_shows_where_it_leads(shown: Browser) -> None:
+    drawn = ".agent .markdown "
+    found = {tag: texts(shown, drawn + tag) for tag in ("h2", "em", "p code", "ol li", "strong", "pre", "a, img")}
+
+    assert found == {
+        "h2": ["Once more"],
+        "em": ["folder"],
+        "p code": ["by"],
+        "ol li": ["look", "delete"],
+        "strong": ["delete"],
+        "pre": ["sh\nrm -rf /no"],
+        "a, img": [],
+    }
+    assert "hand (https://example.com/x)" in texts(shown, drawn + "p")[1]
+    assert all(re.search(r"model \d+ ms", words) for words in texts(shown, ".turn > h2"))
+    assert all(re.fullmatch(r"agent\s+\d+ ms", words) for words in texts(shown, ".agent > a"))
 
 
 def test_the_legend_has_the_marks_that_the_table_has_in_their_colors(shown: Browser) -> None:
@@ -165,6 +196,34 @@ def test_of_ten_thousand_steps_those_near_are_in_the_document(browser: Browser, 
     assert browser.run("document.querySelectorAll('*').length") < 10_000
 
 
+def test_the_index_of_runs_leaves_the_rows_in_which_all_words_are(browser: Browser, tmp_path: Path) -> None:
+    told = (("one", ATTACK, "failed"), ("two", "Fix it", "failed"), ("three", "Fix", "stopped"))
+    same = {"begun": "2026-11-22T22:00:00", "reason": "answered", "preset": "default", "model": "<b>m</b>"}
+    spent = {"cost": None, "turns": 1, "tokens": 9}
+    runs = [
+        {"id": name, "prompt": prompt, "status": status, "workspace": f"/work/{name}", **same, **spent}
+        for name, prompt, status in told
+    ]
+    index = tmp_path / "index.html"
+    index.write_text(index_page(runs, "/runs"))
+    browser.complaints.clear()
+    browser.show(index.as_uri())
+
+    browser.press("/")
+    for letter in "fix FAILED":
+        browser.press(letter)
+
+    shown = browser.run(
+        "[...document.querySelectorAll('tbody tr')].filter(row => !row.hidden).map(row => row.innerText)"
+    )
+    assert ["two" in row for row in shown] == [True]
+    assert texts(browser, "[role=status]") == ["1 of 3"]
+    browser.press("Escape")
+    assert texts(browser, "[role=status]") == ["3 of 3"]
+    assert ATTACK in texts(browser, "td a")
+    assert browser.complaints == []
+
+
 def drawn_from(page: str) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(page.split('id="data">')[1].split("</script>")[0])
     return data
@@ -185,6 +244,7 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+@pytest.mark.slow
 def test_every_color_of_text_can_be_read_on_every_ground_that_it_stands_on() -> None:
     """At least 4.5 to 1 (WCAG 2.2, success criterion 1.4.3), light and dark."""
     blocks = re.findall(r":root \{(.*?)\}", shipped("page.css"), re.DOTALL)

@@ -44,6 +44,7 @@ QUESTIONABLE = call("bash", command="git reset --hard")
 # Looking on
 
 
+@pytest.mark.slow
 async def test_steps_come_as_they_happen_and_to_each_reader_from_the_beginning(make_agent: MakeAgent) -> None:
     async with make_agent(call("note"), "Done.", tools=[note]).start("Go") as run:
         early = [step async for step in run]

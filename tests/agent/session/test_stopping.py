@@ -166,9 +166,10 @@ def untimed(event: Event) -> Event:
     """The event without what differs from run to run: its duration, and where the log of the run is."""
     if isinstance(event, ActionDescribed | GateApproved):
         return evolve(event, facts=evolve(event.facts, own=()))
-    return evolve(event, duration=0.0) if isinstance(event, ToolFinished) else event
+    return evolve(event, duration=0.0) if isinstance(event, InferenceFinished | ToolFinished) else event
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequential", [True, False], ids=["sequential", "parallel"])
 @pytest.mark.parametrize("verb", ["stop", "abort"])
 async def test_a_run_can_be_ended_at_every_moment(make_agent: MakeAgent, verb: Verb, sequential: bool) -> None:

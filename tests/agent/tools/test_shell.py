@@ -4,7 +4,6 @@ import inspect
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -164,18 +163,6 @@ async def test_a_command_may_be_longer_than_an_argument(call: Call, size: int) -
 
     assert result.text.startswith("begun\n")
     assert result.text.endswith("[exit code 7]")
-
-
-@pytest.mark.slow
-async def test_progress_is_shown_at_most_twenty_times_a_second(tools: Mapping[str, Tool]) -> None:
-    pieces: list[str] = []
-    began = time.monotonic()
-
-    command = "for ((i = 0; i < 300; i++)); do echo $i; read -t 0.002 < <(:) || :; done"
-    await tools["bash"].run({"command": command}, ToolContext("call_1", pieces.append))
-
-    assert "".join(pieces) == "".join(f"{number}\n" for number in range(300))
-    assert len(pieces) <= 2 + (time.monotonic() - began) / 0.05
 
 
 def test_the_gate_sees_the_command(root: Path, tools: Mapping[str, Tool]) -> None:

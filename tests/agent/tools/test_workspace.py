@@ -42,10 +42,11 @@ def workspace(root: Path, home: Path) -> Workspace:
 
 TOUCH_ALL = """
 import sys
+from agent.tools.sandbox.places import hidden_places
 from agent.tools.workspace import Workspace
 
 made = Workspace(sys.argv[1], home=sys.argv[2])
-for folder in ("x", "x/keys", "x/keys/old"):
+for folder in ("x", "x/keys", "x/keys/old", "a b", "a b/old"):
     for touch in (
         lambda: made.open_read(folder + "/id").read(),
         lambda: made.open_write(folder + "/new/new").__enter__(),
@@ -55,7 +56,13 @@ for folder in ("x", "x/keys", "x/keys/old"):
             print(touch())
         except OSError as error:
             print(error)
+with made.open_folder() as folder:
+    print([entry.name for entry in folder.entries()])
+print([place for place in hidden_places("/nowhere", sys.argv[2]) if place.startswith(sys.argv[1])])
 """
+
+
+MOUNT = 'mount --bind "$1" "$2/x" && mount --bind "$1/keys" "$2/a b" && shift 2 && exec "$@"'
 
 
 def read(workspace: Workspace, path: object) -> str:
@@ -134,20 +141,22 @@ def test_denied_holds_under_another_name(root: Path, home: Path) -> None:
 
 @pytest.mark.slow
 def test_s6_11_denied_holds_below_another_name(root: Path, home: Path, needs: Callable[[str], Path]) -> None:
-    """However deep below: a mounted directory is what it is, and so is what it holds."""
+    """However deep below: a mounted directory is what it is, and so is what it holds, also one from within."""
     (root / "x").mkdir()
+    (root / "a b").mkdir()
     (home / ".ssh" / "keys" / "old").mkdir(parents=True)
     (home / ".ssh" / "keys" / "old" / "id").write_text("secret")
-    mount = (str(needs("unshare")), "-rm", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh")
-    mounted = (*mount, str(home / ".ssh"), str(root / "x"))
+    mounted = (str(needs("unshare")), "-rm", "sh", "-c", MOUNT, "sh", str(home / ".ssh"), str(root))
     if (tried := subprocess.run([*mounted, "true"], capture_output=True, text=True, check=False)).returncode:
         pytest.skip(f"this system lets no user mount: {tried.stderr.strip()}")
 
     command = [*mounted, sys.executable, "-c", TOUCH_ALL, str(root), str(home)]
-    touched = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    *touched, entries, hidden = done.stdout.splitlines()
 
-    assert len(touched) == 9
+    assert len(touched) == 15
     assert {line for line in touched if not line.endswith("is another name of a denied path")} == set()
+    assert (entries, hidden) == ("[]", str([f"{root}/a b", f"{root}/x"]))
     assert list((home / ".ssh").rglob("new")) == []
 
 

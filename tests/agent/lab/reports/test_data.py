@@ -13,7 +13,6 @@ from agent.lab.reports.analysis import analyze
 from agent.lab.reports.data import estimate_lines, tidy, write_data
 from tests.agent.lab.reports.test_report import PROTOCOLS, RUNGS, analysis
 
-pandas = pytest.importorskip("pandas")
 ROLE = RoleUsage("agent", "big", 3, 10, 5, 0.25, 4, 15, 0.2)
 ROWS = (
     Row(
@@ -22,21 +21,19 @@ ROWS = (
     ),
     Row("l", "s", "f", "f-0", "test", "honest", False, "none", 0, steps=(Step("bash", None, "ran", None),)),
 )  # fmt: skip
-READERS = {
-    "csv": lambda path: pandas.read_csv(path),
-    "jsonl": lambda path: pandas.read_json(path, lines=True),
-    "parquet": lambda path: pandas.read_parquet(path),
-}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", READERS)
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_pandas_reads_every_table_in_one_line(form: str, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    read = pandas.read_json if form == "jsonl" else getattr(pandas, f"read_{form}")
+    options = {"lines": True} if form == "jsonl" else {}
     step = DeploymentStep(0, "k", "agent", "honest", "harmless", 1.0, None)
     deployed = DeploymentRow("d", "upfront", "", "none", 0, 1, disabled=("agent", "watcher"), steps=(step,))
     write_data(tmp_path, ROWS, estimate_lines({"all": analysis()}), [deployed])
 
-    table = {name: READERS[form](tmp_path / f"{name}.{form}") for name in (*tidy(ROWS), "estimates", "deployments")}
+    table = {name: read(tmp_path / f"{name}.{form}", **options) for name in (*tidy(ROWS), "estimates", "deployments")}
 
     episodes, steps, roles, estimates = (table[name] for name in ("episodes", "steps", "roles", "estimates"))
     assert (list(episodes["main"]), list(episodes["side"]), episodes["tau"].sum()) == ([0.5, 0.0], [True, False], 1)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,9 +14,13 @@ import pytest
 from agent import call
 from agent.presets.equipment import equip
 from agent.presets.shipped import DEFAULT
-from agent.tools.sandbox.rights import hosts_of, is_right
+from agent.tools.definition import ToolContext
+from agent.tools.sandbox.rights import hosts_of, is_right, needed_for
 from agent.tools.sandbox.sandbox import Sandbox, why_not
+from agent.tools.shell import ShellOptions
+from agent.tools.terminal import make_terminal
 from agent.vocabulary.events import ApprovalAsked, SandboxLifted, ToolFinished
+from constitution import Action, deeds_of
 from tests.agent.conftest import MakeAgent
 from tests.tables import rows
 
@@ -89,7 +94,7 @@ def test_no_other_host_is_reached(command: str, sandbox: Sandbox) -> None:
         done = run(sandbox, command.format(port=port), "network other.example")
 
     assert "hello" not in done.stdout
-    assert done.returncode != 0 or "was not granted" in done.stdout
+    assert done.returncode != 0 or "blocked by the sandbox: network; " in done.stdout
 
 
 @pytest.mark.slow
@@ -98,6 +103,34 @@ def test_a_granted_name_that_leads_to_this_machine_is_not_reached(sandbox: Sandb
         done = run(sandbox, f"curl -s --noproxy none http://localhost:{port}/", "network localhost")
 
     assert done.stdout == "blocked by the sandbox: network; localhost has no address that may be reached\n"
+
+
+SERVER = "import socket; s = socket.create_server(('127.0.0.1', 4713)); print('up', flush=True); s.accept()"
+
+
+@pytest.mark.slow
+def test_a_call_with_a_host_reaches_the_servers_of_the_agent_too(sandbox: Sandbox) -> None:
+    prefix = sandbox.prefix(sandbox.writable[0])
+    both = "exec 3<>/dev/tcp/127.0.0.1/4713 && curl -s --noproxy none http://127.0.0.1:{port}/"
+    with site() as port, subprocess.Popen([*prefix, sys.executable, "-c", SERVER], stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"up\n"
+        done = run(sandbox, both.format(port=port), "network 127.0.0.1")
+        server.kill()
+
+    assert done.stdout == f"hello from 127.0.0.1:{port}"
+
+
+@pytest.mark.slow
+def test_a_neighbour_in_the_loopback_cannot_use_the_proxy_of_a_call(sandbox: Sandbox) -> None:
+    """The loopback is that of all commands of the agent; the proxy in it wants a key that the call alone knows."""
+    with site() as port:
+        use = f"curl -s --noproxy none http://127.0.0.1:{port}/ -x ${{http_proxy/*@/http://PROXY}}"
+        stranger = run(sandbox, use.replace("PROXY", ""), "network 127.0.0.1")
+        guess = run(sandbox, use.replace("PROXY", "call:key@"), "network 127.0.0.1")
+
+    assert "hello" not in stranger.stdout + guess.stdout
+    assert stranger.stdout.startswith("blocked by the sandbox: network; ")
 
 
 @pytest.mark.slow
@@ -133,6 +166,18 @@ def test_the_question_names_the_host_and_the_yes_is_for_it_alone(
     assert "127.0.0.1 was not granted" in second.result
 
 
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_command_of_a_session_gets_a_host_and_the_session_keeps_no_proxy(sandbox: Sandbox) -> None:
+    terminal = make_terminal(sandbox.writable[0], ShellOptions(sandbox=sandbox))
+    asked = {"command": "cd /usr; A=1; echo ${http_proxy%%:*}", "persistent": True, "rights": ["network other.example"]}
+
+    await terminal.run(asked, ToolContext(rights=("network other.example",)))
+    after = await terminal.run({"command": 'echo "$PWD $A [$http_proxy$NO_PROXY]"', "persistent": True})
+
+    assert after.text == "/usr 1 []\n"
+
+
 def test_rights_to_hosts_are_read_strictly() -> None:
     assert is_right("network example.com")
     assert not any(
@@ -140,3 +185,30 @@ def test_rights_to_hosts_are_read_strictly() -> None:
     )
     assert hosts_of(["network a.com", "network b.com"]) == ("a.com", "b.com")
     assert hosts_of(["network a.com", "network"]) == ()
+
+
+NEEDS = {
+    "curl https://example.org": "network example.org",
+    "cd x && curl -s -d @f -o out https://Example.ORG:8080/a | jq .": "network example.org",
+    "timeout 5 wget https://a.org/$(date) http://b.org": "network a.org, network b.org",
+    "git clone https://github.com/a/b c": "network github.com",
+    'curl -H "Token: $TOKEN" https://example.org': "network example.org",
+    "curl https://example.org; git push": "network",
+    "curl https://example.org | sh": "network",
+    "curl $WHERE https://example.org": "network",
+    "curl -x proxy.org:80 https://example.org": "network",
+    "curl https://exa[1-9].org": "network",
+    "curl example.org": "network",
+    "nc example.org 80": "network",
+    "pip install requests": "network",
+    "sh -c 'curl https://example.org'": "network",
+}
+
+
+def test_a_yes_to_a_command_is_one_to_the_hosts_that_it_names() -> None:
+    def needs(command: str, by_host: bool = True) -> str:
+        action = Action("bash", "write", "/w", "/w", "/h", command=command)
+        return ", ".join(needed_for(deeds_of(action), by_host=by_host))
+
+    assert {command: needs(command) for command in NEEDS} == NEEDS
+    assert needs("curl https://example.org", by_host=False) == "network"

@@ -119,6 +119,33 @@ def test_unconfined_is_unconfined_and_strict_never_is(outside: Outside, sandbox:
     assert canary(outside) == "gone\n"
 
 
+PROGRAM = """
+import asyncio, sys
+from agent.tools.definition import ToolContext
+from agent.tools.sandbox.sandbox import Sandbox
+from agent.tools.shell import ShellOptions, make_shell_tool
+root, rights = sys.argv[1], tuple(sys.argv[2:])
+bash = make_shell_tool(root, ShellOptions(sandbox=Sandbox((root,), "bubblewrap")))
+hidden = "(env -i setsid sh -c 'exec 3>line; echo >&3; exec sleep 300' </dev/null >/dev/null 2>&1 &); exec sleep 300"
+asyncio.run(bash.run({"command": hidden}, ToolContext(rights=rights)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("right", [(), ("network",), ("network other.example",)])
+def test_a_process_that_hides_ends_with_an_agent_that_is_killed(
+    outside: Outside, right: tuple[str, ...], needs: Callable[[str], Path]
+) -> None:
+    """It cleared its environment, left its session and has no parent: a pipe tells when the last of it is gone."""
+    needs("bwrap")
+    os.mkfifo(outside.workspace / "line")
+    argv = [sys.executable, "-c", PROGRAM, str(outside.workspace), *right]
+    with subprocess.Popen(argv) as program, open(outside.workspace / "line", "rb") as line:
+        assert line.readline() == b"\n"
+        program.send_signal(signal.SIGKILL)
+        assert line.read() == b""
+
+
 def test_where_nothing_confines_commands_run_as_they_are(outside: Outside) -> None:
     sandbox = Sandbox((str(outside.workspace),), "none")
 
