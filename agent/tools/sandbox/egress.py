@@ -123,12 +123,19 @@ def _let_through(client: socket.socket, hosts: frozenset[str], key: str) -> None
     method, target, version = lines[0].split()
     url = urlsplit(f"//{target}" if method == "CONNECT" else target)
     host, port = (url.hostname or "").rstrip("."), url.port or 80
-    problem = "" if host in hosts and url.scheme in ("", "http") else f"{host} was not granted"
-    address = "" if problem else _address(host, port)
-    if not address:
-        _refuse(client, "403 Forbidden", problem or f"{host} has no address that may be reached")
+    if host not in hosts or url.scheme not in ("", "http"):
+        _refuse(client, "403 Forbidden", f"{host} was not granted")
         return
-    with socket.create_connection((address, port), SECONDS) as upstream:
+    try:
+        address = _address(host, port)
+        upstream = socket.create_connection((address, port), SECONDS) if address else None
+    except OSError as error:
+        _say(client, "502 Bad Gateway", f"{host} cannot be reached: {error.strerror or error}")
+        return
+    if upstream is None:
+        _refuse(client, "403 Forbidden", f"{host} has no address that may be reached")
+        return
+    with upstream:
         upstream.settimeout(None)
         if method == "CONNECT":
             client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -150,7 +157,11 @@ def _knows(key: str, headers: list[str]) -> bool:
 
 
 def _refuse(client: socket.socket, status: str, why: str, challenge: str = "") -> None:
-    said = f"blocked by the sandbox: network; {why}\n"
+    _say(client, status, f"blocked by the sandbox: network; {why}", challenge)
+
+
+def _say(client: socket.socket, status: str, text: str, challenge: str = "") -> None:
+    said = f"{text}\n"
     asks = f"Proxy-Authenticate: {challenge}\r\n" if challenge else ""
     head = f"HTTP/1.1 {status}\r\n{asks}Connection: close\r\nContent-Length: {len(said)}\r\n\r\n"
     client.sendall((head + said).encode())
