@@ -347,7 +347,8 @@ class _Terminal:
         details = finished.details
         if details.get("terminal") == "open":
             self.told = details.get("variables", self.told)
-            self.session = _restored(details["cwd"], self.told or {})
+            told = self.told or {}
+            self.session = Snapshot(details["cwd"], told.get("changed", {}), told.get("unset", ()))
         elif "terminal" in details:
             self.session = self.told = None
 
@@ -359,9 +360,3 @@ def _passing(rights: Iterable[str]) -> Container[str]:
     from agent.tools.sandbox.egress import VARIABLES  # for the few such calls
 
     return VARIABLES
-
-
-def _restored(cwd: str, told: Mapping[str, Any]) -> Snapshot:
-    """Return the session that a log tells of; earlier versions told apart the variables that programs did not see."""
-    changed = told.get("changed", {**told.get("exported", {}), **told.get("inner", {})})
-    return Snapshot(cwd, changed, told.get("unset", ()))
