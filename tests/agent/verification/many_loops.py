@@ -16,10 +16,10 @@ from agent.verification.environment import (
 from agent.verification.loop import invariants_with, usual_examples, world_of
 from agent.vocabulary.events import ProposedAction
 from bp import BThread, Event, Verification
+from bp.verification import searched
 from bp.verification.report import Violations
 from bp.verification.search import Search
 from bp.verification.states import StateSpace
-from bp.verification.verifier import searched
 from tests.agent.faults.fault import told
 
 Loops = Mapping[str, tuple[Sequence[BThread], Sequence[BThread]]]
