@@ -6,16 +6,6 @@ Every error names the culprit, what was found, and the cure. `BProgramError` is 
 from copyreg import __newobj__  # type: ignore[attr-defined]
 from typing import Any
 
-__all__ = [
-    "BProgramError",
-    "BThreadError",
-    "Deadlock",
-    "EffectError",
-    "EndlessLoop",
-    "EventSetError",
-    "ProgramEnded",
-]
-
 
 class BProgramError(Exception):
     """The base of all errors of the engine. They can be pickled, with all they know."""

@@ -1,7 +1,7 @@
 """Events and sets of events: what happens in a behavioral program, and what b-threads say about it.
 
 An event is a frozen value. An event kind is a frozen attrs class below `Event`; its name is the class name in snake
-case (`GateApproved.name == "gate_approved"`). `event("hot")` is a plain named event for small programs. Two events are
+case (`OrderPlaced.name == "order_placed"`). `event("hot")` is a plain named event for small programs. Two events are
 the same occurrence when their kind and their data are equal.
 
 A set of events is a value too, for `wait_for`, `block`, `refuse` and `interrupt`: an event is the set of itself, a kind
@@ -18,7 +18,7 @@ Membership is defined once, by *rows*: every set has `_rows`, and an event is in
     None                     every event                                   None    None
 
 `test`, where it is not None, must accept the event as well; the row of a single event has none. An index files
-b-threads by key (`bp/index.py`).
+b-threads by key (`bp/board.py`).
 """
 
 import re
@@ -33,25 +33,6 @@ from attrs import define, field, frozen
 
 from bp.errors import BProgramError
 from bp.payload import ATOMS, EMPTY, FREEZERS, as_it_is, freeze
-
-__all__ = [
-    "ALL",
-    "NONE",
-    "Event",
-    "EventKind",
-    "EventSet",
-    "NamedEvent",
-    "PredicateError",
-    "Row",
-    "Test",
-    "as_event_set",
-    "check_kind",
-    "contains",
-    "event",
-    "intersection",
-    "union",
-    "where",
-]
 
 Test = Callable[[Any], bool]  # of an event
 Row = tuple[Any, Any, tuple[str, ...] | None, Test | None]
@@ -92,7 +73,7 @@ class PredicateError(BProgramError):
 
 
 def snake_case(class_name: str) -> str:
-    """Return the name of an event kind from its class name: "GateApproved" gives "gate_approved"."""
+    """Return the name of an event kind from its class name: "OrderPlaced" gives "order_placed"."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
 
 
@@ -327,32 +308,8 @@ def matches(rows: tuple[Row, ...], event: Any) -> bool:
 
 
 @frozen(repr=False)
-class Everything(EventSet):
-    """Every event there is."""
-
-    _rows = ((None, None, None, None),)
-
-    def __repr__(self) -> str:
-        return "ALL"
-
-
-@frozen(repr=False)
-class Nothing(EventSet):
-    """No event."""
-
-    _rows = ()
-
-    def __repr__(self) -> str:
-        return "NONE"
-
-
-ALL = Everything()
-NONE = Nothing()
-
-
-@frozen(repr=False)
 class Union(EventSet):
-    """The events of any member; the order of members does not count."""
+    """The events of any member, whose order does not count; `NONE` is the one without members."""
 
     members: tuple[Any, ...] = field(eq=frozenset)
     _rows: tuple[Row, ...] = field(init=False, eq=False)
@@ -365,24 +322,37 @@ class Union(EventSet):
         return isinstance(value, Event) and contains(self, value)
 
     def __repr__(self) -> str:
-        return "(" + " | ".join(_shown(member) for member in self.members) + ")"
+        return f"({' | '.join(map(_shown, self.members))})" if self.members else "NONE"
+
+
+def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
+    """Order the members of an intersection by how many events their rows could match: narrow ones first."""
+    return (
+        any(kind is None for _, kind, _, _ in rows),
+        any(key is kind for key, kind, _, _ in rows),
+        len(rows),
+    )
 
 
 @frozen(repr=False)
 class Intersection(EventSet):
-    """The events that every member contains; the order of members does not count."""
+    """The events that every member contains, whose order does not count; `ALL` is the one without members."""
 
     members: tuple[Any, ...] = field(eq=frozenset)
     _rows: tuple[Row, ...] = field(init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        narrowest = min((member._rows for member in self.members), key=_breadth)
-        test = partial(_all_contain, self.members)
+        narrowest = min((member._rows for member in self.members), key=_breadth, default=((None, None, None, None),))
+        test = partial(_all_contain, self.members) if self.members else None
         rows = [(kind if fields is None else key, kind, fields, test) for key, kind, fields, _ in narrowest]
         object.__setattr__(self, "_rows", tuple(rows))
 
     def __repr__(self) -> str:
-        return "(" + " & ".join(_shown(member) for member in self.members) + ")"
+        return f"({' & '.join(map(_shown, self.members))})" if self.members else "ALL"
+
+
+NONE = Union(())
+ALL = Intersection(())
 
 
 @frozen(repr=False)
@@ -403,44 +373,28 @@ class Complement(EventSet):
 
 
 @define(repr=False, unsafe_hash=True)  # not frozen, which takes three times as long: one is made at every step
-class FieldsEqual(EventSet):
-    """The events of some kinds whose fields have given values: `where(Kind, field=value)`; all of them without."""
+class Where(EventSet):
+    """The events of some kinds whose fields have given values, and that a pure function accepts; see `where`."""
 
     kinds: tuple[Any, ...] = field(eq=frozenset)
     fields: tuple[str, ...]
     values: tuple[Any, ...]
+    predicate: Callable[[Any], bool] | None
     _rows: tuple[Row, ...] = field(eq=False)
 
     def __repr__(self) -> str:
+        predicate = [] if self.predicate is None else [str(getattr(self.predicate, "__name__", self.predicate))]
         values = [f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=True)]
-        return f"where({', '.join([_shown_kinds(self.kinds), *values])})"
-
-
-@frozen(repr=False)
-class PredicateHolds(EventSet):
-    """The events of some kinds that a pure function accepts: `where(Kind, predicate)`."""
-
-    kinds: tuple[Any, ...] = field(eq=frozenset)
-    predicate: Callable[[Any], bool]
-    _rows: tuple[Row, ...] = field(init=False, eq=False)
-
-    def __attrs_post_init__(self) -> None:
-        test = partial(_ask, self.kinds, self.predicate)  # a method of this set would make a circle
-        object.__setattr__(self, "_rows", tuple([(kind, kind, None, test) for kind in self.kinds]))
-
-    def __repr__(self) -> str:
-        return f"where({_shown_kinds(self.kinds)}, {getattr(self.predicate, '__name__', self.predicate)})"
+        return f"where({', '.join([_shown_kinds(self.kinds), *predicate, *values])})"
 
 
 def _ask(kinds: tuple[Any, ...], predicate: Callable[[Any], bool], event: Any) -> bool:
     try:
         answer = predicate(event)
     except Exception as error:
-        raise PredicateError(PredicateHolds(kinds, predicate), f"raised {type(error).__name__}: {error}") from error
+        raise PredicateError(where(kinds, predicate), f"raised {type(error).__name__}: {error}") from error
     if type(answer) is not bool:
-        raise PredicateError(
-            PredicateHolds(kinds, predicate), f"gave {answer!r} for {event!r}; it must give True or False"
-        )
+        raise PredicateError(where(kinds, predicate), f"gave {answer!r} for {event!r}; it must give True or False")
     return answer
 
 
@@ -449,7 +403,6 @@ def union(*members: Any) -> Any:
     flat = _flat(members, Union)
     if ALL in flat:
         return ALL
-    flat.pop(NONE, None)
     return NONE if not flat else next(iter(flat)) if len(flat) == 1 else Union(tuple(flat))
 
 
@@ -458,7 +411,6 @@ def intersection(*members: Any) -> Any:
     flat = _flat(members, Intersection)
     if NONE in flat:
         return NONE
-    flat.pop(ALL, None)
     return ALL if not flat else next(iter(flat)) if len(flat) == 1 else Intersection(tuple(flat))
 
 
@@ -473,7 +425,7 @@ def _flat(members: tuple[Any, ...], sort: type[Union] | type[Intersection]) -> d
 def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **fields: Any) -> Any:
     """Return the events of one kind, or of a tuple of kinds, whose fields have these values and pass `predicate`.
 
-    `where(Score, subject=call)` is filed by kind, field and value and costs nothing until such an event comes;
+    `where(OrderPlaced, client=1)` is filed by kind, field and value and costs nothing until such an event comes;
     a predicate is asked about every event of its kinds, and must be a pure function that gives True or False.
     A plain event's kind is its name: `where("temperature", data=21)`.
 
@@ -483,28 +435,21 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
         ((name, value),) = fields.items()
         if name in _FIELDS[kinds]:
             value = value if type(value) in ATOMS else freeze(value)
-            return FieldsEqual((kinds,), (name,), (value,), (((kinds, (name,), value), kinds, (name,), None),))
+            return Where((kinds,), (name,), (value,), None, (((kinds, (name,), value), kinds, (name,), None),))
     chosen = kinds if type(kinds) is tuple else (kinds,)
     for kind in chosen:
         if not isinstance(kind, type) or kind not in _FIELDS or not fields.keys() <= _FIELDS[kind]:
             _check_fields(kind, fields)
-    if predicate is not None:
-        if not callable(predicate):
-            raise TypeError(f"where({_shown_kinds(chosen)}, {predicate!r}): a predicate is a function of the event")
-        holds = PredicateHolds(chosen, predicate)
-        return intersection(where(kinds, **fields), holds) if fields else holds
-    if not fields:
-        return union(*[_fields_equal((kind,), (), ()) if isinstance(kind, str) else kind for kind in chosen])
-    names = tuple(fields) if len(fields) == 1 else tuple(sorted(fields))
-    values = tuple([value if type(value := fields[name]) in ATOMS else freeze(value) for name in names])
-    return _fields_equal(chosen, names, values)
-
-
-def _fields_equal(kinds: tuple[Any, ...], names: tuple[str, ...], values: tuple[Any, ...]) -> FieldsEqual:
-    if names:
-        wanted = values if len(values) > 1 else values[0]
-        return FieldsEqual(kinds, names, values, tuple([((kind, names, wanted), kind, names, None) for kind in kinds]))
-    return FieldsEqual(kinds, names, values, tuple([(kind, kind, None, None) for kind in kinds]))
+    if predicate is None and not fields and str not in map(type, chosen):
+        return union(*chosen)
+    if predicate is not None and not callable(predicate):
+        raise TypeError(f"where({_shown_kinds(chosen)}, {predicate!r}): a predicate is a function of the event")
+    names = tuple(sorted(fields)) or None
+    values = tuple([freeze(fields[name]) for name in names or ()])
+    wanted = values[0] if len(values) == 1 else values
+    test = None if predicate is None else partial(_ask, chosen, predicate)  # a method of the set would make a circle
+    rows = [(kind if names is None else (kind, names, wanted), kind, names, test) for kind in chosen]
+    return Where(chosen, names or (), values, predicate, tuple(rows))
 
 
 _FIELDS: dict[Any, set[str]] = {}  # of the event kinds that `where` was given
@@ -530,15 +475,6 @@ def _all_contain(members: tuple[Any, ...], event: Any) -> bool:
 
 def _lacks(excluded: Any, event: Any) -> bool:
     return not contains(excluded, event)
-
-
-def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
-    """Order the members of an intersection by how many events their rows could match: narrow ones first."""
-    return (
-        any(kind is None for _, kind, _, _ in rows),
-        any(key is kind for key, kind, _, _ in rows),
-        len(rows),
-    )
 
 
 def _shown(member: Any) -> str:

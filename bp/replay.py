@@ -16,8 +16,6 @@ from bp.program import BProgram, Step
 from bp.statements import BThread, BThreadBody, Start, Sync, start
 from bp.strategies import Candidate
 
-__all__ = ["Divergence", "Replay", "replay"]
-
 Standing = tuple[tuple[str, Sync], ...]
 
 

@@ -10,49 +10,22 @@ instead when it is refused.
 from collections.abc import Callable, Generator
 from functools import partial
 from inspect import CO_GENERATOR
+from operator import attrgetter
 from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 import attrs
 from attrs import define, frozen
 
-from bp.events import (
-    NONE,
-    Complement,
-    Event,
-    EventKind,
-    EventSet,
-    FieldsEqual,
-    Intersection,
-    NamedEvent,
-    PredicateHolds,
-    Union,
-    as_event_set,
-)
+from bp.events import NONE, Complement, Event, EventKind, EventSet, NamedEvent, Where, as_event_set
 from bp.payload import ATOMS, freeze
-
-__all__ = [
-    "AnyOf",
-    "BThread",
-    "BThreadBody",
-    "BThreadFunction",
-    "Refusal",
-    "Refusals",
-    "Start",
-    "Sync",
-    "advance",
-    "any_of",
-    "bthread",
-    "start",
-    "sync",
-]
 
 P = ParamSpec("P")
 S = TypeVar("S")
 Otherwise = Callable[["Refusals"], Event]
 
 # The types of values that are event sets as they are.
-_NORMAL = frozenset({NamedEvent, EventKind, FieldsEqual, PredicateHolds, Union, Intersection, Complement})
+_NORMAL = frozenset({NamedEvent, EventKind, Where, Complement})
 
 
 class Refusal(NamedTuple):
@@ -100,30 +73,11 @@ class Sync:
     block: Any
     rare: RareWords
 
-    @property
-    def interrupt(self) -> Any:
-        """The events that close this b-thread."""
-        return self.rare.interrupt
-
-    @property
-    def refuse(self) -> Any:
-        """The events that are blocked with an answer."""
-        return self.rare.refuse
-
-    @property
-    def because(self) -> Any:
-        """The answer to the requesters of what is refused."""
-        return self.rare.because
-
-    @property
-    def otherwise(self) -> Otherwise | None:
-        """The function from refusals to the event that is requested instead."""
-        return self.rare.otherwise
-
-    @property
-    def hot(self) -> bool:
-        """True if this b-thread must not stay here forever."""
-        return self.rare.hot
+    interrupt = property(attrgetter("rare.interrupt"), doc="The events that close this b-thread.")
+    refuse = property(attrgetter("rare.refuse"), doc="The events that are blocked with an answer.")
+    because = property(attrgetter("rare.because"), doc="The answer to the requesters of what is refused.")
+    otherwise = property(attrgetter("rare.otherwise"), doc="The function from refusals to what is requested instead.")
+    hot = property(attrgetter("rare.hot"), doc="True if this b-thread must not stay here forever.")
 
 
 @frozen

@@ -14,17 +14,6 @@ from attrs import field, frozen, validators
 from bp.errors import BProgramError
 from bp.events import Event
 
-__all__ = [
-    "Candidate",
-    "Chooser",
-    "PriorityStrategy",
-    "RandomStrategy",
-    "RoundRobinStrategy",
-    "Strategy",
-    "choose",
-    "chooser_of",
-]
-
 
 class Candidate(NamedTuple):
     """A selectable event, and the first b-thread (by priority and age) that requests it."""

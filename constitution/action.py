@@ -2,7 +2,6 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from typing import Literal
 
 from attrs import field, frozen
@@ -42,6 +41,9 @@ class Facts(Mapping[str, str]):
         return f"Facts({self._items!r})"
 
 
+NO_FACTS = Facts()
+
+
 def _facts(items: Mapping[str, str] | tuple[tuple[str, str], ...]) -> Facts:
     return items if isinstance(items, Facts) else Facts(items)
 
@@ -68,7 +70,7 @@ class Disk:
     folders: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
-    matches: Facts = field(factory=Facts, converter=_facts)
+    matches: Facts = field(default=NO_FACTS, converter=_facts)
     unsaved: tuple[str, ...] = ()
     declared: tuple[str, ...] = ()
 
@@ -101,8 +103,8 @@ class Action:
     argv: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     paths: tuple[PathUse, ...] = ()
-    resolved: Facts = field(factory=Facts, converter=_facts)
-    executables: Facts = field(factory=Facts, converter=_facts)
+    resolved: Facts = field(default=NO_FACTS, converter=_facts)
+    executables: Facts = field(default=NO_FACTS, converter=_facts)
     disk: Disk = NOTHING_FOUND
     background: bool = field(default=False, metadata=MOSTLY_ABSENT)
     outputs: str = field(default="", metadata=MOSTLY_ABSENT)
@@ -111,13 +113,15 @@ class Action:
     needs: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     own: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     opaque: bool = field(default=False, metadata=MOSTLY_ABSENT)
-    contents: Facts = field(factory=Facts, converter=_facts, metadata=MOSTLY_ABSENT)
+    contents: Facts = field(default=NO_FACTS, converter=_facts, metadata=MOSTLY_ABSENT)
 
     @property
     def content(self) -> str:
         """The digest of the contents of all files that the call would run; empty if there are none."""
         if not self.contents:
             return ""
+        from hashlib import sha256  # with OpenSSL, for the first command that runs a file
+
         told = "\0".join(f"{path}\0{self.contents[path]}" for path in sorted(self.contents))
         return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -42,9 +42,14 @@ Part = TypeVar("Part")
 Joined = TypeVar("Joined")
 
 
+MOST_SHOWN = 256 * 1024  # characters
+
+
 def join_texts(pieces: Iterable[str]) -> tuple[str]:
-    """Join pieces of text."""
-    return ("".join(pieces),)
+    """Join pieces of text; of a flood the latest is kept."""
+    text = "".join(pieces)
+    left_out = max(0, len(text) - MOST_SHOWN)
+    return (f"[{left_out} characters left out]\n{text[left_out:]}" if left_out else text,)
 
 
 @asynccontextmanager
@@ -122,7 +127,7 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
     tool = toolbox.get(call.tool)
     workspace = toolbox.workspace if tool is None or tool.workspace is None else tool.workspace
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
-    facts = Action(call.tool, call.category, workspace.root, cwd, _normal(os.path.expanduser("~")))
+    facts = _places(call.tool, call.category, workspace.root, cwd, _normal(os.path.expanduser("~")))
     if tool is None:
         return facts
     if tool.sandbox or tool.opaque:
@@ -133,6 +138,9 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
     if facts.command is None and not (facts.argv or facts.paths):
         return facts  # it touches nothing
     return _with_what_runs(facts, toolbox.own)
+
+
+_places = lru_cache(maxsize=64)(Action)  # all that is known of a call that touches nothing: the same for every call
 
 
 def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:

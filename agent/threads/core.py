@@ -1,7 +1,6 @@
 """The b-threads without which there is no loop: sessions, the conversation, drafts, one call, and the gate."""
 
-from functools import lru_cache, partial, reduce
-from operator import or_
+from functools import lru_cache, partial
 
 from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.events import (
@@ -31,7 +30,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.reasons import Disclosure, not_run, rejected, worst_ending
-from bp import NONE, BThread, BThreadBody, Event, EventSet, Refusals, bthread, start, sync, where
+from bp import BThread, BThreadBody, Event, Refusals, Sync, bthread, start, sync, where
 from constitution import Action
 
 
@@ -58,13 +57,14 @@ FIRST = where(InferenceRequested, draft=OWN)
 OTHERS = where(InferenceRequested, is_further_draft)
 TOO_LATE = "the drafts of this turn have settled"
 ASKED_ALREADY = "it was asked for already in this turn"
+FIRST_ASKED = sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)  # said at every turn, and so made once
 
 
 @bthread
 def choose() -> BThreadBody:
     """Commit the first draft of each turn that no b-thread refuses."""
     while True:
-        yield sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)
+        yield FIRST_ASKED
         drafts = yield from collected(OWN)
         if drafts:
             answers = [committed(draft) for draft in drafts]
@@ -76,13 +76,7 @@ def collected(first: str) -> BThreadBody:
     outstanding: tuple[str, ...] = (first,)
     drafts: tuple[InferenceFinished, ...] = ()
     while True:
-        names = tuple(draft.draft for draft in drafts)
-        said = yield sync(
-            request=() if outstanding else DraftsSettled(names),
-            wait_for=DRAFT_NEWS,
-            refuse=drafts_named(*outstanding, *names),
-            because=ASKED_ALREADY,
-        )
+        said = yield collecting(outstanding, tuple([draft.draft for draft in drafts]))
         if isinstance(said, DraftsSettled):
             return drafts
         if isinstance(said, InferenceRequested):
@@ -94,9 +88,14 @@ def collected(first: str) -> BThreadBody:
 
 
 @lru_cache(maxsize=1024)
-def drafts_named(*names: str) -> EventSet:
-    """Return the requests of drafts of these names; the same object for the same names, which come at every turn."""
-    return reduce(or_, (where(InferenceRequested, draft=name) for name in names), NONE)
+def collecting(outstanding: tuple[str, ...], finished: tuple[str, ...]) -> Sync:
+    """Return the statement with drafts of these names; the same object for the same names, which come at every turn."""
+    return sync(
+        request=() if outstanding else DraftsSettled(finished),
+        wait_for=DRAFT_NEWS,
+        refuse=[where(InferenceRequested, draft=name) for name in (*outstanding, *finished)],
+        because=ASKED_ALREADY,
+    )
 
 
 def committed(draft: InferenceFinished) -> AnswerCommitted:
@@ -104,11 +103,14 @@ def committed(draft: InferenceFinished) -> AnswerCommitted:
     return AnswerCommitted(draft.draft, draft.message, draft.calls)
 
 
+DESCRIPTION = sync(wait_for=ActionDescribed)
+
+
 @bthread
 def gate() -> BThreadBody:
     """Put each action up as soon as it is described, several at a time if they come so."""
     while True:
-        described = yield sync(wait_for=ActionDescribed)
+        described = yield DESCRIPTION
         changed = described.times + 1 if isinstance(described, ActionChanged) else 0
         yield start(put_up(described.call, described.facts, changed))
 
@@ -122,11 +124,13 @@ def put_up(call: ToolCall, facts: Action, changed: int = 0) -> BThreadBody:
     the question whose answer it needs was refused.
     """
     news = where((GateRejected, ApprovalAnswered), call=call)
-    said: Event = FactsConfirmed(call)
-    while isinstance(said, FactsConfirmed):
-        said = yield sync(request=GateApproved(call, facts), otherwise=partial(GateRejected, call), wait_for=news)
-        if isinstance(said, ApprovalAnswered):
-            said = (yield from looked_up_again(call, facts, changed)) if said.yes else FactsConfirmed(call)
+    approval, rejection = GateApproved(call, facts), partial(GateRejected, call)
+    while True:
+        said = yield sync(request=approval, otherwise=rejection, wait_for=news)
+        if not isinstance(said, ApprovalAnswered):
+            return
+        if said.yes and not isinstance((yield from looked_up_again(call, facts, changed)), FactsConfirmed):
+            return
 
 
 MOST_CHANGES = 2
@@ -181,7 +185,8 @@ def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
     yield sync(request=CallAnswered(call.id, finished.result, finished.is_error, images=finished.images))
 
 
-TURN_OVER = AnswerCommitted | DraftsRefused | where(DraftsSettled, drafts=())
+END_OF_TURN = sync(wait_for=AnswerCommitted | DraftsRefused | where(DraftsSettled, drafts=()))
+ANSWER = sync(wait_for=CallAnswered)
 
 
 @bthread
@@ -199,12 +204,12 @@ def converse(disclosure: Disclosure = "full") -> BThreadBody:
 
 def one_turn(disclosure: Disclosure) -> BThreadBody:
     """Take one turn; return `run_ended` if it was the last."""
-    said = yield sync(request=InferenceRequested(), otherwise=ended_instead)
+    said = yield INFERENCE
     if isinstance(said, RunEnded):
         return said
     if isinstance(said, CompletionDeclared):
         return (yield from completed(said.status, said.text))
-    said = yield sync(wait_for=TURN_OVER)
+    said = yield END_OF_TURN
     if isinstance(said, DraftsRefused):
         return (yield sync(request=no_draft_left(said), otherwise=ended_instead))
     if not isinstance(said, AnswerCommitted):
@@ -226,7 +231,7 @@ def have_carried_out(answer: AnswerCommitted, disclosure: Disclosure) -> BThread
     yield start(*[carry_out(call, disclosure) for call in answer.calls])
     unanswered = tuple(call.id for call in answer.calls)
     while unanswered:
-        answered = yield sync(wait_for=CallAnswered)
+        answered = yield ANSWER
         unanswered = without(unanswered, answered.call)
     return answered
 
@@ -235,6 +240,9 @@ def ended_instead(refusals: Refusals) -> RunEnded | CompletionDeclared:
     """Turn the refusals of an inference into the end of the run; one that is complete may still be continued."""
     ending = worst_ending(refusals) or RunEnded("failed", "inference_refused", _reasons(refusals))
     return CompletionDeclared(ending.reason, ending.text) if ending.status == "completed" else ending
+
+
+INFERENCE = sync(request=InferenceRequested(), otherwise=ended_instead)
 
 
 def continued_instead(refusals: Refusals) -> RunEnded | RunContinued:

@@ -315,7 +315,7 @@ class _Terminal:
         if left is None:
             return finished, (NOTHING_KEPT,)
         self.session, notes = left
-        return finished, notes
+        return evolve(finished, exited=True), notes
 
     def _check_place(self, context: ToolContext) -> None:
         """Raise ToolError for a command that was judged in another directory than it would start in."""

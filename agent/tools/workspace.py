@@ -3,10 +3,13 @@
 import errno
 import fcntl
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import lru_cache
+from operator import itemgetter
 from typing import BinaryIO, Protocol, TypeVar
 
 from attrs import frozen
@@ -42,8 +45,10 @@ class Boundary:
         `besides`: a folder of our own that may be read, and which the message does not name.
         """
         name = asked if asked == real else f"{asked} leads to {real}, which"
-        if self.is_denied(real):
+        if any(is_within(real, denied) for denied in self._names()):
             raise PathRefused(f"permission denied: {name} is a denied path")
+        if self.is_denied(real):
+            raise PathRefused(f"permission denied: {name} is another name of a denied path")
         roots = self.allowed if besides is None else (*self.allowed, besides)
         if not any(is_within(real, root) for root in roots):
             raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.allowed)})")
@@ -53,14 +58,16 @@ class Boundary:
         return any(is_within(real, denied) for denied in self.denied_names())
 
     def denied_names(self) -> frozenset[str]:
-        """Return the denied paths, as they are written and with their links followed."""
+        """Return the denied paths: as they are written, with their links followed, and where else they are mounted."""
+        names = self._names()
+        return names.union(other_names(names))
+
+    def _names(self) -> frozenset[str]:
         return frozenset(name for path in self.denied for name in (path, follow_links(path)))
 
-    def check_identity(self, asked: str, *found: os.stat_result) -> None:
-        """Raise PathRefused for another name of a denied file or directory: renamed, mounted, or hard-linked."""
-        hard_linked = any(stat.S_ISREG(each.st_mode) and each.st_nlink > 1 for each in found)
-        identities = {(each.st_dev, each.st_ino) for each in found}
-        if identities & self._denied_identities(hard_linked=hard_linked):
+    def check_identity(self, asked: str, found: os.stat_result) -> None:
+        """Raise PathRefused for another name of a denied file: renamed, or hard-linked."""
+        if (found.st_dev, found.st_ino) in self._denied_identities(hard_linked=found.st_nlink > 1):
             raise PathRefused(f"permission denied: {asked} is another name of a denied path")
 
     def may_create(self, real: str) -> bool:
@@ -118,6 +125,44 @@ def _cannot_tell(error: OSError) -> None:
     raise PathRefused(f"permission denied: a hard link, and {error.filename} cannot be read to tell whether into it")
 
 
+def other_names(paths: Iterable[str]) -> frozenset[str]:
+    """Return where these paths, without links, or parts of what is below them are mounted, too (Linux)."""
+    with suppress(FileNotFoundError), open("/proc/self/mountinfo", "rb", buffering=0) as file:
+        return _mounted(frozenset(paths), file.readall())
+    return frozenset()
+
+
+@lru_cache(maxsize=16)
+def _mounted(paths: frozenset[str], mountinfo: bytes) -> frozenset[str]:
+    return frozenset(name for path in paths for name in _names_of(path, tuple(_mounts(mountinfo))))
+
+
+def _names_of(path: str, mounts: Sequence[tuple[bytes, str, str]]) -> Iterator[str]:
+    below = [(device, root) for device, root, point in mounts if is_within(point, path)]
+    above = [(len(point), device, root) for device, root, point in mounts if is_within(path, point)]
+    length, device, root = max(above, key=itemgetter(0), default=(0, b"", "/"))
+    shown = [*below, (device, _moved(path[length:], root))]
+    for device, root, point in mounts:
+        inner = [place for its, place in shown if its == device]
+        yield from (point for place in inner if is_within(root, place))
+        yield from (_moved(place[len(root) :], point) for place in inner if is_within(place, root))
+
+
+def _moved(rest: str, into: str) -> str:
+    return f"{into.rstrip('/')}/{rest.strip('/')}".rstrip("/") or "/"
+
+
+def _mounts(mountinfo: bytes) -> Iterator[tuple[bytes, str, str]]:
+    """Yield each mount, the latest first: its device, and which directory of that is to be seen where."""
+    for line in reversed(mountinfo.splitlines()):
+        device, root, point = line.split(b" ", 5)[2:5]
+        yield device, _unescaped(root), _unescaped(point)
+
+
+def _unescaped(text: bytes) -> str:
+    return os.fsdecode(re.sub(rb"\\(\d{3})", lambda found: bytes([int(found[1], 8)]), text))
+
+
 class Changed(Exception):
     """A directory is not where it was when the path was resolved: a link stands there, or it was moved."""
 
@@ -129,14 +174,12 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 def open_directory(real: str, boundary: Boundary, *, create: bool = False) -> Iterator[int]:
     """Yield a handle on the directory `real`, a path without links. With `create` it is made where it may be.
 
-    Raises Changed, PathRefused for another name of a denied directory or for what lies below one, or OSError naming
-    the path.
+    Raises Changed, PathRefused, or OSError naming the path.
     """
     handle = _directory(real, boundary, create)
     try:
         if _path_of(handle) != real:  # a link was followed on the way, or the directory was moved since
             raise Changed(real)
-        boundary.check_identity(real, os.fstat(handle), *_above(handle, real))
         yield handle
     finally:
         os.close(handle)
@@ -155,17 +198,6 @@ def _directory(real: str, boundary: Boundary, create: bool) -> int:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=parent)
         return open_at(parent, name, _HANDLE | os.O_NOFOLLOW, real)
-
-
-def _above(handle: int, real: str) -> Iterator[os.stat_result]:
-    """Yield what each directory above an open one is: from there, not by names that may be of others by now."""
-    path = ".."
-    for _ in range(real.rstrip("/").count("/")):
-        try:
-            yield os.stat(path, dir_fd=handle)
-        except OSError as error:
-            raise type(error)(f"{real}: {error.strerror}") from error
-        path += "/.."
 
 
 def _path_of(handle: int) -> str:
@@ -224,7 +256,6 @@ class LocalFolder:
         except Changed as error:
             raise PathRefused(f"permission denied: {path} is a link") from error
         try:
-            self.boundary.check_identity(path, os.fstat(handle))
             yield LocalFolder(handle, path, self.boundary, self.denied)
         finally:
             os.close(handle)

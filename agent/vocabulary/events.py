@@ -107,7 +107,7 @@ class DeadlineReached(Event):
 # The model's turn.
 
 
-@frozen
+@frozen(cache_hash=True)
 class InferenceRequested(Event):
     """The model is asked for a draft; `d0` is the loop's own."""
 

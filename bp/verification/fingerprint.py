@@ -30,25 +30,9 @@ import attrs
 from attrs import frozen
 
 from bp.errors import BProgramError
-from bp.events import Intersection, NamedEvent, Union
+from bp.events import Intersection, NamedEvent, Union, Where
 from bp.payload import FrozenMapping
 from bp.statements import BThread, BThreadFunction, Refusals
-
-__all__ = [
-    "ATOMS",
-    "SHAPES",
-    "Description",
-    "VerificationError",
-    "assigns",
-    "assigns_later",
-    "base_in_c",
-    "cells_of",
-    "check_interpreter",
-    "fingerprint_of_value",
-    "live_locals",
-    "reachable",
-    "shape_of",
-]
 
 ATOMS = frozenset({type(None), bool, int, str, bytes, type(...), type(NotImplemented)})
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8  # flags of types: made at run time; made so by C code
@@ -453,8 +437,8 @@ def _is_cached_hash(value: Any, name: str, item: Any) -> bool:
 def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
     spaces = [vars(base).items() for base in reversed(kind.__mro__)]
     slots = tuple((name, slot) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType)
-    if kind in (Union, Intersection):
-        return tuple((name, slot) for name, slot in slots if name != "_rows")  # they follow from its members
+    if kind in (Union, Intersection, Where):
+        return tuple((name, slot) for name, slot in slots if name != "_rows")  # they follow from the others
     if not _is_frozen(kind):
         return slots
     fields = {field.name for field in attrs.fields(kind)} if attrs.has(kind) else kind.__dataclass_fields__

@@ -15,8 +15,6 @@ from typing import Any
 from bp.events import Event
 from bp.verification.search import Search
 
-__all__ = ["components", "cyclic_states", "endless_components", "hot_components"]
-
 Node = Any
 Edge = tuple[Any, int]  # target node, and the label of what was selected
 

@@ -20,11 +20,9 @@ from functools import reduce
 from operator import or_
 
 from bp.verification.liveness import components
-from bp.verification.local_states import LocalFailure
+from bp.verification.purity import LocalFailure
 from bp.verification.search import Search
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
-
-__all__ = ["Irreducible", "Reduction"]
 
 MOST_STEPS = 300_000  # of b-threads, replayed before the search: beyond, all orders are tried
 

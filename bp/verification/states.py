@@ -14,13 +14,11 @@ from typing import Any, Literal, NamedTuple
 from attrs import define, field
 
 from bp.board import alternative_of, offers_of
-from bp.events import Event, PredicateError, contains
+from bp.events import Event, contains
 from bp.statements import BThread, Refusal, Refusals
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
-from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
-from bp.verification.purity import check_event
-
-__all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection", "StateSpace", "bits", "mask_of"]
+from bp.verification.local_states import MOST_LOCALS, Automaton, Move
+from bp.verification.purity import LocalFailure, check_event
 
 
 class Row(NamedTuple):
@@ -41,7 +39,10 @@ class Row(NamedTuple):
 
 @define(eq=False)
 class AskedSet:
-    """An event set that local states of one b-thread say: the events that it contains, and those that it fails on."""
+    """An event set that local states of one b-thread say: the events that it contains, and those that it fails on.
+
+    What is requested is the set of the events that are equal to it.
+    """
 
     name: str  # of the b-thread
     events: Any
@@ -49,14 +50,6 @@ class AskedSet:
     users: dict[str, int] = field(factory=dict)  # by word: local states (a mask)
     contained: int = 0
     failures: dict[int, LocalFailure] = field(factory=dict)
-
-
-@define(eq=False)
-class Equals:
-    """The events that are equal to one, and the local states that request one of them; both masks."""
-
-    events: int = 0
-    requesting: int = 0
 
 
 class Masks:
@@ -79,7 +72,6 @@ class Masks:
         self._sets: dict[tuple[str, Any], AskedSet] = {}  # by b-thread and fingerprint
         self._sets_by_kind: defaultdict[Any, list[AskedSet]] = defaultdict(list)  # None: of all kinds
         self._events_by_kind: defaultdict[Any, list[int]] = defaultdict(list)
-        self._equal: dict[Event, Equals] = {}
 
     def number(self, event: Event) -> int:
         """Return the number of an event. Raises VerificationError for one that carries what can change."""
@@ -89,9 +81,7 @@ class Masks:
             check_event(event)
             number = self._numbers[look] = len(self.events)
             self.events.append(event)
-            equals = self._equal.setdefault(event, Equals())
-            equals.events |= 1 << number
-            self.concerned.append(equals.requesting)
+            self.concerned.append(0)
             for kind in (None, *event._kinds):
                 self._events_by_kind[kind].append(number)
             for asked in dict.fromkeys(chain.from_iterable(map(self._sets_by_kind.__getitem__, (None, *event._kinds)))):
@@ -111,10 +101,8 @@ class Masks:
             self.rows.append(Row(0, 0, 0, 1 << local))
             self.requests[local] = tuple(map(self.number, found.statement.requests))
             self.rows[local] = self._row(local)
-            for event in found.statement.requests:
-                self._request(local, self._equal[event])
-            for word in ("block", "refuse", "wait_for", "interrupt"):
-                events = getattr(found.statement, word)
+            sets = [(word, getattr(found.statement, word)) for word in ("block", "refuse", "wait_for", "interrupt")]
+            for word, events in (*(("request", event) for event in found.statement.requests), *sets):
                 if events is not None:
                     asked = self._asked(found.name, events)
                     asked.users[word] = asked.users.get(word, 0) | 1 << local
@@ -140,14 +128,9 @@ class Masks:
                 if (local, event) in failures:
                     raise failures[local, event]
 
-    def _request(self, local: int, equals: Equals) -> None:
-        equals.requesting |= 1 << local
-        for event in bits(equals.events):
-            self.concerned[event] |= 1 << local
-
     def _say(self, word: str, users: int, events: int, asked: AskedSet) -> None:
         """Note that local states (a mask) say a word of some events."""
-        if word in ("wait_for", "interrupt"):
+        if word in ("request", "wait_for", "interrupt"):
             for event in bits(events & asked.contained):
                 self.concerned[event] |= users
         failed = [event for event in asked.failures if events >> event & 1]
@@ -180,10 +163,9 @@ class Masks:
             asked.contained |= contains(asked.events, event) << number
             return
         try:
-            is_inside = self.automaton.purity.watch(asked.name, contains, asked.events, event)
-            asked.contained |= is_inside << number
-        except PredicateError as error:
-            asked.failures[number] = LocalFailure(asked.name, error)
+            asked.contained |= self.automaton.purity.call(asked.name, contains, asked.events, event) << number
+        except LocalFailure as failure:
+            asked.failures[number] = failure
 
     def _row(self, local: int) -> Row:
         """Return what a new local state adds, which was not asked about any event yet."""
@@ -447,12 +429,7 @@ class Selection:
         return self._alternatives[key]
 
     def _asked(self, found: Any, refusals: list[Refusal]) -> int:
-        try:
-            event = self.masks.automaton.purity.watch(found.name, found.statement.otherwise, Refusals(refusals))
-        except VerificationError:
-            raise
-        except Exception as error:
-            raise LocalFailure(found.name, error) from error
+        event = self.masks.automaton.purity.call(found.name, found.statement.otherwise, Refusals(refusals))
         if not isinstance(event, Event):
             raise LocalFailure(found.name, TypeError(f"its otherwise gave {event!r}; it must give an event"))
         return self.masks.number(event)
@@ -542,25 +519,25 @@ class StateSpace:
         """Make the space. Raises VerificationError; b-threads that fail at their start are in `failures`."""
         self.automaton = Automaton()
         self.masks = Masks(self.automaton)
-        self.selection = Selection(self.masks, possible, in_order)
-        self.failures: list[LocalFailure] = []
-        self.begun: list[Begun] = []
-        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
         self._in_order = in_order
         self._places = Places(self.automaton)
-        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         self._crowded = 0  # roles (a mask) of which two b-threads can be there at once, so that states are sorted
         try:
-            self.initial = self._begin(bthreads, environment)
+            self.begin(bthreads, environment, possible)
         except VerificationError:
             self.automaton.close()
             raise
 
-    def _begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread]) -> str:
-        """Return the state in which every b-thread is at its first synchronization point."""
+    def begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread], possible: Iterable[Event]) -> None:
+        """Have this be the space of a program. What was found out of b-threads in another one before is kept."""
+        self.selection = Selection(self.masks, possible, self._in_order)
+        self.failures: list[LocalFailure] = []
+        self.begun: list[Begun] = []
+        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
+        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
-        return self._joined("", 0, (*started, *promised))
+        self.initial = self._joined("", 0, (*started, *promised))
 
     def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
         try:

@@ -16,6 +16,7 @@ from tests.tables import rows
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_CODE = [document for document in DOCUMENTS if "```" in document.read_text(encoding="utf-8")]
 TARGETS = documents.targets_of((ROOT / "Makefile").read_text(encoding="utf-8"))
 
 
@@ -37,7 +38,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 @pytest.mark.usefixtures("reader")
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("document", WITH_CODE, ids=lambda document: document.relative_to(ROOT).as_posix())
 def test_every_code_block_runs(document: Path) -> None:
     blocks = documents.blocks_of(document.read_text(encoding="utf-8"), str(document.relative_to(ROOT)))
 
@@ -68,8 +69,7 @@ HOLD = [
     "```console exit=3\n$ exit 3\n```\n",
     "```python file=greet.py\nprint('hello')\n```\n```console\n$ python greet.py\nhello\n```\n",
     "```bash\nmake demo\nmake test ARGS=-x  # all of it\n```\n",
-    "```yaml\na: [1, 2]\n```\n```json\n{}\n```\n```jsonl\n{}\n[]\n```\n```toml\na = 1\n```\n",
-    "```text\n1 / 0\n```\n```mermaid\n1 / 0\n```\n```dot\n1 / 0\n```\n",
+    "```yaml\na: [1, 2]\n```\n```text\n1 / 0\n```\n",
     "````text\n```python\n1 / 0\n```\n````\n- item\n\n  ~~~python\n  if True:\n      pass\n  ~~~\n",
 ]
 
@@ -105,9 +105,6 @@ FAIL = [
     ("```bash\nmake demo\nmake coffee\n```\n", "doc.md:3: the Makefile has no target 'coffee'"),
     ("```bash\nrm -rf build\n```\n", "doc.md:2: not a `make TARGET` line"),
     ("```yaml\na: [1, 2\n```\n", "doc.md:2: no well-formed yaml: "),
-    ("```json\n{a: 1}\n```\n", "doc.md:2: no well-formed json: "),
-    ('```jsonl\n{"a": 1}\n{\n```\n', "doc.md:2: no well-formed jsonl: "),
-    ("```toml\na = \n```\n", "doc.md:2: no well-formed toml: "),
     ("text\n```pyhton\n```\n", "doc.md:3: unknown language 'pyhton'; use `text` for what is not code"),
     ("text\n```\n```\n", "doc.md:3: unknown language ''"),
     ("```python exit=3\n```\n", "doc.md:1: unknown option 'exit' of a python block"),

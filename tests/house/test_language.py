@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.walls import parsed
+
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("bp", "constitution", "agent")
 VAGUE = re.compile(r"\b(somebody|someone|nobody|anybody|whoever|whomever)\b", re.IGNORECASE)
@@ -35,7 +37,7 @@ def vague_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def clauses(source: str) -> Iterator[tuple[int, str]]:
     """Yield (line number, first line) of each docstring that is a clause instead of a sentence."""
-    for node in ast.walk(ast.parse(source)):
+    for node in parsed(source):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             first = node.value.value.strip().split("\n")[0]
             if CLAUSE.match(first):

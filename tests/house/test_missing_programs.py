@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
+ALONE = ("-p", "no:xdist", "-p", "no:cov", "-p", "no:hypothesispytest")
 
 TESTS_THAT_SKIP = """
 import pytest
@@ -46,10 +47,10 @@ def test_a_missing_program_skips_the_test_and_fails_it_under_ci(
 ) -> None:
     suite.makepyfile(test_some=TESTS_THAT_SKIP, test_module=MODULE_THAT_SKIPS)
     monkeypatch.delenv("CI", raising=False)
-    suite.runpytest_subprocess().assert_outcomes(skipped=4, xfailed=1)
+    suite.runpytest_inprocess(*ALONE).assert_outcomes(skipped=4, xfailed=1)
     monkeypatch.setenv("CI", "true")
 
-    result = suite.runpytest_subprocess("--continue-on-collection-errors")
+    result = suite.runpytest_inprocess(*ALONE, "--continue-on-collection-errors")
 
     result.assert_outcomes(skipped=1, xfailed=1, failed=1, errors=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED

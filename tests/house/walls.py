@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from attrs import frozen
@@ -66,9 +67,15 @@ def breaches(source: str, wall: Wall, *, package: str) -> list[str]:
     ]
 
 
+@cache
+def parsed(source: str) -> tuple[ast.AST, ...]:
+    """Return every node of a source; each source is parsed once for all checks."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def imports_of(source: str, *, package: str) -> Iterator[Import]:
     """Everything that `source` imports directly, also inside functions and for type checking only."""
-    for node in ast.walk(ast.parse(source)):
+    for node in parsed(source):
         match node:
             case ast.Import(names=names):
                 yield from (Import(name.name, node.lineno) for name in names)
@@ -89,7 +96,7 @@ def impure_calls(source: str) -> list[str]:
     """Every call of a built-in that does I/O or runs text as code."""
     return [
         f"line {node.lineno}: calls {node.func.id}"
-        for node in ast.walk(ast.parse(source))
+        for node in parsed(source)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS
     ]
 
@@ -134,9 +141,8 @@ def import_graph(sources: Mapping[str, str]) -> Graph:
 
 
 def _imported_modules(module: str, source: str, modules: Mapping[str, str]) -> set[str]:
-    tree = ast.parse(source)
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in parsed(source):
         match node:
             case ast.Import(names=names):
                 found |= {name.name for name in names}
@@ -180,4 +186,5 @@ def addresses_in(text: str) -> list[str]:
 
 def machine_paths_in(text: str, folders: Iterable[str]) -> list[str]:
     """Those of `folders`, places on one machine, that a text names."""
-    return [folder for folder in folders if re.search(rf"(?<![\w.~*-]){re.escape(folder)}(?=/|\b)", text)]
+    named = (folder for folder in folders if folder in text)
+    return [folder for folder in named if re.search(rf"(?<![\w.~*-]){re.escape(folder)}(?=/|\b)", text)]

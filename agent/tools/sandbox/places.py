@@ -8,10 +8,9 @@ from importlib.util import find_spec
 
 from attrs import frozen
 
+from agent.tools.workspace import other_names
 from constitution import Zone
 from constitution.zones import Places, absolute, is_within, zone_of
-
-__all__ = ["OWN_FOLDER", "SERVERS", "Confinement", "agents_own", "hidden_places", "kept_places", "own_processes"]
 
 OWN_FOLDER = "~/.bpagent"
 PACKAGES = ("agent", "bp", "constitution")
@@ -79,12 +78,12 @@ def kept_places(writable: tuple[str, ...]) -> Iterator[str]:
 def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the files and folders that are hidden, links followed, no one within another.
 
-    Secret are those places that the constitution calls so (`constitution/tables/places.toml`), and those `denied`. A
-    folder in which the workspace lies cannot be hidden.
+    Secret are those places that the constitution calls so (`constitution/tables/places.toml`), and those `denied`,
+    wherever they are mounted. A folder in which the workspace lies cannot be hidden.
     """
     found = (*_secrets(home), *(os.path.expanduser(path) for path in denied), *agents_own(home))
     real = {os.path.realpath(path) for path in found if path not in PUBLIC and os.path.lexists(path)}
-    outer = {path for path in real if not is_within(workspace, path)}
+    outer = {path for path in (*real, *other_names(real)) if not is_within(workspace, path) and os.path.exists(path)}
     return tuple(sorted(path for path in outer if not any(path != other and is_within(path, other) for other in outer)))
 
 

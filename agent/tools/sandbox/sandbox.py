@@ -10,6 +10,7 @@ Which program of the system keeps a command confined is found out once, by tryin
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -32,8 +33,6 @@ from agent.tools.sandbox.namespaces import Namespaces, hold_loopback
 from agent.tools.sandbox.places import SERVERS, Confinement, hidden_places, kept_places
 from agent.tools.sandbox.rights import NETWORK, UNCONFINED, hosts_of, writable_by
 from agent.vocabulary.errors import CannotStart
-
-__all__ = ["LEVELS", "LIMITS", "Level", "Sandbox", "achieved", "make_sandbox"]
 
 Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -138,14 +137,18 @@ class Sandbox:
 
     def met(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[Finished, tuple[str, ...]]:
         """Return how a command ended, and what was in its way if it failed, as it said so itself: "network", "write",
-        or a limit. Where bubblewrap gives 128 and the number of a signal it ended so, or with that signal.
+        or a limit. Where bubblewrap gives 128 and the number of a signal it ended so, or with that signal, unless bash
+        says which.
         """
         rights, code = tuple(rights), (finished.exit_code or 0) - 128
         if not self._confines(rights) or not (finished.exit_code or finished.signal):
             return finished, ()
-        if self.level == "bubblewrap" and code in FATAL:
-            finished = evolve(finished, signal=code)
         said = finished.output + finished.errors
+        if self.level == "bubblewrap" and code in FATAL:
+            if re.search(rf": line \d+: +\d+ {re.escape(signal.strsignal(code) or '')}\b", said):
+                finished = evolve(finished, signal=code, exit_code=None)
+            elif not finished.exited:
+                finished = evolve(finished, signal=code)
         closed = (name for name in IN_THE_WAY if name not in rights)
         named = tuple(name for name in closed if any(words in said for words in IN_THE_WAY[name]))
         return finished, (*named, *(f"limit: {self.limits.told(kind)}" for kind in kinds_shown_by(finished)))

@@ -123,6 +123,7 @@ def scores(monitor: Monitor, text: str, places: int, draws: int = 1) -> list[lis
     return found
 
 
+@pytest.mark.slow
 def test_the_simulated_monitor_has_the_area_under_the_curve_that_its_separation_gives() -> None:
     """AUC = alpha / (alpha + 1); honest scores are uniform, attacks Beta(alpha, 1)."""
     monitor = SimulatedMonitor(attacks, alpha=3.0, seed=1)

@@ -169,6 +169,7 @@ def untimed(event: Event) -> Event:
     return evolve(event, duration=0.0) if isinstance(event, InferenceFinished | ToolFinished) else event
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequential", [True, False], ids=["sequential", "parallel"])
 @pytest.mark.parametrize("verb", ["stop", "abort"])
 async def test_a_run_can_be_ended_at_every_moment(make_agent: MakeAgent, verb: Verb, sequential: bool) -> None:

@@ -170,6 +170,7 @@ ALONE = {
 }
 
 
+@pytest.mark.slow
 def test_any_two_rules_keep_what_both_are_there_for() -> None:
     assert list(ALONE) == list(RULES)
     results = {pair: verify_deployment([ALONE[name] for name in pair], episodes=2) for pair in combinations(ALONE, 2)}

@@ -121,12 +121,24 @@ def test_a_command_that_was_blocked_says_so_and_can_be_asked_for_again(go: Go) -
 
 @pytest.mark.slow
 def test_a_signal_in_the_sandbox_is_told_with_the_exit_code_that_it_came_as(go: Go) -> None:
-    """A program may have exited so; which of both it was is not known, and not said."""
-    run = go("kill -9 $$", "exit 137", "exit 3")
+    """A program may have exited so; which of both it was is said where bash tells it, of one that it started."""
+    run = go("kill -9 $$", "exit 137", "sh -c 'kill -9 $$'; exit $?", "exit 3")
 
     doubt = "[killed by signal 9 (SIGKILL); or it exited with that code, the sandbox does not tell]"
     doubtful = f"(no output)\n[exit code 137]\n{doubt}"
-    assert [told.result for told in of_kind(run, ToolFinished)] == [doubtful, doubtful, "(no output)\n[exit code 3]"]
+    first, second, of_bash, last = [told.result for told in of_kind(run, ToolFinished)]
+    assert (first, second, last) == (doubtful, doubtful, "(no output)\n[exit code 3]")
+    assert "Killed" in of_bash
+    assert of_bash.endswith("\n[killed by signal 9 (SIGKILL)]")
+
+
+@pytest.mark.slow
+def test_the_shell_of_a_session_tells_that_it_exited(go: Go) -> None:
+    session = call("terminal", command="exit 137", persistent=True)
+
+    run = go(session, preset=evolve(DEFAULT, tools="terminal", policy=None))
+
+    assert [told.result for told in of_kind(run, ToolFinished)] == ["(no output)\n[exit code 137]"]
 
 
 def test_rights_are_refused_where_nobody_is_there_and_where_they_make_no_sense(go: Go) -> None:
