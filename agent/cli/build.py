@@ -48,19 +48,12 @@ def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
 
 def _load(name: str) -> tuple[BThread, ...]:
     if name.endswith((".yaml", ".yml")):
-        return _policies(name)
+        from agent.protocols.policies import read_policies
+
+        return read_policies(name)
     if name.isidentifier():
         return _shipped(name)
     return _as_bthreads(name, imported(f"--protocol {name!r}", name))
-
-
-def _policies(file: str) -> tuple[BThread, ...]:
-    from agent.protocols.policies import PolicyError, read_policies
-
-    try:
-        return read_policies(file)
-    except PolicyError as error:
-        raise Mistake(str(error)) from error
 
 
 def _shipped(name: str) -> tuple[BThread, ...]:

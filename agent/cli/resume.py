@@ -53,8 +53,6 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
     except LogDiffers as differs:
         print("\n".join(told_difference(recorded, differs.difference)))
         return exit_codes.DIFFERENT
-    except UndecidableError as error:
-        raise Mistake(str(error)) from error
     return print_end(desk, arguments)
 
 
