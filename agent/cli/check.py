@@ -116,8 +116,8 @@ def _show(command: str, verdict: Verdict, screen: Screen, file: str = "") -> Non
     for reason in verdict.reasons or (verdict.explanation,):
         screen.line(f"      {visible(reason)}")
     screen.line(f"      rule {verdict.rule} ({verdict.category}){f', in {visible(file)}' if file else ''}", "output")
-    for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
-        screen.line(f"      {tell_evidence(evidence)}", "output")
+    for line in tell_evidence(verdict):
+        screen.line(f"      {line}", "output")
 
 
 def _marked(command: str, verdict: Verdict, screen: Screen) -> str:
