@@ -485,7 +485,7 @@ def _with_accepting(found: Filed, matching: list[Filed], event: Event) -> Filed:
             if tests is None:
                 found[member] = None
             else:
-                asked[member] = asked.get(member, []) + tests
+                asked[member] = asked[member] + tests if member in asked else tests
     for member, tests in asked.items():
         if member not in found and _passes(member, tests, event):
             found[member] = None
@@ -493,8 +493,11 @@ def _with_accepting(found: Filed, matching: list[Filed], event: Event) -> Filed:
 
 
 def _passes(member: Running, tests: list[Test], event: Event) -> bool:
+    passes = False
     try:
-        return True in [test(event) for test in tests]
+        for test in tests:  # all of them: an error is one whatever the others say
+            passes = test(event) or passes
+        return passes
     except PredicateError as error:
         message = f"b-thread {member.name!r}: {error}"
         raise EventSetError(message, bthread=member.name, event_set=error.event_set, event=event) from error.__cause__

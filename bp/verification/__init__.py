@@ -134,9 +134,7 @@ def verify(
     try:
         found = Violations(space, never, first=first)
         search = Search(space, found, max_states, max_depth, progress, reducer)
-        explore = partial(_search, search, endless) if samples is None else partial(search.walk, samples, Random(seed))
-        bounded = not _run(search, explore) or search.bounded or samples is not None
-        return _result(search, bounded=bounded, seconds=time.perf_counter() - began)
+        return searched(search, endless, began, samples, seed)
     finally:
         space.automaton.close()
 
@@ -189,6 +187,13 @@ def _run(search: Search, explore: Callable[[], None]) -> bool:
         pass
     space.automaton.purity.check()
     return is_whole
+
+
+def searched(search: Search, endless: bool, began: float, samples: int | None = None, seed: int = 0) -> Verification:
+    """Run a search, or so many random runs from a seed, and return what it found; `began`: by `time.perf_counter`."""
+    explore = partial(_search, search, endless) if samples is None else partial(search.walk, samples, Random(seed))
+    bounded = not _run(search, explore) or search.bounded or samples is not None
+    return _result(search, bounded=bounded, seconds=time.perf_counter() - began)
 
 
 def _search(search: Search, endless: bool) -> None:

@@ -534,25 +534,25 @@ class StateSpace:
         """Make the space. Raises VerificationError; b-threads that fail at their start are in `failures`."""
         self.automaton = Automaton()
         self.masks = Masks(self.automaton)
-        self.selection = Selection(self.masks, possible, in_order)
-        self.failures: list[LocalFailure] = []
-        self.begun: list[Begun] = []
-        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
         self._in_order = in_order
         self._places = Places(self.automaton)
-        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         self._crowded = 0  # roles (a mask) of which two b-threads can be there at once, so that states are sorted
         try:
-            self.initial = self._begin(bthreads, environment)
+            self.begin(bthreads, environment, possible)
         except VerificationError:
             self.automaton.close()
             raise
 
-    def _begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread]) -> str:
-        """Return the state in which every b-thread is at its first synchronization point."""
+    def begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread], possible: Iterable[Event]) -> None:
+        """Have this be the space of a program. What was found out of b-threads in another one before is kept."""
+        self.selection = Selection(self.masks, possible, self._in_order)
+        self.failures: list[LocalFailure] = []
+        self.begun: list[Begun] = []
+        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
+        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
-        return self._joined("", 0, (*started, *promised))
+        self.initial = self._joined("", 0, (*started, *promised))
 
     def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
         try:

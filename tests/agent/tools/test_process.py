@@ -218,17 +218,3 @@ async def test_where_orphans_are_adopted_not_even_the_best_hidden_survives(tmp_p
     finally:
         if runs(pid):
             os.kill(int(pid.read_text()), signal.SIGKILL)
-
-
-async def test_commands_run_at_once_without_harming_each_other() -> None:
-    finished: list[Finished] = []
-
-    async def one(number: int) -> None:
-        finished.append(await run(f"sleep 60 & sleep 0.05; echo {number}"))
-
-    async with anyio.create_task_group() as group:
-        for number in range(8):
-            group.start_soon(one, number)
-
-    assert sorted(item.output for item in finished) == [f"{number}\n" for number in range(8)]
-    assert {(item.exit_code, item.survivors) for item in finished} == {(0, 1)}
