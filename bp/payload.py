@@ -6,16 +6,14 @@ subclass may hold more than it compares, and is refused.
 """
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
 from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
 from enum import Enum
-from fractions import Fraction
 from operator import is_
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import BuiltinFunctionType, FunctionType, MappingProxyType
 from typing import Any, NoReturn, TypeVar
-from uuid import UUID
 
 import attrs
 
@@ -23,7 +21,7 @@ K = TypeVar("K")
 V = TypeVar("V", covariant=True)
 
 ATOMS = frozenset({type(None), bool, int, float, str, bytes, FunctionType, BuiltinFunctionType})
-VALUES = ATOMS | {date, timedelta, timezone, Fraction, UUID, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath}
+VALUES = ATOMS | {date, timedelta, timezone, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath}
 
 EMPTY = ()  # one object, so that the most common sequence is known without a call
 
@@ -84,11 +82,13 @@ FREEZERS = _Freezers()
 
 
 def _freezer(kind: Any) -> Callable[[Any], Any]:
-    if kind in VALUES or issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
+    if kind in VALUES or _is_one_of(kind, "fractions.Fraction", "uuid.UUID"):
+        return as_it_is
+    if issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
         return as_it_is
     if kind in (datetime, time):
         return _refuse_named_zones
-    if kind in (complex, Decimal):
+    if kind is complex or _is_one_of(kind, "decimal.Decimal"):
         return _refuse_nan
     if issubclass(kind, Mapping):
         can_change = kind.__hash__ is None or issubclass(kind, MutableMapping | MappingProxyType)
@@ -99,6 +99,12 @@ def _freezer(kind: Any) -> Callable[[Any], Any]:
         return as_it_is  # an event was frozen when it was made; a kind is a constant
     names = _frozen_fields(kind)
     return _refuse if names is None else _field_checker(kind, names)
+
+
+def _is_one_of(kind: type, *names: str) -> bool:
+    """Return whether a class is that of a name; a module of which there is a value is imported already."""
+    modules = (name.split(".") for name in names)
+    return any(kind is getattr(sys.modules.get(module), name, None) for module, name in modules)
 
 
 def as_it_is(value: Any) -> Any:
@@ -125,7 +131,7 @@ def _refuse_named_zones(value: Any) -> Any:
 
 
 def _refuse_nan(value: Any) -> Any:
-    if value.is_nan() if isinstance(value, Decimal) else value != value:
+    if value != value if isinstance(value, complex) else value.is_nan():
         raise TypeError(f"{value!r} equals nothing, itself included; use None")
     return value
 

@@ -2,7 +2,6 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from typing import Literal
 
 from attrs import field, frozen
@@ -121,6 +120,8 @@ class Action:
         """The digest of the contents of all files that the call would run; empty if there are none."""
         if not self.contents:
             return ""
+        from hashlib import sha256  # with OpenSSL, for the first command that runs a file
+
         told = "\0".join(f"{path}\0{self.contents[path]}" for path in sorted(self.contents))
         return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -24,6 +24,7 @@ from agent.cli.prompt import is_terminal, read_prompt
 from agent.cli.runs import find_log, summarize
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import HEARD, LEAVING, Desk, Maker, introduction, print_final_text
+from agent.cli.undo import Change, Undone, restore
 from agent.log.reading import LogError, read_log
 from agent.log.writing import check_free
 from agent.models.model import ModelError
@@ -31,9 +32,10 @@ from agent.models.openai_model import model_from_name
 from agent.presets.preset import Preset
 from agent.session.agent import Agent
 from agent.tools.definition import Tool
-from agent.vocabulary.messages import AssistantMessage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, UserMessage, one_line
 
 HOW = "/help lists commands, Ctrl-D leaves; while the agent works a line steers it, stop stops it, Ctrl-C aborts it"
+LONGEST_CALL = 160  # characters
 SHOWN_AGAIN = 6  # messages of a conversation that is continued
 
 
@@ -127,7 +129,8 @@ class Chat:
             if self._present and word.lower() in LEAVING:
                 return Left(exit_codes.OK)
             if self._present and word.lower() in ("/undo", "/model"):
-                self._change(word.lower(), argument.strip())
+                undone = self._change(word.lower(), argument.strip())
+                await self._offer_files(undone)
             elif line.strip() and (prompt := self._read(line)) is not None:
                 return prompt
 
@@ -139,14 +142,17 @@ class Chat:
             self._desk.display.system(str(error))
             return None
 
-    def _change(self, word: str, argument: str) -> None:
-        """Go on with another model, or from before the last task. What cannot be done is said, and changes nothing."""
-        path = self._agent.log_path
+    def _change(self, word: str, argument: str) -> Undone | None:
+        """Go on with another model, or from before the last task, and return what became of files since.
+
+        What cannot be done is said, and changes nothing.
+        """
+        path, undone = self._agent.log_path, None
         assert path is not None
         try:
             if word == "/undo":
-                path, undone = before_last_prompt(path)
-                self._desk.display.system(f"undone: {undone}")
+                path, prompt, undone = before_last_prompt(path)
+                self._desk.display.system(f"undone: {prompt}")
             else:
                 model = model_from_name(argument, os.environ, api=self._arguments.api)
                 recorded = read_log(path)
@@ -155,10 +161,47 @@ class Chat:
                 self._arguments.model = argument
         except (ModelError, LogError, Mistake, OSError) as error:
             self._desk.display.system(str(error))
-            return
+            return None
         self._seat.close()
         agent = self._have_agent(agent_of_log(self._arguments, read_log(path))[1])
         self._desk.display.system(f"{introduction(agent)}\nlog {agent.log_path}")
+        return undone
+
+    async def _offer_files(self, undone: Undone | None) -> None:
+        """Say what became of files since a task that is undone, and restore those that nothing else changed on a yes.
+
+        An answer that is neither yes nor no leaves them, and is the next prompt.
+        """
+        if undone is None:
+            return
+        told = [f"stays, as others changed it, too: {self._named(path)}" for path in undone.changed]
+        told += [f"stays, if it changed anything: {one_line(call, LONGEST_CALL)}" for call in undone.calls]
+        told += [f"can be {_restored(change)}: {self._named(change.path)}" for change in undone.restorable]
+        self._desk.display.system("\n".join(told) or "it changed no file")
+        if not undone.restorable:
+            return
+        self._screen.ask("Restore these files? (yes/no)")
+        answer = await self._lines.receive()
+        word = answer.strip().lower() if isinstance(answer, str) else ""
+        if word in ("yes", "y"):
+            self._restore(undone.restorable)
+        else:
+            self._desk.display.system("files stay as they are")
+        if isinstance(answer, Left) or word not in ("yes", "y", "no", "n", ""):
+            self._said.send_nowait(answer)
+
+    def _restore(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            try:
+                restore(change)
+                self._desk.display.system(f"{_restored(change)}: {self._named(change.path)}")
+            except OSError as error:
+                self._desk.display.system(f"not restored: {error}")
+
+    def _named(self, path: str) -> str:
+        """Return a path as people know it: relative to the workspace where it lies there."""
+        root = f"{self._agent.toolbox.workspace.root}{os.sep}"
+        return path.removeprefix(root)
 
     # What is shown.
 
@@ -173,3 +216,7 @@ class Chat:
                     self._screen.markdown("agent", text, "agent")
                 case _:
                     pass
+
+
+def _restored(change: Change) -> str:
+    return "as before" if change.before else "removed"

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from agent.cli.mistakes import Mistake, say
 from agent.cli.prompt import is_terminal
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
-from agent.presets.configuration import Configuration, read_configuration, schema
+from agent.presets.configuration import SCHEMA, Configuration, read_configuration, schema
 from agent.presets.policy_files import read_user_rules, rules_files
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import preset_named
@@ -27,33 +27,50 @@ from agent.tools.sandbox.places import agents_own
 
 
 def execute(arguments: Namespace) -> int:
-    """Show the configuration, or trust the project's file. Raises OptionError for a file that is not valid."""
+    """Show the configuration, or trust the project's file; the exit code is 2 where a file is not valid."""
     screen = screen_on(sys.stdout, needed=True)
     if arguments.schema:
         print(json.dumps(schema(), indent=2))
         return exit_codes.OK
     if arguments.trust:
         return _trust(project_config(Path(arguments.workspace)), screen)
-    _show(arguments, screen)
-    return exit_codes.OK
+    return _show(arguments, screen)
 
 
-def _show(arguments: Namespace, screen: Screen) -> None:
-    files = layers(arguments)
+def _show(arguments: Namespace, screen: Screen) -> int:
+    mistakes: dict[Path | None, str] = {}
+
+    def read(path: str | os.PathLike[str]) -> Configuration:
+        try:
+            return read_configuration(path)
+        except OptionError as error:
+            mistakes[Path(path)] = str(error)
+            return Configuration(file=Path(path))
+
+    files = layers(arguments, read)
     screen.line("from the weakest to the strongest", "title")
     screen.line("the preset      see bpagent presets")
     own = user_config()
     if arguments.config is None and all(file.file != own for file in files):
         screen.line(f"                {visible(str(own))} is not there", "output")
     for file in files:
-        _show_file(file, screen)
+        _show_file(file, screen, mistakes.get(file.file, ""))
     variable = os.environ.get("BPAGENT_MODEL")
     screen.line(f"BPAGENT_MODEL   {visible(variable) if variable else 'not set'}")
     screen.line("the options     --model, --preset, --option NAME=VALUE")
+    screen.line(f"for editors     # yaml-language-server: $schema={visible(str(SCHEMA))}", "output")
     screen.line()
-    preset = chosen_preset(arguments)
     screen.line("what comes of it", "title")
-    screen.line(f"model           {visible(model_name(arguments, files)) or 'none: name one'}")
+    try:
+        _show_outcome(chosen_preset(arguments), model_name(arguments, files), screen)
+    except OptionError as error:
+        screen.paragraph(f"nothing, until this is right: {'the mistake above' if mistakes else error}")
+        return exit_codes.USAGE
+    return exit_codes.OK
+
+
+def _show_outcome(preset: Preset, model: str, screen: Screen) -> None:
+    screen.line(f"model           {visible(model) or 'none: name one'}")
     policy = preset.policy or "none: nothing is judged"
     screen.line(f"preset          {preset.name}, policy {policy}, tools {preset.tools}")
     for place in rules_files():
@@ -61,8 +78,10 @@ def _show(arguments: Namespace, screen: Screen) -> None:
             screen.line(f"your rule       {visible(str(rule))}, in {visible(str(place))}")
 
 
-def _show_file(file: Configuration, screen: Screen) -> None:
+def _show_file(file: Configuration, screen: Screen, mistake: str) -> None:
     screen.line(f"a file          {visible(str(file.file))}")
+    if mistake:
+        screen.line(f"{'':16}not valid: {visible(mistake)}", "refused")
     if file.unused:
         screen.line(f"{'':16}not used, as you do not trust it: {', '.join(file.unused)}", "question")
 
@@ -104,21 +123,24 @@ def chosen_preset(arguments: Namespace) -> Preset:
     return with_user_rules(preset.with_options(_parsed(options)))
 
 
-def layers(arguments: Namespace) -> tuple[Configuration, ...]:
+Read = Callable[[str | os.PathLike[str]], Configuration]
+
+
+def layers(arguments: Namespace, read: Read = read_configuration) -> tuple[Configuration, ...]:
     """Return the configuration files that count, the weakest first: the user's, the preset's own, the project's.
 
     `--config` replaces them all. Of a project's file that the user does not trust only what makes it stricter counts.
     Raises OptionError for one that is not valid.
     """
     if arguments.config is not None:
-        return (read_configuration(arguments.config),)
+        return (read(arguments.config),)
     own, project = user_config(), project_config(Path(getattr(arguments, "workspace", ".")))
-    files = [read_configuration(own)] if own.exists() else []
+    files = [read(own)] if own.exists() else []
     named = preset_named(arguments.preset or _last(file.preset for file in files) or "default").config_file
     if named is not None and Path(named).expanduser().exists():
-        files.append(read_configuration(named))
+        files.append(read(named))
     if project is not None:
-        found = read_configuration(project)
+        found = read(project)
         files.append(_checked_project(found) if is_trusted(project) else found.tightening)
     return tuple(files)
 

@@ -10,6 +10,7 @@ from agent.cli.arguments import called
 from agent.cli.mistakes import Mistake
 from agent.cli.runs import find_log
 from agent.cli.screen import screen_on
+from agent.cli.undo import Undone, copy_changes, undone_after
 from agent.log.reading import read_log
 from agent.log.writing import LogWriter
 
@@ -43,15 +44,20 @@ def fork(path: Path, records: int, output: str | None = None, **header: object) 
             writer.append(record)
     finally:
         writer.close()
+    copy_changes(path, forked, recorded.records[records - 1]["step"] if records else 0)
     return forked
 
 
-def before_last_prompt(path: Path) -> tuple[Path, str]:
-    """Return a fork of a log that ends before its last prompt, and that prompt. Raises Mistake when there is none."""
-    records = read_log(path).records
+def before_last_prompt(path: Path) -> tuple[Path, str, Undone]:
+    """Return a fork of a log that ends before its last prompt, that prompt, and what became of files since.
+
+    Raises Mistake when there is none.
+    """
+    recorded = read_log(path)
+    records = recorded.records
     prompts = [place for place, record in enumerate(records) if record["name"] == "prompt_given"]
     if not prompts:
         raise Mistake("there is nothing to undo")
-    ends = [place for place in range(prompts[-1]) if records[place]["name"] == "run_ended"]
-    undone = " ".join(str(records[prompts[-1]]["data"].get("text", "")).split())
-    return fork(path, ends[-1] + 1 if ends else 0), undone
+    kept = next((place + 1 for place in range(prompts[-1], 0, -1) if records[place]["name"] == "run_ended"), 0)
+    prompt = " ".join(str(records[prompts[-1]]["data"].get("text", "")).split())
+    return fork(path, kept), prompt, undone_after(records[kept - 1]["step"] if kept else 0, recorded)

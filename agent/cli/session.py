@@ -34,6 +34,7 @@ from agent.cli.prompt import (
 )
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible, visible_lines
+from agent.cli.undo import Changes
 from agent.effects.approval import Approver
 from agent.models.model import Delta
 from agent.presets.policy_files import rules_file
@@ -46,7 +47,7 @@ from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import AgentError, meant
-from agent.vocabulary.events import GateRejected, StopAsked
+from agent.vocabulary.events import ActionDescribed, GateRejected, StopAsked
 from agent.vocabulary.messages import UserMessage, one_line
 from bp import BProgramError, Step
 
@@ -84,7 +85,7 @@ COMMANDS = {
     "/cost": "turns, calls, tokens and cost so far",
     "/why": "what was refused last, by which b-thread, and why",
     "/show": "the last result of a tool, whole",
-    "/undo": "go back to before the last task; files stay as they are",
+    "/undo": "go back to before the last task; files that it wrote can be restored",
     "/stop": "end the run when what was begun is finished; a line that is stop does the same",
     "/abort": "end the run now; Ctrl-C does the same",
     "/quit": "leave; so does Ctrl-D",
@@ -135,6 +136,7 @@ class Desk:
     _since: float = field(default=0.0, init=False)
     _draw: Callable[[Step], None] | None = field(default=None, init=False)
     _refused: GateRejected | None = field(default=None, init=False)
+    _changes: Changes | None = field(default=None, init=False)
     _editor: "Editor | None" = field(default=None, init=False)
     _progress: Progress = field(factory=Progress, init=False)
     _modes: list[Any] | None = field(factory=_terminal_modes, init=False)
@@ -165,9 +167,12 @@ class Desk:
         with make(tools, approve=asks, **shows) as agent:
             self.agent = agent
             self._draw = self.draws and self.draws(agent)
+            self._changes = None if agent.log_path is None else Changes(agent.log_path)
             for step in agent.journal.unfinished:  # of a run that goes on: they were shown when they happened
                 self.standing.see(step.event)
                 self.display.take_up(step)
+                if self._changes is not None and isinstance(step.event, ActionDescribed):  # its tool may not have run
+                    self._changes.see(step)
             yield agent
             self.agent = None
 
@@ -352,6 +357,8 @@ class Desk:
         if isinstance(step.event, GateRejected):
             self._refused = step.event
         self.standing.see(step.event)
+        if self._changes is not None:
+            self._changes.see(step)
         (self._draw or self.display.show)(step)
         self._progress.fold(step.event)
         if self.watch is not None and self.agent is not None:

@@ -42,9 +42,14 @@ Part = TypeVar("Part")
 Joined = TypeVar("Joined")
 
 
+MOST_SHOWN = 256 * 1024  # characters
+
+
 def join_texts(pieces: Iterable[str]) -> tuple[str]:
-    """Join pieces of text."""
-    return ("".join(pieces),)
+    """Join pieces of text; of a flood the latest is kept."""
+    text = "".join(pieces)
+    left_out = max(0, len(text) - MOST_SHOWN)
+    return (f"[{left_out} characters left out]\n{text[left_out:]}" if left_out else text,)
 
 
 @asynccontextmanager

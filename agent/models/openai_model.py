@@ -2,7 +2,7 @@
 
 import json
 import re
-from codecs import BOM_UTF8, getincrementaldecoder
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
@@ -15,7 +15,7 @@ from attrs import field, frozen, validators
 
 from agent.models.chat_stream import Assembly
 from agent.models.failures import ConnectionBroke, describe_status, named_failures
-from agent.models.model import LONGEST_CONVERSATION, Answer, Delta, Model, ModelError, ModelRequest, conversation_weight
+from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.requests import chat_body, responses_body
 from agent.models.responses_stream import ResponseAssembly
 from agent.models.scripted import load_script
@@ -57,90 +57,59 @@ class RawChunks:
 
     async def __anext__(self) -> object:
         with named_failures(self._url):
-            event = await anext(self._events, "[DONE]")
+            event = (await anext(self._events, b"[DONE]")).removesuffix(b"\n").decode()
             if not event.startswith("[DONE]"):
                 return json.loads(event)
         raise StopAsyncIteration
 
-    async def _read(self) -> AsyncIterator[str]:
-        import httpx2
-
-        pieces = self._pieces()
-        head = await _beginning(pieces)
-        if head.startswith(b"{"):
-            yield (await _joined(head, pieces)).decode()
-            return
-        headers = {"content-type": "text/event-stream; charset=utf-8"}
-        body = httpx2.Response(200, headers=headers, content=_measured(head, pieces), request=self._response.request)
-        async for event in httpx2.EventSource(body, max_event_size=None):
-            if event.data:
-                yield event.data
-
-    async def _pieces(self) -> AsyncIterator[bytes]:
-        checked = getincrementaldecoder("utf-8")()  # httpx2 would replace what is none
+    async def _read(self) -> AsyncIterator[bytes]:
+        events = Events()
         async for piece in self._response.aiter_raw():
-            checked.decode(piece)
-            yield piece
-        checked.decode(b"", final=True)
-        yield b"\n\n"
+            for event in events.add(piece):
+                yield event
+        for event in (*events.add(b"\n"), bytes(events.data)):
+            if event.strip():
+                yield event
 
 
-async def _beginning(pieces: AsyncIterator[bytes]) -> bytes:
-    """Return the first bytes of a body that are neither white space nor a byte order mark."""
-    head = b""
-    async for piece in pieces:
-        head = (head + piece).lstrip().removeprefix(BOM_UTF8).lstrip()
-        if not BOM_UTF8.startswith(head):
-            break
-    return head
+class Events:
+    """The events of a stream that comes in pieces; `data` is that of the one that goes on. A JSON object is one event.
 
-
-async def _joined(head: bytes, pieces: AsyncIterator[bytes]) -> bytes:
-    body = bytearray(head)
-    async for piece in pieces:
-        body += piece
-        _check_event(len(body))
-    return bytes(body)
-
-
-async def _measured(head: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield `head`, then `pieces`, as long as no event is too long; httpx2 finds it too late to end in order."""
-    size = EventSize()
-    size.add(head)
-    yield head
-    async for piece in pieces:
-        size.add(piece)
-        yield piece
-
-
-class EventSize:
-    """The bytes that are held of an unfinished event: of its lines without comments, and of the line that goes on."""
+    Comments and other fields say nothing.
+    """
 
     def __init__(self) -> None:
-        self._lines = 0
-        self._line = 0
-        self._is_comment = False
+        self.data = bytearray()
+        self._line = bytearray()
         self._is_cut = False  # between \r and what may be the \n of the same line end
+        self._is_json: bool | None = None  # not known before the first line
 
-    def add(self, piece: bytes) -> None:
-        """Count the next piece of a stream. Raises `ModelError` when the event is longer than `LONGEST_EVENT`."""
-        text = piece.removeprefix(b"\n") if self._is_cut else piece
+    def add(self, piece: bytes) -> Iterator[bytes]:
+        """Yield the events that end in a piece. Raises `ModelError` when one is longer than `LONGEST_EVENT`."""
+        lines = (piece.removeprefix(b"\n") if self._is_cut else piece).splitlines(keepends=True)
         self._is_cut = piece.endswith(b"\r")
-        for line in text.splitlines(keepends=True):
-            content = line.rstrip(b"\r\n")
-            self._is_comment = self._is_comment if self._line else content.startswith(b":")
-            self._line += len(content)
-            _check_event(self._lines + self._line)
-            if len(content) < len(line):
-                self._end_line()
+        for part in lines:
+            content = part.rstrip(b"\r\n")
+            self._line += content
+            _check_event(len(self.data) + len(self._line))
+            if len(content) < len(part):
+                yield from self._end_line()
 
-    def _end_line(self) -> None:
-        """A blank line ends the event; a comment is forgotten."""
-        if not self._line:
-            self._lines = 0
-        elif not self._is_comment:
-            self._lines += self._line + 1
-        self._line = 0
+    def _end_line(self) -> Iterator[bytes]:
+        """A blank line ends an event."""
+        if self._is_json is None:
+            self._line = self._line.removeprefix(BOM_UTF8).lstrip()
+            self._is_json = self._line.startswith(b"{") if self._line else None
+        name, _, value = self._line.partition(b":")
+        if self._is_json:
+            self.data += self._line + b"\n"
+        elif name == b"data":
+            self.data += value.removeprefix(b" ") + b"\n"
+        elif not self._line:
+            if self.data.strip():
+                yield bytes(self.data)
+            self.data.clear()
+        self._line.clear()
 
 
 def _check_event(size: int) -> None:
@@ -365,7 +334,6 @@ class OpenAIModel:
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
-        _check_weight(request)
         key = self.required_key(request.api_key)
         wire = WIRES[self.api]
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
@@ -374,12 +342,6 @@ class OpenAIModel:
     def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
         """Return what is sent; a setting cannot turn streaming off, which everything here relies on."""
         return {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
-
-
-def _check_weight(request: ModelRequest) -> None:
-    if conversation_weight(request.messages) > LONGEST_CONVERSATION:
-        text = f"the conversation is longer than {LONGEST_CONVERSATION:,} bytes; begin a new one"
-        raise ModelError(text, reason="context_length_exceeded")
 
 
 _NO_KEY = (

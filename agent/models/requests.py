@@ -2,7 +2,6 @@
 
 import json
 import re
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +21,8 @@ from agent.vocabulary.messages import (
 
 def data_url(image: Image) -> str:
     """Return an image as an address that holds it."""
+    from base64 import b64encode  # with struct, for the first image
+
     return f"data:{image.media_type};base64,{b64encode(image.content).decode()}"
 
 

@@ -52,39 +52,40 @@ def shipped(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def document(title: str, *body: Child, data: Mapping[str, Any] | None = None, connects: bool = False) -> str:
+def document(
+    title: str, *body: Child, data: Mapping[str, Any] | None = None, script: str = "", connects: bool = False
+) -> str:
     """Return a page that asks for nothing from anywhere; it is valid UTF-8 whatever was put in.
 
-    data: what the script shows; without it the page runs none. connects: the script may ask the page's own server.
+    script: the one of this package that the page runs; empty: none, or `page.js` where there is data, which that draws.
+    connects: the script may ask the page's own server.
     """
-    scripts = () if data is None else (_raw("script", as_data(data), type="application/json", id="data"), _script())
+    script = script or ("" if data is None else "page.js")
+    drawn = None if data is None else _raw("script", as_data(data), type="application/json", id="data")
+    runs = _raw("script", shipped(script)) if script else None
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(data is not None, connects)),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(script, connects)),
         element("meta", name="referrer", content="no-referrer"),
         element("title", title),
         _raw("style", shipped("page.css")),
     )
-    root = element("html", head, element("body", *body, *scripts), lang="en")
+    root = element("html", head, element("body", *body, drawn, runs), lang="en")
     return "<!DOCTYPE html>\n" + ElementTree.tostring(root, encoding="unicode", method="html") + "\n"
 
 
-def _policy(runs: bool, connects: bool) -> str:
+def _policy(script: str, connects: bool) -> str:
     """Return the content security policy: this one style sheet, this one script, and images that are in the page."""
     allowed = ["default-src 'none'", f"style-src '{_hash('page.css')}'", "img-src data:", "base-uri 'none'"]
-    allowed += ["form-action 'none'", f"script-src '{_hash('page.js')}'" if runs else "script-src 'none'"]
+    allowed += ["form-action 'none'", f"script-src '{_hash(script)}'" if script else "script-src 'none'"]
     return "; ".join([*allowed, *(["connect-src 'self'"] if connects else [])])
 
 
 @cache
 def _hash(name: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(shipped(name).encode()).digest()).decode()
-
-
-def _script() -> Element:
-    return _raw("script", shipped("page.js"))
 
 
 def _raw(tag: str, text: str, **attributes: str) -> Element:

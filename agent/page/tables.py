@@ -20,7 +20,9 @@ def index_page(runs: Sequence[Mapping[str, Any]], folder: str) -> str:
     """
     rows = [_run(run) for run in reversed(runs)]
     titles = ("begun", "prompt", "end", "folder", "preset", "model", "turns", "tokens", "cost")
-    return _page(f"{len(runs):,} runs", f"in {folder}", titles, rows)
+    search = element("input", type="search", placeholder="search ( / )", aria_label="search")
+    tools = element("div", search, element("span", class_="count", role="status"), class_="tools")
+    return _page(f"{len(runs):,} runs", f"in {folder}", titles, rows, tools, script="filter.js")
 
 
 def _run(run: Mapping[str, Any]) -> Element:
@@ -83,7 +85,9 @@ def _decision(decision: Decision | None) -> tuple[Child, ...]:
     return (element("b", f"{decision.kind}{by}", class_=tone), why)
 
 
-def _page(title: str, told: str, titles: Sequence[str], rows: Sequence[Element]) -> str:
+def _page(
+    title: str, told: str, titles: Sequence[str], rows: Sequence[Element], tools: Child = None, script: str = ""
+) -> str:
     head = element("thead", element("tr", *(element("th", name) for name in titles)))
-    header = element("header", element("h1", title), element("p", told, class_="lesson"))
-    return document(title, header, element("main", element("table", head, element("tbody", *rows))))
+    header = element("header", element("h1", title), element("p", told, class_="lesson"), tools)
+    return document(title, header, element("main", element("table", head, element("tbody", *rows))), script=script)

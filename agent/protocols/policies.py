@@ -552,23 +552,10 @@ def _match(node: Node) -> Match:
     if isinstance(node.value, str):
         return Match((node.text(),))
     node.mapping("tool", "arguments", "effect", "zone")
-    arguments = node.get("arguments")
+    tools = node.read("tool", lambda tool: tool.texts() if isinstance(tool.value, list) else (tool.text(),), ())
+    arguments = json.loads(node.read("arguments", Node.json, "{}"))
+    words = node.read("effect", Node.text, ""), node.read("zone", Node.text, "")
     try:
-        return make_match(
-            _tools(node.get("tool")),
-            {} if arguments is None else json.loads(arguments.json()),
-            _word(node.get("effect")),
-            _word(node.get("zone")),
-        )
+        return make_match(tools, arguments, *words)
     except ValueError as error:
-        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
-
-
-def _tools(node: Node | None) -> tuple[str, ...]:
-    if node is None:
-        return ()
-    return tuple(item.text() for item in node.items()) if isinstance(node.value, list) else (node.text(),)
-
-
-def _word(node: Node | None) -> str:
-    return "" if node is None else node.text()
+        raise node.wrong(str(error)) from error

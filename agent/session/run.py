@@ -38,7 +38,7 @@ class Conversing(Protocol):
     bthreads: tuple[BThread, ...]
     journal: Journal
     toolbox: Toolbox
-    under_way: anyio.Lock
+    under_way: "anyio.Lock"
     left_unsaid: list[UserMessage]
     on_event: Callable[[StreamEvent], None] | None
 

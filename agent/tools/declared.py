@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.process import Finished, run_process
-from agent.tools.schemas import Described, Limits, Schema, problems
+from agent.tools.schemas import Limits, Schema, Shape, problems
 from agent.tools.shell import How, Runner, ShellOptions, in_sandbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolResult
@@ -89,7 +89,7 @@ def make_declared_tool(declaration: Declaration, workspace: Workspace, options: 
     made = Tool(
         name=declaration.name,
         description=declaration.description,
-        shape=Described(declaration.parameters),
+        shape=Shape(declaration.parameters),
         function=run,
         category=declaration.category,
         workspace=workspace,

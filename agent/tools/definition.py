@@ -26,7 +26,6 @@ from attrs import evolve, frozen
 from agent.tools.blocking import call_back, run_in_background
 from agent.tools.schemas import (
     Background,
-    Described,
     Limits,
     Path,
     Rights,
@@ -57,7 +56,7 @@ _CURE = (
 )
 
 
-def find_shape(annotation: Any, *, inside: tuple[type, ...] = ()) -> Described:
+def find_shape(annotation: Any, *, inside: tuple[type, ...] = ()) -> Shape:
     """Return the shape of `annotation`. Raises TypeError for what is not supported, naming what is."""
     return _shape(annotation, _NO_LIMITS, inside)
 
@@ -75,7 +74,7 @@ def _metadata(annotation: Any) -> tuple[Any, ...]:
     return annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
 
 
-def _shape(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Described:
+def _shape(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
     origin = typing.get_origin(annotation)
     if origin is Annotated:
         own = next((mark for mark in annotation.__metadata__ if isinstance(mark, Limits)), limits)
@@ -87,19 +86,19 @@ def _shape(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Describ
     if (annotation is None or isinstance(annotation, type)) and annotation in _SCALARS:
         kind = _SCALARS[annotation]
         schema = {"type": kind, **limits.keywords(kind)}
-        return Described(schema, int) if kind == "integer" else Described(schema)
+        return Shape(schema, int) if kind == "integer" else Shape(schema)
     limits.keywords(repr(annotation))
     return _unlimited(annotation, inside)
 
 
-def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Described:
+def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Shape:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Literal:
         return _choice(arguments, annotation)
     if origin in (dict, Mapping) and arguments[0] is str:
         part = find_shape(arguments[1], inside=inside)
         schema: Schema = {"type": "object", "additionalProperties": part.written}
-        return Described(schema, lambda value: {key: part.build(each) for key, each in value.items()})
+        return Shape(schema, lambda value: {key: part.build(each) for key, each in value.items()})
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return _choice(tuple(annotation), annotation)
     if isinstance(annotation, type) and attrs.has(annotation):
@@ -107,7 +106,7 @@ def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Described:
     raise TypeError(f"{annotation!r} has no JSON Schema here; {_CURE}")
 
 
-def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Described:
+def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
     """Return a union, whose limits are for its members, except null; the first member that fits builds the value."""
     members = typing.get_args(annotation)
     parts = [_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members]
@@ -115,19 +114,19 @@ def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Describ
     def build(value: Any) -> Any:
         return next(part.build(value) for part in parts if not any(problems(part.written, value, "")))
 
-    return Described({"anyOf": [part.written for part in parts]}, build)
+    return Shape({"anyOf": [part.written for part in parts]}, build)
 
 
-def _array(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Described:
+def _array(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is tuple and arguments[1:] != (Ellipsis,):
         raise TypeError(f"{annotation!r} has a length of its own; {_CURE}")
     part, into = find_shape(arguments[0], inside=inside), list if origin is list else tuple
     schema = {"type": "array", "items": part.written, **limits.keywords("array")}
-    return Described(schema, lambda value: into(part.build(each) for each in value))
+    return Shape(schema, lambda value: into(part.build(each) for each in value))
 
 
-def _choice(members: tuple[Any, ...], annotation: Any) -> Described:
+def _choice(members: tuple[Any, ...], annotation: Any) -> Shape:
     values = [member.value if isinstance(member, Enum) else member for member in members]
     if not values or not all(value is None or type(value) in (str, int, float, bool) for value in values):
         raise TypeError(f"{annotation!r} must list texts, numbers, truth values or None")
@@ -136,7 +135,7 @@ def _choice(members: tuple[Any, ...], annotation: Any) -> Described:
     def build(value: Any) -> Any:
         return next(member for allowed, member in zip(values, members, strict=True) if is_same(value, allowed))
 
-    return Described({**kind, "enum": values}, build)
+    return Shape({**kind, "enum": values}, build)
 
 
 @frozen
@@ -144,12 +143,12 @@ class _Field:
     """A named part of a record. `words` of the schema say more and forbid nothing: description, default."""
 
     name: str
-    shape: Described
+    shape: Shape
     required: bool
     words: Mapping[str, Any]
 
 
-def _record(fields: Sequence[_Field], into: Callable[..., Any]) -> Described:
+def _record(fields: Sequence[_Field], into: Callable[..., Any]) -> Shape:
     """Return an object with these fields and no others."""
     schema = {
         "type": "object",
@@ -161,7 +160,7 @@ def _record(fields: Sequence[_Field], into: Callable[..., Any]) -> Described:
     def build(value: Any) -> Any:
         return into(**{each.name: each.shape.build(value[each.name]) for each in fields if each.name in value})
 
-    return Described(schema, build)
+    return Shape(schema, build)
 
 
 def _attributes(kind: type, inside: tuple[type, ...]) -> Iterator[_Field]:
@@ -200,7 +199,7 @@ class Signature:
     """A function as a tool: its description, its parameters, their marks, and the parameter for the context."""
 
     description: str
-    parameters: Described
+    parameters: Shape
     marks: tuple[tuple[str, Mark, object], ...]
     context: str | None
 
@@ -210,6 +209,48 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
 
     Raises TypeError, naming function and parameter, for what cannot be described to a model.
     """
+    written = _Written.of(function)
+    if written is None or written not in _READ:
+        found = _read_signature(function, context_type)
+        if written is None:
+            return found
+        if len(_READ) >= MOST_READ:
+            _READ.clear()
+        _READ[written] = found
+    return _READ[written]
+
+
+@frozen
+class _Written:
+    """A function as it is written: closures that are made again and again say the same about themselves."""
+
+    module: str
+    name: str
+    code: types.CodeType
+    doc: str | None
+    annotations: tuple[tuple[str, object], ...]
+    defaults: tuple[object, ...]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> "_Written | None":
+        """Return what a function says of itself; None where that cannot be compared."""
+        if not isinstance(function, types.FunctionType):
+            return None
+        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
+        names = function.__module__, function.__qualname__
+        made = cls(*names, function.__code__, function.__doc__, tuple(function.__annotations__.items()), defaults)
+        try:
+            hash(made)
+        except TypeError:
+            return None
+        return made
+
+
+_READ: dict[_Written, Signature] = {}
+MOST_READ = 256
+
+
+def _read_signature(function: Callable[..., Any], context_type: type) -> Signature:
     name = getattr(function, "__name__", repr(function))
     description, texts = _split_docstring(inspect.getdoc(function) or "")
     if not description:
@@ -342,10 +383,10 @@ class Tool:
             raise TypeError(f"the tool {self.name!r} is not made of a function; write `await tool.run({{...}})`")
         return self.body(*arguments, **named)
 
-    @cached_property
+    @property
     def parameters(self) -> Schema:
         """The JSON Schema that the model is told."""
-        return self.shape.schema()
+        return self.shape.written
 
     @property
     def label(self) -> str:
@@ -358,7 +399,7 @@ class Tool:
 
     def check(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return everything that is wrong with `arguments`, each as "path: problem"; empty means valid."""
-        problems = tuple(self.shape.problems(arguments, ""))
+        problems = self.shape.problems(arguments)
         return problems or self._argv_problems(arguments)
 
     def touches(self, arguments: Mapping[str, Any]) -> tuple[Touch, ...]:
@@ -404,7 +445,6 @@ class Tool:
         return self._with(lambda named: {**named, "rights": schema}, (*self.marks, ("rights", Rights(), ())))
 
     def _with(self, change: Callable[[Schema], Schema], marks: tuple[tuple[str, Mark, object], ...]) -> "Tool":
-        assert isinstance(self.shape, Described)
         written = self.shape.written
         shape = evolve(self.shape, written={**written, "properties": change(written["properties"])})
         return evolve(self, shape=shape, marks=marks)

@@ -16,6 +16,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -25,7 +26,7 @@ from agent.tools import mcp_relay
 from agent.tools.definition import Mark, Tool, ToolContext
 from agent.tools.output import keep_head
 from agent.tools.process import tool_environment
-from agent.tools.schemas import ForeignShape, Path, ShellCommand, Url
+from agent.tools.schemas import Path, ShellCommand, Url, foreign_shape
 from agent.vocabulary.calls import Category, ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.messages import Image
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST_BEGINNING = 30.0  # seconds until a server has said what tools it has
+_LONGEST_COMPLAINT = 800  # characters
 _OUTPUT_LIMIT = 200 * 1024  # bytes
 _MOST_PAGES = 100  # of a list of tools
 COMMANDS = frozenset(["command", "cmd", "script", "shell"])
@@ -75,10 +77,11 @@ async def mcp_tools(
     async def tell(params: Any) -> None:
         _logger.warning("the MCP server %s: %s", command[0], params.data)
 
-    with open(os.devnull, "w") as silence:
+    begun = False
+    with TemporaryFile("w+", errors="replace") as complaints:
         try:
             async with (
-                stdio_client(server, errlog=silence) as streams,
+                stdio_client(server, errlog=complaints) as streams,
                 ClientSession(*streams, logging_callback=tell) as session,
             ):
                 with anyio.fail_after(_LONGEST_BEGINNING):
@@ -87,9 +90,16 @@ async def mcp_tools(
                 kinds = categories or {}
                 here = os.path.abspath(cwd or "")
                 told = (_as_tool(each, session, prefix, kinds, timeout, command[0]) for each in listed)
+                begun = True
                 yield tuple(evolve(each, cwd=lambda: here) for each in told)
         except FileNotFoundError as error:
             raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH") from error
+        except Exception as error:
+            complaints.seek(0)
+            said = complaints.read().strip()[-_LONGEST_COMPLAINT:]
+            if begun or not said:
+                raise
+            raise CannotStart(f"{command[0]!r} is no MCP server, or ended at once; it said: {said}") from error
 
 
 async def _listed(session: "ClientSession") -> AsyncIterator["Listed"]:
@@ -123,7 +133,7 @@ def _as_tool(
     return Tool(
         name=_NOT_IN_NAMES.sub("_", f"{prefix}{listed.name}")[:64],
         description=(listed.description or listed.title or listed.name).strip(),
-        shape=ForeignShape(listed.input_schema),
+        shape=foreign_shape(listed.input_schema),
         function=run,
         category=category,
         marks=marks,

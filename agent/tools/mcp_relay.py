@@ -3,16 +3,20 @@
     python -I -S mcp_relay.py PROGRAM ARGUMENTS ...
 
 The server has our standard input. Of what it prints beside its protocol, the first line is told once, as a message of
-the protocol. In the place of an answer that is too long comes an error, so that no caller waits for it.
+the protocol, and the beginning of its standard error goes to ours. In the place of an answer that is too long comes an
+error, so that no caller waits for it.
 """
 
 import json
 import re
 import subprocess
 import sys
+from threading import Thread
 from typing import IO
 
 LONGEST = 8 * 1024 * 1024  # bytes of one line
+COMPLAINTS = 16 * 1024  # bytes of standard error
+PATIENCE = 1.0  # seconds for the last of them
 SHOWN = 80  # characters of a line that is no JSON
 
 _ID = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]{1,64}")')
@@ -58,14 +62,27 @@ def _write(out: IO[bytes], message: dict[str, object]) -> None:
     out.flush()
 
 
+def complain(server: IO[bytes], out: IO[bytes]) -> None:
+    """Pass the beginning on of what a server complains about, and read the rest, so that it can go on."""
+    left = COMPLAINTS
+    while piece := server.read1(COMPLAINTS):  # type: ignore[attr-defined]
+        out.write(piece[:left])
+        out.flush()
+        left = max(left - len(piece), 0)
+
+
 def main() -> int:
     """Start the server, relay what it says, and return its exit code."""
-    with subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stdin=sys.stdin) as server:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(sys.argv[1:], stdout=pipe, stderr=pipe, stdin=sys.stdin) as server:
         assert server.stdout is not None
+        complaints = Thread(target=complain, args=(server.stderr, sys.stderr.buffer), daemon=True)
+        complaints.start()
         try:
             relay(server.stdout, sys.stdout.buffer)
         except BrokenPipeError:
             server.terminate()
+        complaints.join(PATIENCE)  # what the server has started may hold it open
         return server.wait()
 
 

@@ -1,12 +1,13 @@
 """Run one command to its end, and leave nothing of it behind: no process, no thread, no file descriptor."""
 
 import codecs
+import errno
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import anyio
 from attrs import evolve, field, frozen
@@ -121,11 +122,10 @@ def start_child(
     *,
     cwd: str,
     env: Mapping[str, str],
-    stdin: bytes | None = None,
     pass_fds: Sequence[int] = (),
     separate: bool = False,
 ) -> Child:
-    """Start a process whose standard input is empty, or `stdin`; `separate`: errors have a pipe of their own.
+    """Start a process whose standard input is empty; `separate`: errors have a pipe of their own.
 
     Raises CannotStart, saying why.
     """
@@ -136,17 +136,16 @@ def start_child(
     siblings, started = our_children(), time.monotonic()
     pipes = [os.pipe() for _ in range(2 if separate else 1)]
     try:
-        with _input(stdin) as source:
-            popen = subprocess.Popen(
-                list(argv),
-                cwd=cwd,
-                env={**env, TOKEN_VARIABLE: token_value(token)},
-                stdin=source,
-                stdout=pipes[0][1],
-                stderr=pipes[-1][1],
-                start_new_session=True,
-                pass_fds=pass_fds,
-            )
+        popen = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env={**env, TOKEN_VARIABLE: token_value(token)},
+            stdin=subprocess.DEVNULL,
+            stdout=pipes[0][1],
+            stderr=pipes[-1][1],
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
     except BaseException as error:
         for reading, _ in pipes:
             os.close(reading)
@@ -163,20 +162,6 @@ def start_child(
     return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token), started, siblings)
 
 
-@contextmanager
-def _input(content: bytes | None) -> Iterator[int]:
-    """Give a descriptor from which a process reads `content`, or nothing."""
-    if content is None:
-        yield subprocess.DEVNULL
-        return
-    from tempfile import TemporaryFile  # brings compression and random numbers along
-
-    with TemporaryFile() as file:
-        file.write(content)
-        file.seek(0)
-        yield file.fileno()
-
-
 def _open_handle(number: int) -> int | None:
     with suppress(OSError, AttributeError):
         return os.pidfd_open(number)
@@ -186,6 +171,8 @@ def _open_handle(number: int) -> int | None:
 def _explain(error: OSError, program: str, cwd: str) -> str:
     if not os.path.isdir(cwd):
         return f"cannot start {program!r}: the working directory {cwd!r} does not exist"
+    if error.errno == errno.E2BIG:
+        return f"cannot start {program!r}: the command is too long; write it into a file, and run that"
     if isinstance(error, FileNotFoundError):
         return f"cannot start {program!r}: no such program on PATH"
     return f"cannot start {program!r}: {error.strerror or error}"
@@ -195,9 +182,6 @@ GRACE = 2.0  # seconds between TERM and KILL when the time is up
 CANCELLED_GRACE = 0.3  # and when the call is cancelled, which must be over within a second
 LEFT_BEHIND_GRACE = 0.2  # and for what a finished command left behind
 DRAIN = 0.2  # seconds in which background processes may end by themselves after the command
-
-PROGRESS_INTERVAL = 0.05  # seconds between two pieces of output that a listener is shown
-MOST_SHOWN = 256 * 1024  # characters of such a piece
 
 _PIECE = 65536  # bytes read at once
 _PIECES = 16  # reads before others get their turn; together as much as a pipe holds at most
@@ -234,20 +218,19 @@ async def run_process(
     output: Retained | None = None,
     errors: Retained | None = None,
     progress: Callable[[str], None] | None = None,
-    stdin: bytes | None = None,
     pass_fds: Sequence[int] = (),
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
     `timeout` is in seconds, None for none. Of the output the first and last bytes are kept, `output_limit` in all, or
-    what `output` keeps; with `errors` the standard error goes there. `progress` gets it as it comes, of a flood the
-    latest. Standard input is empty, or `stdin`; `pass_fds` are descriptors that the process gets by the same numbers.
+    what `output` keeps; with `errors` the standard error goes there. `progress` gets it as it comes. Standard input is
+    empty; `pass_fds` are descriptors that the process gets by the same numbers.
     Raises CannotStart if nothing was started.
     """
-    child = start_child(argv, cwd=cwd, env=env, stdin=stdin, pass_fds=pass_fds, separate=errors is not None)
+    child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds, separate=errors is not None)
     collectors = [output or Retention(output_limit).collector(), *([] if errors is None else [errors])]
     try:
-        timed_out, survivors = await _attended(child, collectors, timeout, _Shown(progress))
+        timed_out, survivors = await _attended(child, collectors, timeout, progress)
     except BaseException:
         await end_at_once(child)
         raise
@@ -257,20 +240,18 @@ async def run_process(
 
 
 async def _attended(
-    child: Child, collectors: Sequence[Retained], timeout: float | None, shown: "_Shown"
+    child: Child, collectors: Sequence[Retained], timeout: float | None, progress: Callable[[str], None] | None
 ) -> tuple[bool, int]:
     """Take a command's output until it is over; return whether its time was up, and how many processes it left."""
-    listeners = [_Listener(pipe, kept, shown) for pipe, kept in zip(child.pipes, collectors, strict=True)]
+    listeners = [_Listener(pipe, kept, progress) for pipe, kept in zip(child.pipes, collectors, strict=True)]
     async with anyio.create_task_group() as group:
         for listener in listeners:
             group.start_soon(listener.listen)
-        group.start_soon(shown.show_now_and_then)
         timed_out = await _end_in_time(child, timeout)
         survivors = await _settle(child, listeners)
         group.cancel_scope.cancel()
     for listener in listeners:
         listener.take()
-    shown.show()
     return timed_out, survivors + child.end_orphans()
 
 
@@ -288,7 +269,7 @@ class _Listener:
 
     pipe: int
     output: Retained
-    shown: "_Shown"
+    progress: Callable[[str], None] | None
     at_end: anyio.Event = field(init=False, factory=anyio.Event)
     decoder: codecs.IncrementalDecoder = field(
         init=False, factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
@@ -311,33 +292,8 @@ class _Listener:
 
     def _add(self, piece: bytes) -> None:
         self.output.add(piece)
-        if text := self.decoder.decode(piece, not piece):
-            self.shown.add(text)
-
-
-class _Shown:
-    """Passes the output on as it comes: joined, at most twenty times a second, and the latest of a flood."""
-
-    def __init__(self, progress: Callable[[str], None] | None) -> None:
-        self._progress = progress
-        self._waiting = ""
-        self._left_out = 0
-
-    def add(self, text: str) -> None:
-        if self._progress is not None:
-            self._left_out += max(0, len(self._waiting) + len(text) - MOST_SHOWN)
-            self._waiting = (self._waiting + text)[-MOST_SHOWN:]
-
-    def show(self) -> None:
-        if self._progress is not None and self._waiting:
-            left_out = f"[{self._left_out} characters left out]\n" if self._left_out else ""
-            text, self._waiting, self._left_out = left_out + self._waiting, "", 0
-            self._progress(text)
-
-    async def show_now_and_then(self) -> None:
-        while self._progress is not None:
-            await anyio.sleep(PROGRESS_INTERVAL)
-            self.show()
+        if self.progress is not None and (text := self.decoder.decode(piece, not piece)):
+            self.progress(text)
 
 
 async def _end_in_time(child: Child, timeout: float | None) -> bool:

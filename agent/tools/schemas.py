@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from typing import Any, Literal, Protocol
+from itertools import islice
+from typing import Any, Literal
 
-from attrs import field, frozen
+from attrs import frozen
 
 from agent.tools.patterns import matches
 from agent.vocabulary.calls import thaw
@@ -96,41 +97,8 @@ class Touch:
     access: Access
 
 
-class Shape(Protocol):
-    """The form of a value."""
-
-    def schema(self) -> Schema:
-        """Return the JSON Schema (2020-12) that accepts exactly the values without problems."""
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        """Yield each thing that is wrong with `value`, as "path: expected ..., found ..."."""
-
-    def build(self, value: Any) -> Any:
-        """Return the Python value; `value` has no problems."""
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-@frozen(eq=False)
-class Described:
-    """A shape given as a JSON Schema of the words that are checked here, and as what builds the Python value."""
-
-    written: Schema
-    build: Callable[[Any], Any] = _as_it_is
-
-    def schema(self) -> Schema:
-        """Return the JSON Schema."""
-        return dict(self.written)
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        """Yield what is wrong with a value."""
-        return problems(self.written, value, path)
-
-
 def problems(schema: Schema, value: object, path: str) -> Iterator[str]:
-    """Yield each thing that is wrong with a value, by a schema of the words that `Described` shapes have."""
+    """Yield each thing that is wrong with a value, by a schema of the words that are known here."""
     if "anyOf" in schema:
         yield from _problems_of_all(schema["anyOf"], value, path)
     elif "enum" in schema:
@@ -245,32 +213,30 @@ def _below(path: str, name: str) -> str:
 _MOST_NAMED = 10  # problems that a message lists
 
 
-# ruff: noqa: D102 - the promises of the methods are in `Shape`
-
-
 @frozen(eq=False)
-class ForeignShape:
-    """A shape given as a JSON Schema, by an MCP server. Raises ToolError for what is no JSON Schema of an object."""
+class Shape:
+    """A JSON Schema (2020-12), what yields all that is wrong with a value ("path: expected ..."), what builds it."""
 
-    written: Mapping[str, Any]
-    validator: Any = field(init=False, repr=False)
+    written: Schema
+    build: Callable[[Any], Any] = lambda value: value
+    find: Callable[[Schema, object, str], Iterator[str]] = problems
 
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "validator", _validator(dict(self.written)))
+    def problems(self, value: object) -> tuple[str, ...]:
+        """Return what is wrong with a value."""
+        return tuple(self.find(self.written, value, ""))
 
-    def schema(self) -> Schema:
-        return dict(self.written)
 
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        for number, error in enumerate(self.validator.iter_errors(thaw(value))):
-            if number == _MOST_NAMED:
-                yield "and more"
-                return
-            where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
-            yield f"{(path + where).lstrip('.') or 'arguments'}: {error.message[:300]}"
+def foreign_shape(written: Mapping[str, Any]) -> Shape:
+    """Return the shape of a schema that an MCP server gave. Raises ToolError for one that is none of an object."""
+    validator = _validator(dict(written))
+    return Shape(dict(written), thaw, lambda _, value, path: islice(_told(validator, value, path), _MOST_NAMED + 1))
 
-    def build(self, value: Any) -> Any:
-        return thaw(value)
+
+def _told(validator: Any, value: object, path: str) -> Iterator[str]:
+    for number, error in enumerate(validator.iter_errors(thaw(value))):
+        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
+        told = f"{(path + where).lstrip('.') or 'arguments'}: {error.message[:300]}"
+        yield told if number < _MOST_NAMED else "and more"
 
 
 def _validator(schema: dict[str, Any]) -> Any:

@@ -5,7 +5,7 @@ events that led there; afterwards it is a number. Every step is computed twice, 
 to the same local state where there is one: if the answers differ, the b-thread has hidden state.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from types import CellType
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from attrs import define, field
 
 from bp.errors import BProgramError
-from bp.events import Event, PredicateError, contains
+from bp.events import Event, contains
 from bp.statements import BThread, Start, Sync, advance
 from bp.verification.fingerprint import (
     Description,
@@ -23,7 +23,7 @@ from bp.verification.fingerprint import (
     fingerprint_of_value,
     reachable,
 )
-from bp.verification.purity import Purity
+from bp.verification.purity import LocalFailure, Purity
 
 MOST_STARTS = 1_000  # b-threads that one event may start
 MOST_LOCALS = 0x110000  # each is a character
@@ -52,32 +52,16 @@ class Local:
     body: Any
     looks: tuple[Any, ...]
     paths: list[Path]
-    moves: dict[int, "Known"] = field(factory=dict)  # by number of the event
+    moves: dict[int, "Move"] = field(factory=dict)  # by number of the event
 
 
 class Move(NamedTuple):
     """The next local state after an event (None at the end), and the b-threads that it starts, by generation."""
 
     local: int | None
-    started: tuple[tuple[int, ...], ...] = ()
-
-
-class Known(NamedTuple):
-    """A move that was computed: on which event, where it leads, and how the b-threads look that it starts."""
-
     event: Event
-    move: Move
-    started_looks: tuple[Any, ...]
-
-
-class LocalFailure(Exception):
-    """A b-thread raised, or yielded what is no statement; `error` says what."""
-
-    def __init__(self, name: str, error: Exception) -> None:
-        said = next(iter(str(error).splitlines()), "")  # what a test runner adds to an assertion is left out
-        super().__init__(f"b-thread {name!r}: {type(error).__name__}: {said}")
-        self.name = name
-        self.error = error
+    started: tuple[tuple[int, ...], ...] = ()
+    started_looks: tuple[Any, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -139,22 +123,22 @@ class Automaton:
         Raises LocalFailure and VerificationError.
         """
         local = self.locals[number]
-        known = local.moves.get(event_number)
-        if known is None:
-            known = local.moves[event_number] = self._computed(local, event)
-        return known.move
+        move = local.moves.get(event_number)
+        if move is None:
+            move = local.moves[event_number] = self._computed(local, event)
+        return move
 
-    def _computed(self, local: Local, event: Event) -> Known:
+    def _computed(self, local: Local, event: Event) -> Move:
         if self._interrupts(local, event):
-            self._close(local)
-            return Known(event, Move(None), ())
+            self.purity.call(local.name, self._replayed(local.paths[0]).close)
+            return Move(None, event)
         outcome = self._advanced(local.paths[0], event)
         self._check_agreement(local, outcome.looks, outcome.started_looks, local.paths[-1], event)
         path = Path(local.paths[0].bthread, (*local.paths[0].events, event))
         number = self._number(local.name, local.priority, local.environment, outcome, path)
         started = tuple((child, local.priority) for child in outcome.started)
-        move = Move(number, self.begin(started, environment=local.environment) if started else ())
-        return Known(event, move, outcome.started_looks)
+        generations = self.begin(started, environment=local.environment) if started else ()
+        return Move(number, event, generations, outcome.started_looks)
 
     def _first(self, bthread: BThread, priority: int, environment: bool) -> tuple[int | None, tuple[BThread, ...]]:
         self.purity.begin(bthread)
@@ -188,34 +172,34 @@ class Automaton:
         """Take a second witness for a local state; what was computed from the first must hold for it too."""
         local = self.locals[number]
         local.paths.append(path)
-        for event, move, started_looks in tuple(local.moves.values()):
-            if not self._interrupts(local, event):
+        for move in tuple(local.moves.values()):
+            if not self._interrupts(local, move.event):
                 looks = AT_ITS_END if move.local is None else self.locals[move.local].looks
-                self._check_agreement(local, looks, started_looks, path, event)
+                self._check_agreement(local, looks, move.started_looks, path, move.event)
 
     def _interrupts(self, local: Local, event: Event) -> bool:
         interrupt = local.statement.interrupt
-        return interrupt is not None and _contains(local.name, interrupt, event)
-
-    def _close(self, local: Local) -> None:
-        body = _replayed(local.paths[0])
-        try:
-            self.purity.watch(local.name, body.close)
-        except VerificationError:
-            raise
-        except Exception as error:
-            raise LocalFailure(local.name, error) from error
+        return interrupt is not None and self.purity.call(local.name, contains, interrupt, event, watched=False)
 
     def _advanced(self, path: Path, event: Event | None, *, watched: bool = True) -> Outcome:
         """Replay a b-thread along `path`, then advance it on `event` (None: to its first synchronization point)."""
-        bthread, watch = path.bthread, partial(self.purity.watch, path.bthread.name) if watched else _unwatched
-        body = _begun(bthread, watch) if event is None else _replayed(path)
-        statement, started = _next(bthread, body, event, watch)
+        call = partial(self.purity.call, path.bthread.name, watched=watched)
+        body = call(path.bthread.begin) if event is None else self._replayed(path)
+        started: list[BThread] = []
         try:
-            return _outcome(path.bthread, statement, started, body)
-        except VerificationError as error:
+            return _outcome(path.bthread, call(advance, body.send, event, _take_on, started), tuple(started), body)
+        except BaseException:
             _let_go(body)
-            raise VerificationError(f"b-thread {path.bthread.name!r}: {error}") from None
+            raise
+
+    def _replayed(self, path: Path) -> Any:
+        """Return a generator of a b-thread at the end of a path."""
+        call = partial(self.purity.call, path.bthread.name, watched=False)
+        body = call(path.bthread.begin)
+        for event in (None, *path.events):
+            if call(advance, body.send, event, _take_on, []) is None:
+                raise VerificationError(_hidden(path.bthread.name, "replayed on the same events, it ends earlier"))
+        return body
 
     def _check_agreement(self, local: Local, looks: Any, started_looks: Any, path: Path, event: Event) -> None:
         """Raise VerificationError unless `event` leads from the end of `path` to where it led the first time.
@@ -232,15 +216,18 @@ class Automaton:
 
 def _outcome(bthread: BThread, statement: Sync | None, started: tuple[BThread, ...], body: Any) -> Outcome:
     """Describe where a b-thread came to. Raises VerificationError for what cannot be described."""
-    started_looks = tuple(map(fingerprint_of_value, started))
-    if statement is None:
-        return Outcome(None, started, body, AT_ITS_END, started_looks)
-    description = Description()
-    look = description.value(body, "")
-    if description.assignable:
-        for name, given in (*((child.name, child) for child in started), ("other b-threads", statement.because)):
-            _check_shared(description, name, given)
-    return Outcome(statement, started, body, (look, fingerprint_of_value(statement)), started_looks)
+    try:
+        started_looks = tuple(map(fingerprint_of_value, started))
+        if statement is None:
+            return Outcome(None, started, body, AT_ITS_END, started_looks)
+        description = Description()
+        look = description.value(body, "")
+        if description.assignable:
+            for name, given in (*((child.name, child) for child in started), ("other b-threads", statement.because)):
+                _check_shared(description, name, given)
+        return Outcome(statement, started, body, (look, fingerprint_of_value(statement)), started_looks)
+    except VerificationError as error:
+        raise VerificationError(f"b-thread {bthread.name!r}: {error}") from None
 
 
 def _check_shared(description: Description, name: str, given: Any) -> None:
@@ -251,44 +238,6 @@ def _check_shared(description: Description, name: str, given: Any) -> None:
                 f"it shares the variable {description.assignable[id(value)]!r} with {name!r}, and may assign it "
                 "afterwards: hidden state; pass its value as an argument"
             )
-
-
-def _unwatched(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
-
-
-def _replayed(path: Path) -> Any:
-    """Return a generator of a b-thread at the end of a path."""
-    body = _begun(path.bthread)
-    for event in (None, *path.events):
-        statement, _ = _next(path.bthread, body, event)
-        if statement is None:
-            raise VerificationError(_hidden(path.bthread.name, "replayed on the same events, it ends earlier"))
-    return body
-
-
-def _begun(bthread: BThread, run: Callable[..., Any] = _unwatched) -> Any:
-    try:
-        return run(bthread.begin)
-    except VerificationError:
-        raise
-    except Exception as error:
-        raise LocalFailure(bthread.name, error) from error
-
-
-def _next(
-    bthread: BThread, body: Any, event: Event | None, run: Callable[..., Any] = _unwatched
-) -> tuple[Sync | None, tuple[BThread, ...]]:
-    """Advance a generator to its next synchronization point; return its statement and the b-threads it started."""
-    started: list[BThread] = []
-    try:
-        return run(advance, body.send, event, _take_on, started), tuple(started)
-    except VerificationError:
-        _let_go(body)
-        raise
-    except Exception as error:
-        _let_go(body)
-        raise LocalFailure(bthread.name, error) from error
 
 
 def _take_on(started: list[BThread], statement: Start) -> None:
@@ -303,13 +252,6 @@ def _let_go(body: Any) -> None:
         with suppress(Exception):
             body.close()
             return
-
-
-def _contains(name: str, events: Any, event: Event) -> bool:
-    try:
-        return contains(events, event)
-    except PredicateError as error:
-        raise LocalFailure(name, error) from error
 
 
 def _hidden(name: str, finding: str) -> str:

@@ -82,6 +82,16 @@ T = TypeVar("T")
 import_module("_strptime")  # else `datetime.strptime` imports it in the middle of a b-thread
 
 
+class LocalFailure(Exception):
+    """A b-thread raised, or yielded what is no statement; `error` says what."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        said = next(iter(str(error).splitlines()), "")  # what a test runner adds to an assertion is left out
+        super().__init__(f"b-thread {name!r}: {type(error).__name__}: {said}")
+        self.name = name
+        self.error = error
+
+
 class Reading(NamedTuple):
     """The outside names that the code of a function reads, with their attributes, and whether the result is called at
     once."""
@@ -106,35 +116,33 @@ class Entry(NamedTuple):
     explains: bool
 
 
-class Kept(NamedTuple):
-    """An object outside that could change: what it is called, and how it looked when it was met."""
+class Snapshots:
+    """Objects outside that could change, and how they looked when they were met: thousands are compared at once."""
 
-    value: Any
-    called: str
-    header: Any
-    parts: tuple[Any, ...]
+    def __init__(self) -> None:
+        self._objects: list[tuple[Any, str]] = []  # each with what it is called
+        self._headers: list[Any] = []
+        self._parts: list[tuple[Any, ...]] = []
+        self._all_parts: list[Any] = []
 
-
-class Contents:
-    """Items of lists, or keys or values of dicts: thousands of them are compared at once after each step."""
-
-    def __init__(self, contents: Callable[[Any], Iterable[Any]]) -> None:
-        """Begin with none; `contents` takes one apart."""
-        self._contents = contents
-        self._containers: list[Any] = []
-        self._lengths: list[int] = []
-        self._held: list[Any] = []
-
-    def add(self, container: Any, held: Iterable[Any]) -> None:
+    def add(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
         """Remember one more."""
-        self._containers.append(container)
-        self._lengths.append(len(container))
-        self._held += held
+        self._objects.append((value, called))
+        self._headers.append(header)
+        self._parts.append(tuple(parts))
+        self._all_parts += self._parts[-1]
 
-    def are_the_same(self) -> bool:
-        """Return whether each holds the very objects that it held, in the same order."""
-        held = chain.from_iterable(map(self._contents, self._containers))
-        return list(map(len, self._containers)) == self._lengths and all(map(is_, held, self._held))
+    def changed(self) -> str | None:
+        """Return what an object is called that looks different now: with another header, or with other parts."""
+        looks = [_outside_parts(value) or (None, ()) for value, _ in self._objects]
+        if [header for header, _ in looks] == self._headers:
+            now = chain.from_iterable(parts for _, parts in looks)
+            if all(map(is_, now, self._all_parts)):  # the header tells how many there are
+                return None
+        for (_, called), *before, look in zip(self._objects, self._headers, self._parts, looks, strict=True):
+            if look[0] != before[0] or not all(map(_is_same, look[1], before[1])):
+                return called
+        return None
 
 
 class Purity:
@@ -151,10 +159,8 @@ class Purity:
         self._cached: set[int] = set()  # the code of functions behind a cache, by id
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
-        self._items, self._keys, self._values = Contents(iter), Contents(iter), Contents(dict.values)
-        self._containers: list[Kept] = []  # all that changes by methods
-        self._rare: list[Kept] = []  # those of them that are neither lists nor dicts
-        self._definitions: list[Kept] = []  # classes, functions, frozen objects: what changes by assigned attributes
+        self._containers = Snapshots()  # what changes by methods
+        self._definitions = Snapshots()  # classes, functions, frozen objects: what changes by assigned attributes
 
     def begin(self, bthread: BThread) -> None:
         """Look at a b-thread before it begins: its arguments, default values and outer variables must not change."""
@@ -171,8 +177,19 @@ class Purity:
         self._keep(bthread.function, "its function")
         self._raise_problem()
 
-    def watch(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
-        """Call a function with code of a b-thread; raise VerificationError when that reaches what may be impure."""
+    def call(self, bthread: str, function: Callable[..., T], *arguments: Any, watched: bool = True) -> T:
+        """Call a function with code of a b-thread.
+
+        Raises VerificationError when, `watched`, it reaches what may be impure, and LocalFailure for what it raises.
+        """
+        try:
+            return self._watched(bthread, function, *arguments) if watched else function(*arguments)
+        except VerificationError:
+            raise
+        except Exception as error:
+            raise LocalFailure(bthread, error) from error
+
+    def _watched(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
         before: Any = sys.getprofile()
         if before is not None and not callable(before):  # a profiler that cannot be put back: do not disturb it
             self.not_looked_into["anything, since a profiler is running"] = None
@@ -191,35 +208,23 @@ class Purity:
         if self._stores:
             self.check()
         else:
-            self._compare_containers()
+            self._refuse_changed(self._containers.changed())
         return result
 
     def check(self) -> None:
         """Raise VerificationError when anything outside looks different now."""
         self._stores = False
         for namespace, name, value, called in self._names.values():
-            if namespace.get(name, MISSING) is not value:
-                raise VerificationError(self._changed(called))
-        self._compare_containers()
-        self._compare(self._definitions)
+            self._refuse_changed(called if namespace.get(name, MISSING) is not value else None)
+        self._refuse_changed(self._containers.changed())
+        self._refuse_changed(self._definitions.changed())
 
-    def _compare_containers(self) -> None:
-        if self._items.are_the_same() and self._keys.are_the_same() and self._values.are_the_same():
-            self._compare(self._rare)
-        else:
-            self._compare(self._containers)
-
-    def _compare(self, remembered: Iterable[Kept]) -> None:
-        for kept in remembered:
-            header, parts = _outside_parts(kept.value) or (None, ())
-            if header != kept.header or not all(map(_is_same, parts, kept.parts)):
-                raise VerificationError(self._changed(kept.called))
-
-    def _changed(self, called: str) -> str:
-        return (
-            f"b-thread {self._bthread!r} reads {called}, which changed meanwhile: hidden "
-            "state; keep it in a local variable, or request an event that carries it"
-        )
+    def _refuse_changed(self, called: str | None) -> None:
+        if called is not None:
+            raise VerificationError(
+                f"b-thread {self._bthread!r} reads {called}, which changed meanwhile: hidden "
+                "state; keep it in a local variable, or request an event that carries it"
+            )
 
     def _raise_problem(self) -> None:
         if self._problem is not None:
@@ -379,7 +384,7 @@ class Purity:
                 continue
             header, parts = found
             if _can_change(value):
-                self._remember(Kept(value, called, header, tuple(parts)))
+                self._remember(value, called, header, parts)
             waiting += parts
             if base_in_c(type(value)) is not type(value):
                 waiting.append(type(value))
@@ -393,20 +398,11 @@ class Purity:
             self._cannot_see(value, called)
         elif found is not None and _can_change(value):
             self._seen[id(value)] = value
-            self._remember(Kept(value, called, found[0], tuple(found[1])))
+            self._remember(value, called, *found)
 
-    def _remember(self, kept: Kept) -> None:
-        if not _holds_items(kept.value):
-            self._definitions.append(kept)
-            return
-        self._containers.append(kept)
-        if type(kept.value) is list:
-            self._items.add(kept.value, kept.parts)
-        elif type(kept.value) is dict:
-            self._keys.add(kept.value, kept.parts[::2])
-            self._values.add(kept.value, kept.parts[1::2])
-        else:
-            self._rare.append(kept)
+    def _remember(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
+        snapshots = self._containers if _holds_items(value) else self._definitions
+        snapshots.add(value, called, header, parts)
 
     def _cannot_see(self, value: Any, called: str) -> None:
         kind = value if isinstance(value, type) else type(value)

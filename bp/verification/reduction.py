@@ -20,7 +20,7 @@ from functools import reduce
 from operator import or_
 
 from bp.verification.liveness import components
-from bp.verification.local_states import LocalFailure
+from bp.verification.purity import LocalFailure
 from bp.verification.search import Search
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 

@@ -1,4 +1,7 @@
-"""The search through a state space: breadth first, so that every way it knows to a state is a shortest one."""
+"""The search through a state space: breadth first, so that every way it knows to a state is a shortest one.
+
+A space that is too large for that is walked through at random.
+"""
 
 import time
 from array import array
@@ -10,7 +13,7 @@ from typing import Protocol
 from attrs import define, field
 
 from bp.events import Event
-from bp.verification.local_states import LocalFailure
+from bp.verification.purity import LocalFailure
 from bp.verification.report import Violations
 from bp.verification.states import Choice, StateSpace
 
@@ -55,6 +58,7 @@ class Search:
     afterwards: dict[int, list[tuple[int, int]]] = field(factory=dict)
     selected: set[int] = field(factory=set)
     bounded: bool = False
+    runs: int = 0  # random ones
 
     def run(self) -> None:
         """Expand every state, level by level. What ends the search early makes it bounded."""
@@ -68,6 +72,21 @@ class Search:
         finally:
             self.bounded = self.bounded or len(self.first_edge) < len(self.states)
             self.first_edge.append(len(self.targets))
+
+    def walk(self, runs: int, random: Random) -> None:
+        """Take random runs instead, each until its end, its first failure, or after `max_depth` events (1,000)."""
+        self._reach(self.space.initial, -1, -1)
+        while self.runs < runs:
+            self.runs += 1
+            number = 0
+            for _ in range(1000 if self.max_depth is None else self.max_depth):
+                state, before = self.states[number], len(self.targets)
+                present, choices = self._judged(number, state)
+                if choices:
+                    self.take(number, state, present, (random.choice(choices),))
+                if len(self.targets) == before:
+                    break
+                number = self.targets[-1]
 
     def path(self, number: int) -> tuple[Event, ...]:
         """Return the events that lead to a state first."""
@@ -126,17 +145,22 @@ class Search:
     def _expand(self, number: int) -> None:
         self.first_edge.append(len(self.targets))
         state = self.states[number]
-        try:
-            present, choices = self.space.selection.choices(state)
-        except LocalFailure as failure:
-            self.violations.failed(failure, self.path(number))
-            return
-        if not choices or choices[0].origin == "possible":
-            self.violations.ended(state, partial(self.path, number), is_over=not choices)
+        present, choices = self._judged(number, state)
         if self.reducer is not None:
             choices = self.reducer.take_enough(self, number, state, present, choices)
         if choices:
             self.take(number, state, present, choices)
+
+    def _judged(self, number: int, state: str) -> tuple[int, tuple[Choice, ...]]:
+        """Return what can be selected in a state, with its local states (a mask); judge it if that is an end."""
+        try:
+            present, choices = self.space.selection.choices(state)
+        except LocalFailure as failure:
+            self.violations.failed(failure, self.path(number))
+            return 0, ()
+        if not choices or choices[0].origin == "possible":
+            self.violations.ended(state, partial(self.path, number), is_over=not choices)
+        return present, choices
 
     def _take_afterwards(self, number: int, choices: tuple[Choice, ...]) -> None:
         """Follow edges of a state that was expanded before."""
@@ -168,54 +192,3 @@ class Search:
             if target >= 0:
                 targets.append(target)
                 labels.append(choice.label)
-
-
-@define(eq=False)
-class RandomWalks:
-    """Runs that take any selectable event, from a seed: for spaces that are too large to search."""
-
-    space: StateSpace
-    violations: Violations
-    max_depth: int
-    random: Random
-    states: dict[str, None] = field(factory=dict)
-    runs: int = 0
-    transitions: int = 0
-    _selected: set[int] = field(factory=set)
-
-    def run(self, runs: int) -> None:
-        """Take so many runs, each until its end, its first failure, or `max_depth` events."""
-        while self.runs < runs:
-            self.runs += 1
-            self._walk()
-
-    def _walk(self) -> None:
-        state: str | None = self.space.initial
-        trace: list[Event] = []
-        while state is not None and len(trace) < self.max_depth:
-            self.states[state] = None
-            state = self._step(state, trace)
-
-    def _step(self, state: str, trace: list[Event]) -> str | None:
-        """Take one step from a state, and note it in its trace; return None where there is none."""
-        try:
-            present, choices = self.space.selection.choices(state)
-        except LocalFailure as failure:
-            self.violations.failed(failure, tuple(trace))
-            return None
-        if not choices or choices[0].origin == "possible":
-            self.violations.ended(state, lambda: tuple(trace), is_over=not choices)
-        if not choices:
-            return None
-        choice = self.random.choice(choices)
-        if choice.label not in self._selected:
-            self._selected.add(choice.label)
-            self.violations.selected(choice.event, lambda: tuple(trace))
-        try:
-            after = self.space.successor(state, present, choice)
-        except LocalFailure:
-            self.violations.failed_on(state, choice, lambda: tuple(trace))
-            return None
-        trace.append(self.space.masks.events[choice.event])
-        self.transitions += 1
-        return after

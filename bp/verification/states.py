@@ -14,11 +14,11 @@ from typing import Any, Literal, NamedTuple
 from attrs import define, field
 
 from bp.board import alternative_of, offers_of
-from bp.events import Event, PredicateError, contains
+from bp.events import Event, contains
 from bp.statements import BThread, Refusal, Refusals
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
-from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
-from bp.verification.purity import check_event
+from bp.verification.local_states import MOST_LOCALS, Automaton, Move
+from bp.verification.purity import LocalFailure, check_event
 
 
 class Row(NamedTuple):
@@ -178,10 +178,9 @@ class Masks:
             asked.contained |= contains(asked.events, event) << number
             return
         try:
-            is_inside = self.automaton.purity.watch(asked.name, contains, asked.events, event)
-            asked.contained |= is_inside << number
-        except PredicateError as error:
-            asked.failures[number] = LocalFailure(asked.name, error)
+            asked.contained |= self.automaton.purity.call(asked.name, contains, asked.events, event) << number
+        except LocalFailure as failure:
+            asked.failures[number] = failure
 
     def _row(self, local: int) -> Row:
         """Return what a new local state adds, which was not asked about any event yet."""
@@ -445,12 +444,7 @@ class Selection:
         return self._alternatives[key]
 
     def _asked(self, found: Any, refusals: list[Refusal]) -> int:
-        try:
-            event = self.masks.automaton.purity.watch(found.name, found.statement.otherwise, Refusals(refusals))
-        except VerificationError:
-            raise
-        except Exception as error:
-            raise LocalFailure(found.name, error) from error
+        event = self.masks.automaton.purity.call(found.name, found.statement.otherwise, Refusals(refusals))
         if not isinstance(event, Event):
             raise LocalFailure(found.name, TypeError(f"its otherwise gave {event!r}; it must give an event"))
         return self.masks.number(event)
@@ -540,25 +534,25 @@ class StateSpace:
         """Make the space. Raises VerificationError; b-threads that fail at their start are in `failures`."""
         self.automaton = Automaton()
         self.masks = Masks(self.automaton)
-        self.selection = Selection(self.masks, possible, in_order)
-        self.failures: list[LocalFailure] = []
-        self.begun: list[Begun] = []
-        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
         self._in_order = in_order
         self._places = Places(self.automaton)
-        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         self._crowded = 0  # roles (a mask) of which two b-threads can be there at once, so that states are sorted
         try:
-            self.initial = self._begin(bthreads, environment)
+            self.begin(bthreads, environment, possible)
         except VerificationError:
             self.automaton.close()
             raise
 
-    def _begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread]) -> str:
-        """Return the state in which every b-thread is at its first synchronization point."""
+    def begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread], possible: Iterable[Event]) -> None:
+        """Have this be the space of a program. What was found out of b-threads in another one before is kept."""
+        self.selection = Selection(self.masks, possible, self._in_order)
+        self.failures: list[LocalFailure] = []
+        self.begun: list[Begun] = []
+        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
+        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
-        return self._joined("", 0, (*started, *promised))
+        self.initial = self._joined("", 0, (*started, *promised))
 
     def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
         try:

@@ -36,9 +36,10 @@ def carried(command: Command) -> Steps:
     for word in filter(LIBRARY.search, command.argv[1:]):
         if path := ELSEWHERE.match(word):
             yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
-    for name, value, attached in _options(command):
-        path, carries = ELSEWHERE.match(value), _options_pattern("carrying").fullmatch(name)
-        if path is not None and (carries or (attached and not _options_pattern("harmless").search(name))):
+    for option, value, attached in _options(command):
+        names = (option, CAMEL.sub("-", option).lower() if option[:2] == "--" else option)
+        path, carries = ELSEWHERE.match(value), any(map(_options_pattern("carrying").fullmatch, names))
+        if path is not None and (carries or (attached and not _options_pattern("harmless").search(option))):
             yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
         elif carries and value.startswith(UNKNOWN):
             yield Found(Effect.CARRIED, path=UNKNOWN, says=SETTINGS)
@@ -71,6 +72,7 @@ def _option(word: str, following: str) -> Iterator[tuple[str, str, bool]]:
 
 
 ATTACHED = pattern(r"(--?[\w.-]+)[:=](.*)", re.S)
+CAMEL = pattern(r"(?<=[a-z])(?=[A-Z])")
 CLUSTER = pattern(r"-[A-Zbijknqsvwx]+[fC]$")
 """Several options of one letter, as in `make -sf FILE`."""
 

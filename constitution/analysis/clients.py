@@ -70,8 +70,12 @@ def _kept_and_sent(operands: list[str], command: Command) -> Steps:
     for word in operands[1:] if operands[:1] == ["add"] else ():
         if is_private(word):
             yield Found(Effect.READ, path=word, says="commit {path}, which looks like a secret")
+    if operands[:1] == ["checkout"] and "--" in operands and UNKNOWN in " ".join(operands).partition(" -- ")[2]:
+        yield Found(Effect.HISTORY_LOSS, says="discard uncommitted work")
     if operands[:1] == ["push"]:
         yield from _push(operands[1:], command)
+    if operands[:1] in (["pull"], ["fetch"], ["merge"]) and any(word in command.files.remotes for word in operands[1:]):
+        yield Found(Effect.NETWORK, says="download from a remote that the same command adds")
     if operands[:2] == ["remote", "add"] and len(operands) > 3:
         yield Remote(operands[-2], operands[-1])
 
@@ -197,6 +201,8 @@ def ssh(command: Command) -> Steps:
     line = read_line(command.argv[1:], frozenset(takes), to_operand=True)
     if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
         yield Found(Effect.REVERSE_TUNNEL, says="give another machine access to this one")
+    for file in line.value_of("-F"):
+        yield Found(Effect.CARRIED, path=file, says="take settings from {path}, which can start programs")
 
 
 ENCODES = byte_pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
@@ -312,8 +318,11 @@ def copy(command: Command) -> Steps:
     line = read_line(command.argv[1:], COPY_TAKES)
     folders = line.value_of("-t", "--target-directory")
     sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
-    for source in sources if command.name == "mv" and target == "/dev/null" else ():
-        yield Found(Effect.DELETE_TREE, path=source)
+    for source in sources if command.name == "mv" else ():
+        if target == "/dev/null":
+            yield Found(Effect.DELETE_TREE, path=source)
+        elif is_private(source):
+            yield Found(Effect.READ, path=source, says="give {path}, which looks like a secret, another name")
     if command.name == "ln" and line.flags & {"-s", "--symbolic"}:
         for source in sources:
             folder = target.rpartition("/")[0] or "."

@@ -37,7 +37,10 @@ def editor(command: Command) -> Steps:
         yield Found(Effect.TAKE_KEYS, says="read the memory of a process")
     for text in (*line.value_of(*EDITOR_RUNS), *(word[1:] for word in command.argv[1:] if word[:1] == "+")):
         yield from _ex_command(text)
+    if command.name in ("ed", "red", "ex") and command.stdin.origin not in (Origin.TEXT, Origin.NOTHING):
+        yield Found(Effect.RUN_UNKNOWN_CODE)
     for text in command.stdin.text.splitlines():
+        yield from _files_of_vim(text)
         if match := re.match(r"\s*(?::?[%\d,$]*\s*(?:[rw]\s*)?!|shell\s)(.*)", text):
             yield from _started(match[1])
 

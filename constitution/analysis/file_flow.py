@@ -86,7 +86,7 @@ def losses(path: str, disk: Disk, root: str) -> list[str]:
         for file in disk.unsaved
         if any(is_within(file, one) for one in paths)
         and not is_built(file.removeprefix(root))
-        and (not name or fnmatchcase(file.rpartition("/")[2], name))
+        and (not name or any(fnmatchcase(part, name) for part in file.removeprefix(folder).split("/")))
     ]
     if len(lost) > SHOWN:
         lost = [*lost[: SHOWN - 1], f"{len(lost) - SHOWN + 1} more files"]

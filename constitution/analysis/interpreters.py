@@ -49,6 +49,10 @@ def python(command: Command) -> Steps:
     for module in line.value_of("-m")[:1]:
         behind = command.argv.index(module) + 1 if module in command.argv else len(command.argv)
         yield from _python_module(module, command.argv[behind:], command, read)
+        for file in (
+            command.argv[behind:] if module in table("languages")["python"]["modules"]["run_files"].split() else ()
+        ):
+            yield from run_file(file, read) if file.endswith(".py") else ()
     if line.value_of("-c", "-m") or line.flags & {"-V", "--version", "-h", "--help"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
@@ -98,6 +102,9 @@ def interpreter(command: Command) -> Steps:
 
     for code in codes or ([""] if loaded else []):
         yield from read(code)
+    for word in line.operands if language == "perl" and {"-n", "-p"} & line.flags else ():
+        if word[:1] == "|" or word[-1:] == "|":
+            yield Script(word.strip("| "))  # `<>` starts what it takes for a file
     if codes and "-i" in line.flags:
         for file in line.operands:
             yield Found(Effect.WRITE, path=file)

@@ -202,7 +202,7 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
 
 def _is_near(word: str) -> bool:
     """Tell whether an operand names nothing elsewhere, or nothing that is known."""
-    return "/" not in word or word[0] == UNKNOWN
+    return ("/" not in word and word != "..") or word[0] == UNKNOWN
 
 
 def _is_local(address: str) -> bool:
@@ -262,7 +262,11 @@ def _looks_like_path(word: str) -> bool:
     return (word.startswith(("/", "~", "..", "./")) or "/" in word or word == ".") and "://" not in word
 
 
-SHOWN_BY_GIT = frozenset(["diff", "hash-object", "apply", "am", "add"])
+TEXT_OF_GIT = frozenset(
+    "commit log tag notes grep stash config remote clone submodule shortlog show merge worktree".split()  # noqa: SIM905
+)
+"""Subcommands of git in whose words a path may be text, or which rows speak about."""
+
 GIVEN = pattern(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
 NO_PATH = pattern(r"^//|^/\w+=")
 """Labels of a build, steps of XPath, and names of a certificate (`/CN=x`)."""
@@ -271,8 +275,8 @@ QUOTED = pattern(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
 
 def secret_arguments(command: Command) -> Steps:
     """Report each path among the words of a program."""
-    if is_a(command.name, "guards_arguments") and not (
-        command.name == "git" and SHOWN_BY_GIT.intersection(command.argv[1:2])
+    if is_a(command.name, "guards_arguments") and (
+        command.name != "git" or not TEXT_OF_GIT.isdisjoint(command.argv[1:]) or command.argv[1:2] == ["-C"]
     ):
         return
     elsewhere = command.scope.cwd != (command.start,)

@@ -35,20 +35,10 @@ def find(command: Command) -> Steps:
         if word == "-delete":
             for path in names:
                 yield Found(Effect.DELETE_TREE, path=path)
-            yield from _named(roots, command.argv[:index])
         elif word in ("-fprint", "-fprintf", "-fls", "-fprint0") and index + 1 < len(command.argv):
             yield Found(Effect.WRITE, path=command.argv[index + 1])
         elif word in FIND_RUNS:
             yield from _each_found(command.argv[index + 1 :], names)
-            if command.argv[index + 1 : index + 2] in (["rm"], ["unlink"], ["shred"]):
-                yield from _named(roots, command.argv[:index])
-
-
-def _named(roots: list[str], tests: list[str]) -> Steps:
-    """Yield the deletion of files that a search finds by name: `ROOT/**/NAME` stands for them."""
-    for test, name in pairwise(tests):
-        for root in roots if test in ("-name", "-iname") and UNKNOWN not in name else ():
-            yield Found(Effect.DISCARD, path=f"{root}/**/{name}", says="delete {path}")
 
 
 def fd(command: Command) -> Steps:
@@ -78,7 +68,9 @@ def find_roots(argv: list[str]) -> list[str]:
 
 
 def found_below(root: str, argv: list[str]) -> str:
-    """Return a stand-in for what is found: something below the root if the search is narrowed, else the root."""
+    """Return a stand-in for what is found: `ROOT/**/NAME`, something below the root if it is narrowed, or all."""
+    ends = [index for index, word in enumerate(argv) if word in ("-o", "-or", ",") and "(" not in argv[:index]]
+    argv = argv[ends[-1] :] if ends else argv  # what is tested before it does not narrow what is done behind it
     pairs = list(pairwise(["", *argv]))
     narrowed = any(word in FIND_NAMES and before not in ("!", "-not") for before, word in pairs)
     narrowed = narrowed or any(".git" in word for before, word in pairs if before in FIND_NAMES)
@@ -92,7 +84,12 @@ def found_below(root: str, argv: list[str]) -> str:
         a in ("-name", "-iname", "-path", "-wholename") and b in ("*", "**", ".*", "*.*") for a, b in pairwise(argv)
     )
     if narrowed and not everything:
-        return f"{root}/{FOUND}"
+        names = [name for test, name in pairwise(argv) if test == "-name" and UNKNOWN not in name]
+        return (
+            f"{root}/**/{names[0]}"
+            if len(names) == 1 and {"!", "-not", "-path"}.isdisjoint(argv)
+            else f"{root}/{FOUND}"
+        )
     return f"{root}/*" if "-type" in argv else root
 
 

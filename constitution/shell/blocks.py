@@ -3,7 +3,7 @@
 Each function walks one kind of node and returns what the block prints, as far as it is known.
 """
 
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect, Finding
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 def sequence(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk what stands one after the other."""
     flows = list[Flow]()
-    for child in node.named_children:
-        flows.append(walk.visit(child, stdin))
-        walk.scope.stay()
+    for child, following in zip_longest(node.children, node.children[1:]):
+        if child.is_named:
+            behind = following is not None and following.type == "&"  # a `cd` there moves nothing here
+            flows.append(walk.piped(child, stdin) if behind else walk.visit(child, stdin))
+            walk.scope.stay()
     return one_after_the_other(flows)
 
 

@@ -9,6 +9,7 @@ from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.walk import Walk
 from constitution.shell.words import Expander
 from constitution.tables import pattern
+from constitution.tables.rows import changes_commands
 from constitution.zones import FETCHED, UNKNOWN
 
 if TYPE_CHECKING:
@@ -62,9 +63,12 @@ def assign(walk: Walk, node: "Node", stdin: Flow) -> Flow:
         return walk.simple(node, [walk.text_of(child) for child in node.children], stdin)
     words = [walk.text_of(child) for child in node.named_children if child.type == "word"]
     evaluated = any(word[:1] == "-" and {"i", "n"} & set(word) for word in words)  # numbers, and names of others
+    refers = any(word[:1] == "-" and "n" in word for word in words)
     for child in [node] if node.type == "variable_assignment" else node.named_children:
         if child.type == "variable_assignment":
             _set(walk, child)
+            if refers and any(map(changes_commands, assignment_values(walk, child))):
+                walk.evaluate(UNKNOWN)  # what is assigned to the one name is assigned to the other
             if evaluated and any(UNKNOWN in value for value in assignment_values(walk, child)):
                 walk.evaluate(UNKNOWN)
         elif child.type not in ("variable_name", "word"):

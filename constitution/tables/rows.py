@@ -19,8 +19,8 @@ A block of a table is a row:
 
 `to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `address` (the
 first that is no method, as in `POST x.com`), `settings` (the values of `NAME=value`), `-o --output` (the value of an
-option), `@ -d` (a file named behind `@` in such a value), `of=` (a word that starts so), or "" for an effect without a
-path.
+option), `@ -d` (a file named behind `@` in such a value), `of=` (a word that starts so), `unknown` (paths that are not
+known), or "" for an effect without a path.
 """
 
 import re
@@ -33,6 +33,7 @@ from attrs import field, frozen
 
 from constitution.effects import Effect
 from constitution.tables import blocks_of, names_of_kind, one_line, pattern, table, table_names
+from constitution.zones import UNKNOWN
 
 # Command lines: options and operands
 
@@ -213,6 +214,8 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
     if to in CHOICES:
         first, last = CHOICES[to]
         return operands[first:last]
+    if to == "unknown":
+        return (UNKNOWN,)
     if to == "address":
         return tuple(word for word in operands if not METHOD.fullmatch(word))[:1]
     if to == "last":

@@ -17,8 +17,6 @@ from zoneinfo import ZoneInfo
 import attrs
 import pytest
 from attrs import define, field, frozen
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bp import (
     ALL,
@@ -26,7 +24,6 @@ from bp import (
     BProgram,
     BThreadError,
     Event,
-    EventSet,
     EventSetError,
     FrozenMapping,
     contains,
@@ -328,37 +325,6 @@ def test_a_predicate_that_fails_stops_the_program_before_anything_happens(
     assert caught.value.event_set == where(Ping, predicate)
     assert caught.value.event == Ping(1)
     assert (notes, program.status) == ([], "failed")
-
-
-def event_sets() -> st.SearchStrategy[Any]:
-    leaves = st.sampled_from(
-        [HOT, Ping(1), Ping, Pong, ALL, NONE, where((Ping, Pong), value=1), where(Pong, note="x"), where(Ping, is_odd)]
-    )
-    return st.recursive(
-        leaves,
-        lambda parts: st.one_of(
-            st.tuples(parts, parts).map(lambda pair: as_event_set(list(pair))),
-            st.tuples(parts, parts).map(lambda pair: pair[0] & pair[1]),
-            parts.map(lambda part: ~part),
-        ),
-        max_leaves=6,
-    )
-
-
-@pytest.mark.slow
-@given(event_sets())
-def test_the_index_finds_what_a_set_contains(events: EventSet) -> None:
-    members(events)
-
-
-@pytest.mark.slow
-@given(event_sets(), event_sets())
-def test_combinations_are_what_logic_says(one: Any, other: Any) -> None:
-    for happened in EVENTS:
-        inside, outside = contains(one, happened), contains(other, happened)
-        assert contains(as_event_set([one, other]), happened) is (inside or outside)
-        assert contains(one & other, happened) is (inside and outside)
-        assert contains(~one, happened) is not inside
 
 
 class Color(Enum):

@@ -33,7 +33,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "errors payload",
         "events",
         "statements strategies",
-        "index",
         "board",
         "program",
         "replay runner testing",

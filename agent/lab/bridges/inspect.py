@@ -53,7 +53,7 @@ from agent.session.agent import Agent
 from agent.tools.definition import Mark, Tool, ToolContext
 from agent.tools.process import tool_environment
 from agent.tools.schemas import Path as PathMark
-from agent.tools.schemas import Schema, ShellCommand, Url
+from agent.tools.schemas import Schema, Shape, ShellCommand, Url
 from agent.vocabulary.calls import ToolResult, thaw
 from agent.vocabulary.messages import (
     AssistantMessage,
@@ -147,28 +147,13 @@ def _tool_info(name: str, description: str, parameters: Mapping[str, Any]) -> To
 # Its tools, as ours
 
 
-@frozen(eq=False)
-class _Shape:
-    """The parameters of a tool of Inspect, which checks their types itself."""
-
-    parameters: Mapping[str, Any]
-
-    def schema(self) -> Schema:
-        """Return its JSON Schema."""
-        return dict(self.parameters)
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        """Yield names that are missing, and names that it does not have."""
-        if not isinstance(value, Mapping):
-            yield f"{path or 'arguments'}: expected an object"
-            return
-        yield from (f"{path}{name}: missing" for name in self.parameters.get("required", ()) if name not in value)
-        known = self.parameters.get("properties", {})
-        yield from (f"{path}{name}: unknown argument" for name in value if name not in known)
-
-    def build(self, value: Any) -> Any:
-        """Return plain values."""
-        return thaw(value)
+def _problems(parameters: Schema, value: object, path: str) -> Iterator[str]:
+    """Yield names that are missing, and names that a tool of Inspect does not have; it checks their types itself."""
+    if not isinstance(value, Mapping):
+        yield f"{path or 'arguments'}: expected an object"
+        return
+    yield from (f"{path}{name}: missing" for name in parameters.get("required", ()) if name not in value)
+    yield from (f"{path}{name}: unknown argument" for name in value if name not in parameters.get("properties", {}))
 
 
 def _as_tool(given: Any, around: Callable[[], Any] = lambda: None) -> Tool:
@@ -187,7 +172,7 @@ def _as_tool(given: Any, around: Callable[[], Any] = lambda: None) -> Tool:
     return Tool(
         name=definition.name,
         description=definition.description,
-        shape=_Shape(shape),
+        shape=Shape(dict(shape), thaw, _problems),
         function=carry_out,
         marks=tuple((name, marks[meaning], None) for name, meaning in meanings.items() if meaning in marks),
         argv=None if code is None else lambda arguments: ("python3", "-c", str(arguments.get(code, ""))),

@@ -35,7 +35,7 @@ from agent.lab.settings.tasks import DONE, Move, Plot, Task
 from agent.lab.settings.world import World
 from agent.models.scripted import ScriptedCall, call
 from agent.tools.definition import Tool, ToolContext
-from agent.tools.schemas import Schema
+from agent.tools.schemas import Schema, Shape
 from agent.vocabulary.calls import ToolCall, ToolResult, thaw
 
 PASSES_UNTOUCHED = frozenset(("banking", f"user_task_{number}") for number in (5, 6, 8, 9, 10))
@@ -134,9 +134,6 @@ class Scene:
         return bool(suite._check_task_result(found, said, self._before, self._now, self._calls))
 
 
-# ruff: noqa: D102 - what the methods promise is said once, in `Shape`
-
-
 READ_ONLY = ("get_", "search_", "list_", "read_", "check_")
 BUT = ("get_unread_emails", "get_webpage")
 """Exceptions to `READ_ONLY`: these mark messages as read, or send requests that the owner of the page sees."""
@@ -152,28 +149,21 @@ def tools_of(scene: Scene) -> tuple[Tool, ...]:
     return tuple(_as_tool(function, scene) for function in scene.suite.functions)
 
 
-@frozen(eq=False)
-class ModelShape:
-    """The parameters of a function, which are a pydantic model; strict, and with nothing that it does not know."""
+def _shape(model: type[BaseModel]) -> Shape:
+    """Return the parameters of a function, a pydantic model; strict, and with nothing that it does not know."""
 
-    model: type[BaseModel]
-
-    def schema(self) -> Schema:
-        return {**self.model.model_json_schema(), "additionalProperties": False}
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
+    def problems(_: Schema, value: object, path: str) -> Iterator[str]:
         if not isinstance(value, Mapping):
             yield f"{path or 'arguments'}: expected an object"
             return
-        yield from (f"{path}{name}: unknown argument" for name in value.keys() - self.model.model_fields.keys())
+        yield from (f"{path}{name}: unknown argument" for name in value.keys() - model.model_fields.keys())
         try:
-            self.model.model_validate_json(json.dumps(thaw(value)), strict=True)
+            model.model_validate_json(json.dumps(thaw(value)), strict=True)
         except ValidationError as error:
             for found in error.errors(include_url=False):
                 yield f"{path}{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
-    def build(self, value: Any) -> Any:
-        return thaw(value)
+    return Shape({**model.model_json_schema(), "additionalProperties": False}, thaw, problems)
 
 
 def _as_tool(function: Any, scene: Scene) -> Tool:
@@ -184,7 +174,7 @@ def _as_tool(function: Any, scene: Scene) -> Tool:
     return Tool(
         name=function.name,
         description=function.description,
-        shape=ModelShape(function.parameters),
+        shape=_shape(function.parameters),
         function=carry_out,
         category="read" if is_read_only(function.name) else "write",
         source=f"AgentDojo, suite {scene.suite.name}",

@@ -26,8 +26,6 @@ from functools import partial
 from threading import Thread, current_thread, main_thread
 from urllib.parse import urlsplit
 
-__all__ = ["FOLDER", "VARIABLES", "parent_to_end_with", "words_inside", "words_outside"]
-
 FOLDER = "/run/egress"
 """The path of a call's folder inside the cell."""
 

@@ -12,8 +12,6 @@ from agent.tools.workspace import other_names
 from constitution import Zone
 from constitution.zones import Places, absolute, is_within, zone_of
 
-__all__ = ["OWN_FOLDER", "SERVERS", "Confinement", "agents_own", "hidden_places", "kept_places", "own_processes"]
-
 OWN_FOLDER = "~/.bpagent"
 PACKAGES = ("agent", "bp", "constitution")
 

@@ -34,8 +34,6 @@ from agent.tools.sandbox.places import SERVERS, Confinement, hidden_places, kept
 from agent.tools.sandbox.rights import NETWORK, UNCONFINED, hosts_of, writable_by
 from agent.vocabulary.errors import CannotStart
 
-__all__ = ["LEVELS", "LIMITS", "Level", "Sandbox", "achieved", "make_sandbox"]
-
 Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 

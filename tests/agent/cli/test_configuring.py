@@ -9,11 +9,11 @@ import jsonschema_rs
 import pytest
 from attrs import fields
 
+from agent.presets.configuration import SCHEMA
 from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
-from tests.agent.cli.sessions import Command, Terminal
+from tests.agent.cli.sessions import Command, RunOf, Script, Terminal
 
-Script = Callable[..., str]
 Run = Callable[..., list[dict[str, Any]]]
 
 
@@ -54,12 +54,12 @@ def test_the_command_line_wins_over_a_file_and_a_file_over_the_preset(run: Run, 
 
 
 def test_a_broken_file_of_the_preset_stops_everything_before_it_begins(
-    command: Command, script: Script, home: Path, workspace: Path
+    run_of: RunOf, command: Command, home: Path
 ) -> None:
     """Nothing is ignored: what should have been denied might be in there."""
     write_config(home, "security:\n  denied_path: [~/mine]\n")
 
-    said = command("run", "go", "--model", script("Done."), "--workspace", workspace, "--preset", "workspace")
+    said = command(*run_of("Done."), "--preset", "workspace")
 
     assert (said.code, said.out) == (2, "")
     assert "config.yaml:2:3: unknown key 'denied_path'; did you mean 'denied_paths'?" in said.err
@@ -110,11 +110,16 @@ def bash(command: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_ones_own_file_names_the_model_the_preset_options_and_rules(
-    command: Command, script: Script, home: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command,
+    script: Script,
+    home: Path,
+    workspace: Path,
+    tmp_path: Path,
+    log: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = script({"calls": [bash("make deploy")]}, "From the file.")
     write_own(home, f"model: {model}\npreset: gated\noptions: {{attempts: 2}}\nrules: [deny -- make deploy]\n")
-    log = tmp_path / "log.jsonl"
 
     said = command("run", "go", "--workspace", workspace, "--log", log)
 
@@ -142,7 +147,7 @@ rules:
 
 @pytest.mark.slow
 def test_an_untrusted_project_can_only_make_the_gate_stricter(
-    run: Run, command: Command, script: Script, project: Callable[[str], Path], workspace: Path
+    run_of: RunOf, run: Run, command: Command, project: Callable[[str], Path], workspace: Path
 ) -> None:
     project(HOSTILE)
 
@@ -156,7 +161,7 @@ def test_an_untrusted_project_can_only_make_the_gate_stricter(
     assert "Do harm" not in header["system_prompt"]
     assert [answer.split(":")[0] for answer in answers(records)] == ["rejected", "denied"]
     assert not (workspace / "started-by-the-project").exists()
-    said = command("run", "go", "--model", script("Done."), "--workspace", workspace)
+    said = command(*run_of("Done."))
     assert "also sets model, preset, options, mcp, rules that allow: not used until you trust it" in said.err
 
 
@@ -221,9 +226,25 @@ def test_config_shows_what_comes_from_where_and_a_schema_that_its_files_fit(
     assert shown.endswith(f"your rule       deny -- make deploy, in {home}/.bpagent/rules.yaml\n")
     assert "not used, as you do not trust it: model, preset, options, mcp" in shown
     assert set(schema["properties"]["options"]["properties"]) == {field.name for field in fields(Preset)} - {"name"}
+    assert schema == json.loads(SCHEMA.read_text()), f"bpagent config --schema > {SCHEMA.name}"
+    assert f"# yaml-language-server: $schema={SCHEMA}\n" in shown
     check = jsonschema_rs.validator_for(schema)
     assert check.is_valid({"model": "x", "preset": "gated", "options": {"max_iterations": None, "allow": ["a"]}})
     assert not check.is_valid({"options": {"max_iteration": 5}})
+
+
+def test_a_file_that_is_not_valid_is_told_and_hides_no_other(
+    command: Command, home: Path, project: Callable[[str], Path], workspace: Path
+) -> None:
+    write_own(home, "model: gpt-mini\n")
+    file = project("preset: nonsense\n")
+
+    said = command("config", "--workspace", workspace)
+
+    assert said.code == 2
+    assert f"{home}/.config/bpagent/config.yaml\na file          {file}\n" in said.out
+    assert f"not valid: {file}:1:9: there is no preset 'nonsense'" in said.out
+    assert said.out.endswith("nothing, until this is right: the mistake above\n")
 
 
 def test_rules_of_the_user_move_with_bpagent_home_and_those_at_home_still_count(

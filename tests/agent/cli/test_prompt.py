@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,11 +24,9 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed
 from agent.vocabulary.messages import Image, UserMessage
 from constitution import DEFAULT, Action, CommandRule, Level
-from tests.agent.cli.sessions import Command, Terminal, bash
+from tests.agent.cli.sessions import Command, OnTerminal, Script, bash
 from tests.tables import rows
 
-OnTerminal = Callable[..., Terminal]
-Script = Callable[..., str]
 RESET = "git reset --hard"
 QUESTION = f"Approve command: {RESET}? (yes/no)"
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16

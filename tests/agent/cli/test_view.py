@@ -1,14 +1,16 @@
 """`bpagent view`: a page beside the log, readable by its owner alone."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import NOTHING_TODAY, Command, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, Command, Script, bash
 
-Script = Callable[..., str]
+
+@pytest.fixture
+def log(recorded_log: Path) -> Path:
+    return recorded_log
 
 
 def test_the_page_lies_beside_the_log(command: Command, log: Path) -> None:
@@ -72,7 +74,7 @@ def test_all_runs_have_their_pages_and_an_index_that_leads_to_them(
     pages = re.findall(r'<a href="([^"]+)">(.*?)</a>', page)
     assert {prompt for _, prompt in pages} == {"second task", "first &lt;task&gt;"}
     assert all("echo hi" in (index.parent / name).read_text() for name, _ in pages)
-    assert "script-src 'none'" in page
+    assert "script-src 'sha256-" in page
     assert command("view", "--all", "--output", "x.html").code == 2
 
 

@@ -113,6 +113,13 @@ async def test_pieces_are_joined_and_none_is_lost() -> None:
     assert len(seen) < 20
 
 
+def test_of_a_flood_the_latest_is_shown() -> None:
+    (shown,) = join_texts(["first", "x" * 300_000, "last"])
+
+    assert shown.startswith("[37865 characters left out]\nxxx")
+    assert shown.endswith("xlast")
+
+
 async def test_an_error_passes_as_itself_after_the_last_piece() -> None:
     seen: list[str] = []
 

@@ -95,28 +95,6 @@ async def test_a_server_that_neither_ends_nor_closes_is_left_after_the_finish_re
     assert answer.message.text == "hi"
 
 
-@rows(
-    ("reply", "said"),
-    [
-        ([STREAM + b'data: {"choices": [{"del\n\n'], "is broken"),
-        ([STREAM + b"data: [1, 2]\n\n"], "not an object"),
-        ([STREAM + b"data: " + b"[" * 100_000 + b"\n\n"], "is broken"),
-        ([STREAM + b"data: \xff\xfe\n\n"], "is broken"),
-        ([STREAM + b'data: {"error": {"message": "overloaded"}}\n\n'], "overloaded"),
-        ([STREAM.replace(b"Connection", b"Content-Length: 9999\r\nConnection")], "broke"),
-        ([b"garbage\r\n\r\n"], "broke"),
-        ([], "broke"),
-    ],
-)
-async def test_a_broken_stream_may_be_asked_again(server: Any, reply: list[bytes], said: str) -> None:
-    server.reply(*reply)
-
-    error = await failure(server.url)
-
-    assert error.retryable
-    assert said in str(error)
-
-
 @pytest.mark.slow
 @rows(
     ("status", "retryable", "said"),
@@ -404,10 +382,3 @@ async def test_openais_own_server_is_asked_with_the_keys_of_a_hook_alone(
         assert (first.status, second.status, second.reason) == ("completed", "failed", "inference_failed")
         assert "no API key: set OPENAI_API_KEY" in repr(second.events)
     assert [headers["authorization"] for _, headers, _ in server.requests] == ["Bearer short-lived"] * 2
-
-
-async def test_a_missing_key_is_told_before_anything_is_sent() -> None:
-    with pytest.raises(ModelError, match="no API key: set OPENAI_API_KEY") as caught:
-        await OpenAIModel("m").answer(HELLO, lambda piece: None)
-
-    assert not caught.value.retryable

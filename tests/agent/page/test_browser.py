@@ -12,6 +12,7 @@ from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import render_page
 from agent.page.document import document, element, shipped
+from agent.page.tables import index_page
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from tests.agent.page.chromium import PROGRAM, Browser, chromium
@@ -193,6 +194,34 @@ def test_of_ten_thousand_steps_those_near_are_in_the_document(browser: Browser, 
     browser.settle()
     assert browser.run("document.querySelector('.row.current').getBoundingClientRect().top") < 900
     assert browser.run("document.querySelectorAll('*').length") < 10_000
+
+
+def test_the_index_of_runs_leaves_the_rows_in_which_all_words_are(browser: Browser, tmp_path: Path) -> None:
+    told = (("one", ATTACK, "failed"), ("two", "Fix it", "failed"), ("three", "Fix", "stopped"))
+    same = {"begun": "2026-11-22T22:00:00", "reason": "answered", "preset": "default", "model": "<b>m</b>"}
+    spent = {"cost": None, "turns": 1, "tokens": 9}
+    runs = [
+        {"id": name, "prompt": prompt, "status": status, "workspace": f"/work/{name}", **same, **spent}
+        for name, prompt, status in told
+    ]
+    index = tmp_path / "index.html"
+    index.write_text(index_page(runs, "/runs"))
+    browser.complaints.clear()
+    browser.show(index.as_uri())
+
+    browser.press("/")
+    for letter in "fix FAILED":
+        browser.press(letter)
+
+    shown = browser.run(
+        "[...document.querySelectorAll('tbody tr')].filter(row => !row.hidden).map(row => row.innerText)"
+    )
+    assert ["two" in row for row in shown] == [True]
+    assert texts(browser, "[role=status]") == ["1 of 3"]
+    browser.press("Escape")
+    assert texts(browser, "[role=status]") == ["3 of 3"]
+    assert ATTACK in texts(browser, "td a")
+    assert browser.complaints == []
 
 
 def drawn_from(page: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import pytest
 
 from agent import Agent, ScriptedModel, answer, call, tool, workspace_tools
 from agent.models.openai_model import OpenAIModel
-from agent.presets.preset import OptionError
 from agent.session.run import Run
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
@@ -189,11 +188,6 @@ async def test_the_shipped_prompt_names_tools_and_limits(tmp_path: Path) -> None
     [request] = model.requests
     for words in (str(tmp_path), "bash, read_file, write_file, list_directory", "120 seconds", "20 turns"):
         assert words in request.system_prompt
-
-
-async def test_a_preset_that_does_not_exist_is_named_with_the_nearest() -> None:
-    with pytest.raises(OptionError, match="there is no preset 'defalt'; did you mean 'default'"):
-        Agent(ScriptedModel([]), preset="defalt")
 
 
 async def test_ids_that_cannot_be_used_are_replaced_everywhere(make_agent: MakeAgent) -> None:

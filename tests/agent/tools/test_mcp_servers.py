@@ -9,7 +9,7 @@ import pytest
 from agent import Agent, ScriptedModel, call
 from agent.models.scripted import Step
 from agent.tools.mcp import mcp_tools
-from agent.tools.schemas import ForeignShape
+from agent.tools.schemas import foreign_shape
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import ApprovalAsked, ToolStarted
 from agent.vocabulary.messages import ToolMessage
@@ -102,7 +102,7 @@ async def test_a_server_that_is_not_there_is_an_error() -> None:
 )  # fmt: skip
 def test_what_is_no_schema_is_refused(schema: dict[str, object]) -> None:
     with pytest.raises(ToolError):
-        ForeignShape(schema)
+        foreign_shape(schema)
 
 
 FORWARD = """

@@ -214,7 +214,7 @@ def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
     changed = next(episode for episode in plan.episodes({}) if episode.split == "test")
 
     def run_as_changed(conditions: Conditions, episodes: list[Episode], pool: Any, told: Any) -> None:
-        run_batch(conditions, [episode for episode in episodes if episode.key != changed.key], told)
+        run_all(conditions, [episode for episode in episodes if episode.key != changed.key], None, told)
         Results(conditions.folder).add(Row("other", SMALL, "a", "a-0", "test", "honest", False, "constitution_only", 0))
 
     monkeypatch.setattr("agent.lab.experiments.experiment.run_all", run_as_changed)
