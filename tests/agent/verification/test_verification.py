@@ -247,18 +247,19 @@ ENOUGH = 5_000
 """The states within which a planted fault has to be found."""
 
 
-def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Verification:
+def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch, *, first: bool = False) -> Verification:
     """Model-check the loop with the fault in the place of the b-thread whose name it has."""
     name, beside = fault.planted.name, rules_named(*fault.beside)
+    core = CORE
     if name == "carry_out":
         planted = lambda call, disclosure: fault.planted(call)  # noqa: E731 - it stands in for a b-thread function
         monkeypatch.setattr(import_module("agent.threads.core"), "carry_out", planted)
-        return verify_loop(beside, max_states=ENOUGH)
-    if name in EVERY_RULE:
+    elif name in EVERY_RULE:
         rule = ARGUMENTS.get(fault.planted, EVERY_RULE[name])
-        return verify_loop([fault.planted(*rule.args, **rule.kwargs), *beside], max_states=ENOUGH)
-    core = [fault.planted() if bthread.name == name else bthread for bthread in CORE]
-    return verify_loop(beside, core=core, max_states=ENOUGH)
+        beside = (fault.planted(*rule.args, **rule.kwargs), *beside)
+    else:
+        core = tuple(fault.planted() if bthread.name == name else bthread for bthread in CORE)
+    return verify_loop(beside, core=core, max_states=ENOUGH, first=first)
 
 
 ARGUMENTS: Mapping[Any, BThread] = {
@@ -275,7 +276,9 @@ def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str, monkeyp
     missed = []
     for fault in (fault for fault in FAULTS if fault.planted.name == name):
         with monkeypatch.context() as patch:
-            result = verify_fault(fault, patch)
+            result = verify_fault(fault, patch, first=True)
+            if not is_found(fault, result):  # another invariant may break sooner
+                result = verify_fault(fault, patch)
         missed += [] if is_found(fault, result) else [f"{fault.planted.__name__}:\n{told(result)}"]
 
     assert missed == []
