@@ -162,17 +162,17 @@ FINISHING = ("one_at_a_time", "at_most", "complete_to_finish", "retry", "stop_on
 SEVERAL_WAIT = rules_named("skip_when_steered", "at_most", "stop_on_request")
 
 LOOPS: Mapping[str, tuple[Any, Examples | None]] = {
-    "up to three calls in turn": (RULES, {**SMALL, InferenceRequested: three_calls}),
+    "up to three calls in turn": (RULES, {**SMALLER, InferenceRequested: three_calls}),
     "neighbours run together that may": (NEIGHBOURS, {**SMALLER, **only_answers(NEIGHBOURS)}),
-    "all calls of an answer run together if they may": (ALL_TOGETHER, {**SMALL, **only_answers(ALL_TOGETHER)}),
+    "all calls of an answer run together if they may": (ALL_TOGETHER, {**SMALLER, **only_answers(ALL_TOGETHER)}),
     "people are asked whether they have something to say": (PEOPLE, None),
     "several follow-ups wait": ([*SEVERAL_WAIT, continue_with_follow_ups(False, most=2)], None),
     "several follow-ups are heard at once": ([*SEVERAL_WAIT, continue_with_follow_ups(True, most=2)], None),
     "a step is finished after a stop": (
         loop_rules(evolve(PRESETS["default"], stop_after="step", sequential=False)),
-        SMALL,
+        SMALLER,
     ),
-    "a protocol refuses a call during its question": ([*RULES, one_tool_only()], SMALL),
+    "a protocol refuses a call during its question": ([*RULES, one_tool_only()], SMALLER),
     "calls in a sandbox": (rules_named(*GUARDED), CONFINED),
     "all that the autonomous preset has of its own": (AUTONOMOUS, None),
     "complete ends every run": (
