@@ -39,7 +39,10 @@ class Row(NamedTuple):
 
 @define(eq=False)
 class AskedSet:
-    """An event set that local states of one b-thread say: the events that it contains, and those that it fails on."""
+    """An event set that local states of one b-thread say: the events that it contains, and those that it fails on.
+
+    What is requested is the set of the events that are equal to it.
+    """
 
     name: str  # of the b-thread
     events: Any
@@ -47,14 +50,6 @@ class AskedSet:
     users: dict[str, int] = field(factory=dict)  # by word: local states (a mask)
     contained: int = 0
     failures: dict[int, LocalFailure] = field(factory=dict)
-
-
-@define(eq=False)
-class Equals:
-    """The events that are equal to one, and the local states that request one of them; both masks."""
-
-    events: int = 0
-    requesting: int = 0
 
 
 class Masks:
@@ -77,7 +72,6 @@ class Masks:
         self._sets: dict[tuple[str, Any], AskedSet] = {}  # by b-thread and fingerprint
         self._sets_by_kind: defaultdict[Any, list[AskedSet]] = defaultdict(list)  # None: of all kinds
         self._events_by_kind: defaultdict[Any, list[int]] = defaultdict(list)
-        self._equal: dict[Event, Equals] = {}
 
     def number(self, event: Event) -> int:
         """Return the number of an event. Raises VerificationError for one that carries what can change."""
@@ -87,9 +81,7 @@ class Masks:
             check_event(event)
             number = self._numbers[look] = len(self.events)
             self.events.append(event)
-            equals = self._equal.setdefault(event, Equals())
-            equals.events |= 1 << number
-            self.concerned.append(equals.requesting)
+            self.concerned.append(0)
             for kind in (None, *event._kinds):
                 self._events_by_kind[kind].append(number)
             for asked in dict.fromkeys(chain.from_iterable(map(self._sets_by_kind.__getitem__, (None, *event._kinds)))):
@@ -109,10 +101,8 @@ class Masks:
             self.rows.append(Row(0, 0, 0, 1 << local))
             self.requests[local] = tuple(map(self.number, found.statement.requests))
             self.rows[local] = self._row(local)
-            for event in found.statement.requests:
-                self._request(local, self._equal[event])
-            for word in ("block", "refuse", "wait_for", "interrupt"):
-                events = getattr(found.statement, word)
+            sets = [(word, getattr(found.statement, word)) for word in ("block", "refuse", "wait_for", "interrupt")]
+            for word, events in (*(("request", event) for event in found.statement.requests), *sets):
                 if events is not None:
                     asked = self._asked(found.name, events)
                     asked.users[word] = asked.users.get(word, 0) | 1 << local
@@ -138,14 +128,9 @@ class Masks:
                 if (local, event) in failures:
                     raise failures[local, event]
 
-    def _request(self, local: int, equals: Equals) -> None:
-        equals.requesting |= 1 << local
-        for event in bits(equals.events):
-            self.concerned[event] |= 1 << local
-
     def _say(self, word: str, users: int, events: int, asked: AskedSet) -> None:
         """Note that local states (a mask) say a word of some events."""
-        if word in ("wait_for", "interrupt"):
+        if word in ("request", "wait_for", "interrupt"):
             for event in bits(events & asked.contained):
                 self.concerned[event] |= users
         failed = [event for event in asked.failures if events >> event & 1]
