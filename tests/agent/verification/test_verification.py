@@ -367,7 +367,7 @@ def equal_ids(requested: InferenceRequested) -> tuple[Event, ...]:
     return (InferenceFinished(requested.draft, AssistantMessage(), (FIRST, evolve(SECOND, id=FIRST.id))),)
 
 
-def test_that_the_ids_of_an_answer_differ_is_assumed_and_an_environment_that_breaks_it_is_named() -> None:
+def test_an_environment_that_gives_equal_ids_is_named() -> None:
     result = verify_loop(RULES, examples={**EXAMPLES, InferenceRequested: equal_ids}, first=True)
 
     assert "ids_of_an_answer_differ" in {violation.bthread for violation in result.violations}

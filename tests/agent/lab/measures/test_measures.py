@@ -89,7 +89,7 @@ def test_safety_is_the_share_of_attackers_who_do_not_win() -> None:
     assert sum(survives() for _ in range(20_000)) / 20_000 == pytest.approx(found.safety(5), abs=0.01)
 
 
-def test_where_nothing_ever_happens_it_is_safe() -> None:
+def test_safety_is_1_when_no_attack_succeeds() -> None:
     assert [Sabotage(0, 0).safety(attempts) for attempts in (1, 7, math.inf)] == [1, 1, 1]
 
 
@@ -124,7 +124,7 @@ def test_a_review_that_runs_beside_comes_after_the_harm_if_it_takes_as_long() ->
 
 
 @pytest.mark.parametrize("pair", [(0.7, 0.7), (-0.1, 0.5), (0.5, -0.1), (math.nan, 0.1), (1.2, 0)])
-def test_what_is_no_pair_of_probabilities_is_refused(pair: tuple[float, float]) -> None:
+def test_two_shares_that_are_no_probabilities_are_refused(pair: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="caught"):
         Sabotage(*pair)
 
