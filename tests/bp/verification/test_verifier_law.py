@@ -295,7 +295,7 @@ def test_an_otherwise_is_the_same_whoever_holds_it_back_and_in_whatever_order_it
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_in_run_order_exactly_what_a_program_does_is_found(random: Random) -> None:
     compare_runs(Author(random).program())
