@@ -152,7 +152,7 @@ def test_a_protocol_of_ones_own_that_is_none_is_told_where_it_stands(
     assert told in capsys.readouterr().err
 
 
-def test_where_nobody_watches_how_far_it_is_is_told_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_progress_is_printed_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
     times = iter([0.0, 1.0, 61.0, 61.0, 62.0, 122.0, 122.0])
     tell = teller(lambda: next(times))
 

@@ -144,7 +144,7 @@ def test_it_holds_for_the_rest_of_the_run_and_for_nothing_else(standing: Standin
 
 
 @rows("command", ["sh -c 'git reset --hard'", "rm -rf $X", "git reset --hard > ~/x"])
-def test_where_no_rule_can_help_it_says_so_and_writes_nothing(command: str, standing: StandingAnswers) -> None:
+def test_always_without_a_possible_rule_says_so_and_writes_nothing(command: str, standing: StandingAnswers) -> None:
     said = standing.add(proposed(standing, command))
 
     assert said.startswith("taken as yes for once")
@@ -246,7 +246,7 @@ def test_a_text_file_is_put_below_the_prompt_that_names_it_once(here: Path) -> N
         ("@ a.txt", []),
     ],
 )
-def test_what_names_no_file_stays_as_it_is_and_the_user_is_told(
+def test_a_word_with_at_that_names_no_file_stays_as_it_is_and_the_user_is_told(
     prompt: str, words: list[str], here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "a.txt").write_text("A")
@@ -268,7 +268,7 @@ def test_a_picture_is_shown_to_the_model(here: Path) -> None:
         (b"x" * (LONGEST_FILE + 1), "the agent can read it with its tools"),
     ],
 )
-def test_what_cannot_be_included_is_said(content: bytes, sentence: str, here: Path) -> None:
+def test_a_file_that_cannot_be_included_is_an_error(content: bytes, sentence: str, here: Path) -> None:
     (here / "file").write_bytes(content)
 
     with pytest.raises(Mistake, match=sentence):

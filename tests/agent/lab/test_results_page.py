@@ -77,7 +77,7 @@ def test_marks_are_filled_and_the_rest_is_left_alone(tmp_path: Path) -> None:
     assert filled(page, tmp_path) == page.replace("old", "new")
 
 
-def test_what_is_read_from_the_results_names_its_rows() -> None:
+def test_sentences_about_the_results_name_their_rows() -> None:
     def line(protocol: str, measure: str, value: float, low: float, high: float, policy: str = "") -> dict[str, str]:
         told = {"setting": "all", "protocol": protocol, "measure": measure, "policy": policy, "apart": ""}
         return {**told, "estimate": str(value), "low": str(low), "high": str(high)}

@@ -77,7 +77,7 @@ def test_every_step_is_drawn_and_what_a_model_wrote_is_text(shown: Browser, page
     assert shown.run("document.title") == "Clean up"
 
 
-def test_what_the_model_said_is_drawn_as_markdown_and_a_link_shows_where_it_leads(shown: Browser) -> None:
+def test_model_answers_are_drawn_as_markdown_and_links_show_their_targets(shown: Browser) -> None:
     drawn = ".agent .markdown "
     found = {tag: texts(shown, drawn + tag) for tag in ("h2", "em", "p code", "ol li", "strong", "pre", "a, img")}
 

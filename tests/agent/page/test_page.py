@@ -95,7 +95,7 @@ def test_a_page_needs_nothing_from_anywhere_and_runs_one_script_that_is_known(lo
     assert "connect-src" not in str(policy)
 
 
-def test_what_was_written_is_shown_as_text_and_what_cannot_be_seen_as_escapes(log: Path) -> None:
+def test_written_text_is_shown_as_text_and_invisible_characters_as_escapes(log: Path) -> None:
     page = render_page(read_log(log))
 
     assert "<script>alert(1)" not in page
@@ -176,7 +176,7 @@ async def look() -> ToolResult:
     return ToolResult("seen", images=(PIXEL,))
 
 
-def test_what_people_said_hooks_found_and_limits_did_is_told(tmp_path: Path) -> None:
+def test_the_page_shows_messages_of_people_and_hooks_and_limits(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     found = iter([["rather not"], []])
     hooks = Hooks(get_steering_messages=lambda: next(found, []))

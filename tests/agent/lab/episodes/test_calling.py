@@ -23,7 +23,7 @@ async def ask(model: Model, text: str = "Go.", role: str = "agent") -> Answer:
 
 
 @pytest.mark.anyio
-async def test_what_was_asked_before_is_not_asked_again(tmp_path: Path) -> None:
+async def test_a_kept_answer_is_not_asked_for_again(tmp_path: Path) -> None:
     first = CachedModel(scripted("one"), tmp_path)
     again = CachedModel(scripted(), tmp_path)
 
