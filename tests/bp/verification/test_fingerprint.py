@@ -164,7 +164,7 @@ with_many_variables = many_variables()
     "make",
     [Plain, object, lambda: iter({1, 2}), itertools.count, lambda: itertools.cycle("x"), lambda: [Plain()]],
 )
-def test_what_has_no_value_is_refused_with_bthread_and_variable(make: Any) -> None:
+def test_a_local_that_has_no_value_is_refused_with_bthread_and_variable(make: Any) -> None:
     @bthread
     def keeps() -> BThreadBody:
         kept = make()
@@ -679,7 +679,7 @@ def in_a_dict(value: Any) -> Any:
     "program",
     [delegates(200), *(holds(make, levels) for make in (in_a_tuple, in_a_list, in_a_dict) for levels in (400, 3_000))],
 )
-def test_what_is_deep_is_verified(program: BThread) -> None:
+def test_deeply_nested_b_threads_are_verified(program: BThread) -> None:
     result = verify(program)
 
     assert (result.holds, result.states) == (True, 3)

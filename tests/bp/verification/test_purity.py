@@ -133,7 +133,7 @@ def counts_in_a_cell() -> Callable[[], int]:
         (asks(counts_in_a_cell()), "'notes' of an outer function.*list"),
     ],
 )
-def test_what_a_bthread_is_given_must_not_be_able_to_change(guilty: BThread, named: str) -> None:
+def test_arguments_of_a_bthread_must_be_immutable(guilty: BThread, named: str) -> None:
     with pytest.raises(VerificationError, match=rf"{guilty.name!r}.*{named}"):
         verify(guilty)
 
@@ -798,7 +798,7 @@ def test_predicates_and_otherwise_keep_no_state_either(statement: Any) -> None:
     )
 
 
-def test_what_cannot_be_read_is_told() -> None:
+def test_code_that_cannot_be_read_is_reported() -> None:
     pydantic_core = pytest.importorskip("pydantic_core", exc_type=ImportError)
     assert verdict(asks(lambda: pydantic_core.from_json("1"))) == "pydantic_core._pydantic_core.from_json"
     assert verdict(asks(lambda: partial(getattr, helpers)("TABLE"))) == (
@@ -806,7 +806,7 @@ def test_what_cannot_be_read_is_told() -> None:
     )
 
 
-def test_what_code_says_that_never_runs_is_no_matter() -> None:
+def test_code_that_never_runs_does_not_matter() -> None:
     assert not verdict(asks(lambda: PRICES or time.time()))
 
 
