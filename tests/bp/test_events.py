@@ -274,7 +274,7 @@ def test_a_value_in_where_is_frozen_like_a_payload() -> None:
     assert program.status == "finished"
 
 
-def test_what_is_no_event_set_is_refused_at_that_line() -> None:
+def test_a_value_that_is_no_event_set_is_refused_at_that_line() -> None:
     check_refused(
         (lambda: where(Ping, valu=1), "Ping has no field 'valu'; it has value"),
         (lambda: where(Undecorated, x=1), "Undecorated has no field 'x'; it has none; is it decorated with @frozen?"),
@@ -409,7 +409,7 @@ def test_mappings_sequences_and_sets_are_frozen_through_and_through() -> None:
     assert isinstance(hash(carried), int)
 
 
-def test_what_is_frozen_is_a_copy() -> None:
+def test_a_frozen_value_is_a_copy() -> None:
     mine = {"numbers": [1]}
 
     carried = Carried(mine)
@@ -491,7 +491,7 @@ REFUSED: dict[str, list[Any]] = {
 }
 
 
-def test_what_can_change_or_keeps_more_than_it_shows_is_refused_with_the_name_of_the_field() -> None:
+def test_a_mutable_value_in_an_event_is_refused_with_the_name_of_the_field() -> None:
     for cure, values in REFUSED.items():
         for value in values:
             with pytest.raises(TypeError, match=f"event Carried: field 'content':{cure}"):

@@ -37,7 +37,7 @@ from bp.strategies import Chooser
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, check_refused, does, keeps_saying, says, trace
 
 
-def test_what_a_program_cannot_use_is_refused_where_it_is_given() -> None:
+def test_a_wrong_argument_of_a_program_is_refused_where_it_is_given() -> None:
     check_refused(
         (lambda: BProgram(alternate), r"takes called b-threads, for example guard\(\)"),  # type: ignore[arg-type]
         (lambda: BProgram([alternate()]), "takes called b-threads"),  # type: ignore[arg-type]
@@ -281,7 +281,7 @@ def resting(*statements: Any) -> BProgram:
     return program
 
 
-def test_what_is_posted_while_a_listener_hears_a_step_is_queued() -> None:
+def test_a_post_while_a_listener_gets_a_step_is_queued() -> None:
     heard: list[Event] = []
 
     def answer(record: Record) -> None:

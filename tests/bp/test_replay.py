@@ -54,7 +54,7 @@ def test_an_event_that_is_held_back_is_not_selected_and_nothing_happens() -> Non
     assert program.status == "blocked"
 
 
-def test_what_is_no_event_or_comes_from_inside_or_too_late_is_not_selected() -> None:
+def test_a_value_that_is_no_external_event_is_not_selected_in_a_replay() -> None:
     def meddles() -> Any:
         return program.select(B)
 
@@ -125,7 +125,7 @@ def test_a_program_that_fails_earlier_than_recorded_diverges() -> None:
     assert again.error is not None
 
 
-def test_what_is_possible_outside_comes_when_nothing_internal_can() -> None:
+def test_possible_events_come_when_the_program_rests() -> None:
     bthreads = [says(sync(wait_for=STOP), sync(request=A))]
 
     assert replay(bthreads, [STOP, A, STOP]).agrees
@@ -258,7 +258,7 @@ alternate  hot        cold
     )
 
 
-def test_what_is_posted_is_shown_as_from_outside_and_steps_up_to_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_posted_events_are_shown_as_external_and_steps_up_to_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
     show(BProgram(says(sync(wait_for=STOP)), keeps_saying(sync(request=A, wait_for=STOP, block=STOP))), [STOP], most=2)
     show(BProgram(says(sync(wait_for=STOP), sync(request=A))), [STOP])
 

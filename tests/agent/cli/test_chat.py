@@ -266,9 +266,7 @@ def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
 
 
 @pytest.mark.slow
-def test_what_goes_on_stands_above_the_line_that_is_typed_and_neither_breaks_the_other(
-    chat: Callable[..., Terminal], slow_tool: SlowTool
-) -> None:
+def test_output_is_printed_above_the_line_that_is_typed(chat: Callable[..., Terminal], slow_tool: SlowTool) -> None:
     terminal = chat(bash(f"echo first; {slow_tool.command}", say="I **look**."), "All of it is done.")
     terminal.rest()
     terminal.type("go\r")

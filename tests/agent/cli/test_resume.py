@@ -180,7 +180,7 @@ def test_without_a_decision_it_waits_on_and_one_of_no_is_told_to_the_model(
         (("--approve", "call_2", "--reject", "call_2"), "the call 'call_2' has been decided already"),
     ],
 )
-def test_what_cannot_be_decided_is_2_and_changes_nothing(
+def test_a_decision_about_no_open_question_exits_with_2_and_changes_nothing(
     words: tuple[str, ...], sentence: str, command: Command, waiting: Path
 ) -> None:
     before = waiting.read_bytes()
@@ -259,7 +259,7 @@ def test_a_log_without_a_task_is_empty_and_has_no_call_to_explain(command: Comma
 
 
 @pytest.mark.slow
-def test_where_no_log_is_named_the_latest_run_is_meant_and_said(run_of: RunOf, command: Command) -> None:
+def test_without_a_log_the_latest_run_is_taken_and_named(run_of: RunOf, command: Command) -> None:
     command(*run_of("Earlier."))
     (earlier,) = runs_folder().iterdir()
     os.utime(earlier, (1, 1))
@@ -294,6 +294,8 @@ def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(
     table = command("runs").out
     assert f" {workspace.name} " in table
     assert " $0.20 " in table
+    monkeypatch.setattr("agent.cli.screen.UNKNOWN", 44)
+    assert max(map(len, command("runs").out.splitlines())) <= 44
     folder = tmp_path / "elsewhere" / "runs"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [stat.S_IMODE(log.stat().st_mode) for log in folder.iterdir()] == [0o600]

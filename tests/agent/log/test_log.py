@@ -151,7 +151,7 @@ def test_a_broken_line_is_an_error_that_names_it(agent: Agent, line: bytes, wher
 
 
 @rows("header", [b"{}\n", b'{"format": "1"}\n', b'{"format": 1, "name": "prompt_given"}\n', b"x\n"])
-def test_what_has_no_header_is_no_log(agent: Agent, header: bytes) -> None:
+def test_a_file_without_a_header_is_no_log(agent: Agent, header: bytes) -> None:
     def change(lines: list[bytes]) -> None:
         lines[0] = header
 
@@ -168,7 +168,7 @@ def test_a_newer_format_is_refused(agent: Agent) -> None:
 
 
 @rows("content", [None, b""])
-def test_what_is_missing_or_empty_is_no_log(tmp_path: Path, content: bytes | None) -> None:
+def test_a_missing_or_empty_file_is_no_log(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "x.jsonl"
     if content is not None:
         path.write_bytes(content)
@@ -289,7 +289,7 @@ def test_a_value_has_a_form_in_the_log(value: Any, expected: Any) -> None:
     assert plain(value) == expected
 
 
-def test_what_has_no_form_is_refused() -> None:
+def test_a_value_without_a_form_in_the_log_is_refused() -> None:
     with pytest.raises(TypeError, match="no form in the log"):
         plain(object())
 

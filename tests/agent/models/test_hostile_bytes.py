@@ -87,7 +87,7 @@ DRESSED: dict[str, Callable[[bytes], bytes]] = {
 
 @rows("dress", DRESSED)
 @pytest.mark.anyio
-async def test_what_stands_between_the_events_does_not_matter(server: Server, dress: str) -> None:
+async def test_text_between_the_events_of_a_stream_does_not_matter(server: Server, dress: str) -> None:
     content = DRESSED[dress](stream_of("chat"))
     server.reply(STREAM, content)
 
@@ -197,9 +197,7 @@ async def test_an_endless_event_is_an_error(flood: str) -> None:
 
 @rows("waiting", [b": keep-alive\n\n", b": keep-alive\r\n", b": \r", b"\n", b"event: ping\n\n"])
 @pytest.mark.anyio
-async def test_what_a_server_sends_while_the_model_thinks_is_no_event(
-    monkeypatch: pytest.MonkeyPatch, waiting: bytes
-) -> None:
+async def test_keep_alive_lines_of_a_server_are_no_events(monkeypatch: pytest.MonkeyPatch, waiting: bytes) -> None:
     monkeypatch.setattr(openai_model, "LONGEST_EVENT", 1000)
     pieces = [waiting * 50] * 50
 

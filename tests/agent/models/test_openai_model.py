@@ -329,7 +329,7 @@ def test_names_and_addresses(name: str, environ: dict[str, str], expected: OpenA
         (" ", KEY, "no model is named"),
     ],
 )
-def test_what_cannot_be_a_model_is_told_in_one_sentence(name: str, environ: dict[str, str], said: str) -> None:
+def test_a_wrong_model_is_an_error_in_one_sentence(name: str, environ: dict[str, str], said: str) -> None:
     with pytest.raises(ModelError) as caught:
         model_from_name(name, environ)
 
@@ -337,7 +337,7 @@ def test_what_cannot_be_a_model_is_told_in_one_sentence(name: str, environ: dict
     assert not caught.value.retryable
 
 
-def test_how_long_a_server_may_send_nothing_is_said_by_a_variable() -> None:
+def test_a_variable_sets_how_long_a_server_may_send_nothing() -> None:
     url, variable = "http://127.0.0.1:9/v1", "BPAGENT_MODEL_TIMEOUT"
     named = [
         model_from_name(url, {}),

@@ -162,7 +162,7 @@ async def test_an_earlier_conversation_keeps_what_was_shown_and_thought(make_age
 
 
 @rows("wrong", [("text/plain", b"x"), ("image/png", b""), ("image/png; x", b"x"), ("", b"x")])
-def test_what_is_no_image_is_refused(wrong: tuple[str, bytes]) -> None:
+def test_a_file_that_is_no_image_is_refused(wrong: tuple[str, bytes]) -> None:
     with pytest.raises(ValueError, match=r"media_type|content"):
         Image(*wrong)
 

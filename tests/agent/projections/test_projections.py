@@ -60,7 +60,7 @@ def told(narration: Narration, *events: Event) -> list[str]:
     return [one.type for event in events for one in narration.tell(event)]
 
 
-def test_what_was_said_before_is_not_told() -> None:
+def test_messages_of_earlier_runs_are_not_told_again() -> None:
     narration = Narration()
     types = told(narration, HistoryGiven((UserMessage("Before"),)), PromptGiven("Go"))
 
@@ -77,7 +77,7 @@ def test_a_turn_that_fails_is_one_turn_however_often_it_is_tried() -> None:
     assert (types.count("turn_start"), types.count("turn_end"), types[-1]) == (1, 1, "agent_end")
 
 
-def test_what_a_hook_found_is_kept_though_the_run_ends_before_it_is_given() -> None:
+def test_a_message_that_a_hook_found_is_kept_when_the_run_ends_first() -> None:
     conversation = Conversation()
     found = MessagesFound("steering", ("this", "that"))
     for event in (PromptGiven("Go"), found, SteeringGiven("this"), RunEnded("aborted", "abort_asked")):

@@ -94,7 +94,7 @@ def outcomes(make_agent: MakeAgent, policies: Sequence[BThread], *turns: object)
 AUTHENTICATED = only_after("read_customer", "authenticate")
 
 
-def test_what_has_to_come_after_something_is_refused_before_it_and_the_refusal_says_what_is_missing(
+def test_an_action_before_its_precondition_is_refused_and_the_refusal_names_it(
     make_agent: MakeAgent,
 ) -> None:
     kept = outcomes(make_agent, [AUTHENTICATED], KNOWN, READ)
@@ -108,7 +108,7 @@ def test_what_has_to_come_after_something_is_refused_before_it_and_the_refusal_s
     ]
 
 
-def test_what_permits_has_to_have_ended_well(make_agent: MakeAgent) -> None:
+def test_an_action_permits_others_once_it_has_ended_well(make_agent: MakeAgent) -> None:
     """An authentication that failed, or has only been tried, permits nothing: also not beside it in one answer."""
     failed = outcomes(make_agent, [AUTHENTICATED], UNKNOWN, READ)
     beside = outcomes(make_agent, [AUTHENTICATED], [READ, KNOWN])
@@ -118,7 +118,7 @@ def test_what_permits_has_to_have_ended_well(make_agent: MakeAgent) -> None:
     assert beside[0].startswith("rejected: only_after: ")
 
 
-def test_what_may_not_come_after_something_is_refused_from_its_beginning(make_agent: MakeAgent) -> None:
+def test_an_action_that_is_forbidden_after_another_is_refused_once_that_has_begun(make_agent: MakeAgent) -> None:
     policy = [never("send_email", after="read_customer")]
 
     assert outcomes(make_agent, policy, SEND, READ, SEND) == [
@@ -128,7 +128,7 @@ def test_what_may_not_come_after_something_is_refused_from_its_beginning(make_ag
     ]
 
 
-def test_what_has_to_follow_keeps_the_run_from_ending_and_the_model_is_told(make_agent: MakeAgent) -> None:
+def test_a_missing_expected_action_keeps_the_run_from_ending_and_the_model_is_told(make_agent: MakeAgent) -> None:
     policy = eventually("send_email", after="refund")
     agent = make_agent(
         call("refund", amount=1), "Done.", SEND, "Done now.", tools=TOOLS, threads=[policy], preset="passthrough"
@@ -291,7 +291,7 @@ def test_whoever_comes_up_against_a_policy_that_stops_ends_the_run(make_agent: M
     assert results(run) == ["Ada, Paris", "rejected: never: send_email is not allowed after read_customer"]
 
 
-def test_what_is_owed_at_the_end_ends_the_run_as_stopped(make_agent: MakeAgent) -> None:
+def test_a_missing_expected_action_ends_the_run_as_stopped(make_agent: MakeAgent) -> None:
     policy = eventually("confirm", after="read_customer", otherwise="stop")
 
     kept, broken = (run_with(make_agent, [policy], *turns) for turns in ([READ, call("confirm")], [READ]))

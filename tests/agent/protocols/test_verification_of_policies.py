@@ -108,7 +108,7 @@ def test_policies_of_a_scope_let_no_run_hang(within: Scope) -> None:
 def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> None:
     policies = [only_after("second", "first", otherwise="ask"), by_constitution(any_verdict)]
 
-    result = verify_loop(ABORTED, policies, invariants=[UNASKED], max_states=4_000)
+    result = verify_loop(ABORTED, policies, invariants=[UNASKED], max_states=2_000)
 
     assert not result.violations, told(result)
 

@@ -191,7 +191,7 @@ def test_the_model_is_told_as_much_of_a_refusal_as_disclosure_allows(
 
 
 @pytest.mark.parametrize("disclosure", ["none", "category", "full"])
-def test_what_is_wrong_with_a_call_itself_is_always_told(make_agent: MakeAgent, disclosure: str) -> None:
+def test_the_model_always_reads_what_is_wrong_with_its_call(make_agent: MakeAgent, disclosure: str) -> None:
     """That is no judgement, and the model could not repair its call."""
     preset = preset_named("default").with_options({"disclosure": disclosure})
     agent = make_agent(call("bash", '{"command": "l'), "Well.", preset=preset)

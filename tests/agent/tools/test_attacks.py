@@ -168,7 +168,7 @@ def files_no_longer_than(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_where_there_is_no_room_files_stay_whole(tools: Mapping[str, Tool], root: Path) -> None:
+async def test_on_a_full_disk_files_stay_whole(tools: Mapping[str, Tool], root: Path) -> None:
     (root / "file").write_text("old")
     with files_no_longer_than(1000):
         written = await tools["write"].run({"path": "file", "content": "x" * 2000})
@@ -198,7 +198,7 @@ def without_rights() -> Iterator[Path]:
                 closed.chmod(0o700)
 
 
-async def test_what_may_not_be_touched_is_an_error_that_names_it(without_rights: Path) -> None:
+async def test_a_file_without_permission_is_an_error_that_names_it(without_rights: Path) -> None:
     folder = without_rights
     for name in ("file", "closed-file"):
         (folder / name).write_text("old")

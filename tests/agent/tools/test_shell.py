@@ -286,7 +286,7 @@ def test_a_compacted_text_keeps_its_ends_and_says_how_long_it_was() -> None:
     assert len(compact("x" * 101, 10)) == 10
 
 
-def test_what_options_mean_is_told_to_the_model(root: Path) -> None:
+def test_the_description_of_a_tool_explains_its_options(root: Path) -> None:
     tool = make_shell_tool(str(root), ShellOptions(timeout=None, longest_timeout=None, retention=TAIL))
 
     assert "as long as it takes" in tool.description

@@ -109,7 +109,7 @@ async def test_a_session_survives_any_command(terminal: Terminal, root: Path) ->
 
 @pytest.mark.slow
 @rows("command", ["exec true", "kill -9 $$", "trap 'X=2' EXIT; X=3; exit 0", "set -n"])
-async def test_what_leaves_no_word_changes_nothing_and_that_is_said(
+async def test_a_session_is_unchanged_by_a_command_that_reports_no_state_and_says_so(
     terminal: Terminal, root: Path, command: str
 ) -> None:
     await kept(terminal, "X=1")
@@ -310,7 +310,7 @@ async def test_no_text_of_an_earlier_command_runs_in_a_later_one(terminal: Termi
         ),
     ],
 )  # fmt: skip
-async def test_what_is_not_kept_is_said(
+async def test_the_answer_names_what_a_session_does_not_keep(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, command: str, note: str
 ) -> None:
     monkeypatch.setenv("LANG", "C.UTF-8")

@@ -238,7 +238,7 @@ ABSENT = [
 
 
 @rows(("use", "path", "kind", "problem"), ABSENT)
-def test_what_is_not_there_is_named(
+def test_a_path_that_cannot_be_opened_is_named(
     workspace: Workspace, root: Path, use: Callable[..., object], path: str, kind: type[OSError], problem: str
 ) -> None:
     with pytest.raises(kind, match=problem.format(root=root)):
@@ -246,7 +246,7 @@ def test_what_is_not_there_is_named(
 
 
 @rows("path", ["a\0b", "a\ud800", "\udc80"])
-def test_what_is_no_path_is_refused(workspace: Workspace, path: str) -> None:
+def test_a_text_that_is_no_path_is_refused(workspace: Workspace, path: str) -> None:
     for use in (workspace.open_read, workspace.resolve, workspace.list):
         with pytest.raises(PathRefused, match=r"NUL|surrogate"):
             use(path)

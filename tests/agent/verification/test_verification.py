@@ -32,7 +32,7 @@ from agent.verification.environment import (
     examples_for,
     lookups,
 )
-from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of, not_claimed
+from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
 from agent.verification.loop import loop_rules, verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -162,17 +162,17 @@ FINISHING = ("one_at_a_time", "at_most", "complete_to_finish", "retry", "stop_on
 SEVERAL_WAIT = rules_named("skip_when_steered", "at_most", "stop_on_request")
 
 LOOPS: Mapping[str, tuple[Any, Examples | None]] = {
-    "up to three calls in turn": (RULES, {**SMALL, InferenceRequested: three_calls}),
+    "up to three calls in turn": (RULES, {**SMALLER, InferenceRequested: three_calls}),
     "neighbours run together that may": (NEIGHBOURS, {**SMALLER, **only_answers(NEIGHBOURS)}),
-    "all calls of an answer run together if they may": (ALL_TOGETHER, {**SMALL, **only_answers(ALL_TOGETHER)}),
+    "all calls of an answer run together if they may": (ALL_TOGETHER, {**SMALLER, **only_answers(ALL_TOGETHER)}),
     "people are asked whether they have something to say": (PEOPLE, None),
     "several follow-ups wait": ([*SEVERAL_WAIT, continue_with_follow_ups(False, most=2)], None),
     "several follow-ups are heard at once": ([*SEVERAL_WAIT, continue_with_follow_ups(True, most=2)], None),
     "a step is finished after a stop": (
         loop_rules(evolve(PRESETS["default"], stop_after="step", sequential=False)),
-        SMALL,
+        SMALLER,
     ),
-    "a protocol refuses a call during its question": ([*RULES, one_tool_only()], SMALL),
+    "a protocol refuses a call during its question": ([*RULES, one_tool_only()], SMALLER),
     "calls in a sandbox": (rules_named(*GUARDED), CONFINED),
     "all that the autonomous preset has of its own": (AUTONOMOUS, None),
     "complete ends every run": (
@@ -247,18 +247,19 @@ ENOUGH = 5_000
 """The states within which a planted fault has to be found."""
 
 
-def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Verification:
+def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch, *, first: bool = False) -> Verification:
     """Model-check the loop with the fault in the place of the b-thread whose name it has."""
     name, beside = fault.planted.name, rules_named(*fault.beside)
+    core = CORE
     if name == "carry_out":
         planted = lambda call, disclosure: fault.planted(call)  # noqa: E731 - it stands in for a b-thread function
         monkeypatch.setattr(import_module("agent.threads.core"), "carry_out", planted)
-        return verify_loop(beside, max_states=ENOUGH)
-    if name in EVERY_RULE:
+    elif name in EVERY_RULE:
         rule = ARGUMENTS.get(fault.planted, EVERY_RULE[name])
-        return verify_loop([fault.planted(*rule.args, **rule.kwargs), *beside], max_states=ENOUGH)
-    core = [fault.planted() if bthread.name == name else bthread for bthread in CORE]
-    return verify_loop(beside, core=core, max_states=ENOUGH)
+        beside = (fault.planted(*rule.args, **rule.kwargs), *beside)
+    else:
+        core = tuple(fault.planted() if bthread.name == name else bthread for bthread in CORE)
+    return verify_loop(beside, core=core, max_states=ENOUGH, first=first)
 
 
 ARGUMENTS: Mapping[Any, BThread] = {
@@ -275,7 +276,9 @@ def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str, monkeyp
     missed = []
     for fault in (fault for fault in FAULTS if fault.planted.name == name):
         with monkeypatch.context() as patch:
-            result = verify_fault(fault, patch)
+            result = verify_fault(fault, patch, first=True)
+            if not is_found(fault, result):  # another invariant may break sooner
+                result = verify_fault(fault, patch)
         missed += [] if is_found(fault, result) else [f"{fault.planted.__name__}:\n{told(result)}"]
 
     assert missed == []
@@ -364,15 +367,11 @@ def equal_ids(requested: InferenceRequested) -> tuple[Event, ...]:
     return (InferenceFinished(requested.draft, AssistantMessage(), (FIRST, evolve(SECOND, id=FIRST.id))),)
 
 
-def test_that_the_ids_of_an_answer_differ_is_assumed_and_an_environment_that_breaks_it_is_named() -> None:
+def test_an_environment_that_gives_equal_ids_is_named() -> None:
     result = verify_loop(RULES, examples={**EXAMPLES, InferenceRequested: equal_ids}, first=True)
 
     assert "ids_of_an_answer_differ" in {violation.bthread for violation in result.violations}
     assert "an answer has two calls of one id: c1, c1" in told(result)
-
-
-def test_a_requirement_of_rules_that_are_not_there_is_told_as_not_claimed() -> None:
-    assert not_claimed(without("stop_on_request"), RULES) == ("nothing_starts_after_stop",)
 
 
 def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:

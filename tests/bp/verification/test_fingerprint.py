@@ -164,7 +164,7 @@ with_many_variables = many_variables()
     "make",
     [Plain, object, lambda: iter({1, 2}), itertools.count, lambda: itertools.cycle("x"), lambda: [Plain()]],
 )
-def test_what_has_no_value_is_refused_with_bthread_and_variable(make: Any) -> None:
+def test_a_local_that_has_no_value_is_refused_with_bthread_and_variable(make: Any) -> None:
     @bthread
     def keeps() -> BThreadBody:
         kept = make()
@@ -536,6 +536,10 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "aliases of functions with attributes": shared_and_not(lambda: function_with(1)),
     "aliases of cells": shared_and_not(lambda: made_by(1)),
     "aliases of bytearrays": shared_and_not(bytearray),
+    "items of list subclasses": (OwnList([1]), OwnList([2])),
+    "items of tuple subclasses": (OwnTuple((1,)), OwnTuple((2,))),
+    "items of dict subclasses": (OwnDict(a=1), OwnDict(a=2)),
+    "characters of text subclasses": (OwnText("x"), OwnText("y")),
     "list subclasses": (OwnList(), changed(OwnList)),
     "deque subclasses": (OwnDeque(), changed(OwnDeque)),
     "dict subclasses": (OwnDict(), changed(OwnDict)),
@@ -675,7 +679,7 @@ def in_a_dict(value: Any) -> Any:
     "program",
     [delegates(200), *(holds(make, levels) for make in (in_a_tuple, in_a_list, in_a_dict) for levels in (400, 3_000))],
 )
-def test_what_is_deep_is_verified(program: BThread) -> None:
+def test_deeply_nested_b_threads_are_verified(program: BThread) -> None:
     result = verify(program)
 
     assert (result.holds, result.states) == (True, 3)

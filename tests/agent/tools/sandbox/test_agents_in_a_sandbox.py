@@ -62,7 +62,7 @@ def of_kind(run: Run, kind: Any) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_what_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path, workspace: Path) -> None:
+def test_a_command_that_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path, workspace: Path) -> None:
     """The file hides what it does from any judgement of the text that starts it."""
     (home / "canary").write_text("alive")
     (home / ".ssh" / "id_rsa").write_text("TOP-SECRET")
