@@ -165,7 +165,8 @@ class Board:
 
     def _file_otherwise(self, running: Running, new: Sync) -> None:
         """File a requester under the kinds of what it requests, refusals of which concern its `otherwise`."""
-        self._stale[running] = None
+        if new.requests or running.alternative is not None:
+            self._stale[running] = None
         for kind in running.answerable:
             del self._answerable[kind][running]
             if not self._answerable[kind]:

@@ -296,8 +296,10 @@ class _Effects(dict[Any, Effect | None]):
     """The effect that events of a kind start: that of their kind, or of the nearest kind that this extends."""
 
     def __missing__(self, kind: Any) -> Effect | None:
-        extended = () if isinstance(kind, str) else kind._kinds[1:]
-        return self.setdefault(kind, next((self[base] for base in extended if self[base] is not None), None))
+        if isinstance(kind, str):  # of a plain event, of which there may be any number
+            return None
+        extended = (self[base] for base in kind._kinds[1:])
+        return self.setdefault(kind, next((effect for effect in extended if effect is not None), None))
 
 
 class Runner:

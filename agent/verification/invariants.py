@@ -769,12 +769,6 @@ def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:
     return (*ALWAYS, *kept)
 
 
-def not_claimed(rules: Sequence[BThread], required: Sequence[BThread]) -> tuple[str, ...]:
-    """Return the invariants that hold where all of `required` are there, and are not looked at with `rules` alone."""
-    claimed = {monitor.name for monitor in invariants_of(rules)}
-    return tuple(dict.fromkeys(each.name for each in invariants_of(required) if each.name not in claimed))
-
-
 def arguments_of(rule: BThread) -> Arguments:
     """Return the arguments of a b-thread by name, with those that were left to their defaults."""
     bound = inspect.signature(rule.function).bind(*rule.args, **rule.kwargs)

@@ -232,9 +232,11 @@ class Selection:
         self._labels: dict[tuple[int, Origin, int], int] = {}
         self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
         self._parts: dict[str, Row] = {}
-        self._changes_met = 0  # the number of changes of rows for which `_parts` and `_choosy` hold
+        self._changes_met = 0  # the number of changes of rows for which `_parts` hold
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._choosy: dict[tuple[int, int, str], tuple[int, int, dict[int, int]]] = {}
+        self._wanted: dict[int, int] = {}  # by choosy local states (a mask): the events that they request (a mask)
+        self._relevant: dict[tuple[int, str], int] = {}  # see `_choosy_events`
+        self._choosy: dict[tuple[int, str, int], tuple[int, int, dict[int, int]]] = {}
         self.rested = False  # whether any state was at rest
         self._candidates: defaultdict[str, int] = defaultdict(int)  # by part of a state: events (a mask)
 
@@ -292,17 +294,20 @@ class Selection:
     def _forget(self) -> None:
         self._changes_met = self.masks.changes
         self._parts.clear()
-        self._choosy.clear()
 
     def _choosy_events(self, state: str, present: int, stopped: int) -> tuple[int, int, dict[int, int]]:
         """Return as masks the events that choosy local states offer, internal and promised, and the alternatives.
 
-        Remembered: they depend on which local states are choosy, which refuse, in order, and which events are stopped.
+        Remembered: they depend on which local states are choosy, which refuse what these request, in order, and which
+        of the events that they request, or have as alternatives, are stopped.
         """
-        choosy = present & self.masks.choosy
-        refusing = [character for character in state if self.masks.refuses[ord(character)]]
-        key = (choosy, stopped, "".join(refusing))
-        if key not in self._choosy:
+        choosy, masks = present & self.masks.choosy, self.masks
+        if choosy not in self._wanted:
+            self._wanted[choosy] = reduce(or_, [mask_of(masks.requests[local]) for local in bits(choosy)])
+        wanted, met = self._wanted[choosy], len(masks.events)
+        key = (choosy, "".join([character for character in state if masks.refuses[ord(character)] & wanted]))
+        found = self._choosy.get((*key, stopped & self._relevant.get(key, 0)))
+        if found is None:
             offers = self.offers(state, choosy)
             inside = outside = 0
             for local, events in offers.selectable.items():
@@ -311,8 +316,11 @@ class Selection:
                         outside |= 1 << event
                     else:
                         inside |= 1 << event
-            self._choosy[key] = (inside, outside, offers.alternatives)
-        return self._choosy[key]
+            found = inside, outside, offers.alternatives
+            if met == len(masks.events):  # else `stopped` is older than an alternative
+                self._relevant[key] = relevant = wanted | mask_of(offers.alternatives)
+                self._choosy[(*key, stopped & relevant)] = found
+        return found
 
     def _row(self, part: str) -> Row:
         """Return what a part of a state adds, which is remembered as long as no row changes."""

@@ -54,7 +54,7 @@ IN_THE_WAY = {
         "Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
         "Network is unreachable", "Network unreachable", "getaddrinfo", "No address associated with hostname",
         "Could not resolve proxy", "failed to lookup address", "dial tcp", "ENETUNREACH", "EAI_AGAIN",
-        "blocked by the sandbox: network", "403 from proxy", "CONNECT tunnel failed",
+        "blocked by the sandbox: network", "403 from proxy", "CONNECT tunnel failed, response 403",
     ),
     "write": ("Read-only file system", "EROFS"),
 }  # fmt: skip

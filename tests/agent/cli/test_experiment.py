@@ -1,5 +1,6 @@
 """`bpagent experiment` and `bpagent new setting`, as a person at a terminal meets them."""
 
+import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,22 @@ def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, capsys: pyte
     assert (results / "data/episodes.csv").exists()
     assert main(["experiment", "freeze", "plan.yaml"]) == 0
     assert "watcher at 0.5" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_example_shows_an_effect_that_its_interval_supports_with_few_episodes(folder: Path) -> None:
+    assert main(["experiment", "--example"]) == 0
+
+    with (folder / "example/data/estimates.csv").open(newline="") as table:
+        lines = [line for line in csv.DictReader(table) if line["setting"] == "all"]
+    (gain,) = (
+        line
+        for line in lines
+        if (line["protocol"], line["measure"]) == ("defer_on_critical", "safety_worst_difference")
+    )
+    assert float(gain["estimate"]) > 0.5
+    assert float(gain["low"]) > 0
+    assert len((folder / "example/episodes.jsonl").read_text().splitlines()) == 81
 
 
 @rows(

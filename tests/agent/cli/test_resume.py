@@ -294,6 +294,8 @@ def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(
     table = command("runs").out
     assert f" {workspace.name} " in table
     assert " $0.20 " in table
+    monkeypatch.setattr("agent.cli.screen.UNKNOWN", 44)
+    assert max(map(len, command("runs").out.splitlines())) <= 44
     folder = tmp_path / "elsewhere" / "runs"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [stat.S_IMODE(log.stat().st_mode) for log in folder.iterdir()] == [0o600]

@@ -42,14 +42,6 @@ def test_invisible_characters_are_shown_as_escapes(text: str, shown: str) -> Non
     assert visible(text) == shown
 
 
-def test_labels_stand_before_the_first_of_several_lines() -> None:
-    stream = StringIO()
-
-    Screen(stream, columns=30).labelled("agent", "one\ntwo words that are too many", "agent")
-
-    assert stream.getvalue() == "agent    one\n         two words that are\n         too many\n"
-
-
 def test_a_call_is_told_whole_for_a_question_and_short_for_looking_on() -> None:
     long = ToolCall("c", "write_file", {"path": "a.txt", "content": "x" * 100})
 

@@ -201,7 +201,7 @@ def test_the_index_of_runs_leaves_the_rows_in_which_all_words_are(browser: Brows
     same = {"begun": "2026-11-22T22:00:00", "reason": "answered", "preset": "default", "model": "<b>m</b>"}
     spent = {"cost": None, "turns": 1, "tokens": 9}
     runs = [
-        {"id": name, "prompt": prompt, "status": status, "workspace": f"/work/{name}", **same, **spent}
+        {"id": name, "prompt": prompt, "status": status, "workspace": f"/projects/{name}", **same, **spent}
         for name, prompt, status in told
     ]
     index = tmp_path / "index.html"

@@ -17,6 +17,7 @@ from agent.history.playback import shadow_of
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import program_page, render_page
+from agent.page.markdown import Tree, tree_of
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import create_all_tools, workspace_tools
@@ -240,6 +241,25 @@ def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_pa
         ["@@ -1,3 +1,3 @@", " one", "-2", "+two", " 3"],
     ]
     assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 4]
+
+
+def flat(tree: Tree) -> str:
+    return "".join(child if isinstance(child, str) else flat(child) for child in tree[2:])
+
+
+def test_markdown_hides_nothing_that_a_model_wrote_and_nests_in_bounds() -> None:
+    texts = {
+        "> " * 30 + "deep": "deep",
+        "[it]: http://x 'defined'": "defined",
+        "<!-- a comment -->": "a comment",
+        "![shown](http://x/pixel 'titled')": "shown (http://x/pixel 'titled')",
+        "[shown](javascript:alert(1))": "javascript:alert(1)",
+        "```python and more\ncode\n```": "python and more\ncode",
+        "*a " * 3000 + "a*" * 3000: "a a a",
+    }
+
+    assert {text[:40]: flat(tree_of(text)) for text, shown in texts.items() if shown not in flat(tree_of(text))} == {}
+    assert all(json.dumps(tree_of(text)).count("]" * 70) == 0 for text in texts)
 
 
 # The page of a plain program, without an agent.

@@ -32,7 +32,7 @@ from agent.verification.environment import (
     examples_for,
     lookups,
 )
-from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of, not_claimed
+from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
 from agent.verification.loop import loop_rules, verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -372,10 +372,6 @@ def test_an_environment_that_gives_equal_ids_is_named() -> None:
 
     assert "ids_of_an_answer_differ" in {violation.bthread for violation in result.violations}
     assert "an answer has two calls of one id: c1, c1" in told(result)
-
-
-def test_a_requirement_of_rules_that_are_not_there_is_told_as_not_claimed() -> None:
-    assert not_claimed(without("stop_on_request"), RULES) == ("nothing_starts_after_stop",)
 
 
 def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:

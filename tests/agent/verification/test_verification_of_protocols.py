@@ -34,7 +34,7 @@ from tests.agent.protocols.protocol_programs import (
     sends,
 )
 from tests.agent.verification.killed_runs import kill_and_resume
-from tests.agent.verification.many_loops import few_examples_for, not_held
+from tests.agent.verification.many_loops import few_examples_for, not_held, verify_each
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
@@ -66,6 +66,20 @@ def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
     pairs = {" + ".join(pair): together(*pair) for pair in combinations(small, 2)}
 
     assert not_held({label: ((), protocols) for label, protocols in pairs.items()}, lambda _: FEW_EXAMPLES) == {}
+
+
+def test_loops_that_are_verified_in_one_space_give_what_each_gives_alone() -> None:
+    """What was found out of b-threads in the loops before changes nothing, also where something is violated."""
+    faulty = (faults.has_a_single_slot(MONITOR),)
+    programs = {name: PROGRAMS[name] for name in ("blocking_monitor", "taint_flow", "upfront_audit")}
+    loops = {label: (ABORTED, program) for label, program in {**programs, "faulty": faulty, "": faulty}.items()}
+
+    for label, _, result in verify_each(loops, few_examples_for, max_states=2_000):
+        alone = verify_loop(*loops[label], examples=few_examples_for(loops[label][1]), max_states=2_000)
+        assert (result.states, result.transitions, result.verdict) == (alone.states, alone.transitions, alone.verdict)
+        assert list(map(tell, result.violations)) == list(map(tell, alone.violations))
+        assert set(result.coverage.never_matched) == set(alone.coverage.never_matched), label
+        assert bool(result.violations) == (loops[label][1] == faulty)
 
 
 @pytest.mark.parametrize("pair", [("blocking_monitor", "taint_flow"), ("defer_to_trusted", "defer_on_critical")])

@@ -6,10 +6,14 @@ runs of each program are killed, too, and resumed. What is violated is printed a
 came out is written into docs/verification.md, row by row. Exit code 0 when nothing is violated, else 1.
 """
 
+import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,13 +59,12 @@ def policies() -> Iterator[tuple[str, tuple[BThread, ...]]]:
             yield f"eventually ({otherwise})", (eventually("second", after="first", otherwise=otherwise),)
 
 
-def groups() -> Iterator[tuple[str, Sequence[BThread], Programs]]:
-    """Every row of the table: what it is called, the rules, and the programs beside them."""
-    for preset in PRESETS.values():
-        rules = loop_rules(preset)
-        yield preset.name, rules, {"nothing": (), **PROGRAMS, **dict(policies())}
+def groups() -> dict[str, tuple[Sequence[BThread], Programs]]:
+    """Every row of the table: the rules, and the programs beside them."""
+    alone = {"nothing": (), **PROGRAMS, **dict(policies())}
     pairs = {" + ".join(pair): _together(pair) for pair in combinations(IN_PAIRS, 2)}
-    yield PAIRS, loop_rules(PRESETS["default"]), pairs
+    of_presets = {preset.name: (loop_rules(preset), alone) for preset in PRESETS.values()}
+    return {**of_presets, PAIRS: (loop_rules(PRESETS["default"]), pairs)}
 
 
 def _together(names: Sequence[str]) -> tuple[BThread, ...]:
@@ -78,20 +81,28 @@ def people_in(situation: str) -> Callable[[Sequence[BThread]], tuple[Event, ...]
     return lambda bthreads: tuple(event for event in people_for(bthreads) if isinstance(event, kinds))
 
 
-def main(most: int) -> int:
-    """Look at all of them and write the table; return the exit code."""
+def look_at(group: str, most: int) -> Found:
+    """Look at all programs of a group; print what came out of each."""
     found: Found = defaultdict(Counter)
-    for group, rules, programs in groups():
-        situations = {name: people_in(name) for name in (SITUATIONS if group != PAIRS else ("stop, abort",))}
-        loops = {name: (rules, protocols) for name, protocols in programs.items()}
-        for name, situation, result in verify_each(loops, few_examples_for, situations=situations, max_states=most):
-            found[group, situation][verdict(result)] += 1
-            told = f"{verdict(result):8}  {result.states:>9,} states, {result.seconds:6.1f} s"
-            print(f"{told}: {group}: {name}, {situation}", flush=True)
-            print(*(f"\n{tell(violation)}\n" for violation in result.violations), sep="\n", end="", flush=True)
-        for name, loop in loops.items() if group != PAIRS else ():
-            found[group, KILL].update(_killed(f"{group}: {name}", *loop))
-        PAGE.write_text(_with_table(PAGE.read_text(encoding="utf-8"), found, most), encoding="utf-8")
+    rules, programs = groups()[group]
+    situations = {name: people_in(name) for name in (SITUATIONS if group != PAIRS else ("stop, abort",))}
+    loops = {name: (rules, protocols) for name, protocols in programs.items()}
+    for name, situation, result in verify_each(loops, few_examples_for, situations=situations, max_states=most):
+        found[group, situation][verdict(result)] += 1
+        told = f"{verdict(result):8}  {result.states:>9,} states, {result.seconds:6.1f} s: {group}: {name}, {situation}"
+        print(told, *(f"\n{tell(violation)}\n" for violation in result.violations), sep="\n", flush=True)
+    for name, loop in loops.items() if group != PAIRS else ():
+        found[group, KILL].update(_killed(f"{group}: {name}", *loop))
+    return found
+
+
+def main(most: int) -> int:
+    """Look at all groups, on all processors, and write the table; return the exit code."""
+    found: Found = defaultdict(Counter)
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        for of_group in pool.map(partial(look_at, most=most), groups()):
+            found.update(of_group)
+            PAGE.write_text(_with_table(PAGE.read_text(encoding="utf-8"), found, most), encoding="utf-8")
     return int(any(held["violated"] for held in found.values()))
 
 

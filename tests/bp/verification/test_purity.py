@@ -386,6 +386,12 @@ def set_total() -> int:
     return total
 
 
+def flip_total() -> int:
+    global total
+    total ^= 1
+    return total
+
+
 def set_by_module() -> int:
     module = sys.modules[__name__]
     module.total = total + 1  # type: ignore[attr-defined]
@@ -491,6 +497,7 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "a list in a cache, changed once": lambda: helpers.flag_kept() or helpers.flag_kept().append(1),  # type: ignore[func-returns-value]
     "a mutable default of a helper": lambda: helpers.kept_in_a_default() > 3,
     "a closure of another module": lambda: add() > 3,
+    "a global that is as before after every second call": lambda: flip_total() > 3,
     "globals()": lambda: set_total() > 3,
     "sys.modules": lambda: set_by_module() > 3,
     "builtins": lambda: set_builtin() > 3,
@@ -532,6 +539,7 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "the clock": lambda: time.time() < 0,
     "the clock by another name": lambda: clock() < 0,
     "today": lambda: datetime.date.today().year > 3000,
+    "now": lambda: datetime.datetime.now().year > 3000,
     "now, through map": lambda: [*map(datetime.datetime.fromtimestamp, (0,))],
     "chance": lambda: random.random() > 2,
     "chance through partial": lambda: partial(random.getrandbits, 1)() > 3,

@@ -15,6 +15,7 @@ from agent.presets.shipped import DEFAULT
 from agent.session.agent import Agent
 from agent.session.run import Run
 from agent.tools.sandbox import sandbox
+from agent.tools.sandbox.egress import TO_PROXY
 from agent.tools.sandbox.sandbox import why_not
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -38,6 +39,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Callable[[str],
         pytest.skip(why)
     (tmp_path / "home" / ".ssh").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in TO_PROXY:
+        monkeypatch.delenv(name, raising=False)
     return tmp_path / "home"
 
 
