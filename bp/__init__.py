@@ -19,7 +19,7 @@
         print(step.event.name)            # hot, cold, hot, cold, hot, cold
 
 `verify(...)` explores every state of such a program. `bp.runner` runs programs with effects on asyncio and trio,
-`bp.testing` drives single b-threads in tests. To read the engine: `events`, `statements`, `index`, `board`, `program`.
+`bp.testing` drives single b-threads in tests. To read the engine: `events`, `statements`, `board`, `program`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -46,10 +46,10 @@ from bp.statements import (
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
 
 if TYPE_CHECKING:
+    from bp.verification import Verification, verify
     from bp.verification.drawing import Graph, draw_bthread, draw_states
     from bp.verification.fingerprint import VerificationError
     from bp.verification.report import Violation
-    from bp.verification.verifier import Verification, verify
 
 __all__ = [
     "ALL",
@@ -107,10 +107,10 @@ _VERIFICATION = {
     "Graph": "bp.verification.drawing",
     "draw_bthread": "bp.verification.drawing",
     "draw_states": "bp.verification.drawing",
-    "Verification": "bp.verification.verifier",
+    "Verification": "bp.verification",
     "VerificationError": "bp.verification.fingerprint",
     "Violation": "bp.verification.report",
-    "verify": "bp.verification.verifier",
+    "verify": "bp.verification",
 }
 
 

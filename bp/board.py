@@ -7,24 +7,31 @@ Requests wait in a heap, by priority and age, and are judged when they come to i
 *parked* outside of the heap, until one of the b-threads that were found to hold its events back says something else.
 So blocked requests cost nothing.
 
+An `Index` files b-threads under the keys of their event sets (`bp/events.py`). An event is looked up under its own few
+keys: itself, its kind, None, and its values in each combination of fields that is in use. So a thousand parked
+`where(OrderPlaced, client=...)` cost nothing until their client orders.
+
 `alternative_of` and `offers_of` are the rules by which a request is judged; the verifier judges by the same functions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
-from bp.events import Event
-from bp.index import NO_MEMBERS, Index, Kinds
+from bp.events import Event, EventKind, PredicateError, Test, check_kind
 from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
 
 R = TypeVar("R")  # a request: an event, or the verifier's number for it
 _rank = attrgetter("rank")
 
 SILENT = sync()
+
+# Members of an index, each with the tests of which one must accept the event; None: no test.
+Filed = dict["Running", list[Test] | None]
+NO_MEMBERS: dict[Any, Any] = {}
 
 
 class Blocker(NamedTuple):
@@ -65,7 +72,7 @@ class Running:
 
     __slots__ = (
         *("age", "alternative", "body", "name", "priority", "queued", "rank", "send", "statement"),
-        *("held_by", "holds"),
+        *("answerable", "held_by", "holds"),
     )
 
     def __init__(self, name: str, priority: int, age: int, body: BThreadBody) -> None:
@@ -78,6 +85,7 @@ class Running:
         self.statement = SILENT
         self.alternative: Event | None = None  # its current `otherwise` event, while all it requests is refused
         self.queued = False  # whether it stands in the board's heap
+        self.answerable: Collection[Any] = ()  # the kinds of its request, and None for all, if it has an `otherwise`
         self.held_by: Sequence[Running] = ()  # while it is parked: one b-thread for each event that it wants
         self.holds: dict[Running, None] = {}  # those that are parked because of it
 
@@ -91,10 +99,10 @@ class Board:
 
     def __init__(self) -> None:
         self.kinds = kinds = Kinds()
-        self._waits: Index[Running] = Index(kinds)
-        self._blocks: Index[Running] = Index(kinds)
-        self._refusals: Index[Running] = Index(kinds)
-        self._interrupts: Index[Running] = Index(kinds)
+        self._waits: Index = Index(kinds)
+        self._blocks: Index = Index(kinds)
+        self._refusals: Index = Index(kinds)
+        self._interrupts: Index = Index(kinds)
         self._requests: dict[Event, dict[Running, None]] = {}
         self._answerable: dict[Any, dict[Running, None]] = {}  # requesters with an `otherwise`, by kind
         self.requesters: dict[Running, None] = {}
@@ -145,7 +153,7 @@ class Board:
     def _file_rare_words(self, running: Running, old: Sync, new: Sync) -> None:
         before, after = old.rare, new.rare
         if before.otherwise is not None or after.otherwise is not None:
-            self._file_otherwise(running, old, new)
+            self._file_otherwise(running, new)
         if before.refuse is not None or after.refuse is not None:
             self._file_refusal(running, before.refuse, after.refuse)
         if before.interrupt is not after.interrupt:
@@ -155,22 +163,27 @@ class Board:
         elif before.hot:
             del self.hot[running]
 
-    def _file_otherwise(self, running: Running, old: Sync, new: Sync) -> None:
+    def _file_otherwise(self, running: Running, new: Sync) -> None:
         """File a requester under the kinds of what it requests, refusals of which concern its `otherwise`."""
-        self._stale[running] = None
-        for kind in _answerable_kinds(old):
+        if new.requests or running.alternative is not None:
+            self._stale[running] = None
+        for kind in running.answerable:
             del self._answerable[kind][running]
             if not self._answerable[kind]:
                 del self._answerable[kind]
-        for kind in _answerable_kinds(new):
-            self._answerable.setdefault(kind, {})[running] = None
+        running.answerable = ()
+        if new.rare.otherwise is not None:
+            running.answerable = {kind for event in new.requests for kind in (None, *event._kinds)}
+            for kind in running.answerable:
+                self._answerable.setdefault(kind, {})[running] = None
 
     def _file_refusal(self, running: Running, old: Any, new: Any) -> None:
         """File a refusal anew; the requests that its coming or going may concern may get another alternative."""
         self._refusals.move(running, old, new)
         for events in (old, new):
-            for kind in () if events is None else dict.fromkeys(kind for _, kind, _, _ in events._rows):
-                self._stale |= self._answerable.get(kind, NO_MEMBERS)
+            for _, kind, _, _ in () if events is None else events._rows:
+                if kind in self._answerable:
+                    self._stale |= self._answerable[kind]
         if running.holds:
             self._queue_held(running)
 
@@ -186,8 +199,13 @@ class Board:
 
     def _queue_held(self, holder: Running) -> None:
         """Queue those that are parked because of a b-thread, which says something else now."""
-        for running in [*holder.holds]:
-            self._queue(running)
+        held, holder.holds = holder.holds, {}
+        for running in held:
+            if len(running.held_by) > 1:
+                self._unpark(running)
+            running.held_by = ()
+            running.queued = True
+            heappush(self._heap, (running.rank, running))
 
     def _unpark(self, running: Running) -> None:
         for holder in running.held_by:
@@ -205,12 +223,12 @@ class Board:
         while heap:
             running = heap[0][1]
             alternative = running.alternative  # the first of `offers_of`, without judging the others of `any_of`
-            holders: list[Running] = []
+            holders: tuple[Running, ...] = ()
             for event in running.statement.requests if alternative is None else (alternative,):
                 holder = self._holder(event)
                 if holder is None:
                     return event, running
-                holders.append(holder)
+                holders += (holder,)
             heappop(heap)
             running.queued = False
             running.held_by = holders
@@ -329,16 +347,163 @@ class Board:
         return in_turn, interrupted
 
 
-def _answerable_kinds(statement: Sync) -> set[Any]:
-    """Return the kinds of which an event is requested with an `otherwise`, and None for all kinds."""
-    if statement.rare.otherwise is None:
-        return set()
-    return {kind for event in statement.requests for kind in (None, *event._kinds)}
-
-
 def _otherwise_error(running: Running, finding: str) -> EventSetError:
     otherwise = running.statement.otherwise
     named = getattr(otherwise, "__name__", repr(otherwise))
     return EventSetError(
         f"b-thread {running.name!r}: its otherwise {named} {finding}", bthread=running.name, event_set=otherwise
     )
+
+
+# The b-threads that an event concerns, found without asking the others.
+
+
+class Kinds:
+    """The event kinds that one program has met, by name."""
+
+    __slots__ = ("by_name", "met")
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Any] = {}
+        self.met: set[Any] = {None}  # those that were checked; None stands for every kind
+
+    def meet(self, kind: Any) -> None:
+        """Raise TypeError when `kind` is no proper kind, or a kind and a plain event share its name."""
+        if kind in self.met:
+            return
+        name = kind if isinstance(kind, str) else kind.name
+        known = self.by_name.get(name)
+        if known is not None and isinstance(known, str) is not isinstance(kind, str):
+            raise TypeError(f"{name!r} is the name of an event kind and of a plain event; rename one of them")
+        check_kind(kind)
+        self.by_name.setdefault(name, kind)
+        self.met.add(kind)
+
+
+class Index:
+    """Members filed by their event sets, each under the keys of its rows.
+
+    What was ever filed is known, so that nothing else is looked up: `_has_events`: single events; `_has_keys`: other
+    keys; `_fields`: the fields of such keys and how to get them, by kind; `_asks`: rows with a test.
+    """
+
+    __slots__ = ("_asks", "_fields", "_has_events", "_has_keys", "_kinds", "filed")
+
+    def __init__(self, kinds: Kinds) -> None:
+        """Make an empty index of a program that has met `kinds`."""
+        self.filed: dict[Any, Filed] = {}
+        self._has_events = False
+        self._has_keys = False
+        self._fields: dict[Any, dict[tuple[str, ...], attrgetter[Any]]] = {}
+        self._asks = False
+        self._kinds = kinds
+
+    def move(self, member: Running, old: Any, new: Any) -> None:
+        """File `member` under the set `new` instead of `old`; None is no set. Raises TypeError for improper kinds."""
+        filed = self.filed
+        if old is not None:
+            if type(type(old)) is EventKind or type(old) is EventKind:  # an event or a kind is its own key
+                members = filed[old]
+                del members[member]
+                if not members:
+                    del filed[old]
+            elif new is not None and old._rows == new._rows:
+                return
+            else:
+                self._remove(member, old)
+        if new is not None:
+            if type(type(new)) is EventKind:
+                self._has_events = True
+            elif type(new) is EventKind:
+                self._has_keys = True
+            else:
+                self._add(member, new)
+                return
+            if new in filed:
+                filed[new][member] = None
+            else:
+                if new._kind not in self._kinds.met:
+                    self._kinds.meet(new._kind)
+                filed[new] = {member: None}
+
+    def _remove(self, member: Running, events: Any) -> None:
+        for key, _, _, _ in events._rows:
+            members = self.filed.get(key, NO_MEMBERS)
+            members.pop(member, None)  # two rows of one set may have the same key
+            if not members:
+                self.filed.pop(key, None)
+
+    def _add(self, member: Running, events: Any) -> None:
+        for key, kind, fields, test in events._rows:
+            if kind not in self._kinds.met:
+                self._kinds.meet(kind)
+            if fields is not None:
+                self._has_keys = True
+                known = self._fields.setdefault(kind, {})
+                if fields not in known:
+                    known[fields] = attrgetter(*fields)
+            elif key is kind:
+                self._has_keys = True
+            else:
+                self._has_events = True
+            members = self.filed.setdefault(key, {})
+            if test is None:
+                members[member] = None
+            else:
+                self._asks = True
+                tests = members.setdefault(member, [])
+                if tests is not None:
+                    tests.append(test)
+
+    def members(self, event: Event) -> Filed:
+        """Return the members whose sets contain `event`, once each, in no particular order.
+
+        Raises EventSetError when a predicate that had to be asked fails.
+        """
+        found = self.filed.get(event, NO_MEMBERS) if self._has_events else NO_MEMBERS
+        if not self._has_keys:
+            return found
+        filed = self.filed
+        matching = [filed[None]] if None in filed else []
+        for kind in event._kinds:
+            if kind in filed:
+                matching.append(filed[kind])
+            if kind in self._fields:
+                for fields, values_of in self._fields[kind].items():
+                    members = filed.get((kind, fields, values_of(event)))
+                    if members is not None:
+                        matching.append(members)
+        if not matching:
+            return found
+        found = {**found}
+        if self._asks:
+            return _with_accepting(found, matching, event)
+        for members in matching:
+            found.update(members)
+        return found
+
+
+def _with_accepting(found: Filed, matching: list[Filed], event: Event) -> Filed:
+    """Return `found` with the members that accept an event. All tests of a member are asked, as by `contains`."""
+    asked: dict[Running, list[Test]] = {}
+    for filed in matching:
+        for member, tests in filed.items():
+            if tests is None:
+                found[member] = None
+            else:
+                asked[member] = asked[member] + tests if member in asked else tests
+    for member, tests in asked.items():
+        if member not in found and _passes(member, tests, event):
+            found[member] = None
+    return found
+
+
+def _passes(member: Running, tests: list[Test], event: Event) -> bool:
+    passes = False
+    try:
+        for test in tests:  # all of them: an error is one whatever the others say
+            passes = test(event) or passes
+        return passes
+    except PredicateError as error:
+        message = f"b-thread {member.name!r}: {error}"
+        raise EventSetError(message, bthread=member.name, event_set=error.event_set, event=event) from error.__cause__

@@ -1,7 +1,7 @@
 """Events and sets of events: what happens in a behavioral program, and what b-threads say about it.
 
 An event is a frozen value. An event kind is a frozen attrs class below `Event`; its name is the class name in snake
-case (`GateApproved.name == "gate_approved"`). `event("hot")` is a plain named event for small programs. Two events are
+case (`OrderPlaced.name == "order_placed"`). `event("hot")` is a plain named event for small programs. Two events are
 the same occurrence when their kind and their data are equal.
 
 A set of events is a value too, for `wait_for`, `block`, `refuse` and `interrupt`: an event is the set of itself, a kind
@@ -18,7 +18,7 @@ Membership is defined once, by *rows*: every set has `_rows`, and an event is in
     None                     every event                                   None    None
 
 `test`, where it is not None, must accept the event as well; the row of a single event has none. An index files
-b-threads by key (`bp/index.py`).
+b-threads by key (`bp/board.py`).
 """
 
 import re
@@ -73,7 +73,7 @@ class PredicateError(BProgramError):
 
 
 def snake_case(class_name: str) -> str:
-    """Return the name of an event kind from its class name: "GateApproved" gives "gate_approved"."""
+    """Return the name of an event kind from its class name: "OrderPlaced" gives "order_placed"."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
 
 
@@ -425,7 +425,7 @@ def _flat(members: tuple[Any, ...], sort: type[Union] | type[Intersection]) -> d
 def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **fields: Any) -> Any:
     """Return the events of one kind, or of a tuple of kinds, whose fields have these values and pass `predicate`.
 
-    `where(Score, subject=call)` is filed by kind, field and value and costs nothing until such an event comes;
+    `where(OrderPlaced, client=1)` is filed by kind, field and value and costs nothing until such an event comes;
     a predicate is asked about every event of its kinds, and must be a pure function that gives True or False.
     A plain event's kind is its name: `where("temperature", data=21)`.
 

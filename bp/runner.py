@@ -292,6 +292,16 @@ def _failure(what: str, flight: Flight, error: Exception) -> EffectError:
     return EffectError(f"{what}: {text}", started=flight.started)
 
 
+class _Effects(dict[Any, Effect | None]):
+    """The effect that events of a kind start: that of their kind, or of the nearest kind that this extends."""
+
+    def __missing__(self, kind: Any) -> Effect | None:
+        if isinstance(kind, str):  # of a plain event, of which there may be any number
+            return None
+        extended = (self[base] for base in kind._kinds[1:])
+        return self.setdefault(kind, next((effect for effect in extended if effect is not None), None))
+
+
 class Runner:
     """Runs one program with its effects; `post` offers events from outside while it runs.
 
@@ -301,7 +311,7 @@ class Runner:
     def __init__(self, program: BProgram, effects: Sequence[Effect] = (), journal: Journal | None = None) -> None:
         """Make a runner; raises ValueError when two effects start on one kind."""
         self._program = program
-        self._effects: dict[Any, Effect] = {}
+        self._effects = _Effects()
         for effect in effects:
             if effect.on in self._effects:
                 raise ValueError(f"two effects start on {effect.on.__name__}; make them one effect")
@@ -387,7 +397,7 @@ class Runner:
             for flight in under_way:
                 if flight.cancelled_by is None and matches(flight.until, step.event):
                     flight.cancelled_by = step.event
-            effect = self._effect_of(step.event)
+            effect = self._effects[step.event._kind]
             if effect is not None:
                 under_way.append(Flight(effect, step.event))
         self._take_off([flight for flight in under_way if flight.effect.on_resume == "again"])
@@ -395,13 +405,6 @@ class Runner:
             if flight.effect.on_resume == "unknown":
                 self._flights[flight] = None
                 self._land(flight, Broken("interrupted", by=flight.cancelled_by))
-
-    def _effect_of(self, event: Event) -> Effect | None:
-        """Return the effect that `event` starts: of its kind, or of the nearest kind that this extends."""
-        for kind in event._kinds:
-            if kind in self._effects:
-                return self._effects[kind]
-        return None
 
     def _super_step(self, ends: tuple[Row, ...]) -> bool:
         """Take a super-step and start its effects; tell whether one of the rows `ends` matched one of its events."""
@@ -419,7 +422,7 @@ class Runner:
         for step in steps:
             if self._flights or starting:
                 self._cancel_because_of(step.event, starting)
-            effect = self._effect_of(step.event)
+            effect = self._effects[step.event._kind]
             if effect is not None:
                 starting.append(Flight(effect, step.event))
             is_over = is_over or matches(ends, step.event)

@@ -10,6 +10,7 @@ instead when it is refused.
 from collections.abc import Callable, Generator
 from functools import partial
 from inspect import CO_GENERATOR
+from operator import attrgetter
 from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
@@ -72,30 +73,11 @@ class Sync:
     block: Any
     rare: RareWords
 
-    @property
-    def interrupt(self) -> Any:
-        """The events that close this b-thread."""
-        return self.rare.interrupt
-
-    @property
-    def refuse(self) -> Any:
-        """The events that are blocked with an answer."""
-        return self.rare.refuse
-
-    @property
-    def because(self) -> Any:
-        """The answer to the requesters of what is refused."""
-        return self.rare.because
-
-    @property
-    def otherwise(self) -> Otherwise | None:
-        """The function from refusals to the event that is requested instead."""
-        return self.rare.otherwise
-
-    @property
-    def hot(self) -> bool:
-        """True if this b-thread must not stay here forever."""
-        return self.rare.hot
+    interrupt = property(attrgetter("rare.interrupt"), doc="The events that close this b-thread.")
+    refuse = property(attrgetter("rare.refuse"), doc="The events that are blocked with an answer.")
+    because = property(attrgetter("rare.because"), doc="The answer to the requesters of what is refused.")
+    otherwise = property(attrgetter("rare.otherwise"), doc="The function from refusals to what is requested instead.")
+    hot = property(attrgetter("rare.hot"), doc="True if this b-thread must not stay here forever.")
 
 
 @frozen

@@ -7,12 +7,12 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from constitution.action import Action
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.judge import NO_HOME, findings_of, judge, judge_command, verdict_on
 from constitution.policy import DEFAULT, NO_RULES, Policy
 from constitution.rules import DOUBTS, CommandRule
 from constitution.verdict import Level, Verdict
-from constitution.zones import FOUND, UNKNOWN, is_within
+from constitution.zones import FOUND, is_within
 
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]

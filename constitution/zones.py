@@ -7,11 +7,8 @@ from functools import cache, lru_cache
 
 from attrs import frozen
 
-from constitution.effects import Zone
+from constitution.effects import UNKNOWN, Zone
 from constitution.tables import table
-
-UNKNOWN = "\0"
-"""Stands in a word for the part that cannot be known."""
 
 FETCHED = UNKNOWN + "\x01"
 """Stands for an unknown part that comes from the network or out of an encoding."""

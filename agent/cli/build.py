@@ -48,19 +48,12 @@ def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
 
 def _load(name: str) -> tuple[BThread, ...]:
     if name.endswith((".yaml", ".yml")):
-        return _policies(name)
+        from agent.protocols.policies import read_policies
+
+        return read_policies(name)
     if name.isidentifier():
         return _shipped(name)
     return _as_bthreads(name, imported(f"--protocol {name!r}", name))
-
-
-def _policies(file: str) -> tuple[BThread, ...]:
-    from agent.protocols.policies import PolicyError, read_policies
-
-    try:
-        return read_policies(file)
-    except PolicyError as error:
-        raise Mistake(str(error)) from error
 
 
 def _shipped(name: str) -> tuple[BThread, ...]:
@@ -140,11 +133,6 @@ def tools_of(
     return (*tools, evolve(make_task(store), workspace=Workspace(workspace)))
 
 
-def models_of_roles(named: Iterable[str], environ: Mapping[str, str]) -> dict[str, Model]:
-    """Return the models of other roles than the agent's. Raises Mistake, and ModelError for a name of none."""
-    return {role: model_from_name(name, environ) for role, name in _pairs("--role", named)}
-
-
 def check_roles(arguments: Namespace) -> None:
     """Raise Mistake for the model of a role that no protocol has; files of one's own may have any."""
     from agent.protocols.catalogue import PROTOCOLS
@@ -164,35 +152,28 @@ def _equipment(arguments: Namespace, threads: Sequence[BThread], secrets: Iterab
     if threads or arguments.monitor or arguments.auditor:
         from agent.effects.monitoring import laboratory
 
-        monitors = monitors_named(arguments.monitor, os.environ)
-        effects = laboratory(monitors, auditors_named(arguments.auditor, os.environ))
+        effects = laboratory(
+            {name: _monitor(f"--monitor {what!r}", what) for name, what in _pairs("--monitor", arguments.monitor)},
+            {name: _auditor(f"--auditor {what!r}", what) for name, what in _pairs("--auditor", arguments.auditor)},
+        )
     return {
         "secrets": secrets_of(secrets, os.environ),
         "threads": tuple(threads),
         "effects": effects,
-        "models": models_of_roles(arguments.role, os.environ),
+        "models": {role: model_from_name(name, os.environ) for role, name in _pairs("--role", arguments.role)},
     }
 
 
-def monitors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Monitor]":
-    """Return monitors by name. Raises Mistake, and ModelError for a name of no model."""
-    return {name: _monitor(f"--monitor {what!r}", what, environ) for name, what in _pairs("--monitor", named)}
-
-
-def auditors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Auditor]":
-    """Return auditors by name: your own, or monitors for whom more than half is harmful. Raises like monitors."""
-    return {name: _auditor(f"--auditor {what!r}", what, environ) for name, what in _pairs("--auditor", named)}
-
-
-def _auditor(option: str, what: str, environ: Mapping[str, str]) -> "Auditor":
+def _auditor(option: str, what: str) -> "Auditor":
+    """Return an auditor of the user's, or a monitor for which more than half is harmful."""
     from agent.effects.monitoring import MonitoringAuditor
 
-    found = _judge(option, what, environ)
+    found = _judge(option, what)
     return found if callable(getattr(found, "audit", None)) else MonitoringAuditor(_checked(option, found))
 
 
-def _monitor(option: str, what: str, environ: Mapping[str, str]) -> "Monitor":
-    monitor: Monitor = _checked(option, _judge(option, what, environ))
+def _monitor(option: str, what: str) -> "Monitor":
+    monitor: Monitor = _checked(option, _judge(option, what))
     return monitor
 
 
@@ -204,7 +185,7 @@ def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield name.strip(), what
 
 
-def _judge(option: str, what: str, environ: Mapping[str, str]) -> Any:
+def _judge(option: str, what: str) -> Any:
     """Return the monitor that an option names, or the object of the user's."""
     from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
 
@@ -215,7 +196,7 @@ def _judge(option: str, what: str, environ: Mapping[str, str]) -> Any:
         case "constant":
             return ConstantMonitor(_score(rest, option))
         case "model":
-            return PromptedMonitor(model_from_name(rest, environ))
+            return PromptedMonitor(model_from_name(rest, os.environ))
     return imported(option, what, what="monitor", besides="constitution, constant:0.2, model:MODEL, ")
 
 

@@ -15,7 +15,7 @@ from agent.cli.prompt import tell_evidence
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.effects.execution import describe
 from agent.presets.configuration import Configuration
-from agent.presets.policy_files import PolicyError, load_policy, read_user_rules, rules_files
+from agent.presets.policy_files import load_policy, read_user_rules, rules_files
 from agent.tools.collections import workspace_tools
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
@@ -54,10 +54,7 @@ def show_verdict(command: str, workspace: Path, screen: Screen) -> None:
 
 def _policy(arguments: Namespace) -> Policy:
     """Return the policy of a run with these options, or the one that is named with the user's own rules."""
-    try:
-        policy = load_policy(arguments.policy).with_commands(*read_user_rules()) if arguments.policy else None
-    except PolicyError as error:
-        raise Mistake(str(error)) from error
+    policy = load_policy(arguments.policy).with_commands(*read_user_rules()) if arguments.policy else None
     try:
         rules = [read_rule(row) for row in arguments.rule]
     except ValueError as error:
@@ -119,8 +116,8 @@ def _show(command: str, verdict: Verdict, screen: Screen, file: str = "") -> Non
     for reason in verdict.reasons or (verdict.explanation,):
         screen.line(f"      {visible(reason)}")
     screen.line(f"      rule {verdict.rule} ({verdict.category}){f', in {visible(file)}' if file else ''}", "output")
-    for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
-        screen.line(f"      {tell_evidence(evidence)}", "output")
+    for line in tell_evidence(verdict):
+        screen.line(f"      {line}", "output")
 
 
 def _marked(command: str, verdict: Verdict, screen: Screen) -> str:

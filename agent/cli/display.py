@@ -40,7 +40,6 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import Usage
-from agent.vocabulary.reasons import Declined
 from bp import Event, Refusal, Refusals, Step
 from constitution import Action, Verdict
 
@@ -91,18 +90,8 @@ def _abbreviated(value: object) -> str:
 
 def because(refusal: Refusal) -> str:
     """Return why a b-thread refused."""
-    match refusal.because:
-        case Verdict() as verdict:
-            return _verdict(verdict)
-        case Declined(verdict=verdict, text=text, present=present):
-            said = "the answer was no" + (f" ({text})" if text else "")
-            return f"{said if present else 'no person present'} ({verdict.rule}: {verdict.explanation})"
-        case reason:
-            return str(reason)
-
-
-def _verdict(verdict: Verdict) -> str:
-    return f"{verdict.explanation} (rule {verdict.rule})"
+    reason = refusal.because
+    return f"{reason.explanation} (rule {reason.rule})" if isinstance(reason, Verdict) else str(reason)
 
 
 def refused_by(refusals: Refusals) -> list[str]:

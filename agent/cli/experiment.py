@@ -18,7 +18,6 @@ from agent.lab.experiments.plan_file import load_plan
 from agent.lab.reports.report import write_report
 from agent.lab.reports.tables import Verified, read_verified, shipped_verdicts
 from agent.lab.spending import MoneyUsedUp
-from agent.vocabulary.errors import AgentError
 
 SELDOM = 60.0  # seconds between two lines of progress that do not go to a terminal
 
@@ -40,7 +39,7 @@ def execute(arguments: Namespace) -> int:
     except MoneyUsedUp as error:
         say(str(error))
         return LIMIT
-    except (AgentError, ValueError) as error:
+    except ValueError as error:
         raise Mistake(str(error)) from error
     except KeyboardInterrupt:
         say(f"interrupted; finished episodes are kept in {folder}, the same command goes on")

@@ -51,13 +51,10 @@ def guarded(command: Callable[[], int]) -> int:
 
 
 def _is_mistake(error: Exception) -> bool:
-    if isinstance(error, Mistake):
-        return True
-    from agent.log.reading import LogError
-    from agent.models.model import ModelError
-    from agent.presets.preset import OptionError
+    """Return whether an error tells the user what is wrong; all that the agent raises on purpose do."""
+    from agent.vocabulary.errors import AgentError
 
-    return isinstance(error, LogError | ModelError | OptionError)
+    return isinstance(error, Mistake | AgentError)
 
 
 def _open_closed_streams() -> None:

@@ -26,7 +26,7 @@ from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked
 from agent.vocabulary.messages import Image, UserMessage
 from bp import Event
-from constitution import Action, CommandRule, Evidence, Policy, grants_for, judge
+from constitution import Action, CommandRule, Evidence, Policy, Verdict, grants_for, judge
 
 PIECE = 4096  # bytes read at once
 BACKGROUND_PAUSE = 0.2  # seconds between two looks whether the terminal is ours again
@@ -149,8 +149,7 @@ class StandingAnswers:
         if action is None or self.policy is None:
             return "nothing more is known about it"
         verdict = judge(action, self.policy)
-        found = [tell_evidence(evidence) for evidence in verdict.evidence if evidence.text]
-        return "\n".join((f"rule {verdict.rule} ({verdict.category}): {verdict.explanation}", *found))
+        return "\n".join((f"rule {verdict.rule} ({verdict.category}): {verdict.explanation}", *tell_evidence(verdict)))
 
     def _grants(self, call: ToolCall) -> tuple[CommandRule, ...] | str:
         """Return the rules that would allow a call, or why there are none."""
@@ -167,8 +166,12 @@ def _told(grants: Iterable[CommandRule]) -> str:
     return "; ".join(f"{shlex.join(grant.argv)} ({grant.rule}, {grant.executable})" for grant in grants)
 
 
-def tell_evidence(evidence: Evidence) -> str:
-    """Return where in a command something was found, and what it means."""
+def tell_evidence(verdict: Verdict) -> list[str]:
+    """Return where in a command a verdict found something, and what that means, a line each."""
+    return [_told_evidence(evidence) for evidence in verdict.evidence if evidence.text]
+
+
+def _told_evidence(evidence: Evidence) -> str:
     place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
     meant = " ".join(evidence.argv)
     means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""

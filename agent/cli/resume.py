@@ -14,7 +14,7 @@ from agent.cli.prompt import is_terminal
 from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible_lines
-from agent.cli.session import Desk, Maker, check_partials, introduction, lead, print_end, print_partial, print_record
+from agent.cli.session import Desk, Maker, introduction, lead, print_end, printing
 from agent.history.playback import LogDiffers, broke_off
 from agent.log.reading import RecordedRun, read_log
 from agent.log.writing import check_free
@@ -38,23 +38,16 @@ def execute(arguments: Namespace) -> int:
 
 
 def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
-    check_partials(arguments, recorded.header.get("secrets") or ())
+    prints = printing(arguments, recorded.header.get("secrets") or ())
     screen = screen_on(sys.stderr)
     later = recorded.header.get("approvals") == "later" and not is_terminal()
     preset, make, servers = agent_of_log(arguments, recorded, later=later)
-    desk = Desk(
-        screen,
-        preset,
-        watch=print_record if arguments.json else None,
-        tells=print_partial if arguments.partials else None,
-    )
+    desk = Desk(screen, preset, **prints)
     try:
         lead(desk, _deciding(make, arguments, recorded, screen), None, servers)
     except LogDiffers as differs:
         print("\n".join(told_difference(recorded, differs.difference)))
         return exit_codes.DIFFERENT
-    except UndecidableError as error:
-        raise Mistake(str(error)) from error
     return print_end(desk, arguments)
 
 

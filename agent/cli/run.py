@@ -8,14 +8,14 @@ from agent.cli.build import new_agent
 from agent.cli.lanes import Lanes
 from agent.cli.prompt import read_prompt
 from agent.cli.screen import screen_on
-from agent.cli.session import Desk, check_partials, introduction, lead, print_end, print_partial, print_record
+from agent.cli.session import Desk, introduction, lead, print_end, printing
 from agent.session.agent import Agent
 
 
 def execute(arguments: Namespace) -> int:
     """Run and return the exit code. Raises for wrong input, before anything happens."""
     prompt = read_prompt(arguments.prompt)
-    check_partials(arguments, arguments.secret)
+    prints = printing(arguments, arguments.secret)
     screen = screen_on(sys.stderr)
     preset, make, servers = new_agent(arguments, later=arguments.approvals == "later")
 
@@ -27,8 +27,7 @@ def execute(arguments: Namespace) -> int:
     desk = Desk(
         screen,
         preset,
-        watch=print_record if arguments.json else None,
-        tells=print_partial if arguments.partials else None,
+        **prints,
         draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
     )
     lead(desk, introduced, prompt, servers)

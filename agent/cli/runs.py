@@ -4,8 +4,9 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from glob import escape
 from pathlib import Path
 from secrets import token_hex
@@ -192,7 +193,8 @@ def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
     return record["name"], record["data"]
 
 
-FOLDER = 16  # columns
+FOLDER, END = 16, 11  # columns
+WIDE = 80  # columns of a screen on which all of a row is shown
 
 TONES: dict[str, Tone] = {
     "completed": "good",
@@ -218,22 +220,24 @@ def execute(arguments: Namespace) -> int:
         screen.line(f"no runs in {runs_folder()} yet: bpagent run PROMPT makes one", "system")
         return exit_codes.OK
     longest = max(len(summary.id) for summary in found)
-    title = f"{'id':{longest}}  {'folder':{FOLDER}}  {'end':11}  turns  {'cost':>10}  prompt"
-    screen.line(title, "title")
-    for summary in found:
-        _show(summary, longest, screen)
+    screen.line(_row(("id", "folder", "end", "turns", "cost", "prompt"), longest, screen.width), "title")
+    for each in found:
+        folder, prompt = visible(Path(each.workspace).name), visible(" ".join(each.prompt.split()))
+        cells = (each.id, folder, each.status, str(each.turns), each.spent, prompt)
+        paint = partial(screen.painted, tone=TONES.get(each.status, "plain"))
+        screen.line(_row(cells, longest, screen.width, paint))
     _say_how_to_go_on(found, screen)
     return exit_codes.OK
 
 
-def _show(summary: Summary, longest: int, screen: Screen) -> None:
-    folder = shortened(visible(Path(summary.workspace).name), FOLDER)
-    status = screen.painted(f"{summary.status:11}", TONES.get(summary.status, "plain"))
-    first = f"{summary.id:{longest}}  {folder:{FOLDER}}  "
-    rest = f"  {summary.turns:5}  {summary.spent:>10}  "
-    room = max(screen.width - len(first) - 11 - len(rest), 20)
-    prompt = visible(" ".join(summary.prompt.split()))
-    screen.line(f"{first}{status}{rest}{shortened(prompt, room)}")
+def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], str] = str) -> str:
+    """Return a row that fits the width: id, folder, end, turns, cost, prompt; a narrow one without folder and cost."""
+    name, folder, end, turns, cost, prompt = cells
+    wide = width >= WIDE
+    before = f"{name:{longest}}  " + (f"{shortened(folder, FOLDER):{FOLDER}}  " if wide else "")
+    after = f"  {turns:>5}  {cost:>10}  " if wide else "  "
+    room = max(width - len(before) - END - len(after), 5)
+    return f"{before}{paint(f'{end:{END}}')}{after}{shortened(prompt, room)}"
 
 
 def _say_how_to_go_on(found: list[Summary], screen: Screen) -> None:

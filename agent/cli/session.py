@@ -411,18 +411,19 @@ def tell_failure(error: Exception) -> None:
     say(f"the run broke off: {text}")
 
 
-def print_record(agent: Agent) -> None:
+def printing(arguments: Namespace, secrets: Iterable[str]) -> dict[str, Any]:
+    """Return the options of a desk that prints what --json and --partials mean. Raises Mistake."""
+    if arguments.partials and (list(secrets) or not arguments.json):
+        raise Mistake("--partials goes with --json, and not with --secret: a secret in two pieces could not be masked")
+    return {"watch": _print_record if arguments.json else None, "tells": _print_partial if arguments.partials else None}
+
+
+def _print_record(agent: Agent) -> None:
     """Print the latest record as it stands in the log."""
     print(agent.journal.last_record, flush=True)
 
 
-def check_partials(arguments: Namespace, secrets: Iterable[str]) -> None:
-    """Raise Mistake where `--partials` has no place."""
-    if arguments.partials and (list(secrets) or not arguments.json):
-        raise Mistake("--partials goes with --json, and not with --secret: a secret in two pieces could not be masked")
-
-
-def print_partial(event: StreamEvent) -> None:
+def _print_partial(event: StreamEvent) -> None:
     """Print a piece of the model's text, reasoning or calls, or of a tool's output, as it comes."""
     match event:
         case StreamEvent("message_update", piece=Delta(text, "arguments", number, tool)):

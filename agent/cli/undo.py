@@ -1,7 +1,7 @@
 """Files as they were before file tools wrote them, so that `/undo` can bring them back.
 
-Their contents lie in the folder `undo` beside the runs, which no tool can reach, under their digests; beside them lies
-a list of changes for each log. What commands and subagents change is not seen here.
+Their contents lie under their digests in the folder `undo` beside the runs, where the constitution lets no tool in, and
+with them a list of changes for each log. What commands and subagents change is not seen here.
 """
 
 import json

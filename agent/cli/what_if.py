@@ -16,7 +16,7 @@ from agent.history.rebuilding import changed_bthreads
 from agent.history.what_if import Decision, Rejudged, WhatIf, what_if
 from agent.log.reading import LogError, read_log
 from agent.page.tables import what_if_page
-from agent.presets.policy_files import PolicyError, load_policy
+from agent.presets.policy_files import load_policy
 from agent.vocabulary.encoding import dump, plain
 from bp import BThread
 from constitution import Policy
@@ -32,7 +32,7 @@ def execute(arguments: Namespace) -> int:
             raise Mistake(f"cannot read the log {path}: No such file or directory")
     if not (arguments.policy or arguments.protocol or arguments.without):
         raise Mistake("nothing would differ; name a --policy, a --protocol, or a b-thread to leave out: --without NAME")
-    policy = _policy(arguments.policy)
+    policy = load_policy(arguments.policy) if arguments.policy is not None else None
     threads = load_protocols(arguments.protocol)
     screen = screen_on(sys.stdout, needed=True)
     results, code = [], exit_codes.OK
@@ -60,13 +60,6 @@ def _changes(arguments: Namespace) -> str:
     policy = [f"policy {arguments.policy}"] if arguments.policy else []
     more = [f"with {name}" for name in arguments.protocol]
     return ", ".join([*policy, *more, *(f"without {name}" for name in arguments.without)])
-
-
-def _policy(name: str | None) -> Policy | None:
-    try:
-        return None if name is None else load_policy(name)
-    except PolicyError as error:
-        raise Mistake(str(error)) from error
 
 
 def _judged(path: Path, policy: Policy | None, threads: tuple[BThread, ...], without: list[str]) -> WhatIf:

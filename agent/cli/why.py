@@ -141,8 +141,8 @@ def _show_objection(objection: Objection, screen: Screen) -> None:
     verdict = _verdict(objection)
     if verdict is not None:
         screen.labelled("", f"rule {verdict.rule} ({verdict.category}), level {verdict.level.value}", "output")
-        for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
-            screen.labelled("", tell_evidence(evidence), "output")
+        for line in tell_evidence(verdict):
+            screen.labelled("", line, "output")
 
 
 def _verdict(objection: Objection) -> Verdict | None:

@@ -13,8 +13,6 @@ from bp import Event
 from bp.runner import Broken, Effect
 from constitution import Action
 
-__all__ = ["changes_between", "lookup_effect"]
-
 MOST = 5
 """Changes that are named to the user."""
 

@@ -20,8 +20,6 @@ from typing import Any
 
 from constitution import Deed, Disk, Effect, Mentions
 
-__all__ = ["contents_of", "files_run", "survey"]
-
 MATCHES = 1_000
 """Paths of one pattern that are looked up."""
 

@@ -151,10 +151,12 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
     if not (text or facts.is_confined):
         return facts
     from agent.effects.disk import contents_of, files_run  # when the first command is looked up
+    from agent.tools.sandbox.egress import TO_PROXY
 
     deeds = deeds_of(facts)
     contents = contents_of(files_run(deeds, facts.executables, facts.cwd)) if text else {}
-    needs = needed_for(deeds, by_host=facts.sandbox == "bubblewrap") if facts.is_confined else ()
+    by_host = facts.sandbox == "bubblewrap" and not any(map(os.environ.get, TO_PROXY))  # ours goes past that one
+    needs = needed_for(deeds, by_host=by_host) if facts.is_confined else ()
     return evolve(facts, contents=contents, needs=needs)
 
 

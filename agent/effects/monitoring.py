@@ -4,18 +4,17 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import accumulate
-from typing import Any, Protocol, cast, get_args
+from typing import Protocol, cast, get_args
 
 from attrs import frozen
 
-from agent.effects.execution import describe
+from agent.effects.execution import OVER, describe
 from agent.models.model import Model, ModelRequest
 from agent.projections.state import Totals
 from agent.protocols.monitors import Evidence, Monitor, Score, calls_of, checked, shown_to
 from agent.tools.toolbox import Toolbox
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import meant
-from agent.vocabulary.events import AbortAsked, DeadlineReached
 from agent.vocabulary.messages import Message, Usage, UserMessage
 from agent.vocabulary.questions import (
     AuditGiven,
@@ -55,9 +54,6 @@ class Observed(Protocol):
         """The events that came from outside so far, in order."""
 
 
-OVER = AbortAsked | DeadlineReached
-"""The events that end a question that is under way."""
-
 MakeEffect = Callable[[Observed], Effect]
 Planted = Draft | ToolCall
 """A honeypot: a draft or a call that a monitor cannot tell from those of an agent."""
@@ -77,16 +73,6 @@ def evidence_of(subject: Subject, agent: Observed, honeypots: Mapping[str, Plant
         return tuple(describe(call, agent.toolbox) for call in calls_of(shown))
 
     return Evidence(shown, agent.messages, agent.totals.turns, actions)
-
-
-def _question(
-    on: type[Event],
-    answer: Callable[[Any], Event | Awaitable[Event]],
-    outcome: type[Event],
-    broken: Callable[..., Event],
-) -> Effect:
-    """Return the effect of a question of a protocol; an abort and the end of the time cut it short."""
-    return Effect(on=on, run=answer, outcome=(outcome,), broken=broken, until=OVER)
 
 
 def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = {}) -> MakeEffect:
@@ -109,7 +95,7 @@ def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = 
             known[requested] = ScoreGiven(given.subject, given.monitor, given.value, given.rationale, Usage())
             return given
 
-        return _question(ScoreRequested, ask, ScoreGiven, unscored)
+        return Effect(ScoreRequested, ask, (ScoreGiven,), unscored, OVER)
 
     return make
 
@@ -163,14 +149,15 @@ def auditing(auditors: Mapping[str, Auditor], honeypots: Mapping[str, Planted] =
         async def ask(requested: AuditRequested) -> AuditGiven:
             auditor = auditors.get(requested.auditor)
             if auditor is None:
-                missing = f"there is no auditor {requested.auditor!r}; {meant(requested.auditor, auditors)}"
-                return _given(requested, Audit("missing", missing))
+                known = meant(requested.auditor, auditors)
+                return _given(requested, Audit("missing", f"there is no auditor {requested.auditor!r}; {known}"))
             audit = auditor.audit(evidence_of(requested.subject, agent, honeypots))
             return _given(requested, _checked(await audit if isinstance(audit, Awaitable) else audit))
 
-        return _question(
-            AuditRequested, ask, AuditGiven, lambda asked, broken: _given(asked, Audit("missing", str(broken)))
-        )
+        def missing(requested: AuditRequested, broken: Broken) -> AuditGiven:
+            return _given(requested, Audit("missing", str(broken)))
+
+        return Effect(AuditRequested, ask, (AuditGiven,), missing, OVER)
 
     return make
 
@@ -235,7 +222,7 @@ def chance(seed: int = 0) -> MakeEffect:
             drawn = sum(isinstance(heard, ChanceDrawn) and heard.key == requested.key for heard in agent.heard)
             return ChanceDrawn(requested.key, draw(seed, requested.key, drawn + 1, requested.weights))
 
-        return _question(ChanceRequested, lot, ChanceDrawn, lambda asked, _: ChanceDrawn(asked.key, 0))
+        return Effect(ChanceRequested, lot, (ChanceDrawn,), lambda asked, _: ChanceDrawn(asked.key, 0), OVER)
 
     return make
 

@@ -15,7 +15,7 @@ from attrs import field, frozen, validators
 
 from agent.models.chat_stream import Assembly
 from agent.models.failures import ConnectionBroke, describe_status, named_failures
-from agent.models.model import LONGEST_CONVERSATION, Answer, Delta, Model, ModelError, ModelRequest, conversation_weight
+from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.requests import chat_body, responses_body
 from agent.models.responses_stream import ResponseAssembly
 from agent.models.scripted import load_script
@@ -334,7 +334,6 @@ class OpenAIModel:
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
-        _check_weight(request)
         key = self.required_key(request.api_key)
         wire = WIRES[self.api]
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
@@ -343,12 +342,6 @@ class OpenAIModel:
     def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
         """Return what is sent; a setting cannot turn streaming off, which everything here relies on."""
         return {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
-
-
-def _check_weight(request: ModelRequest) -> None:
-    if conversation_weight(request.messages) > LONGEST_CONVERSATION:
-        text = f"the conversation is longer than {LONGEST_CONVERSATION:,} bytes; begin a new one"
-        raise ModelError(text, reason="context_length_exceeded")
 
 
 _NO_KEY = (

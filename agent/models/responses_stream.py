@@ -33,7 +33,7 @@ ENDINGS = {
 }
 """The events that end a response, and the status that each stands for where the response itself has none."""
 
-MOST_ITEMS = 2_000
+MOST_ITEMS = 1_000
 """Items that an answer may have; more are an error."""
 
 

@@ -145,7 +145,7 @@ class ScriptedModel:
         return self._steps[number - 1]
 
     async def _play(self, step: Step, request: ModelRequest) -> Answer:
-        while True:
+        while (scripted := _as_answer(step)) is None:
             match step:
                 case Answer():
                     return step
@@ -154,12 +154,9 @@ class ScriptedModel:
                 case Delayed():
                     await anyio.sleep(step.seconds)
                     step = step.step
-                case str() | ScriptedAnswer() | ScriptedCall():
-                    return self._identified(_as_answer(step))
-                case Sequence() if all(isinstance(inner, ScriptedCall) for inner in step):
-                    return self._identified(_as_answer(step))
                 case _:
                     step = await _ask(step, request)
+        return self._identified(scripted)
 
     def _identified(self, scripted: ScriptedAnswer) -> Answer:
         calls = tuple(
@@ -181,7 +178,8 @@ async def _ask(step: object, request: ModelRequest) -> Step:
     return next_step
 
 
-def _as_answer(step: str | ScriptedAnswer | ScriptedCall | Sequence[ScriptedCall]) -> ScriptedAnswer:
+def _as_answer(step: object) -> ScriptedAnswer | None:
+    """Return a text or calls as an answer; None for a step of another kind."""
     match step:
         case ScriptedAnswer():
             return step
@@ -189,21 +187,17 @@ def _as_answer(step: str | ScriptedAnswer | ScriptedCall | Sequence[ScriptedCall
             return ScriptedAnswer(step)
         case ScriptedCall():
             return ScriptedAnswer(calls=(step,))
-        case _:
+        case Sequence() if all(isinstance(inner, ScriptedCall) for inner in step):
             return ScriptedAnswer(calls=tuple(step))
+    return None
 
 
 def _unnamed_calls(step: Step) -> int:
     """Return how many calls without an id a step holds, as far as that stands in the script."""
-    match step:
-        case Delayed():
-            return _unnamed_calls(step.step)
-        case ScriptedAnswer() | ScriptedCall():
-            return sum(call.id is None for call in _as_answer(step).calls)
-        case Sequence() if not isinstance(step, str):
-            return sum(call.id is None for call in step)
-        case _:
-            return 0
+    while isinstance(step, Delayed):
+        step = step.step
+    scripted = _as_answer(step)
+    return 0 if scripted is None else sum(call.id is None for call in scripted.calls)
 
 
 def _pieces(message: AssistantMessage) -> list[Delta]:

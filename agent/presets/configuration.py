@@ -17,7 +17,7 @@ mcp:                            # servers whose tools the command offers too, ea
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -106,15 +106,14 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
         if root.value is None:
             return Configuration(file=Path(path))
         root.mapping(*KEYS)
-        options = (*_paths(root.get("security")), *_options(root))
-        model, rules = root.get("model"), root.get("rules")
+        paths = root.read("security", lambda node: _members(node, PATHS), ())
         return Configuration(
-            _preset(root.get("preset")),
-            options,
+            root.read("preset", _preset, None),
+            (*paths, *root.read("options", lambda node: _members(node, OPTIONS), ())),
             root.get("tools") is not None,
-            _texts(root.get("mcp")),
-            None if model is None else model.text(),
-            () if rules is None else tuple(_rule(item) for item in rules.items()),
+            root.read("mcp", Node.texts, ()),
+            root.read("model", Node.text, None),
+            root.read("rules", lambda node: tuple(item.parsed(_rule) for item in node.items()), ()),
             Path(path),
         )
     except NodeError as error:
@@ -127,46 +126,28 @@ def _is_about_command(row: str) -> bool:
     return "--" in shlex.split(row)
 
 
-def _rule(node: Node) -> str:
-    """Return a row that is a rule."""
-    row = node.text()
-    try:
-        (read_command_rule if _is_about_command(row) else read_rule)(row)
-    except ValueError as error:
-        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
+def _rule(row: str) -> str:
+    """Return a row that is a rule. Raises ValueError for another one."""
+    (read_command_rule if _is_about_command(row) else read_rule)(row)
     return row
 
 
-def _texts(node: Node | None) -> tuple[str, ...]:
-    return () if node is None else tuple(item.text() for item in node.items())
-
-
-def _preset(node: Node | None) -> str | None:
-    if node is None:
-        return None
+def _preset(node: Node) -> str:
     try:
         return preset_named(node.text()).name
     except OptionError as error:
         raise node.wrong(str(error)) from error
 
 
-def _paths(security: Node | None) -> tuple[tuple[str, Node], ...]:
-    return () if security is None else _members(security.mapping(*PATHS))
-
-
-def _options(root: Node) -> tuple[tuple[str, Node], ...]:
-    options = root.get("options")
-    return () if options is None else _members(options.mapping(*OPTIONS))
-
-
-def _members(node: Node) -> tuple[tuple[str, Node], ...]:
+def _members(node: Node, keys: Iterable[str]) -> tuple[tuple[str, Node], ...]:
+    node.mapping(*keys)
     return tuple((str(name), node.required(name)) for name in node.value)
 
 
 def _value(node: Node, hint: Any) -> Any:
     """Return a YAML value as the value of an option; nothing is coerced."""
     is_list = any(get_origin(part) is tuple for part in alternatives(hint))
-    value = tuple(item.text() for item in node.items()) if is_list and isinstance(node.value, list) else _plain(node)
+    value = node.texts() if is_list and isinstance(node.value, list) else _plain(node)
     if not fits(value, hint):
         cure = "; write null" if value == "none" and NoneType in alternatives(hint) else ""
         raise node.wrong(f"expected {expected(hint)}, found {_shown(value)}{cure}")

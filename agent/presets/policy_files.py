@@ -12,7 +12,7 @@ from agent.log.chain import own_folder
 from agent.presets.preset import OptionError
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
-from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, Rule, flaws_of, read_rule
+from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, flaws_of, read_rule
 
 KEYS = ("base", "levels", "rules", "allowed_roots", "denied_paths", "blocklist", "bounded", "admin")
 LEVELS = tuple(level.value for level in Level)
@@ -42,21 +42,13 @@ def _read(file: Node, path: Path) -> Policy:
     changes: dict[str, Any] = {"name": path.stem}
     for key in LISTS:
         if (node := file.get(key)) is not None:
-            changes[key] = tuple(item.text() for item in node.items())
+            changes[key] = node.texts()
     if (bounded := file.get("bounded")) is not None:
         changes["bounded"] = bounded.boolean()
     if (admin := file.get("admin")) is not None:
         changes["admin"] = Level(admin.one_of(LEVELS))
     policy = _with_levels(evolve(POLICIES[base], **changes), file.get("levels"))
-    rows = file.get("rules")
-    return policy if rows is None else policy.with_rules(*map(_row, rows.items()))
-
-
-def _row(node: Node) -> Rule:
-    try:
-        return read_rule(node.text())
-    except ValueError as error:
-        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
+    return policy.with_rules(*file.read("rules", lambda rows: [row.parsed(read_rule) for row in rows.items()], []))
 
 
 def _with_levels(policy: Policy, levels: Node | None) -> Policy:
@@ -134,34 +126,19 @@ def _rule(node: Node) -> CommandRule:
     if len(said) != 1:
         raise node.wrong(f"a rule says one of {', '.join(LEVELS)}, and of which command")
     level, words = said[0]
+    given: dict[str, Any] = {
+        "executable": node.read("file", Node.text, None),
+        "reason": node.read("reason", Node.text, ""),
+        "rule": node.read("rule", Node.text, None),
+        "exact": node.read("exact", Node.boolean, False),
+        "match": node.read("match", Node.texts, ()),
+        "not_match": node.read("not_match", Node.texts, ()),
+        "content": node.read("content", Node.text, ""),
+    }
     try:
-        return CommandRule(
-            Level(level),
-            tuple(shlex.split(words.text())),
-            executable=_text(node.get("file")),
-            reason=_text(node.get("reason")) or "",
-            rule=_text(node.get("rule")),
-            exact=_truth(node.get("exact")),
-            match=_texts(node.get("match")),
-            not_match=_texts(node.get("not_match")),
-            content=_text(node.get("content")) or "",
-        )
+        return CommandRule(Level(level), tuple(shlex.split(words.text())), **given)
     except ValueError as error:
         raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
-
-
-def _text(node: Node | None) -> str | None:
-    return None if node is None else node.text()
-
-
-def _truth(node: Node | None) -> bool:
-    if node is not None and not isinstance(node.value, bool):
-        raise node.wrong("say true or false")
-    return node is not None and node.value is True
-
-
-def _texts(node: Node | None) -> tuple[str, ...]:
-    return () if node is None else tuple(item.text() for item in node.items())
 
 
 def _rule_row(rule: CommandRule) -> dict[str, str | bool]:

@@ -7,6 +7,7 @@ from attrs import evolve, frozen
 
 from agent.projections import Projection
 from agent.vocabulary.events import (
+    NO_USAGE,
     ActionDescribed,
     AnswerCommitted,
     CallAnswered,
@@ -286,7 +287,8 @@ class Totals(Projection):
         self.tool_starts += 1
 
     def _spent(self, event: InferenceFinished | SummaryFinished | ToolFinished) -> None:
-        self.usage += event.usage
+        if (usage := event.usage) is not NO_USAGE:
+            self.usage += usage
 
     FOLDS: ClassVar = {
         AnswerCommitted: _answered,

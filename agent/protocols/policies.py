@@ -333,30 +333,56 @@ def _police(pattern: Pattern, within: Scope, otherwise: Otherwise, name: str) ->
 
 @frozen
 class Memory:
-    """The state of a policy: of its pattern, None while its scope is closed, and which actions are under way."""
+    """What a policy remembers: the state of its pattern, None while its scope is closed, and actions under way."""
 
+    pattern: Pattern
+    scope: Scope
     state: Pattern | None
     running: Running = ()
 
     @classmethod
     def fresh(cls, pattern: Pattern, scope: Scope) -> "Memory":
         """Return what it knows at first."""
-        return cls(pattern if scope.opens is None else None)
+        return cls(pattern, scope, pattern if scope.opens is None else None)
 
-    def after(self, said: object, pattern: Pattern, scope: Scope) -> "Memory":
+    def after(self, said: object) -> "Memory":
         """Take an event into account."""
         match said:
             case GateApproved():
-                return Memory(begun(self.state, pattern, scope, said), (*self.running, (said.call, said)))
+                return evolve(self, state=self._begun(said), running=(*self.running, (said.call, said)))
             case ToolFinished():
                 approved = dict(self.running).get(said.call)
-                well = approved is not None and not said.is_error
-                return evolve(self, state=done(self.state, scope, approved)) if approved and well else self
+                return self if approved is None or said.is_error else evolve(self, state=self._done(approved))
             case CallAnswered():
                 return evolve(self, running=tuple(each for each in self.running if each[0].id != said.call))
-            case RunEnded() if scope.kind != "conversation":
-                return evolve(self, state=Memory.fresh(pattern, scope).state)
+            case RunEnded() if self.scope.kind != "conversation":
+                return evolve(self, state=Memory.fresh(self.pattern, self.scope).state)
         return self
+
+    def objections(self) -> tuple[Any, object]:
+        """Return what is refused now, and why: what the pattern forbids, and the end of the scope while that owes."""
+        if self.state is None:
+            return NONE, Missing("")
+        owed = self.state.owed()
+        if owed is None:
+            return self.state.refuses()
+        at_the_end = NONE if self.scope.kind == "between" else COMPLETED
+        closing = NONE if self.scope.closes is None else where(GateApproved, self.scope.closes)
+        return at_the_end | closing, Unfinished(str(owed))
+
+    def _begun(self, approved: GateApproved) -> Pattern | None:
+        """Return the state after an approval; one that opens the scope is not in it yet."""
+        opens = self.scope.opens
+        if self.state is None:
+            return self.pattern if opens is not None and opens(approved) else None
+        return self.state.begun(approved)
+
+    def _done(self, approved: GateApproved) -> Pattern | None:
+        """Return the state after an action that ended well; one that closes the scope is its last."""
+        closes = self.scope.closes
+        if self.state is None or (closes is not None and closes(approved)):
+            return None
+        return self.state.done(approved)
 
 
 @bthread
@@ -368,7 +394,7 @@ def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThread
     memory, ending = Memory.fresh(pattern, scope), None
     news = NEWS | GateRejected if stops else NEWS
     while True:
-        refused, because = objections(memory.state, scope)
+        refused, because = memory.objections()
         if stops and isinstance(because, Unfinished):
             because = stopped(because)
         if ending is not None:
@@ -378,7 +404,7 @@ def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThread
             broken = any(refusal.because == because for refusal in said.refusals)
             ending = stopped(because) if broken and ending is None else ending
         else:
-            memory, ending = memory.after(said, pattern, scope), None if isinstance(said, RunEnded) else ending
+            memory, ending = memory.after(said), None if isinstance(said, RunEnded) else ending
 
 
 def stopped(because: object) -> Ending:
@@ -396,7 +422,7 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
     described: tuple[ActionDescribed, ...] = ()
     asked: tuple[ToolCall, ...] = ()
     while True:
-        forbidden, because = objections(memory.state, scope)
+        forbidden, because = memory.objections()
         for each in described:
             if each.call not in asked and contains(forbidden, GateApproved(each.call, each.facts)):
                 asked = (*asked, each.call)
@@ -410,7 +436,7 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
             continue
         described = tuple(each for each in described if not is_over(each.call, said))
         asked = tuple(call for call in asked if not is_over(call, said))
-        memory = memory.after(said, pattern, scope)
+        memory = memory.after(said)
 
 
 def is_over(call: ToolCall, said: Any) -> bool:
@@ -429,32 +455,6 @@ def calls(these: tuple[ToolCall, ...]) -> Any:
     for call in these:
         found = found | where(GateApproved, call=call)
     return found
-
-
-def objections(state: Pattern | None, scope: Scope) -> tuple[Any, object]:
-    """Return what is refused now, and why: what the pattern forbids, and the end of the scope while that owes."""
-    if state is None:
-        return NONE, Missing("")
-    owed = state.owed()
-    if owed is None:
-        return state.refuses()
-    at_the_end = NONE if scope.kind == "between" else COMPLETED
-    closing = NONE if scope.closes is None else where(GateApproved, scope.closes)
-    return at_the_end | closing, Unfinished(str(owed))
-
-
-def begun(state: Pattern | None, pattern: Pattern, scope: Scope, approved: GateApproved) -> Pattern | None:
-    """Take an approval into account; one that opens the scope is not in it yet."""
-    if state is None:
-        return pattern if scope.opens is not None and scope.opens(approved) else None
-    return state.begun(approved)
-
-
-def done(state: Pattern | None, scope: Scope, approved: GateApproved) -> Pattern | None:
-    """Take an action into account that ended well; one that closes the scope is its last."""
-    if state is None or (scope.closes is not None and scope.closes(approved)):
-        return None
-    return state.done(approved)
 
 
 KINDS = ("require", "forbid", "allow", "expect")
@@ -552,23 +552,10 @@ def _match(node: Node) -> Match:
     if isinstance(node.value, str):
         return Match((node.text(),))
     node.mapping("tool", "arguments", "effect", "zone")
-    arguments = node.get("arguments")
+    tools = node.read("tool", lambda tool: tool.texts() if isinstance(tool.value, list) else (tool.text(),), ())
+    arguments = json.loads(node.read("arguments", Node.json, "{}"))
+    words = node.read("effect", Node.text, ""), node.read("zone", Node.text, "")
     try:
-        return make_match(
-            _tools(node.get("tool")),
-            {} if arguments is None else json.loads(arguments.json()),
-            _word(node.get("effect")),
-            _word(node.get("zone")),
-        )
+        return make_match(tools, arguments, *words)
     except ValueError as error:
-        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
-
-
-def _tools(node: Node | None) -> tuple[str, ...]:
-    if node is None:
-        return ()
-    return tuple(item.text() for item in node.items()) if isinstance(node.value, list) else (node.text(),)
-
-
-def _word(node: Node | None) -> str:
-    return "" if node is None else node.text()
+        raise node.wrong(str(error)) from error

@@ -27,6 +27,9 @@ from agent.vocabulary.messages import Message, Usage, UserMessage
 from bp import BProgram, BThread, Event, Step
 from bp.runner import GRACE, Effect, Runner, Wakeup
 
+NEWS = frozenset([RunEnded, ApprovalAsked, SteeringGiven, FollowUpGiven])
+"""The kinds of events after which a run knows more than its steps."""
+
 
 class Conversing(Protocol):
     """The agent of a run, as far as the run needs it; agents make runs, so that these do not know that class.
@@ -304,15 +307,19 @@ class Run:
     def _hear(self, step: Step) -> None:
         """Know of a step, before the projections and those who look on do."""
         self.steps.append(step)
-        match step.event:
-            case RunEnded():
-                self.ended = step.event
-            case ApprovalAsked() if self._attended:
-                self._questions[step.event.call.id] = _Question()
-            case SteeringGiven() | FollowUpGiven() if step.event in self._unsaid:
-                self._unsaid.remove(step.event)
+        if type(step.event) in NEWS:
+            self._take_news(step.event)
         if self._news is not None:
             self._wake_readers()
+
+    def _take_news(self, event: Event) -> None:
+        match event:
+            case RunEnded():
+                self.ended = event
+            case ApprovalAsked() if self._attended:
+                self._questions[event.call.id] = _Question()
+            case SteeringGiven() | FollowUpGiven() if event in self._unsaid:
+                self._unsaid.remove(event)
 
     def _wake_readers(self) -> None:
         """Have those who wait for the next step look, once it has been taken into account."""

@@ -95,13 +95,10 @@ class _Listener:
 
     def stream(self, event: StreamEvent) -> None:
         match event.piece:
-            case Delta(text, "arguments", number, tool):
-                self._stream({"type": "arguments", "number": number, "tool": tool, "text": text})
+            case Delta(text, "arguments" as kind, number, tool):
+                self._tell({"type": "stream", "event": {"type": kind, "number": number, "tool": tool, "text": text}})
             case Delta(text, kind):
-                self._stream({"type": kind, "text": text})
-
-    def _stream(self, piece: dict[str, Any]) -> None:
-        self._tell({"type": "stream", "event": piece})
+                self._tell({"type": "stream", "event": {"type": kind, "text": text}})
 
     def hear(self, step: Step, agent: Agent) -> None:
         if isinstance(step.event, MESSAGE_NEWS):

@@ -1,7 +1,6 @@
 """The b-threads without which there is no loop: sessions, the conversation, drafts, one call, and the gate."""
 
-from functools import lru_cache, partial, reduce
-from operator import or_
+from functools import lru_cache, partial
 
 from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.events import (
@@ -31,7 +30,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.reasons import Disclosure, not_run, rejected, worst_ending
-from bp import NONE, BThread, BThreadBody, Event, EventSet, Refusals, bthread, start, sync, where
+from bp import BThread, BThreadBody, Event, Refusals, Sync, bthread, start, sync, where
 from constitution import Action
 
 
@@ -77,13 +76,7 @@ def collected(first: str) -> BThreadBody:
     outstanding: tuple[str, ...] = (first,)
     drafts: tuple[InferenceFinished, ...] = ()
     while True:
-        names = tuple([draft.draft for draft in drafts])
-        said = yield sync(
-            request=() if outstanding else DraftsSettled(names),
-            wait_for=DRAFT_NEWS,
-            refuse=drafts_named(*outstanding, *names),
-            because=ASKED_ALREADY,
-        )
+        said = yield collecting(outstanding, tuple([draft.draft for draft in drafts]))
         if isinstance(said, DraftsSettled):
             return drafts
         if isinstance(said, InferenceRequested):
@@ -95,9 +88,14 @@ def collected(first: str) -> BThreadBody:
 
 
 @lru_cache(maxsize=1024)
-def drafts_named(*names: str) -> EventSet:
-    """Return the requests of drafts of these names; the same object for the same names, which come at every turn."""
-    return reduce(or_, (where(InferenceRequested, draft=name) for name in names), NONE)
+def collecting(outstanding: tuple[str, ...], finished: tuple[str, ...]) -> Sync:
+    """Return the statement with drafts of these names; the same object for the same names, which come at every turn."""
+    return sync(
+        request=() if outstanding else DraftsSettled(finished),
+        wait_for=DRAFT_NEWS,
+        refuse=[where(InferenceRequested, draft=name) for name in (*outstanding, *finished)],
+        because=ASKED_ALREADY,
+    )
 
 
 def committed(draft: InferenceFinished) -> AnswerCommitted:

@@ -17,7 +17,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.reasons import Ending, Flaw
-from bp import BThreadBody, bthread, start, sync, where
+from bp import BThreadBody, Sync, bthread, start, sync, where
 
 
 def has_flaws(answer: AnswerCommitted) -> bool:
@@ -63,6 +63,13 @@ class IsNotAmong:
 
 
 APPROVAL_NEWS = GateApproved | ToolStarted | CallAnswered
+UNAPPROVED = "the gate did not approve it"
+NONE_APPROVED = sync(wait_for=GateApproved, refuse=ToolStarted, because=UNAPPROVED)
+
+
+def some_approved(calls: tuple[ToolCall, ...]) -> Sync:
+    """Return the statement that refuses every start but those of `calls`."""
+    return sync(wait_for=APPROVAL_NEWS, refuse=where(ToolStarted, IsNotAmong(calls)), because=UNAPPROVED)
 
 
 @bthread
@@ -73,11 +80,7 @@ def no_start_without_approval() -> BThreadBody:
     """
     approved: tuple[ToolCall, ...] = ()
     while True:
-        said = yield sync(
-            wait_for=APPROVAL_NEWS if approved else GateApproved,
-            refuse=where(ToolStarted, IsNotAmong(approved)) if approved else ToolStarted,
-            because="the gate did not approve it",
-        )
+        said = yield some_approved(approved) if approved else NONE_APPROVED
         if isinstance(said, GateApproved):
             approved = (*approved, said.call)
         elif isinstance(said, ToolStarted):

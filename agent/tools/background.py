@@ -84,19 +84,16 @@ class Process:
     window: Window = field(factory=Window)
 
     @property
-    def status(self) -> Literal["running", "ended"]:
-        """Tell whether it runs."""
-        return "running" if self.how is None else "ended"
-
-    @property
     def told(self) -> str:
         """The state of the process, in words for the model."""
         return f"{self.id} is running" if self.how is None else f"{self.id} ended: {self.how}"
 
     def row(self) -> dict[str, str]:
         """Return what the details of a result say of it."""
-        row = {"id": self.id, "command": self.command, "status": self.status}
-        return {**row, "until": self.until} if self.how is None else {**row, "how": self.how}
+        row = {"id": self.id, "command": self.command}
+        if self.how is None:
+            return {**row, "status": "running", "until": self.until}
+        return {**row, "status": "ended", "how": self.how}
 
     def has_exited(self) -> bool:
         """Tell whether all of it ended by itself."""
@@ -165,13 +162,11 @@ class Processes:
         """Return those that run, as far as is known."""
         return tuple(process for process in self._all.values() if process.how is None)
 
-    async def start(
-        self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: bytes | None
-    ) -> ToolResult:
+    async def start(self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> ToolResult:
         """Start a process and return the answer to the call. Raises CannotStart, and ToolError for one too many."""
         if len(self.running()) >= MOST_PROCESSES:
             raise ToolError(f"{MOST_PROCESSES} background processes are running already; stop one with process_stop")
-        child = start_child(argv, cwd=cwd, env=env, stdin=stdin)
+        child = start_child(argv, cwd=cwd, env=env)
         try:
             watchdog = start_watchdog(child.family)
         except OSError as error:

@@ -209,6 +209,48 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
 
     Raises TypeError, naming function and parameter, for what cannot be described to a model.
     """
+    written = _Written.of(function)
+    if written is None or written not in _READ:
+        found = _read_signature(function, context_type)
+        if written is None:
+            return found
+        if len(_READ) >= MOST_READ:
+            _READ.clear()
+        _READ[written] = found
+    return _READ[written]
+
+
+@frozen
+class _Written:
+    """A function as it is written: closures that are made again and again say the same about themselves."""
+
+    module: str
+    name: str
+    code: types.CodeType
+    doc: str | None
+    annotations: tuple[tuple[str, object], ...]
+    defaults: tuple[object, ...]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> "_Written | None":
+        """Return what a function says of itself; None where that cannot be compared."""
+        if not isinstance(function, types.FunctionType):
+            return None
+        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
+        names = function.__module__, function.__qualname__
+        made = cls(*names, function.__code__, function.__doc__, tuple(function.__annotations__.items()), defaults)
+        try:
+            hash(made)
+        except TypeError:
+            return None
+        return made
+
+
+_READ: dict[_Written, Signature] = {}
+MOST_READ = 256
+
+
+def _read_signature(function: Callable[..., Any], context_type: type) -> Signature:
     name = getattr(function, "__name__", repr(function))
     description, texts = _split_docstring(inspect.getdoc(function) or "")
     if not description:

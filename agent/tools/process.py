@@ -1,12 +1,13 @@
 """Run one command to its end, and leave nothing of it behind: no process, no thread, no file descriptor."""
 
 import codecs
+import errno
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import anyio
 from attrs import evolve, field, frozen
@@ -121,11 +122,10 @@ def start_child(
     *,
     cwd: str,
     env: Mapping[str, str],
-    stdin: bytes | None = None,
     pass_fds: Sequence[int] = (),
     separate: bool = False,
 ) -> Child:
-    """Start a process whose standard input is empty, or `stdin`; `separate`: errors have a pipe of their own.
+    """Start a process whose standard input is empty; `separate`: errors have a pipe of their own.
 
     Raises CannotStart, saying why.
     """
@@ -136,17 +136,16 @@ def start_child(
     siblings, started = our_children(), time.monotonic()
     pipes = [os.pipe() for _ in range(2 if separate else 1)]
     try:
-        with _input(stdin) as source:
-            popen = subprocess.Popen(
-                list(argv),
-                cwd=cwd,
-                env={**env, TOKEN_VARIABLE: token_value(token)},
-                stdin=source,
-                stdout=pipes[0][1],
-                stderr=pipes[-1][1],
-                start_new_session=True,
-                pass_fds=pass_fds,
-            )
+        popen = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env={**env, TOKEN_VARIABLE: token_value(token)},
+            stdin=subprocess.DEVNULL,
+            stdout=pipes[0][1],
+            stderr=pipes[-1][1],
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
     except BaseException as error:
         for reading, _ in pipes:
             os.close(reading)
@@ -163,20 +162,6 @@ def start_child(
     return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token), started, siblings)
 
 
-@contextmanager
-def _input(content: bytes | None) -> Iterator[int]:
-    """Give a descriptor from which a process reads `content`, or nothing."""
-    if content is None:
-        yield subprocess.DEVNULL
-        return
-    from tempfile import TemporaryFile  # brings compression and random numbers along
-
-    with TemporaryFile() as file:
-        file.write(content)
-        file.seek(0)
-        yield file.fileno()
-
-
 def _open_handle(number: int) -> int | None:
     with suppress(OSError, AttributeError):
         return os.pidfd_open(number)
@@ -186,6 +171,8 @@ def _open_handle(number: int) -> int | None:
 def _explain(error: OSError, program: str, cwd: str) -> str:
     if not os.path.isdir(cwd):
         return f"cannot start {program!r}: the working directory {cwd!r} does not exist"
+    if error.errno == errno.E2BIG:
+        return f"cannot start {program!r}: the command is too long; write it into a file, and run that"
     if isinstance(error, FileNotFoundError):
         return f"cannot start {program!r}: no such program on PATH"
     return f"cannot start {program!r}: {error.strerror or error}"
@@ -231,17 +218,16 @@ async def run_process(
     output: Retained | None = None,
     errors: Retained | None = None,
     progress: Callable[[str], None] | None = None,
-    stdin: bytes | None = None,
     pass_fds: Sequence[int] = (),
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
     `timeout` is in seconds, None for none. Of the output the first and last bytes are kept, `output_limit` in all, or
     what `output` keeps; with `errors` the standard error goes there. `progress` gets it as it comes. Standard input is
-    empty, or `stdin`; `pass_fds` are descriptors that the process gets by the same numbers.
+    empty; `pass_fds` are descriptors that the process gets by the same numbers.
     Raises CannotStart if nothing was started.
     """
-    child = start_child(argv, cwd=cwd, env=env, stdin=stdin, pass_fds=pass_fds, separate=errors is not None)
+    child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds, separate=errors is not None)
     collectors = [output or Retention(output_limit).collector(), *([] if errors is None else [errors])]
     try:
         timed_out, survivors = await _attended(child, collectors, timeout, progress)

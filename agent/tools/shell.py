@@ -93,11 +93,6 @@ class ShellOptions:
         return asked, ""
 
 
-LONGEST_ARGUMENT = 128 * 1024 - 1  # bytes of one argument that Linux takes, its end mark counted
-
-SCRIPT_FROM_STDIN = 'eval "$(cat)" </dev/null'  # the script is read before its own standard input is opened
-
-
 class How(TypedDict):
     """Options of one command: its folder, all of its variables, its seconds, and the receivers of its output.
 
@@ -126,15 +121,9 @@ class LocalCommands:
     """Runs commands on this machine."""
 
     async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
-        """Run `command` as `Commands` says. One that is longer than an argument may be is read from a file."""
-        argument, script = as_script(command)
-        return await run_process((*shell, argument), stdin=script, **how)
-
-
-def as_script(command: str) -> tuple[str, bytes | None]:
-    """Return the argument for the shell, and its standard input: a command too long for an argument goes in there."""
-    content = encoded(command, "command", CannotStart)
-    return (command, None) if len(content) < LONGEST_ARGUMENT else (SCRIPT_FROM_STDIN, content)
+        """Run `command` as `Commands` says."""
+        encoded(command, "command", CannotStart)
+        return await run_process((*shell, command), **how)
 
 
 EMPTY = "the command is empty; give one"
@@ -348,9 +337,8 @@ class Runner:
             raise ToolError(EMPTY)
         assert self.processes is not None
         seen = env(await self.options.environment(cwd, context.rights))
-        argument, script = as_script(self.options.prefix + command)
-        argv = (*self.options.before(cwd, context.rights), *self.options.shell, argument)
-        return await self.processes.start(command, argv, cwd=cwd, env=seen, stdin=script)
+        argv = (*self.options.before(cwd, context.rights), *self.options.shell, self.options.prefix + command)
+        return await self.processes.start(command, argv, cwd=cwd, env=seen)
 
     async def run(
         self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute

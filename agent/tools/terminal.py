@@ -14,7 +14,6 @@ from attrs import define, evolve, field, frozen
 from agent.tools.background import Processes
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.process import Finished, run_process
-from agent.tools.sandbox.egress import VARIABLES
 from agent.tools.sandbox.rights import hosts_of
 from agent.tools.schemas import Background, Limits, ShellCommand, encoded
 from agent.tools.shell import (
@@ -288,8 +287,7 @@ class _Terminal:
         async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
             if self.session is None:
                 return await LocalCommands().run(text, shell=(*before, *self.runner.options.shell), **how), ()
-            passing = VARIABLES if hosts_of(context.rights) else ()
-            finished, lost = await self._run_in(self.session, text, before, how, passing)
+            finished, lost = await self._run_in(self.session, text, before, how, _passing(context.rights))
             return finished, ["[session closed]"] if closing else lost
 
         told = await self.runner.run(command, self.where, asked, context, execute)
@@ -349,12 +347,16 @@ class _Terminal:
         details = finished.details
         if details.get("terminal") == "open":
             self.told = details.get("variables", self.told)
-            self.session = _restored(details["cwd"], self.told or {})
+            told = self.told or {}
+            self.session = Snapshot(details["cwd"], told.get("changed", {}), told.get("unset", ()))
         elif "terminal" in details:
             self.session = self.told = None
 
 
-def _restored(cwd: str, told: Mapping[str, Any]) -> Snapshot:
-    """Return the session that a log tells of; earlier versions told apart the variables that programs did not see."""
-    changed = told.get("changed", {**told.get("exported", {}), **told.get("inner", {})})
-    return Snapshot(cwd, changed, told.get("unset", ()))
+def _passing(rights: Iterable[str]) -> Container[str]:
+    """Return the variables that a call with these rights has of its own."""
+    if not hosts_of(rights):
+        return ()
+    from agent.tools.sandbox.egress import VARIABLES  # for the few such calls
+
+    return VARIABLES

@@ -316,11 +316,12 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
     """
     known: tuple[tuple[ToolCall, Action], ...] = ()
     unconfirmed = NO_CALLS
-    news = ActionDescribed | ApprovalAnswered | FactsConfirmed | SandboxLifted | GateApproved | CallAnswered
+    news = ActionDescribed | ApprovalAnswered | FactsConfirmed | SandboxLifted | GateApproved | GateRejected
     while True:
-        said = yield sync(wait_for=news)
-        if isinstance(said, ActionDescribed):
-            known = (*(each for each in known if each[0] != said.call), (said.call, said.facts))
+        said = yield sync(wait_for=news | CallAnswered)
+        if isinstance(said, ActionDescribed | GateRejected):
+            found = () if isinstance(said, GateRejected) else ((said.call, said.facts),)
+            known = (*(each for each in known if each[0] != said.call), *found)
             unconfirmed = without(unconfirmed, said.call)
         elif isinstance(said, ApprovalAnswered):
             unconfirmed = with_call(unconfirmed, said.call) if said.yes else unconfirmed
@@ -333,6 +334,7 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
             assert said.call not in unconfirmed, f"{said.name} of {said.call.id} on facts that may have changed"
             if isinstance(said, GateApproved):
                 assert (said.call, said.facts) in known, f"{said.call.id} is approved on facts that are not the latest"
+                known = without(known, (said.call, said.facts))
 
 
 @bthread
@@ -384,6 +386,8 @@ def calls_come_one_at_a_time(together: Together = "none") -> BThreadBody:
             calls, answered = said.calls, frozenset()
         elif isinstance(said, CallAnswered):
             answered |= {said.call}
+            if len(answered) == len(calls):
+                calls, answered = (), frozenset()
         else:
             for earlier in _not_beside(said.call, calls, together):
                 assert earlier in answered, f"{said.call.id} is proposed before {earlier} is answered"
@@ -763,12 +767,6 @@ def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:
     present = {rule.name: rule for rule in rules}
     kept = [make(arguments_of(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
     return (*ALWAYS, *kept)
-
-
-def not_claimed(rules: Sequence[BThread], required: Sequence[BThread]) -> tuple[str, ...]:
-    """Return the invariants that hold where all of `required` are there, and are not looked at with `rules` alone."""
-    claimed = {monitor.name for monitor in invariants_of(rules)}
-    return tuple(dict.fromkeys(each.name for each in invariants_of(required) if each.name not in claimed))
 
 
 def arguments_of(rule: BThread) -> Arguments:

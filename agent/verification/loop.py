@@ -1,6 +1,6 @@
 """The loop as a whole: rules, protocols, their invariants and their environment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import evolve
@@ -63,7 +63,9 @@ def verify_loop(
     usual = usual_examples(looked_at, protocols)
     if not protocols and any(rule.name == "one_at_a_time" for rule in chosen):
         usual = in_threes(usual)  # where calls run at a time, three would have too many states
-    return verify_in_world((*core, *chosen, *protocols, *kept), looked_at, tuple(protocols), examples or usual, options)
+    world = world_of(looked_at, protocols, examples or usual)
+    possible = people_for((*looked_at, *protocols))
+    return verify_program((*core, *chosen, *protocols, *kept), world, **{"possible": possible, **options})
 
 
 def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
@@ -71,18 +73,11 @@ def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Ex
     return examples_with(rules, protocols) if protocols else examples_for(rules)
 
 
-def verify_in_world(
-    loop: Sequence[BThread],
-    rules: tuple[BThread, ...],
-    protocols: tuple[BThread, ...],
-    examples: Examples,
-    options: Mapping[str, Any],
-) -> Verification:
-    """Model-check `loop`, which has these rules and protocols, with effects and people that may do anything."""
+def world_of(rules: Sequence[BThread], protocols: Sequence[BThread], examples: Examples) -> tuple[BThread, ...]:
+    """Return the environment of a loop with these rules: effects that may do anything, whatever tables they need."""
     load_tables((*rules, *protocols))
     effects = (*declared_effects(), *(laboratory_effects() if protocols else ()))
-    world = environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
-    return verify_program(loop, world, **{"possible": people_for((*rules, *protocols)), **options})
+    return environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
 
 
 def verify_program(program: Sequence[BThread], environment: Sequence[BThread], **options: Any) -> Verification:

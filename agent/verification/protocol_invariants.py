@@ -38,9 +38,9 @@ def starts_are_of_the_answer() -> BThreadBody:
     """Every call that starts is a call of the answer that was committed last, with exactly its arguments."""
     calls: tuple[ToolCall, ...] = ()
     while True:
-        said = yield sync(wait_for=AnswerCommitted | ToolStarted)
-        if isinstance(said, AnswerCommitted):
-            calls = said.calls
+        said = yield sync(wait_for=AnswerCommitted | ToolStarted | NEXT_TURN)
+        if not isinstance(said, ToolStarted):
+            calls = said.calls if isinstance(said, AnswerCommitted) else ()
         else:
             assert said.call in calls, f"{said.call.id} starts, and is not what was committed"
 
@@ -72,8 +72,10 @@ def starts_were_cleared(monitor: str, threshold: float) -> BThreadBody:
     """No call starts unless the monitor gave exactly that call a score up to the threshold since it was proposed."""
     cleared = NO_CALLS
     while True:
-        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | ProposedAction | ToolStarted)
-        if isinstance(said, ScoreGiven):
+        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | ProposedAction | ToolStarted | NEXT_TURN)
+        if isinstance(said, InferenceRequested):
+            cleared = NO_CALLS
+        elif isinstance(said, ScoreGiven):
             if isinstance(said.subject, ToolCall):
                 cleared = cleared - {said.subject} if said.is_above(threshold) else cleared | {said.subject}
         else:

@@ -131,7 +131,8 @@ def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
             written if (item := getattr(value, name)) is default else key + _WRITERS[type(item)](item)
             for name, key, default, written in always
         ]
-        parts += [f'"{name}":{_text(item)}' for name in rare if (item := getattr(value, name))]
+        if rare:
+            parts += [f'"{name}":{_text(item)}' for name in rare if (item := getattr(value, name))]
         before = [f'"call":{quoted(value.call.id)}'] if is_id else role
         return f"{{{','.join(before + parts)}}}"
 

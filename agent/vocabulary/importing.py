@@ -19,8 +19,6 @@ from attrs import frozen
 
 from agent.vocabulary.errors import meant, nearest
 
-__all__ = ["Named", "NotImportable", "module_at", "read_name"]
-
 
 class NotImportable(Exception):
     """A file, a module or a name in it cannot be had; the message says which, and why, in one line."""

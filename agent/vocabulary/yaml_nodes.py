@@ -4,13 +4,16 @@
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import frozen
 
 from agent.vocabulary.errors import meant
+
+T = TypeVar("T")
+D = TypeVar("D")
 
 
 class NodeError(ValueError):
@@ -104,6 +107,11 @@ class Node:
             raise self.wrong(f"the key {key!r} is missing")
         return found
 
+    def read(self, key: str, reader: Callable[["Node"], T], default: D) -> T | D:
+        """Return what a reader gives for the value of `key`, or `default` when the key is not there."""
+        found = self.get(key)
+        return default if found is None else reader(found)
+
     def items(self) -> Iterator["Node"]:
         """Yield the elements of a sequence."""
         if isinstance(self.value, str) or not isinstance(self.value, Sequence):
@@ -114,6 +122,18 @@ class Node:
     def text(self) -> str:
         """Return a text."""
         return str(self._expect(isinstance(self.value, str), "a text"))
+
+    def texts(self) -> tuple[str, ...]:
+        """Return a list of texts."""
+        return tuple(item.text() for item in self.items())
+
+    def parsed(self, parse: Callable[[str], T]) -> T:
+        """Return what `parse` makes of a text; a ValueError of it is told with the place."""
+        text = self.text()
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise self.wrong(str(error)) from error
 
     def boolean(self) -> bool:
         """Return true or false."""

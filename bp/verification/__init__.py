@@ -1,15 +1,221 @@
-"""Model checking of behavioral programs: every reachable state, and what is wrong with any.
+"""Model checking: every state that a program can reach, and what is wrong with any of them.
 
-To read it, begin with `verifier`, the public call, and go on with
+It finds b-threads that fail (monitors are b-threads), events that must never happen, deadlocks, internal loops
+without end, and b-threads that stay hot: at an end, or around a fair cycle. A search that hit a bound is `bounded`,
+and then nothing "holds"; neither does a program of which some b-thread was never reached.
 
     states          global states and the steps between them: the rules of the board, over bit masks
     local_states    each b-thread alone as an automaton; every step is computed twice
     fingerprint     when two local states are the same
     purity          why a step follows from a local state and an event alone, or why it is refused
-    search          breadth first through the states, or random walks
+    search          breadth first through the states, or random runs
     reduction       which orders of events need not be tried, and the cycle proviso
     liveness        cycles: b-threads that stay hot, events without end
     report          counterexamples with their stories, and the coverage
     properties      patterns over events (absence, response, ...) as monitors
     drawing         automata and state spaces as Mermaid diagrams
 """
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from random import Random
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from bp.events import Event
+from bp.statements import BThread
+from bp.verification.fingerprint import VerificationError
+from bp.verification.liveness import cyclic_states, endless_components, hot_components
+from bp.verification.reduction import Irreducible, Reduction
+from bp.verification.report import Coverage, FirstFound, Violation, Violations, coverage_of, local_states
+from bp.verification.search import Search
+from bp.verification.states import StateSpace
+
+
+@frozen
+class Verification:
+    """The result of `verify`. It is true if and only if its verdict is "holds", so `assert verify(...)` suffices.
+
+    verdict: "violated" (see `violations`), "bounded" (not every state was looked at), "unchecked" (`not_looked_into`
+    names functions that were not read), "unreached" (nothing is wrong, and of some b-threads nothing was seen: see
+    `coverage`), or "holds". reduced: of orders that come to the same only some were tried, and are counted. runs: how
+    many runs were sampled instead of a search. local_states: by name of b-threads, how many states each has alone.
+    """
+
+    states: int
+    transitions: int
+    violations: tuple[Violation, ...]
+    bounded: bool
+    seconds: float = field(default=0.0, eq=False)
+    reduced: bool = False
+    runs: int = 0
+    coverage: Coverage = field(default=Coverage(), eq=False)
+    local_states: tuple[tuple[str, int], ...] = field(default=(), eq=False)
+    not_looked_into: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """True when every reachable state was looked at, every function was read, and nothing is wrong."""
+        return not self.violations and not self.bounded and not self.not_looked_into
+
+    @property
+    def verdict(self) -> Literal["violated", "bounded", "unchecked", "unreached", "holds"]:
+        """The result in a word."""
+        if self.violations:
+            return "violated"
+        if self.bounded:
+            return "bounded"
+        if self.not_looked_into:
+            return "unchecked"
+        return "holds" if self.coverage.complete else "unreached"
+
+    def __bool__(self) -> bool:
+        """Return whether it holds, and every b-thread was reached."""
+        return self.verdict == "holds"
+
+    def __str__(self) -> str:
+        searched = f"{_counted(self.states, 'state')}, {_counted(self.transitions, 'transition')}"
+        searched = f"{_counted(self.runs, 'run')}, {searched}" if self.runs else searched
+        reduced, bound = " (reduced)" if self.reduced else "", ""
+        if self.bounded:
+            bound = " (sampled)" if self.runs else " (bounded: not all states were looked at)"
+        word = _counted(len(self.violations), "violation") if self.violations else str(self.verdict)
+        word = "nothing wrong so far" if word == "bounded" else word
+        lines = [f"{word}: {searched}{reduced}{bound}", *self._details()]
+        return "\n\n".join(["\n".join(lines), *map(str, self.violations)])
+
+    def _details(self) -> list[str]:
+        lines = [f"not looked into: {', '.join(self.not_looked_into)}"] if self.not_looked_into else []
+        if self.bounded and not self.runs:
+            most = [f"{name} {count:,}" for name, count in self.local_states[:10]]
+            lines += [f"local states: {', '.join(most)}"] if most else []
+        return [*lines, *str(self.coverage).splitlines()]
+
+
+def verify(
+    *bthreads: BThread,
+    environment: Sequence[BThread] = (),
+    possible: Iterable[Event] = (),
+    never: Any = (),
+    order: Literal["any", "run"] = "any",
+    endless: bool = False,
+    first: bool = False,
+    reduce: bool = False,
+    max_states: int | None = None,
+    max_depth: int | None = None,
+    samples: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda states, waiting: None,
+) -> Verification:
+    """Explore every reachable state of a program and return what is wrong with it.
+
+    environment: b-threads whose requests are external events that are promised to come, in any order.
+    possible: external events that may come between super-steps, any number of times, or never.
+    never: an event set, or a list of them, of events that must not happen.
+    order: "any" tries every selectable event, and so covers every priority, strategy and seed; "run" what the
+    scheduler does by default. endless: also report cycles of internal events alone. first: stop at the first violation.
+    reduce: of orders that come to the same, try one, where that is known to find the same: fewer states, the same
+    verdicts, the same deadlocks; traces need not be the shortest then. samples: where the space is too large to search,
+    take so many random runs from `seed`, each of `max_depth` events at most (1,000); such a result is bounded.
+    progress: called with the numbers of states and of those still to expand, about every second.
+
+    Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
+    search: what was found until then is returned, as bounded.
+    """
+    possible = tuple(possible)
+    _check_arguments(bthreads, environment, possible, order)
+    _check_samples(samples, is_whole=reduce or endless or max_states is not None)
+    began = time.perf_counter()
+    make = partial(StateSpace, bthreads, environment, possible, in_order=order == "run")
+    may_reduce = reduce and order == "any" and max_depth is None
+    space, reducer = _with_reducer(make) if may_reduce else (make(), None)
+    try:
+        found = Violations(space, never, first=first)
+        search = Search(space, found, max_states, max_depth, progress, reducer)
+        return searched(search, endless, began, samples, seed)
+    finally:
+        space.automaton.close()
+
+
+def _check_arguments(
+    bthreads: Sequence[BThread], environment: Sequence[BThread], possible: tuple[Event, ...], order: str
+) -> None:
+    for bthread in (*bthreads, *environment):
+        if not isinstance(bthread, BThread):
+            raise TypeError(f"verify takes called b-threads, for example guard(); found {bthread!r}")
+    for event in possible:
+        if not isinstance(event, Event):
+            raise TypeError(f"possible={event!r}: only events are possible; give each by itself")
+    if order not in ("any", "run"):
+        raise TypeError(f"order={order!r}: use 'any' or 'run'")
+
+
+def _check_samples(samples: int | None, *, is_whole: bool) -> None:
+    if samples is not None and (samples < 1 or is_whole):
+        raise TypeError(f"samples={samples!r}: give a number of runs, and leave reduce, endless and max_states out")
+
+
+def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, Reduction | None]:
+    """Return a space with its reduction, or another one without, where there is none."""
+    space = make()
+    if space.failures:
+        return space, None
+    try:
+        reducer = Reduction(space)
+        space.automaton.purity.check()
+    except (Irreducible, VerificationError):  # perhaps only where the program never gets: the search will tell
+        space.automaton.close()
+        return make(), None
+    except BaseException:
+        space.automaton.close()
+        raise
+    return space, reducer
+
+
+def _run(search: Search, explore: Callable[[], None]) -> bool:
+    """Explore, and make sure that no b-thread kept state where it could not be seen; return whether that was all."""
+    space, is_whole = search.space, False
+    try:
+        for failure in space.failures:
+            search.violations.failed(failure, ())
+        if not space.failures:
+            explore()
+        is_whole = True
+    except (FirstFound, KeyboardInterrupt):
+        pass
+    space.automaton.purity.check()
+    return is_whole
+
+
+def searched(search: Search, endless: bool, began: float, samples: int | None = None, seed: int = 0) -> Verification:
+    """Run a search, or so many random runs from a seed, and return what it found; `began`: by `time.perf_counter`."""
+    explore = partial(_search, search, endless) if samples is None else partial(search.walk, samples, Random(seed))
+    bounded = not _run(search, explore) or search.bounded or samples is not None
+    return _result(search, bounded=bounded, seconds=time.perf_counter() - began)
+
+
+def _search(search: Search, endless: bool) -> None:
+    search.run()
+    if not endless and not any(local.statement.hot for local in search.space.automaton.locals):
+        return
+    cyclic = cyclic_states(search)
+    for local, number, cycle in hot_components(search, cyclic):
+        search.violations.hot(local, search.path(number), cycle)
+    for number, cycle in endless_components(search, cyclic) if endless else ():
+        search.violations.endless(number, search.path(number), cycle)
+
+
+def _result(search: Search, *, bounded: bool, seconds: float) -> Verification:
+    space, found = search.space, search.violations
+    return Verification(
+        len(search.states), search.transitions, tuple(found.found.values()), bounded, seconds,
+        reduced=search.reducer is not None, runs=search.runs,
+        coverage=coverage_of(space, found.never, found.withheld.values()), local_states=local_states(space),
+        not_looked_into=space.automaton.not_looked_into,
+    )  # fmt: skip
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -363,13 +363,8 @@ def _shape_of_class(kind: Any) -> Shape | None:
         return None
     content = _content(base)
     is_frozen = _is_frozen(kind)
-    names = tuple(name for name, _ in _slots(kind))
-    fetch = _fetch_slots(kind) if base is object else None
 
     def expand(value: Any) -> tuple[Any, Any]:
-        if fetch is not None:
-            with suppress(AttributeError):  # one that is not set
-                return (None, names), fetch(value)
         header, parts = content(value)
         attributes = attributes_of(value)
         return (header, tuple(attributes)), (*parts, *attributes.values())
@@ -379,15 +374,6 @@ def _shape_of_class(kind: Any) -> Shape | None:
     comparable, hashed = kind.__eq__ is not object.__eq__, kind.__hash__ not in (None, object.__hash__)
     is_value = not is_frozen and comparable and hashed
     return Shape(expand, is_mutable and not (is_value and issubclass(kind, Mapping)), comparable, is_value)
-
-
-def _fetch_slots(kind: Any) -> Callable[[Any], tuple[Any, ...]] | None:
-    """Return how all attributes of an object are read at once, where its class holds them in slots and plainly so."""
-    slots = dict(_slots(kind))
-    is_plain = kind.__dictoffset__ == 0 and kind.__getattribute__ is object.__getattribute__
-    if len(slots) < 2 or not is_plain or hasattr(kind, "__getattr__") or not CACHED_HASHES.isdisjoint(slots):
-        return None
-    return attrgetter(*slots) if all(getattr(kind, name) is slot for name, slot in slots.items()) else None
 
 
 def _content(base: Any) -> Callable[[Any], tuple[Any, Any]]:

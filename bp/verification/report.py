@@ -9,7 +9,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from operator import or_
 from typing import Any, Literal, NamedTuple
@@ -270,8 +270,9 @@ class Cast:
 
 
 def instance(bthread: BThread) -> str:
-    """Return the name of a b-thread with its arguments, in short: `philosopher(0)`."""
-    given = [*map(_argument, bthread.args), *(f"{name}={_argument(value)}" for name, value in bthread.kwargs.items())]
+    """Return the name of a b-thread with its arguments, in short and without lambdas: `philosopher(0)`."""
+    named = [("", value) for value in bthread.args] + [(f"{name}=", value) for name, value in bthread.kwargs.items()]
+    given = [name + text for name, value in named if (text := _argument(value)) != "<lambda>"]
     return f"{bthread.name}({_shortened(', '.join(given), ARGUMENTS)})"
 
 
@@ -287,6 +288,8 @@ def shown_set(events: Any) -> str:
 
 
 def _argument(value: Any) -> str:
+    if isinstance(value, partial):
+        return _argument(value.func)
     return shown(value) if isinstance(value, Event) else getattr(value, "__name__", repr(value))
 
 
@@ -334,8 +337,7 @@ class Coverage:
     silent: environment b-threads that promise an event and never took a step, and `possible=` where the program
     never rests. unreached: b-threads that never advanced and never met a candidate. never_advanced: other b-threads
     that never advanced. never_happened: events that are possible or promised. never_matched: event sets, with b-thread
-    and word. withheld: promised events that are held back where nothing can come any more. reached: all b-threads that
-    are neither silent nor unreached, so that several verifications can be compared.
+    and word. withheld: promised events that are held back where nothing can come any more.
     """
 
     silent: tuple[str, ...] = ()
@@ -344,7 +346,6 @@ class Coverage:
     never_happened: tuple[Event, ...] = ()
     never_matched: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
-    reached: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -372,28 +373,24 @@ def coverage_of(space: StateSpace, never: Iterable[Any] = (), withheld: Iterable
     masks.learn()
     candidates = selection.candidates()
     advanced = reduce(or_, space.advanced.values(), 0)
-    members = _members(space)
-    idle = {who: locals_ for who, locals_ in members.items() if not any(advanced >> at & 1 for at in locals_)}
-    silent = [who for who, locals_ in idle.items() if who[1] and any(masks.requests[at] for at in locals_)]
+    idle = {member: tuple(bits(firsts)) for member, firsts in _members(space).items() if not firsts & advanced}
+    silent = [by for by, locals_ in idle.items() if by.environment and any(masks.requests[at] for at in locals_)]
     unreached = [
-        who
-        for who, locals_ in idle.items()
-        if not who[1] and not any(_touched(masks, at) & candidates.get(at, 0) for at in locals_)
+        by
+        for by, locals_ in idle.items()
+        if not by.environment and not any(_touched(masks, at) & candidates.get(at, 0) for at in locals_)
     ]
-    unheard = bool(selection.possible) and not selection.rested
+    unheard = ("possible= (the program never rests)",) if selection.possible and not selection.rested else ()
     outside = {*selection.possible, *(event for at in candidates for event in bits(masks.rows[at].announces))}
     ever = [masks.events[event] for event in bits(reduce(or_, candidates.values(), 0))]
+    forbidden = [f"never= {shown_set(each)}" for each in never if not any(_matches(each, event) for event in ever)]
     return Coverage(
-        (*(name for name, _ in silent), *(("possible= (the program never rests)",) if unheard else ())),
-        tuple(name for name, _ in unreached),
-        tuple(name for name, environment in idle if (name, environment) not in (*silent, *unreached)),
-        tuple(masks.events[event] for event in sorted(outside) if event not in space.advanced),
-        (
-            *_unmatched_sets(space, candidates),
-            *(f"never= {shown_set(each)}" for each in never if not any(_matches(each, event) for event in ever)),
-        ),
-        tuple(withheld),
-        tuple(name for name, environment in members if (name, environment) not in (*silent, *unreached)),
+        silent=(*(by.name for by in silent), *unheard),
+        unreached=tuple(by.name for by in unreached),
+        never_advanced=tuple(by.name for by in idle if by not in silent and by not in unreached),
+        never_happened=tuple(masks.events[event] for event in sorted(outside) if event not in space.advanced),
+        never_matched=(*_unmatched_sets(space, candidates), *forbidden),
+        withheld=tuple(withheld),
     )
 
 
@@ -424,34 +421,30 @@ def local_states(space: StateSpace) -> tuple[tuple[str, int], ...]:
     return tuple(Counter(local.name for local in space.automaton.locals).most_common())
 
 
-Member = tuple[str, bool]  # name of a b-thread, and whether it is of the environment
+class Member(NamedTuple):
+    """A b-thread, as coverage counts them: by name and, where others have it too, arguments; those started by name."""
+
+    name: str
+    environment: bool
 
 
-def _members(space: StateSpace) -> dict[Member, set[int]]:
-    """Return the first local states of each b-thread: those that were given one by one, those started by name."""
-    members: defaultdict[Member, set[int]] = defaultdict(set)
-    alike: defaultdict[str, list[BThread]] = defaultdict(list)
+def _members(space: StateSpace) -> dict[Member, int]:
+    """Return the first local states (a mask) of each b-thread."""
+    alike: defaultdict[str, set[str]] = defaultdict(set)
     for begun in space.begun:
-        alike[begun.bthread.name].append(begun.bthread)
-    for begun in space.begun:
-        first, *others = begun.generations or ((),)
+        alike[begun.bthread.name].add(instance(begun.bthread))
+    members: defaultdict[Member, int] = defaultdict(int)
+    started = space.started()
+    for bthread, environment, generations in space.begun:
+        first, *others = generations or ((),)
         if first:  # else it was over at once
-            members[_named(begun.bthread, alike), begun.environment].update(first)
-        _join(space, members, (local for generation in others for local in generation))
-    _join(space, members, space.started())
-    return members
-
-
-def _named(bthread: BThread, alike: dict[str, list[BThread]]) -> str:
-    namesakes = alike[bthread.name]
-    is_unique = len(namesakes) == 1 or len(set(map(instance, namesakes))) == 1
-    return bthread.name if is_unique else instance(bthread)
-
-
-def _join(space: StateSpace, members: defaultdict[Member, set[int]], started: Iterable[int]) -> None:
-    for local in started:
+            name = bthread.name if len(alike[bthread.name]) == 1 else instance(bthread)
+            members[Member(name, environment)] |= mask_of(first)
+        started.update(chain.from_iterable(others))
+    for local in sorted(started):
         found = space.automaton.locals[local]
-        members[found.name, found.environment].add(local)
+        members[Member(found.name, found.environment)] |= 1 << local
+    return members
 
 
 def _happens(space: StateSpace, local: int, events: Any) -> bool:

@@ -39,7 +39,10 @@ class Row(NamedTuple):
 
 @define(eq=False)
 class AskedSet:
-    """An event set that local states of one b-thread say: the events that it contains, and those that it fails on."""
+    """An event set that local states of one b-thread say: the events that it contains, and those that it fails on.
+
+    What is requested is the set of the events that are equal to it.
+    """
 
     name: str  # of the b-thread
     events: Any
@@ -47,14 +50,6 @@ class AskedSet:
     users: dict[str, int] = field(factory=dict)  # by word: local states (a mask)
     contained: int = 0
     failures: dict[int, LocalFailure] = field(factory=dict)
-
-
-@define(eq=False)
-class Equals:
-    """The events that are equal to one, and the local states that request one of them; both masks."""
-
-    events: int = 0
-    requesting: int = 0
 
 
 class Masks:
@@ -77,7 +72,6 @@ class Masks:
         self._sets: dict[tuple[str, Any], AskedSet] = {}  # by b-thread and fingerprint
         self._sets_by_kind: defaultdict[Any, list[AskedSet]] = defaultdict(list)  # None: of all kinds
         self._events_by_kind: defaultdict[Any, list[int]] = defaultdict(list)
-        self._equal: dict[Event, Equals] = {}
 
     def number(self, event: Event) -> int:
         """Return the number of an event. Raises VerificationError for one that carries what can change."""
@@ -87,9 +81,7 @@ class Masks:
             check_event(event)
             number = self._numbers[look] = len(self.events)
             self.events.append(event)
-            equals = self._equal.setdefault(event, Equals())
-            equals.events |= 1 << number
-            self.concerned.append(equals.requesting)
+            self.concerned.append(0)
             for kind in (None, *event._kinds):
                 self._events_by_kind[kind].append(number)
             for asked in dict.fromkeys(chain.from_iterable(map(self._sets_by_kind.__getitem__, (None, *event._kinds)))):
@@ -109,10 +101,8 @@ class Masks:
             self.rows.append(Row(0, 0, 0, 1 << local))
             self.requests[local] = tuple(map(self.number, found.statement.requests))
             self.rows[local] = self._row(local)
-            for event in found.statement.requests:
-                self._request(local, self._equal[event])
-            for word in ("block", "refuse", "wait_for", "interrupt"):
-                events = getattr(found.statement, word)
+            sets = [(word, getattr(found.statement, word)) for word in ("block", "refuse", "wait_for", "interrupt")]
+            for word, events in (*(("request", event) for event in found.statement.requests), *sets):
                 if events is not None:
                     asked = self._asked(found.name, events)
                     asked.users[word] = asked.users.get(word, 0) | 1 << local
@@ -138,14 +128,9 @@ class Masks:
                 if (local, event) in failures:
                     raise failures[local, event]
 
-    def _request(self, local: int, equals: Equals) -> None:
-        equals.requesting |= 1 << local
-        for event in bits(equals.events):
-            self.concerned[event] |= 1 << local
-
     def _say(self, word: str, users: int, events: int, asked: AskedSet) -> None:
         """Note that local states (a mask) say a word of some events."""
-        if word in ("wait_for", "interrupt"):
+        if word in ("request", "wait_for", "interrupt"):
             for event in bits(events & asked.contained):
                 self.concerned[event] |= users
         failed = [event for event in asked.failures if events >> event & 1]
@@ -247,9 +232,11 @@ class Selection:
         self._labels: dict[tuple[int, Origin, int], int] = {}
         self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
         self._parts: dict[str, Row] = {}
-        self._changes_met = 0  # the number of changes of rows for which `_parts` and `_choosy` hold
+        self._changes_met = 0  # the number of changes of rows for which `_parts` hold
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._choosy: dict[tuple[int, int, str], tuple[int, int, dict[int, int]]] = {}
+        self._wanted: dict[int, int] = {}  # by choosy local states (a mask): the events that they request (a mask)
+        self._relevant: dict[tuple[int, str], int] = {}  # see `_choosy_events`
+        self._choosy: dict[tuple[int, str, int], tuple[int, int, dict[int, int]]] = {}
         self.rested = False  # whether any state was at rest
         self._candidates: defaultdict[str, int] = defaultdict(int)  # by part of a state: events (a mask)
 
@@ -307,17 +294,20 @@ class Selection:
     def _forget(self) -> None:
         self._changes_met = self.masks.changes
         self._parts.clear()
-        self._choosy.clear()
 
     def _choosy_events(self, state: str, present: int, stopped: int) -> tuple[int, int, dict[int, int]]:
         """Return as masks the events that choosy local states offer, internal and promised, and the alternatives.
 
-        Remembered: they depend on which local states are choosy, which refuse, in order, and which events are stopped.
+        Remembered: they depend on which local states are choosy, which refuse what these request, in order, and which
+        of the events that they request, or have as alternatives, are stopped.
         """
-        choosy = present & self.masks.choosy
-        refusing = [character for character in state if self.masks.refuses[ord(character)]]
-        key = (choosy, stopped, "".join(refusing))
-        if key not in self._choosy:
+        choosy, masks = present & self.masks.choosy, self.masks
+        if choosy not in self._wanted:
+            self._wanted[choosy] = reduce(or_, [mask_of(masks.requests[local]) for local in bits(choosy)])
+        wanted, met = self._wanted[choosy], len(masks.events)
+        key = (choosy, "".join([character for character in state if masks.refuses[ord(character)] & wanted]))
+        found = self._choosy.get((*key, stopped & self._relevant.get(key, 0)))
+        if found is None:
             offers = self.offers(state, choosy)
             inside = outside = 0
             for local, events in offers.selectable.items():
@@ -326,8 +316,11 @@ class Selection:
                         outside |= 1 << event
                     else:
                         inside |= 1 << event
-            self._choosy[key] = (inside, outside, offers.alternatives)
-        return self._choosy[key]
+            found = inside, outside, offers.alternatives
+            if met == len(masks.events):  # else `stopped` is older than an alternative
+                self._relevant[key] = relevant = wanted | mask_of(offers.alternatives)
+                self._choosy[(*key, stopped & relevant)] = found
+        return found
 
     def _row(self, part: str) -> Row:
         """Return what a part of a state adds, which is remembered as long as no row changes."""
@@ -534,25 +527,25 @@ class StateSpace:
         """Make the space. Raises VerificationError; b-threads that fail at their start are in `failures`."""
         self.automaton = Automaton()
         self.masks = Masks(self.automaton)
-        self.selection = Selection(self.masks, possible, in_order)
-        self.failures: list[LocalFailure] = []
-        self.begun: list[Begun] = []
-        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
         self._in_order = in_order
         self._places = Places(self.automaton)
-        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         self._crowded = 0  # roles (a mask) of which two b-threads can be there at once, so that states are sorted
         try:
-            self.initial = self._begin(bthreads, environment)
+            self.begin(bthreads, environment, possible)
         except VerificationError:
             self.automaton.close()
             raise
 
-    def _begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread]) -> str:
-        """Return the state in which every b-thread is at its first synchronization point."""
+    def begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread], possible: Iterable[Event]) -> None:
+        """Have this be the space of a program. What was found out of b-threads in another one before is kept."""
+        self.selection = Selection(self.masks, possible, self._in_order)
+        self.failures: list[LocalFailure] = []
+        self.begun: list[Begun] = []
+        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
+        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
-        return self._joined("", 0, (*started, *promised))
+        self.initial = self._joined("", 0, (*started, *promised))
 
     def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
         try:

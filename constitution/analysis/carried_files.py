@@ -12,10 +12,10 @@ from functools import cache
 from constitution.action import Disk
 from constitution.analysis.external_effects import names_production
 from constitution.analysis.steps import Command, Found, Production, Script, Set, Started, Steps
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.tables import is_a, one_line, pattern, table
 from constitution.tables.rows import Holds, Variable, is_prompt, read_line, variable_of
-from constitution.zones import UNKNOWN, is_within
+from constitution.zones import is_within
 
 ELSEWHERE = pattern(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
 LIBRARY = pattern(r"\.(so|dll|dylib|jar|wasm|pyz|node)$")

@@ -45,7 +45,7 @@ from constitution.analysis.steps import (
     Wrote,
     as_script,
 )
-from constitution.effects import Effect, Finding
+from constitution.effects import UNKNOWN, Effect, Finding
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.walk import Walk
 from constitution.tables import forms, is_a, pattern, table_names
@@ -61,7 +61,7 @@ from constitution.tables.rows import (
     wraps_behind_subcommands,
 )
 from constitution.verdict import Evidence
-from constitution.zones import FETCHED, FOUND, UNKNOWN, is_private, is_within, resolve, runs_later
+from constitution.zones import FETCHED, FOUND, is_private, is_within, resolve, runs_later
 
 Analysis = Callable[[Command], Steps]
 

@@ -28,11 +28,11 @@ from constitution.analysis.steps import (
     Steps,
     as_script,
 )
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, Origin
 from constitution.tables import pattern, sign, table, word_list
 from constitution.tables.rows import code_options, is_bare_shell, read_line
-from constitution.zones import FETCHED, UNKNOWN
+from constitution.zones import FETCHED
 
 PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 

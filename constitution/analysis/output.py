@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 from constitution.analysis.search import find_roots, found_below
 from constitution.analysis.steps import Command, Found, Steps
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, EVERY_PROCESS, NOTHING, Flow, Origin
 from constitution.shell.words import unescape_ansi
 from constitution.tables import is_a, names_of_kind, pattern
 from constitution.tables.rows import Line, read_line
-from constitution.zones import FOUND, UNKNOWN
+from constitution.zones import FOUND
 
 
 def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:

@@ -13,7 +13,7 @@ from constitution.analysis.steps import (
     Started,
     Steps,
 )
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Origin
 from constitution.tables import blocks_of, is_a, one_line, pattern
 from constitution.tables.rows import (
@@ -29,7 +29,7 @@ from constitution.tables.rows import (
     rows_for,
     wrapper_of,
 )
-from constitution.zones import UNKNOWN, is_private
+from constitution.zones import is_private
 
 METADATA = pattern(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
 """Addresses at which a cloud gives a machine its keys."""

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 from constitution.analysis.clients import unpack
 from constitution.analysis.steps import BARE_SHELL, Command, Found, Script, Started, Steps
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Flow, Origin
 from constitution.tables import pattern, sign, word_list
 from constitution.tables.rows import is_bare_shell, read_line
-from constitution.zones import FOUND, UNKNOWN, is_private
+from constitution.zones import FOUND, is_private
 
 FIND_NAMES = frozenset(
     "-name -iname -path -ipath -wholename -regex -iregex -lname -samefile -inum -empty".split()  # noqa: SIM905

@@ -39,12 +39,12 @@ def failure(assertion: object, *arguments: object) -> str:
 # assert_never
 
 
-def test_what_never_happened_passes(run: Run) -> None:
+def test_an_event_that_never_happened_passes(run: Run) -> None:
     assert_never(run, "grumble", GateRejected, started("note", text="b"), [GateRejected, started("grumble")])
 
 
 @pytest.mark.parametrize("events", ["note", ToolStarted, started("note"), started("note", text="a"), [ToolStarted]])
-def test_what_happened_fails_with_the_trace_up_to_it(run: Run, events: object) -> None:
+def test_an_event_that_happened_fails_with_the_trace_up_to_it(run: Run, events: object) -> None:
     text = failure(assert_never, run, GateRejected, events)
 
     assert " happened, at step 9\n" in text
@@ -60,17 +60,17 @@ def test_a_text_that_names_no_tool_is_a_mistake(run: Run) -> None:
 # assert_order
 
 
-def test_what_comes_in_order_passes(run: Run) -> None:
+def test_events_in_order_pass(run: Run) -> None:
     assert_order(run, "note", run.events[-1])
 
 
-def test_what_comes_first_too_late_fails(run: Run) -> None:
+def test_events_in_the_wrong_order_fail(run: Run) -> None:
     text = failure(assert_order, run, run.events[-1], "note")
 
     assert text.startswith("the start of 'note' happened first at step 9, and RunEnded(")
 
 
-def test_what_never_came_fails(run: Run) -> None:
+def test_an_event_that_never_happened_fails(run: Run) -> None:
     assert failure(assert_order, run, "grumble").startswith("the start of 'grumble' never happened\n")
     assert failure(assert_order, run, "note", GateRejected).startswith("gate_rejected never happened\n")
 
@@ -79,7 +79,7 @@ def test_the_same_event_is_not_after_itself(run: Run) -> None:
     assert "happened first at step 9" in failure(assert_order, run, "note", ToolStarted)
 
 
-def test_what_is_named_twice_is_wanted_twice(make_agent: MakeAgent) -> None:
+def test_an_event_named_twice_has_to_happen_twice(make_agent: MakeAgent) -> None:
     steps = [call("note", text=text) for text in ("a", "b", "c")]
     run = make_agent(*steps, "Done.", tools=[note, grumble]).run_sync("Go")
     at = [step.number for step in run.steps if isinstance(step.event, ToolStarted)]
@@ -216,6 +216,6 @@ def test_starts_that_cannot_happen_are_a_mistake(run: Run, events: object, said:
             check(run, events)
 
 
-def test_what_is_no_run_is_told() -> None:
+def test_an_object_that_is_no_run_is_an_error() -> None:
     with pytest.raises(TypeError, match="assert_never looks at a run"):
         assert_never(Agent(ScriptedModel([])), started("look"))  # type: ignore[arg-type]

@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 
 from tests.bench import (
-    agent_peers,
     bench_verify,
     cells,
     experiments,
@@ -33,7 +32,6 @@ QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
     "peer": peer.measure,
     "verify": bench_verify.measure,
     "turns": turns.measure,
-    "agent_peers": agent_peers.measure,
     "streaming": streaming.measure,
     "imports": imports.measure,
     "memory": memory.measure,

@@ -258,6 +258,26 @@ def test_requesters_that_never_came_to_their_turn_leave_nothing_behind() -> None
     assert filed(program) < before + 20
 
 
+def test_requests_that_were_held_back_leave_nothing_behind_at_those_who_held_them() -> None:
+    @bthread
+    def child() -> BThreadBody:
+        yield sync(request=[COLD, Ping(1)], interrupt=HOT)
+
+    @bthread
+    def parent() -> BThreadBody:
+        while True:
+            yield start(child())
+            yield sync(wait_for=HOT)
+
+    program = BProgram(
+        says(sync(block=COLD)), says(sync(block=Ping)), parent(), keeps_saying(sync(request=HOT)).at_priority(-1)
+    )
+    for _ in range(100):
+        program.step()
+
+    assert sum(len(running.holds) for running in program._scheduler.living) <= 2
+
+
 @pytest.mark.slow
 def test_a_chain_of_starts_leaves_nothing_behind() -> None:
     @bthread

@@ -12,7 +12,6 @@ import pytest
 
 import bp
 from bp import (
-    Blocker,
     BProgram,
     BProgramError,
     BThread,
@@ -25,7 +24,6 @@ from bp import (
     ProgramEnded,
     RandomStrategy,
     Record,
-    Refusal,
     RoundRobinStrategy,
     Strategy,
     any_of,
@@ -35,17 +33,11 @@ from bp import (
     sync,
     where,
 )
-from bp.program import WhenBlocked
 from bp.strategies import Chooser
-from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, check_refused, keeps_saying, says, trace
-
-# Steps.
+from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, check_refused, does, keeps_saying, says, trace
 
 
-# Statuses.
-
-
-def test_what_a_program_cannot_use_is_refused_where_it_is_given() -> None:
+def test_a_wrong_argument_of_a_program_is_refused_where_it_is_given() -> None:
     check_refused(
         (lambda: BProgram(alternate), r"takes called b-threads, for example guard\(\)"),  # type: ignore[arg-type]
         (lambda: BProgram([alternate()]), "takes called b-threads"),  # type: ignore[arg-type]
@@ -64,21 +56,6 @@ def test_standing_tells_every_living_b_thread_with_its_statement() -> None:
     trace(program)
 
     assert program.standing == (("a", sync(wait_for=COLD)),)
-
-
-def test_blockers_tell_who_blocks_or_refuses_and_why_by_priority_and_age() -> None:
-    program = BProgram(
-        says(sync(block=Ping)).named("silent"),
-        says(sync(refuse=where(Ping, value=1), because="one")).named("talks"),
-        says(sync(block=~HOT, refuse=Ping(1), because="both")).named("both").at_priority(1),
-    )
-    assert program.blockers(Ping(1)) == ()
-
-    trace(program)
-
-    assert program.blockers(Ping(1)) == (("both", "both"), ("silent", None), ("talks", "one"))
-    assert program.blockers(Ping(2)) == (("both", None), ("silent", None))
-    assert program.blockers(HOT) == ()
 
 
 # Records.
@@ -265,15 +242,6 @@ def test_a_super_step_that_never_ends_is_an_error_with_its_last_events_and_b_thr
     assert program.status == "failed"
 
 
-def test_a_super_step_may_have_max_steps_events_and_each_external_event_begins_another() -> None:
-    program = BProgram(says(*[sync(wait_for=COLD), sync(request=HOT)] * 9, sync(wait_for=COLD)), max_steps=2)
-    for _ in range(9):
-        program.post(COLD)
-
-    assert len(trace(program)) == 18
-    assert trace(BProgram(*[says()] * 5, says(sync(request=HOT)), max_steps=1)) == [HOT]
-
-
 @bthread
 def starts_itself() -> BThreadBody:
     yield start(starts_itself())
@@ -313,59 +281,7 @@ def resting(*statements: Any) -> BProgram:
     return program
 
 
-@pytest.mark.parametrize("word", ["block", "refuse"])
-@pytest.mark.parametrize(("when_blocked", "state"), [("keep", "queued"), ("drop", "dropped"), ("reject", "rejected")])
-def test_held_and_refused_posts_follow_when_blocked_alike(word: str, when_blocked: WhenBlocked, state: str) -> None:
-    program = resting(sync(**{word: COLD}, because="no" if word == "refuse" else None))  # type: ignore[arg-type]
-
-    receipt = program.post(COLD, when_blocked)
-
-    assert receipt.state == state
-    assert trace(program) == []
-
-
-def test_a_rejection_returns_the_refusals_and_the_blockers_at_once() -> None:
-    program = BProgram(says(sync(refuse=COLD, because="too late")).named("clock"), says(sync(block=COLD)).named("door"))
-    trace(program)
-
-    receipt = program.post(COLD, when_blocked="reject")
-
-    assert receipt.refusals == (Refusal("clock", "too late"),)
-    assert receipt.blockers == (Blocker("clock", "too late"), Blocker("door"))
-
-
-def test_a_post_is_not_judged_before_its_turn() -> None:
-    """The earlier post goes first, and lifts the block."""
-    program = resting(sync(block=COLD, wait_for=HOT), sync(wait_for=COLD))
-    program.post(HOT)
-
-    receipt = program.post(COLD, when_blocked="reject")
-
-    assert receipt.state == "queued"
-    assert trace(program) == [HOT, COLD]
-
-
-def test_a_post_before_the_first_step_waits_for_its_turn() -> None:
-    program = BProgram(says(sync(request=HOT), sync(block=COLD)))
-
-    receipt = program.post(COLD, when_blocked="reject")
-    states = [receipt.state]
-    trace(program)
-    states.append(receipt.state)
-
-    assert states == ["queued", "rejected"]
-
-
-def test_a_post_behind_kept_ones_is_judged_at_once() -> None:
-    program = resting(sync(block=[COLD, STOP], wait_for=HOT), sync(block=STOP))
-    kept = program.post(COLD)
-
-    turned_away = program.post(STOP, when_blocked="drop")
-
-    assert (kept.state, turned_away.state) == ("queued", "dropped")
-
-
-def test_what_is_posted_while_a_listener_hears_a_step_is_queued() -> None:
+def test_a_post_while_a_listener_gets_a_step_is_queued() -> None:
     heard: list[Event] = []
 
     def answer(record: Record) -> None:
@@ -390,27 +306,6 @@ def test_when_no_b_thread_is_left_what_is_queued_or_posted_is_dropped() -> None:
     assert (happened, program.status) == ([HOT], "finished")
     assert (before.state, later.state) == ("dropped", "dropped")
     assert trace(program) == []
-
-
-def test_what_is_queued_when_a_program_ends_is_dropped() -> None:
-    program = resting(sync(wait_for=HOT))
-    receipt = program.post(COLD)
-
-    program.close()
-
-    assert receipt.state == "dropped"
-
-
-def test_external_events_begin_super_steps_and_have_no_requester() -> None:
-    program = BProgram(says(sync(request=HOT), *[sync(wait_for=COLD), sync(request=HOT)] * 2))
-    program.post(COLD)
-    program.post(COLD)
-
-    steps = [(step.number, step.event, step.super_step, step.bthread) for step in program.run()]
-
-    assert steps == [
-        (1, HOT, 0, "says"), (2, COLD, 1, None), (3, HOT, 1, "says"), (4, COLD, 2, None), (5, HOT, 2, "says"),
-    ]  # fmt: skip
 
 
 def test_a_post_with_the_name_of_another_sort_of_event_changes_nothing() -> None:
@@ -495,3 +390,105 @@ def test_a_strategy_that_chooses_no_candidate_is_an_error() -> None:
     with pytest.raises(BProgramError, match="which is no candidate"):
         trace(program)
     assert program.status == "failed"
+
+
+# Failures, and what only the outside may do.
+
+
+@bthread
+def fails_on(event: Any, error: BaseException) -> BThreadBody:
+    yield sync(wait_for=event)
+    raise error
+
+
+def test_an_exception_names_b_thread_event_and_step_and_fails_the_program() -> None:
+    program = BProgram(
+        says(sync(request=COLD), sync(request=HOT)),
+        fails_on(HOT, ValueError("one")).named("first"),
+        says(sync(wait_for=HOT), "nonsense").named("second"),
+        fails_on(HOT, KeyError("three")).named("third").at_priority(-1),
+    )
+
+    with pytest.raises(BThreadError, match=r"'first' failed on event\('hot'\) \(step 2\): ValueError: one") as caught:
+        trace(program)
+
+    assert (caught.value.bthread, caught.value.event, caught.value.step) == ("first", HOT, 2)
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert ["second" in note or "third" in note for note in caught.value.__notes__] == [True, True]
+    assert program.status == "failed"
+
+
+@pytest.mark.parametrize("wrong", [None, "hot", HOT, Ping, 42, start, [sync(wait_for=HOT)]])
+def test_a_b_thread_that_yields_the_wrong_thing_is_named_with_the_cure(wrong: Any) -> None:
+    with pytest.raises(BThreadError, match=r"'confused' failed .*it yielded .*; yield sync\(\.\.\.\) instead"):
+        trace(BProgram(says(sync(request=HOT), wrong).named("confused")))
+    with pytest.raises(BThreadError, match="'confused' failed at its start: TypeError: it yielded") as caught:
+        trace(BProgram(says(wrong).named("confused")))
+
+    assert (caught.value.event, caught.value.step) == (None, 0)
+
+
+def test_keyboard_interrupt_passes_through_and_ends_the_program() -> None:
+    closed: list[str] = []
+
+    @bthread
+    def other() -> BThreadBody:
+        try:
+            yield sync()
+        finally:
+            closed.append("other")
+
+    program = BProgram(says(sync(request=HOT)), fails_on(HOT, KeyboardInterrupt()), other())
+
+    with pytest.raises(KeyboardInterrupt):
+        trace(program)
+
+    assert (program.status, closed) == ("failed", ["other"])
+
+
+def test_an_endless_program_inside_a_b_thread_is_that_b_threads_failure() -> None:
+    inner = BProgram(says(*[sync(request=HOT)] * 9), max_steps=2)
+
+    with pytest.raises(BThreadError) as caught:
+        trace(BProgram(says(sync(request=HOT)), does(lambda: trace(inner)).named("outer")))
+
+    assert caught.value.bthread == "outer"
+
+
+MEDDLING: dict[str, Any] = {
+    r"yield sync\(request=\.\.\.\)": lambda program: program.post(COLD),
+    "run it from outside": trace,
+    "close it from outside": BProgram.close,
+}
+
+
+@pytest.mark.parametrize("cure", MEDDLING)
+def test_a_b_thread_cannot_post_to_run_or_close_its_own_program(cure: str) -> None:
+    programs: list[BProgram] = []
+    meddler = does(lambda: MEDDLING[cure](programs[0])).named("meddler")
+    programs.append(BProgram(meddler, says(sync(request=HOT), sync(wait_for=COLD))))
+
+    with pytest.raises(BThreadError, match=f"'meddler' failed .*{cure}") as caught:
+        trace(programs[0])
+
+    assert isinstance(caught.value.__cause__, BProgramError)
+    assert programs[0].status == "failed"
+
+
+def test_a_finally_that_posts_is_an_error() -> None:
+    programs: list[BProgram] = []
+
+    @bthread
+    def last_words() -> BThreadBody:
+        try:
+            yield sync(interrupt=HOT)
+        finally:
+            programs[0].post(COLD)
+
+    programs.append(BProgram(last_words()))
+    trace(programs[0])
+
+    with pytest.raises(BThreadError) as caught:
+        programs[0].close()
+
+    assert isinstance(caught.value.__cause__, ProgramEnded)

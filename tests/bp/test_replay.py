@@ -54,7 +54,7 @@ def test_an_event_that_is_held_back_is_not_selected_and_nothing_happens() -> Non
     assert program.status == "blocked"
 
 
-def test_what_is_no_event_or_comes_from_inside_or_too_late_is_not_selected() -> None:
+def test_a_value_that_is_no_external_event_is_not_selected_in_a_replay() -> None:
     def meddles() -> Any:
         return program.select(B)
 
@@ -99,6 +99,8 @@ def test_a_recorded_run_is_taken_again_to_the_same_state(seed: int, posts: list[
 def test_the_first_divergence_is_told_with_both_sides() -> None:
     steps = tuple(BProgram(*taps()).run())
 
+    assert replay(taps(), [HOT, COLD])
+    assert not replay(taps(), [HOT, HOT])
     held = replay(taps(), [HOT, HOT, COLD]).divergence
     changed = replay([says(sync(request=HOT)).named("another"), *taps()], steps).divergence
     unasked = replay(taps(), [HOT, A]).divergence
@@ -123,7 +125,7 @@ def test_a_program_that_fails_earlier_than_recorded_diverges() -> None:
     assert again.error is not None
 
 
-def test_what_is_possible_outside_comes_when_nothing_internal_can() -> None:
+def test_possible_events_come_when_the_program_rests() -> None:
     bthreads = [says(sync(wait_for=STOP), sync(request=A))]
 
     assert replay(bthreads, [STOP, A, STOP]).agrees
@@ -164,114 +166,70 @@ def test_an_environment_stands_as_without_a_replay() -> None:
     assert replay([], [], environment=[cleans_up()])
 
 
-def test_a_replay_is_true_when_it_agrees() -> None:
-    assert replay(taps(), [HOT, COLD])
-    assert not replay(taps(), [HOT, HOT])
-
-
 # Violations.
 
 
-def test_a_deadlock_is_replayed_to_where_every_b_thread_is_blocked() -> None:
-    (deadlock,) = verify(*philosophers(3)).violations
-
-    again = replay(philosophers(3), deadlock.trace)
-
-    assert again.agrees
-    requested = {name: event for name, event, _ in deadlock.blockers}
-    assert {name: said.requests[0] for name, said in again.standing if said.requests} == requested
+def no_answer(ping: Ping) -> bool:
+    raise ValueError("no answer")
 
 
-def test_an_error_is_replayed_to_the_bthread_that_raises() -> None:
-    bthreads = [says(sync(request=any_of(A, B)), sync(request=A), "nonsense")]
+@pytest.mark.parametrize(
+    "bthreads",
+    [
+        philosophers(3),
+        [says(sync(request=any_of(A, B)), sync(request=A), "nonsense")],
+        [says(sync(request=A), sync(request=Ping(1))), keeps_saying(sync(block=where(Ping, no_answer)))],
+        [says(sync(request=B), sync(wait_for=STOP, hot=True)).named("waits"), keeps_saying(sync(request=A))],
+    ],
+    ids=["deadlock", "error", "predicate", "hot cycle"],
+)
+def test_a_violation_is_replayed_to_where_it_shows(bthreads: list[BThread]) -> None:
     (violation,) = verify(*bthreads).violations
 
     again = replay(bthreads, violation.trace)
+    around = replay(bthreads, (*violation.trace, *violation.cycle, *violation.cycle))
 
     assert again.agrees
-    assert again.error is not None
-    assert again.error.bthread == violation.bthread
-
-
-def test_a_predicate_that_fails_is_replayed_to_where_it_is_asked() -> None:
-    def no_answer(ping: Ping) -> bool:
-        raise ValueError("no answer")
-
-    bthreads = [says(sync(request=A), sync(request=Ping(1))), keeps_saying(sync(block=where(Ping, no_answer)))]
-    (violation,) = verify(*bthreads).violations
-
-    again = replay(bthreads, violation.trace)
-
-    assert again.agrees
-    assert again.error is not None
-    assert again.error.bthread == violation.bthread == "keeps_saying"
-
-
-def test_a_hot_cycle_is_replayed_around_to_where_it_began() -> None:
-    bthreads = [says(sync(request=B), sync(wait_for=STOP, hot=True)).named("waits"), keeps_saying(sync(request=A))]
-    (violation,) = verify(*bthreads).violations
-
-    once = replay(bthreads, violation.trace)
-    twice = replay(bthreads, (*violation.trace, *violation.cycle, *violation.cycle))
-
-    assert once.standing == twice.standing
-    assert violation.bthread in twice.hot
+    assert around.standing == again.standing
+    assert (again.error.bthread if again.error else None) == (violation.bthread if violation.kind == "error" else None)
+    assert violation.kind != "hot" or violation.bthread in again.hot
+    if violation.kind == "deadlock":
+        requested = {name: event for name, event, _ in violation.blockers}
+        assert {name: said.requests[0] for name, said in again.standing if said.requests} == requested
 
 
 # The helpers that test other people's b-threads do what they say.
 
 
-A, B, C = event("a"), event("b"), event("c")
+C = event("c")
 
 
-def test_a_bthread_is_driven_alone() -> None:
+def test_a_bthread_is_driven_alone_by_the_events_that_concern_it() -> None:
     hot, cold = sync(wait_for=HOT, block=COLD), sync(wait_for=COLD, block=HOT)
 
     assert drive(alternate()) == [hot]
-    assert drive(alternate(), [HOT, COLD]) == [hot, cold, hot]
-
-
-def test_events_that_do_not_concern_it_are_passed_over() -> None:
-    assert len(drive(alternate(), [COLD, COLD, HOT, HOT])) == 2
-
-
-def test_a_driven_bthread_takes_its_requests_and_ends() -> None:
+    assert drive(alternate(), [COLD, HOT, HOT, COLD]) == [hot, cold, hot]
     assert len(drive(says(sync(request=A), sync(request=B)), [A, B, A])) == 2
     assert len(drive(says(sync(request=A, interrupt=STOP), sync(request=B)), [STOP, A])) == 1
-
-
-def test_what_a_driven_bthread_starts_does_not_run() -> None:
     assert drive(says(start(says(sync(request=A))), sync(request=B))) == [sync(request=B)]
-
-
-def test_a_driven_bthread_that_says_nonsense_is_named() -> None:
     with pytest.raises(TypeError, match="it yielded 7"):
         drive(says(7))
 
 
-def test_a_trace_of_a_program_goes_on_with_posts() -> None:
+def test_a_trace_of_a_program_goes_on_with_posts_to_its_end_or_its_bound() -> None:
+    bthreads = [says(*[sync(request=A)] * 2), says(sync(request=B)), says(sync(request=C, block=C))]
+
     assert trace_of(says(sync(request=A), sync(wait_for=STOP), sync(request=B)), posts=[STOP]) == [A, STOP, B]
+    assert trace_of(*bthreads, choose=lambda events: events[-1], posts=[STOP]) == [B, A, A, STOP]
+    assert trace_of(keeps_saying(sync(request=A)), most=5) == [A] * 5
 
 
 @given(st.data())
 @settings(deadline=None)
 def test_hypothesis_may_choose_the_schedule(data: st.DataObject) -> None:
-    bthreads = [alternate(), says(*[sync(request=HOT)] * 3), says(*[sync(request=COLD)] * 3)]
-
-    trace = trace_of(*bthreads, choose=lambda events: data.draw(st.sampled_from(events)))
+    trace = trace_of(*taps(), choose=lambda events: data.draw(st.sampled_from(events)))
 
     assert trace == [HOT, COLD] * 3
-
-
-def test_a_choice_is_among_the_selectable_events() -> None:
-    bthreads = [says(*[sync(request=A)] * 2), says(sync(request=B)), says(sync(request=C, block=C))]
-
-    assert trace_of(*bthreads, choose=lambda events: events[-1]) == [B, A, A]
-    assert trace_of(*bthreads, choose=lambda events: events[-1], posts=[STOP]) == [B, A, A, STOP]
-
-
-def test_a_trace_ends_at_its_bound() -> None:
-    assert trace_of(keeps_saying(sync(request=A)), most=5) == [A] * 5
 
 
 # A look at a program
@@ -300,19 +258,12 @@ alternate  hot        cold
     )
 
 
-def test_what_is_posted_is_shown_as_from_outside(capsys: pytest.CaptureFixture[str]) -> None:
+def test_posted_events_are_shown_as_external_and_steps_up_to_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    show(BProgram(says(sync(wait_for=STOP)), keeps_saying(sync(request=A, wait_for=STOP, block=STOP))), [STOP], most=2)
     show(BProgram(says(sync(wait_for=STOP), sync(request=A))), [STOP])
 
-    assert [line for line in capsys.readouterr().out.splitlines() if line[:1].isdigit()] == [
-        "1. stop, from outside",
-        "2. a, from says",
-    ]
-
-
-def test_a_program_that_runs_for_ever_is_shown_up_to_its_bound(capsys: pytest.CaptureFixture[str]) -> None:
-    show(BProgram(keeps_saying(sync(request=A))), most=3)
-
-    assert "3. a" in capsys.readouterr().out
+    shown = [line for line in capsys.readouterr().out.splitlines() if line[:1].isdigit()]
+    assert shown == ["1. a, from keeps_saying", "2. a, from keeps_saying", "1. stop, from outside", "2. a, from says"]
 
 
 def test_a_table_has_every_word_of_a_statement_with_events_sets_and_reasons() -> None:
@@ -326,7 +277,4 @@ def test_a_table_has_every_word_of_a_statement_with_events_sets_and_reasons() ->
         ["one", "any of a (held by two: not now), Ping(value=1) (held by two)", "Ping", "stop", "hot"],
         ["two", "b (held by two: not now), c", "where(Ping, value=1)", "(a | b)"],
     ]
-
-
-def test_a_program_without_b_threads_has_an_empty_table() -> None:
     assert table(BProgram()) == ""

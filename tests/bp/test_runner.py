@@ -342,7 +342,7 @@ def a_timer(**options: Any) -> Effect:
     return timer(**{"on": Lit, "outcome": WentOut, "seconds": 1, **options})
 
 
-def test_what_fits_no_field_of_an_effect_or_a_timer_is_refused_where_it_is_given() -> None:
+def test_wrong_fields_of_an_effect_or_a_timer_are_refused_where_they_are_given() -> None:
     wrong: list[tuple[str, Any, str]] = [
         *[("on", wrong, "an event kind") for wrong in (Asked(0), event("asked"), int)],
         *[("run", wrong, "a function of the event") for wrong in (Told(0), None)],
@@ -561,7 +561,7 @@ async def test_the_runner_rests_when_only_later_outcomes_are_under_way() -> None
     assert runner.in_flight == (Asked(0),)
 
 
-async def test_what_else_is_under_way_comes_to_its_end_first() -> None:
+async def test_other_effects_under_way_end_first() -> None:
     async def some(asked: Asked) -> Any:
         if asked.number == 0:
             return LATER
@@ -716,7 +716,7 @@ async def test_a_failure_from_another_thread_ends_the_run_at_once() -> None:
         ((Halt(), "later"), "use 'keep'"),
     ],
 )
-async def test_what_cannot_be_posted_is_refused_where_it_is_posted(post: tuple[Any, ...], complaint: str) -> None:
+async def test_a_post_that_is_no_event_is_refused_where_it_is_posted(post: tuple[Any, ...], complaint: str) -> None:
     """Found: the run ended with the error of the thread that had posted it."""
     runner = Runner(BProgram(listen()))
 
@@ -752,7 +752,7 @@ def test_a_post_after_the_end_of_the_event_loop_waits_for_the_next_run(anyio_bac
     assert book.events == [Told(1)]
 
 
-async def test_what_was_set_before_is_not_waited_for() -> None:
+async def test_an_event_that_was_set_before_is_not_waited_for() -> None:
     wakeup = Wakeup()
     wakeup.set()
 

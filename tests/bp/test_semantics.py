@@ -177,11 +177,3 @@ def test_each_program_does_what_its_sentence_says() -> None:
             wrong[name] = (happened, program.status)
 
     assert wrong == {}
-
-
-def test_posts_come_when_nothing_internal_can_in_order_among_those_that_are_not_blocked() -> None:
-    program = BProgram(says(sync(request=HOT), sync(block=Ping(1), wait_for=STOP), sync(wait_for=Pong)))
-    for happened in (Ping(1), Ping(2), Ping(3), STOP, Ping(4)):
-        program.post(happened)
-
-    assert trace(program) == [HOT, Ping(2), Ping(3), STOP, Ping(1), Ping(4)]

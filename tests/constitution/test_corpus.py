@@ -65,7 +65,7 @@ def test_attacks_by_somebody_who_has_read_the_code_are_gated(corpus: str) -> Non
 
 
 @pytest.mark.parametrize("corpus", DAILY)
-def test_what_developers_type_all_day_is_not_flagged(corpus: str) -> None:
+def test_everyday_commands_of_developers_are_allowed(corpus: str) -> None:
     flagged = [command for command in commands(corpus, "allow") if level(command) is not Level.allow]
 
     assert len(flagged) <= 0.01 * len(commands(corpus, "allow")), flagged

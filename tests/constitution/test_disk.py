@@ -61,7 +61,7 @@ def level(command: str, disk: Disk, policy: Policy = DEFAULT) -> Level:
         "gawk -i inplace '{ print $1 }' new.txt",
     ],
 )
-def test_what_version_control_could_not_bring_back_is_asked_about(command: str) -> None:
+def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) -> None:
     assert level(command, UNSAVED) is Level.ask
     assert level(command, UNSAVED, GATED) is Level.deny
     assert level(command, UNSAVED, PASSTHROUGH) is Level.allow
@@ -89,7 +89,7 @@ def test_what_version_control_could_not_bring_back_is_asked_about(command: str) 
         "echo x > saved.txt",
     ],
 )
-def test_what_can_be_brought_back_or_made_again_is_not(command: str) -> None:
+def test_files_that_can_be_restored_or_made_again_are_no_loss(command: str) -> None:
     assert level(command, UNSAVED) is Level.allow
 
 

@@ -20,7 +20,7 @@ def test_a_grant_is_for_one_argv_its_file_and_the_rule_that_asks() -> None:
 @pytest.mark.parametrize(
     "command", ["npm publish", "ls && git reset --hard | cat", "git stash drop; git branch -D x", "rm ~/notes.txt"]
 )
-def test_what_was_granted_is_allowed_and_nothing_that_begins_alike(command: str) -> None:
+def test_a_granted_command_is_allowed_and_no_other_with_the_same_beginning(command: str) -> None:
     grants = grants_for(action(command))
 
     assert grants

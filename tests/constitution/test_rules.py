@@ -9,7 +9,7 @@ STATUTES = [POLICIES["default"], POLICIES["approval_list"]]
 
 
 @pytest.mark.slow
-def test_what_a_rule_names_is_judged_by_it() -> None:
+def test_examples_of_a_rule_are_judged_by_it() -> None:
     missed = []
     for policy in STATUTES:
         for rule in policy.rules:
@@ -22,7 +22,7 @@ def test_what_a_rule_names_is_judged_by_it() -> None:
 
 
 @pytest.mark.slow
-def test_what_only_resembles_a_rule_is_allowed() -> None:
+def test_a_command_that_only_resembles_a_rule_is_allowed() -> None:
     flagged = []
     for policy in STATUTES:
         for rule in policy.rules:

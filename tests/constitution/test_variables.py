@@ -12,7 +12,7 @@ PLAIN = "X DATABASE_URL PWD OLDPWD USER TERM NODE_ENV DEBUG VIRTUAL_ENV PATHS HO
 
 
 @pytest.mark.parametrize("name", CHANGING.split())
-def test_what_shells_and_everyday_programs_obey_changes_commands(name: str) -> None:
+def test_variables_of_shells_and_everyday_programs_change_commands(name: str) -> None:
     assert changes_commands(name)
 
 

@@ -55,7 +55,7 @@ def overlooked(script: str, folder: Path) -> Ran:
 
 @pytest.mark.slow
 @rows("script", [form.replace("\x01", "\n") for form in SCRIPTS if form])
-def test_what_bash_runs_is_what_we_say(script: str, tmp_path: Path) -> None:
+def test_the_programs_that_bash_runs_are_among_those_that_are_found(script: str, tmp_path: Path) -> None:
     assert overlooked(script, tmp_path) == []
 
 

@@ -115,7 +115,7 @@ FAIL = [
 
 @pytest.mark.usefixtures("reader")
 @rows("text, message", FAIL)
-def test_what_differs_fails_at_its_line(text: str, message: str) -> None:
+def test_a_block_that_does_not_hold_fails_at_its_line(text: str, message: str) -> None:
     with pytest.raises(DocumentError) as failure:
         run(text)
     assert str(failure.value).startswith(message)

@@ -71,7 +71,7 @@ def test_the_rooms_are_imported_from_the_wheel(environment: Path, tmp_path: Path
     assert origin.startswith(str(environment))
 
 
-def test_what_is_installed_fits_together(environment: Path, tmp_path: Path) -> None:
+def test_the_installed_requirements_fit_together(environment: Path, tmp_path: Path) -> None:
     assert "No broken requirements" in execute([str(environment / "bin" / "python"), "-m", "pip", "check"], tmp_path)
 
 

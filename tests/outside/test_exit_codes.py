@@ -79,7 +79,7 @@ def test_1_for_the_third_empty_answer_in_a_row(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("status", "code"), [("success", 0), ("partial", 1), ("failure", 1)])
-def test_what_complete_declares_is_the_exit_code(place: Place, status: str, code: int) -> None:
+def test_the_status_that_complete_declares_is_the_exit_code(place: Place, status: str, code: int) -> None:
     said = place.play(pursuing(), completing(status), "never", options=("--preset", "autonomous"))
 
     assert (said.code, said.out) == (code, f"It is a {status}.\n")

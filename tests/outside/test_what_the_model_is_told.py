@@ -95,7 +95,7 @@ def test_a_refused_call_begins_with_rejected_and_names_rule_and_reason(told: Tol
     assert told.log.told("c-outside") == refused
 
 
-def test_where_nobody_is_there_to_ask_it_says_so(told: Told) -> None:
+def test_without_a_user_to_ask_the_refusal_says_so(told: Told) -> None:
     assert told.after("refused").told("c-person").startswith("denied: no person present")
     assert told.log.data("approval_answered")[0]["present"] is False
 

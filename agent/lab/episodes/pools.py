@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
 from importlib import import_module
 from itertools import islice
 from multiprocessing import parent_process
@@ -59,17 +58,19 @@ class Conditions:
     money: float | None = None
 
 
-def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow = lambda _: None) -> list[Row]:
+def run_batch(conditions: Conditions, episodes: Sequence[Episode]) -> list[Row]:
     """Run episodes in this process, some at once, and return their rows, which are in the results.
 
     Raises ResultsError, and IsolationError where more is wanted than the machine achieves.
     """
-    return anyio.run(partial(run_at_once, conditions, episodes, on_row))
+    rows: list[Row] = []
+    anyio.run(run_at_once, conditions, episodes, rows.append)
+    return rows
 
 
-async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> list[Row]:
-    """Run episodes on this event loop. Raises ResultsError and IsolationError."""
-    results, rows = Results(conditions.folder), list[Row]()
+async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> None:
+    """Run episodes on this event loop, and keep no row of them in memory. Raises ResultsError and IsolationError."""
+    results = Results(conditions.folder)
     with PostOffice() as office:
         context = await make_context(conditions, results, office)
 
@@ -78,11 +79,9 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
                 return
             row = await run_episode(episode, context)
             results.add(row)
-            rows.append(row)
             on_row(row)
 
         await at_once(episodes, run, most=conditions.concurrency)
-    return rows
 
 
 async def make_context(conditions: Conditions, results: Results, office: PostOffice) -> EpisodeContext:
@@ -98,7 +97,7 @@ def run_all(
     """Run episodes, here or on the pool that `pool` makes. Raises ResultsError, WorkersDie."""
     left = list(episodes)
     if pool is None:
-        run_batch(conditions, left, on_row)
+        anyio.run(run_at_once, conditions, left, on_row)
         return
     results, suspects = Results(conditions.folder), list[Episode]()
     while left:

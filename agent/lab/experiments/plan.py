@@ -6,7 +6,7 @@ its thresholds, monitors, and seed. So a key that has been run need not be run a
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -119,7 +119,8 @@ class Episode:
     @cached_property
     def key(self) -> str:
         """The digest of everything that this episode depends on."""
-        told = asdict(self, filter=lambda attribute, _: attribute.name not in NO_DIFFERENCE)
+        told = dict(_told_once(self.policy, self.protocol, self.monitors, self.limits))
+        told |= {"setting": self.setting, "task": self.task, "seed": self.seed, "isolation": self.isolation}
         if own := [digest_of(name) for name in self._own_names]:
             told["own"] = own
         digest = _digest_of_task(self.setting, self.task)
@@ -279,6 +280,16 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
         return protocol
     theta = thresholds.get(threshold_name(protocol.monitor, protocol.budget))
     return None if theta is None else evolve(protocol, threshold=theta)
+
+
+@lru_cache(maxsize=1024)
+def _told_once(
+    policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: Limits
+) -> dict[str, object]:
+    """Return what many episodes have in common, as plain values."""
+    plain = partial(asdict, filter=lambda attribute, _: attribute.name not in NO_DIFFERENCE)
+    told = {"policy": plain(policy), "protocol": plain(protocol), "limits": plain(limits)}
+    return {**told, "monitors": [plain(monitor) for monitor in monitors]}
 
 
 @lru_cache(maxsize=64)

@@ -31,7 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from agent.lab.deployments.plan import Attacker, DeploymentPlan, RulePlan, Timing
 from agent.lab.deployments.program import RULES, Instead
@@ -302,29 +302,21 @@ def _monitor(name: str, node: Node) -> MonitorPlan:
 # Protocols
 
 
-@frozen
-class Option:
-    """A key of a plan that leaves something of a protocol open: the argument that it gives, and its reader."""
-
-    argument: str
-    read: Reader
-
-
-OPTIONS: Mapping[str, Option] = {
-    "draws": Option("draws", at_least_one),
-    "limit": Option("limit", at_least_one),
-    "buckets": Option("buckets", at_least_one),
-    "runs": Option("runs", at_least_one),
-    "audits": Option("budget", at_least_one),
-    "near": Option("near", share),
-    "auditor": Option("auditor", one_of(("auditor",), "auditor")),
+OPTIONS: Mapping[str, Reader] = {
+    "draws": at_least_one,
+    "limit": at_least_one,
+    "buckets": at_least_one,
+    "runs": at_least_one,
+    "audits": at_least_one,
+    "near": share,
+    "auditor": one_of(("auditor",), "auditor"),
 }
+"""Keys that leave something of a protocol open."""
 
 ARGUMENTS: Mapping[str, str] = {
+    **{key: key for key in ("budget", "threshold", "monitor", *OPTIONS)},
     "budget": "threshold",
-    "threshold": "threshold",
-    "monitor": "monitor",
-    **{key: option.argument for key, option in OPTIONS.items()},
+    "audits": "budget",
 }
 """The argument of protocols that each key of a plan gives."""
 
@@ -343,13 +335,11 @@ def _protocol(node: Node, monitors: Sequence[str], usual: str, policies: Sequenc
         "disclosure": one_of(get_args(Disclosure), "disclosure"),
         "against": list_of(one_of(policies, "policy")),
     }
-    options = {key: option.read for key, option in OPTIONS.items()}
-    given = fields(node, readers, "use", others=tuple(options))
-    left_open = fields(node, options, others=tuple(readers))
+    given = fields(node, {**readers, **OPTIONS}, "use")
     _check_options(node, given["use"])
     if "budget" in given and "threshold" in given:
         raise node.required("threshold").wrong("a threshold is given, or follows from a budget; leave one of them out")
-    chosen = tuple((OPTIONS[key].argument, value) for key, value in left_open.items())
+    chosen = tuple((ARGUMENTS[key], given.pop(key)) for key in OPTIONS if key in given)
     name, monitor = "+".join(map(short_name, given["use"])), _monitor_of(given["use"], usual)
     return ProtocolPlan(**{"name": name, "monitor": monitor, "options": chosen, **given})
 

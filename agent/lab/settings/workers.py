@@ -253,7 +253,6 @@ class Worker:
         chance = Random(f"{seed}/plots")
         self._order = order_of(attack, task, chance, suspect) if attack else ()
         self._starts = [start_of(attack, task, plot, chance) for plot in task.plots] if attack else []
-        self.draws = 0
 
     @property
     def name(self) -> str:
@@ -271,7 +270,6 @@ class Worker:
         place = (request.role, len(request.messages))
         draft = self._draws[place]
         self._draws[place] += 1
-        self.draws += 1
         situation = read_situation(request.messages, self._marks)
         chance = Random(f"{self._seed}/{request.role}/{len(request.messages)}/{draft}")
         choice = self._choose(situation, request.role, chance)

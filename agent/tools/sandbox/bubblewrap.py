@@ -24,8 +24,6 @@ from pathlib import Path
 from agent.tools.sandbox.egress import FOLDER, parent_to_end_with
 from agent.tools.sandbox.places import Confinement
 
-__all__ = ["arguments", "episode_arguments"]
-
 SCRATCHES = ("/tmp", "/var/tmp")
 FROM_RUN = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/systemd/resolve")  # programs, names
 

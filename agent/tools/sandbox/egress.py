@@ -24,9 +24,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from threading import Thread, current_thread, main_thread
-from urllib.parse import urlsplit
-
-__all__ = ["FOLDER", "VARIABLES", "parent_to_end_with", "words_inside", "words_outside"]
+from urllib.parse import SplitResult, urlsplit
 
 FOLDER = "/run/egress"
 """The path of a call's folder inside the cell."""
@@ -125,22 +123,33 @@ def _let_through(client: socket.socket, hosts: frozenset[str], key: str) -> None
     method, target, version = lines[0].split()
     url = urlsplit(f"//{target}" if method == "CONNECT" else target)
     host, port = (url.hostname or "").rstrip("."), url.port or 80
-    problem = "" if host in hosts and url.scheme in ("", "http") else f"{host} was not granted"
-    address = "" if problem else _address(host, port)
-    if not address:
-        _refuse(client, "403 Forbidden", problem or f"{host} has no address that may be reached")
+    if host not in hosts or url.scheme not in ("", "http"):
+        _refuse(client, "403 Forbidden", f"{host} was not granted")
         return
-    with socket.create_connection((address, port), SECONDS) as upstream:
+    try:
+        upstream = _connect(host, port)
+    except OSError as error:
+        _say(client, "502 Bad Gateway", f"{host} cannot be reached: {error.strerror or error}")
+        return
+    if upstream is None:
+        _refuse(client, "403 Forbidden", f"{host} has no address that may be reached")
+        return
+    with upstream:
         upstream.settimeout(None)
         if method == "CONNECT":
             client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            upstream.sendall(rest)
         else:
-            path = url.path + (f"?{url.query}" if url.query else "")
-            kept = (line for line in lines[1:] if not line.lower().startswith(("proxy-", "connection:", "host:")))
-            own = (f"{method} {path or '/'} {version}", f"Host: {url.netloc.rpartition('@')[2]}", "Connection: close")
-            rest = "\r\n".join((*own, *kept)).encode("latin-1") + b"\r\n\r\n" + rest
-        upstream.sendall(rest)
+            upstream.sendall(_own_head(f"{method} {url.path or '/'}", url, version, lines[1:]) + rest)
         _join(client, upstream)
+
+
+def _own_head(verb: str, url: SplitResult, version: str, headers: list[str]) -> bytes:
+    """Return the head of a request as the host itself gets it."""
+    query = f"?{url.query}" if url.query else ""
+    kept = (header for header in headers if not header.lower().startswith(("proxy-", "connection:", "host:")))
+    own = (f"{verb}{query} {version}", f"Host: {url.netloc.rpartition('@')[2]}", "Connection: close")
+    return "\r\n".join((*own, *kept, "", "")).encode("latin-1")
 
 
 def _knows(key: str, headers: list[str]) -> bool:
@@ -152,10 +161,14 @@ def _knows(key: str, headers: list[str]) -> bool:
 
 
 def _refuse(client: socket.socket, status: str, why: str, challenge: str = "") -> None:
-    said = f"blocked by the sandbox: network; {why}\n"
+    _say(client, status, f"blocked by the sandbox: network; {why}", challenge)
+
+
+def _say(client: socket.socket, status: str, text: str, challenge: str = "") -> None:
+    said = f"{text}\n".encode()
     asks = f"Proxy-Authenticate: {challenge}\r\n" if challenge else ""
     head = f"HTTP/1.1 {status}\r\n{asks}Connection: close\r\nContent-Length: {len(said)}\r\n\r\n"
-    client.sendall((head + said).encode())
+    client.sendall(head.encode() + said)
 
 
 def _head_of(client: socket.socket) -> tuple[bytes, bytes]:
@@ -170,10 +183,11 @@ def _head_of(client: socket.socket) -> tuple[bytes, bytes]:
     return head, rest
 
 
-def _address(host: str, port: int) -> str:
-    """Return an address of a host that may be reached; nothing where there is none. Raises OSError."""
+def _connect(host: str, port: int) -> socket.socket | None:
+    """Return a connection with a host; None where it has no address that may be reached. Raises OSError."""
     found = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    return next((address for address in found if address == host or not _is_close(address)), "")
+    address = next((address for address in found if address == host or not _is_close(address)), None)
+    return None if address is None else socket.create_connection((address, port), SECONDS)
 
 
 def _is_close(address: str) -> bool:

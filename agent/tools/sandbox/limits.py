@@ -14,8 +14,6 @@ from attrs import field, frozen, validators
 from agent.tools.output import size_in_words
 from agent.tools.process import Finished
 
-__all__ = ["COUNTED", "KINDS", "Kind", "Limits", "kinds_shown_by", "linux"]
-
 Kind = Literal["memory", "processes", "file_size", "cpu_time"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

@@ -18,8 +18,6 @@ from attrs import define
 
 from agent.tools.descendants import helpers
 
-__all__ = ["EVERYTHING", "LOOPBACK", "Namespaces", "hold", "hold_loopback"]
-
 FLAGS = {"user": "--user", "mnt": "--mount", "pid": "--pid", "net": "--net", "ipc": "--ipc", "uts": "--uts"}
 EVERYTHING = tuple(FLAGS)
 LOOPBACK = ("user", "net", "ipc", "uts")

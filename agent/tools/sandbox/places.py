@@ -12,8 +12,6 @@ from agent.tools.workspace import other_names
 from constitution import Zone
 from constitution.zones import Places, absolute, is_within, zone_of
 
-__all__ = ["OWN_FOLDER", "SERVERS", "Confinement", "agents_own", "hidden_places", "kept_places", "own_processes"]
-
 OWN_FOLDER = "~/.bpagent"
 PACKAGES = ("agent", "bp", "constitution")
 
@@ -85,7 +83,8 @@ def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tupl
     """
     found = (*_secrets(home), *(os.path.expanduser(path) for path in denied), *agents_own(home))
     real = {os.path.realpath(path) for path in found if path not in PUBLIC and os.path.lexists(path)}
-    outer = {path for path in (*real, *other_names(real)) if not is_within(workspace, path) and os.path.exists(path)}
+    shown = (path for path in other_names(real) - real if os.path.exists(path))
+    outer = {path for path in (*real, *shown) if not is_within(workspace, path)}
     return tuple(sorted(path for path in outer if not any(path != other and is_within(path, other) for other in outer)))
 
 

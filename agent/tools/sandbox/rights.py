@@ -14,9 +14,7 @@ from itertools import pairwise
 from urllib.parse import urlsplit
 
 from constitution import Deed, Effect, Zone
-from constitution.zones import UNKNOWN
-
-__all__ = ["NETWORK", "UNCONFINED", "hosts_of", "is_right", "needed_for", "without_hosts", "writable_by"]
+from constitution.effects import UNKNOWN
 
 NETWORK, UNCONFINED, WRITE = "network", "unconfined", "write "
 HOST = re.compile(r"network ([a-z0-9][a-z0-9.:_-]{0,252})")

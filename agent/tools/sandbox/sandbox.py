@@ -34,8 +34,6 @@ from agent.tools.sandbox.places import SERVERS, Confinement, hidden_places, kept
 from agent.tools.sandbox.rights import NETWORK, UNCONFINED, hosts_of, writable_by
 from agent.vocabulary.errors import CannotStart
 
-__all__ = ["LEVELS", "LIMITS", "Level", "Sandbox", "achieved", "make_sandbox"]
-
 Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -56,7 +54,7 @@ IN_THE_WAY = {
         "Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
         "Network is unreachable", "Network unreachable", "getaddrinfo", "No address associated with hostname",
         "Could not resolve proxy", "failed to lookup address", "dial tcp", "ENETUNREACH", "EAI_AGAIN",
-        "blocked by the sandbox: network", "403 from proxy", "CONNECT tunnel failed",
+        "blocked by the sandbox: network", "403 from proxy", "CONNECT tunnel failed, response 403",
     ),
     "write": ("Read-only file system", "EROFS"),
 }  # fmt: skip

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator
 
 from agent.tools.sandbox.places import Confinement
 
-__all__ = ["profile"]
-
 SINKS = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 
 

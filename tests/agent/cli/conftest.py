@@ -14,6 +14,7 @@ from tests.agent.cli.sessions import (
     COMMAND,
     PATIENCE,
     Command,
+    RunOf,
     Said,
     SlowTool,
     Terminal,
@@ -113,8 +114,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def log(recorded: bytes, tmp_path: Path, home: Path) -> Path:
-    """A copy of that log, in a folder of its own."""
+def log(tmp_path: Path) -> Path:
+    """The log of a run that is to come."""
+    return tmp_path / "log.jsonl"
+
+
+@pytest.fixture
+def recorded_log(recorded: bytes, tmp_path: Path, home: Path) -> Path:
+    """A copy of the recorded log, in a folder of its own."""
     log = tmp_path / "logs" / "log.jsonl"
     log.parent.mkdir()
     log.write_bytes(recorded)
@@ -131,6 +138,12 @@ def script(tmp_path: Path) -> Callable[..., str]:
         return f"script:{path}"
 
     return write
+
+
+@pytest.fixture
+def run_of(script: Callable[..., str], workspace: Path) -> RunOf:
+    """`run_of(step, ...)`: the words of a run of a scripted model in the workspace."""
+    return lambda *steps: ("run", "go", "--model", script(*steps), "--workspace", workspace)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ def nothing_today():
 """
 
 Command = Callable[..., Said]
+OnTerminal = Callable[..., Terminal]
+RunOf = Callable[..., tuple[object, ...]]
+Script = Callable[..., str]
+Start = Callable[..., "subprocess.Popen[str]"]
 
 
 def environment() -> dict[str, str]:

@@ -1,15 +1,11 @@
 """Autonomous work on the command line (S1 7, 8): progress, budgets, and stop as an answer."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import Command, Terminal
+from tests.agent.cli.sessions import Command, Script
 from tests.tables import rows
-
-Script = Callable[..., str]
-OnTerminal = Callable[..., Terminal]
 
 PURSUE = {
     "say": "This takes several steps.",
@@ -73,21 +69,3 @@ def test_budgets_are_options(option: str, code: int, text: str, autonomous: Comm
 
     assert said.code == code
     assert text in said.err
-
-
-@pytest.mark.slow
-def test_the_letters_stop_in_an_answer_stop_after_the_step(
-    on_terminal: OnTerminal, script: Script, workspace: Path
-) -> None:
-    """S1 6.3, 8.1: what was asked about does not run, the rest of the step does, and the state is told."""
-    both = {"calls": [run_in_terminal("rm -rf old")["call"], run_in_terminal("echo finished > done.txt")["call"]]}
-    model = script(PURSUE, both, "Never said.")
-    terminal = on_terminal(
-        "run", "Tidy up", "--preset", "autonomous", "--model", model, "--workspace", workspace, NO_COLOR="1"
-    )
-    terminal.wait_for("Approve command: rm -rf old? (yes/no)")
-    terminal.type("nonstop\n")
-
-    assert terminal.end() == 4
-    assert (workspace / "done.txt").read_text() == "finished\n"
-    assert "Objective: No loose ends" in terminal.screen

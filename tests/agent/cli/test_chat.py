@@ -6,19 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import Command, SlowTool, Terminal, bash, records
-
-OnTerminal = Callable[..., Terminal]
-Script = Callable[..., str]
+from tests.agent.cli.sessions import Command, OnTerminal, RunOf, Script, SlowTool, Terminal, bash, records
 
 
 def said(log: Path, name: str) -> list[str]:
     return [record["data"].get("text", "") for record in records(log) if record["name"] == name]
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "log.jsonl"
 
 
 @pytest.fixture
@@ -232,10 +224,9 @@ def test_a_conversation_is_continued_with_what_was_said(
 
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
-    command: Command, process: Command, script: Script, workspace: Path, log: Path
+    run_of: RunOf, command: Command, process: Command, log: Path
 ) -> None:
-    model = script(bash("echo hi"), "Done.", "And more.")
-    command("run", "go", "--model", model, "--workspace", workspace, "--log", log)
+    command(*run_of(bash("echo hi"), "Done.", "And more."), "--log", log)
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(lines[: next(n for n, line in enumerate(lines) if "tool_finished" in line) + 1]))
 
@@ -247,11 +238,9 @@ def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
 
 @pytest.mark.slow
 def test_a_question_that_waits_is_not_answered_by_a_pipe(
-    command: Command, process: Command, script: Script, workspace: Path, log: Path
+    command: Command, process: Command, run_of: RunOf, log: Path
 ) -> None:
-    model = script(bash("git reset --hard"), "Done.")
-    where = ("--workspace", workspace, "--log", log)
-    assert command("run", "go", "--model", model, "--approvals", "later", *where).code == 5
+    assert command(*run_of(bash("git reset --hard"), "Done."), "--approvals", "later", "--log", log).code == 5
     before = log.read_bytes()
 
     answered = process("chat", "--continue", log, input="more\n")
@@ -277,9 +266,7 @@ def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
 
 
 @pytest.mark.slow
-def test_what_goes_on_stands_above_the_line_that_is_typed_and_neither_breaks_the_other(
-    chat: Callable[..., Terminal], slow_tool: SlowTool
-) -> None:
+def test_output_is_printed_above_the_line_that_is_typed(chat: Callable[..., Terminal], slow_tool: SlowTool) -> None:
     terminal = chat(bash(f"echo first; {slow_tool.command}", say="I **look**."), "All of it is done.")
     terminal.rest()
     terminal.type("go\r")

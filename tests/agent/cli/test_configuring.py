@@ -12,9 +12,8 @@ from attrs import fields
 from agent.presets.configuration import SCHEMA
 from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
-from tests.agent.cli.sessions import Command, Terminal
+from tests.agent.cli.sessions import Command, RunOf, Script, Terminal
 
-Script = Callable[..., str]
 Run = Callable[..., list[dict[str, Any]]]
 
 
@@ -55,12 +54,12 @@ def test_the_command_line_wins_over_a_file_and_a_file_over_the_preset(run: Run, 
 
 
 def test_a_broken_file_of_the_preset_stops_everything_before_it_begins(
-    command: Command, script: Script, home: Path, workspace: Path
+    run_of: RunOf, command: Command, home: Path
 ) -> None:
     """Nothing is ignored: what should have been denied might be in there."""
     write_config(home, "security:\n  denied_path: [~/mine]\n")
 
-    said = command("run", "go", "--model", script("Done."), "--workspace", workspace, "--preset", "workspace")
+    said = command(*run_of("Done."), "--preset", "workspace")
 
     assert (said.code, said.out) == (2, "")
     assert "config.yaml:2:3: unknown key 'denied_path'; did you mean 'denied_paths'?" in said.err
@@ -111,11 +110,16 @@ def bash(command: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_ones_own_file_names_the_model_the_preset_options_and_rules(
-    command: Command, script: Script, home: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command,
+    script: Script,
+    home: Path,
+    workspace: Path,
+    tmp_path: Path,
+    log: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = script({"calls": [bash("make deploy")]}, "From the file.")
     write_own(home, f"model: {model}\npreset: gated\noptions: {{attempts: 2}}\nrules: [deny -- make deploy]\n")
-    log = tmp_path / "log.jsonl"
 
     said = command("run", "go", "--workspace", workspace, "--log", log)
 
@@ -143,7 +147,7 @@ rules:
 
 @pytest.mark.slow
 def test_an_untrusted_project_can_only_make_the_gate_stricter(
-    run: Run, command: Command, script: Script, project: Callable[[str], Path], workspace: Path
+    run_of: RunOf, run: Run, command: Command, project: Callable[[str], Path], workspace: Path
 ) -> None:
     project(HOSTILE)
 
@@ -157,7 +161,7 @@ def test_an_untrusted_project_can_only_make_the_gate_stricter(
     assert "Do harm" not in header["system_prompt"]
     assert [answer.split(":")[0] for answer in answers(records)] == ["rejected", "denied"]
     assert not (workspace / "started-by-the-project").exists()
-    said = command("run", "go", "--model", script("Done."), "--workspace", workspace)
+    said = command(*run_of("Done."))
     assert "also sets model, preset, options, mcp, rules that allow: not used until you trust it" in said.err
 
 

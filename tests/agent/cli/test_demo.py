@@ -5,27 +5,17 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 
 from agent.cli.demo.workshop import (
     PROMPT,
-    PROTOCOLS,
     Workshop,
     _steps,
-    make_agent,
     make_model,
     make_workshop,
     nothing_leaves_after_a_secret,
 )
-from agent.session.agent import Agent
-from agent.session.run import Run
-from agent.tools.definition import tool
-from agent.tools.schemas import ShellCommand
-from agent.tools.toolbox import Toolbox
-from agent.vocabulary.events import ApprovalAsked, CallAnswered, GateApproved, GateRejected
-from bp import BProgram, Deadlock
 from tests.agent.cli.sessions import Command, Terminal
 
 pytestmark = pytest.mark.anyio
@@ -108,69 +98,6 @@ def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushe
 
 
 # Where it comes from
-
-
-@tool(name="bash")
-def only_say(command: Annotated[str, ShellCommand()]) -> str:
-    """Say what would be run: here the gate may be missing.
-
-    Args:
-        command: what would be run
-    """
-    return f"would run {command}"
-
-
-async def performed(workshop: Workshop, *, without: str = "") -> Run:
-    """Perform the demo without the b-threads of one name, and with a bash that only says what it would run."""
-    with make_agent(workshop, approve=lambda _: True) as agent:
-        bthreads = (*agent.preset.bthreads(), *agent.threads)
-        agent.program = BProgram(*[bthread for bthread in bthreads if bthread.name != without])
-        agent.toolbox = with_harmless_bash(agent)
-        return await agent.run(PROMPT)
-
-
-def with_harmless_bash(agent: Agent) -> Toolbox:
-    tools = [tool for name in agent.toolbox.names if (tool := agent.toolbox.get(name)) is not None]
-    return Toolbox((*tools, only_say), agent.toolbox.workspace)
-
-
-def refused(run: Run) -> list[object]:
-    return [
-        event.call.arguments.get("command") or event.call.arguments.get("path")
-        for event in run.events
-        if isinstance(event, GateRejected)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("without", "kept", "last"),
-    [
-        ("", ["rm -rf /", "~/.ssh/id_ed25519", "git push"], "check passes. Of my 9 calls, 3 were refused."),
-        (PROTOCOLS[0].name, ["rm -rf /", "~/.ssh/id_ed25519"], "2 were refused."),
-        ("by_constitution", ["git push"], ""),
-    ],
-)
-async def test_what_is_refused_is_refused_by_the_b_threads_that_are_there(
-    workshop: Workshop, without: str, kept: list[str], last: str
-) -> None:
-    run = await performed(workshop, without=without)
-
-    assert refused(run) == kept
-    assert run.text.endswith(last)
-    asks = any(isinstance(event, ApprovalAsked) for event in run.events)
-    assert asks == (without != "by_constitution")
-
-
-async def test_without_the_gate_nothing_runs_at_all(workshop: Workshop) -> None:
-    with pytest.raises(Deadlock):
-        await performed(workshop, without="gate")
-
-
-async def test_without_the_order_of_calls_they_run_at_once(workshop: Workshop) -> None:
-    run = await performed(workshop, without="one_at_a_time")
-
-    kinds = [type(event) for event in run.events if type(event) in (GateApproved, CallAnswered)]
-    assert kinds[:2] == [GateApproved, GateApproved]
 
 
 def test_the_script_names_no_b_thread_and_no_rule() -> None:

@@ -1,5 +1,6 @@
 """`bpagent experiment` and `bpagent new setting`, as a person at a terminal meets them."""
 
+import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from agent.cli import main
 from agent.cli.experiment import teller
+from tests.agent.cli.sessions import environment
 from tests.tables import rows
 
 PLAN = """\
@@ -27,15 +29,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_a_setting_of_ones_own_passes_its_test_as_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["new", "setting", "my_words"]) == 0
+@pytest.mark.parametrize("kind", ["setting", "protocol"])
+def test_a_setting_or_protocol_of_ones_own_passes_its_test_as_it_stands(
+    kind: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", kind, "my-words"]) == 0
     assert capsys.readouterr().out.split() == ["my_words.py", "test_my_words.py"]
 
-    root = Path(__file__).parent.parent.parent.parent
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_words.py"]
-    done = subprocess.run(
-        command, cwd=folder, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root)}, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+
     assert done.returncode == 0, done.stdout
 
 
@@ -57,23 +60,20 @@ def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, capsys: pyte
     assert "watcher at 0.5" in capsys.readouterr().out
 
 
-@rows(
-    ("words", "told"),
-    [
-        ([], "give one FILE.yaml, or freeze FILE.yaml, or --example"),
-        (["--example", "x.yaml"], "give one FILE.yaml"),
-        (["a.yaml", "b.yaml"], "give one FILE.yaml"),
-        (["nowhere.yaml"], "nowhere.yaml: cannot be read"),
-        (["bad.yaml"], "bad.yaml:3:13: there is no protocol 'taint_flw'; did you mean 'taint_flow'?"),
-    ],
-)
-def test_what_cannot_be_run_is_told_in_a_sentence(
-    words: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "bad.yaml").write_text("settings: [repair]\npolicies: [honest]\nprotocols: [taint_flw]\n")
+@pytest.mark.slow
+def test_the_example_shows_an_effect_that_its_interval_supports_with_few_episodes(folder: Path) -> None:
+    assert main(["experiment", "--example"]) == 0
 
-    assert main(["experiment", *words]) == 2
-    assert told in capsys.readouterr().err
+    with (folder / "example/data/estimates.csv").open(newline="") as table:
+        lines = [line for line in csv.DictReader(table) if line["setting"] == "all"]
+    (gain,) = (
+        line
+        for line in lines
+        if (line["protocol"], line["measure"]) == ("defer_on_critical", "safety_worst_difference")
+    )
+    assert float(gain["estimate"]) > 0.5
+    assert float(gain["low"]) > 0
+    assert len((folder / "example/episodes.jsonl").read_text().splitlines()) == 81
 
 
 @rows(
@@ -152,7 +152,7 @@ def test_a_protocol_of_ones_own_that_is_none_is_told_where_it_stands(
     assert told in capsys.readouterr().err
 
 
-def test_where_nobody_watches_how_far_it_is_is_told_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_progress_is_printed_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
     times = iter([0.0, 1.0, 61.0, 61.0, 62.0, 122.0, 122.0])
     tell = teller(lambda: next(times))
 

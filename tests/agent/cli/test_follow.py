@@ -1,7 +1,6 @@
 """`bpagent view --follow`: a run that goes on, seen in a browser and decided there, by its user and nobody else."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
@@ -9,24 +8,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.agent.cli.sessions import COMMAND, Command, SlowTool, Terminal, answers_in, bash
+from tests.agent.cli.sessions import COMMAND, Command, RunOf, SlowTool, Start, Terminal, answers_in, bash
 from tests.agent.page.chromium import PROGRAM, chromium
 
-Script = Callable[..., str]
-Start = Callable[..., "subprocess.Popen[str]"]
-
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "run.jsonl"
-
-
-@pytest.fixture
-def asking(on_terminal: Callable[..., Terminal], script: Script, workspace: Path, log: Path) -> Terminal:
+def asking(run_of: RunOf, on_terminal: Callable[..., Terminal], workspace: Path, log: Path) -> Terminal:
     """A run on a terminal that asks whether it may push."""
-    model = script(bash("cat .env"), "Done.")
     (workspace / ".env").write_text("SECRET=1\n")
-    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
+    terminal = on_terminal(*run_of(bash("cat .env"), "Done."), "--log", log, NO_COLOR="1")
     terminal.wait_for("Approve command: cat .env")
     return terminal
 
@@ -86,15 +76,9 @@ def test_a_question_is_answered_on_the_page_as_in_the_terminal(
 
 @pytest.mark.slow
 def test_a_run_is_steered_and_stopped_from_the_page(
-    on_terminal: Callable[..., Terminal],
-    script: Script,
-    workspace: Path,
-    slow_tool: SlowTool,
-    address: Callable[[], str],
-    log: Path,
+    run_of: RunOf, on_terminal: Callable[..., Terminal], slow_tool: SlowTool, address: Callable[[], str], log: Path
 ) -> None:
-    model = script(bash(slow_tool.command), "Done.")
-    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
+    terminal = on_terminal(*run_of(bash(slow_tool.command), "Done."), "--log", log, NO_COLOR="1")
     slow_tool.wait_for_start()
     place = address()
 
@@ -108,9 +92,9 @@ def test_a_run_is_steered_and_stopped_from_the_page(
 
 @pytest.mark.slow
 def test_only_the_page_itself_with_its_token_gets_an_answer(
-    log: Path, command: Command, script: Script, workspace: Path, address: Callable[[], str]
+    run_of: RunOf, log: Path, command: Command, address: Callable[[], str]
 ) -> None:
-    assert command("run", "go", "--model", script("Done."), "--workspace", workspace, "--log", log).code == 0
+    assert command(*run_of("Done."), "--log", log).code == 0
     place = address()
     path = urlsplit(place).path
     stop = {"do": "stop"}
@@ -138,7 +122,7 @@ def test_only_the_page_itself_with_its_token_gets_an_answer(
 
 @pytest.mark.slow
 def test_a_tool_cannot_approve_the_calls_of_its_own_run(
-    on_terminal: Callable[..., Terminal], script: Script, workspace: Path, log: Path
+    run_of: RunOf, on_terminal: Callable[..., Terminal], workspace: Path, log: Path
 ) -> None:
     sender = workspace / "sender.py"
     sender.write_text(
@@ -146,10 +130,7 @@ def test_a_tool_cannot_approve_the_calls_of_its_own_run(
         "try:\n    control.send(Path(sys.argv[1]), {'do': 'stop'})\nexcept control.Unheard as why:\n    print(why)\n"
     )
     words = f"{COMMAND[0]} sender.py {log} {' '.join(filter(None, __import__('sys').path))}"
-    model = script(bash(words), "Done.")
-    terminal = on_terminal(
-        "run", "go", "--model", model, "--workspace", workspace, "--log", log, "--preset", "passthrough", NO_COLOR="1"
-    )
+    terminal = on_terminal(*run_of(bash(words), "Done."), "--log", log, "--preset", "passthrough", NO_COLOR="1")
 
     assert terminal.end() == 0
     assert "what the run has started decides nothing about it" in answers_in(log)[0]

@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import NOTHING_TODAY, Command, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, Command, RunOf, bash
 from tests.tables import rows
 
-Script = Callable[..., str]
+
+@pytest.fixture
+def log(recorded_log: Path) -> Path:
+    return recorded_log
 
 
 @pytest.mark.slow
@@ -145,12 +147,11 @@ chosen = calls_at_most(2)
 
 @pytest.mark.slow
 def test_a_protocol_comes_back_with_its_arguments_and_the_advice_works(
-    command: Command, script: Script, workspace: Path, tmp_path: Path
+    run_of: RunOf, command: Command, tmp_path: Path
 ) -> None:
     kept, rules = tmp_path / "log.jsonl", tmp_path / "rules.py"
     rules.write_text(WITH_ARGUMENTS)
-    model = script(bash("ls"), bash("ls -a"), bash("ls -l"), "Done.")
-    command("run", "go", "--model", model, "--workspace", workspace, "--log", kept, "--protocol", f"{rules}:chosen")
+    command(*run_of(bash("ls"), bash("ls -a"), bash("ls -l"), "Done."), "--log", kept, "--protocol", f"{rules}:chosen")
 
     without = command("replay", kept)
     assert (without.code, "was made with the b-thread 'calls_at_most' from " in without.err) == (2, True)
@@ -167,13 +168,12 @@ def test_a_protocol_comes_back_with_its_arguments_and_the_advice_works(
 
 @pytest.mark.slow
 def test_a_run_can_be_forked_at_every_step_and_goes_on_from_there(
-    command: Command, script: Script, workspace: Path, tmp_path: Path, home: Path
+    command: Command, run_of: RunOf, tmp_path: Path, home: Path
 ) -> None:
     (home / ".bpagent").mkdir()  # where it is kept how far logs go
     first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
     two = {"calls": [{"tool": "bash", "arguments": {"command": "ls"}}, {"tool": "list_directory", "arguments": {}}]}
-    where = ("--workspace", workspace, "--log", first)
-    assert command("run", "go", "--model", script(two, "Done."), *where).code == 0
+    assert command(*run_of(two, "Done."), "--log", first).code == 0
     content = first.read_bytes()
 
     wrong = []

@@ -1,15 +1,13 @@
 """Wrong input: one clear sentence on standard error, the right exit code, no traceback, and nothing lost."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import Command
+from tests.agent.cli.sessions import Command, RunOf, Script
 from tests.tables import rows
 
-Script = Callable[..., str]
-
+WATCHED = ("--monitor", "monitor=constitution")
 RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
 
 
@@ -79,6 +77,32 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         (("replay", "{tmp}/nosuch.jsonl"), "cannot read the log"),
         (("replay", "{tmp}/broken.yaml"), "line 1: this is not JSON"),
         (("tools", "--preset", "defalt"), "there is no preset 'defalt'"),
+        (("verify", "--max-states", "0"), "argument --max-states: expected a number from 1 on, found '0'"),
+        (("verify", "--protocol", "nothing"), "there is no protocol 'nothing'; there are: constitution_only"),
+        (("protocols", "blocking_montor"), "did you mean 'blocking_monitor'"),
+        ((*RUN, "--protocol", "blocking_montor"), "did you mean 'blocking_monitor'"),
+        ((*RUN, "--protocol", "blocking_monitor"), "needs the monitor 'monitor'; give --monitor monitor=constitution"),
+        ((*RUN, "--protocol", "upfront_audit"), "needs the auditor 'auditor'; give --auditor auditor=model:MODEL"),
+        ((*RUN, "--protocol", "defer_to_trusted", *WATCHED), "needs the role 'trusted'; give --role trusted=MODEL"),
+        ((*RUN, "--protocol", "ensemble", *WATCHED), "ensemble needs the monitor 'second'"),
+        ((*RUN, "--monitor", "monitor"), "is no pair; write --monitor NAME=WHAT"),
+        ((*RUN, "--monitor", "monitor=constant:2"), "write a number from 0 to 1"),
+        ((*RUN, "--monitor", "monitor=constant:maybe"), "write a number from 0 to 1"),
+        ((*RUN, "--monitor", "monitor={tmp}/rules.py:number"), "a monitor has a method `score(evidence)`"),
+        ((*RUN, "--role", "trusted="), "is no pair"),
+        ((*RUN, "--mcp", ""), "--mcp '' names no program"),
+        ((*RUN, "--mcp", "notes:"), "--mcp 'notes:' names no program"),
+        ((*RUN, "--mcp", "A=b"), "names no program"),
+        ((*RUN, "--mcp", "'x"), "is no command: no closing quotation"),
+        ((*RUN, "--mcp", "A=$NOT_SET x"), "the variable NOT_SET is not set"),
+        ((*RUN, "--mcp", "no-such-server"), "cannot start 'no-such-server': no such program on PATH"),
+        ((*RUN, "--mcp", "true"), "it is no MCP server, or ended at once"),
+        ((*RUN, "--mcp", "sh -c 'echo no module x >&2; exit 1'"), "ended at once; it said: no module x"),
+        (("experiment",), "give one FILE.yaml, or freeze FILE.yaml, or --example"),
+        (("experiment", "--example", "x.yaml"), "give one FILE.yaml"),
+        (("experiment", "a.yaml", "b.yaml"), "give one FILE.yaml"),
+        (("experiment", "nowhere.yaml"), "nowhere.yaml: cannot be read"),
+        (("experiment", "{tmp}/plan.yaml"), "plan.yaml:3:13: there is no protocol 'taint_flw'; did you mean"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_2(
@@ -89,6 +113,7 @@ def test_wrong_input_is_one_sentence_and_2(
     (tmp_path / "typed.yaml").write_text("options:\n  max_iterations: many\n")
     (tmp_path / "misspelt.yaml").write_text("options:\n  max_iteration: 5\n")
     (tmp_path / "broken.py").write_text("def\n")
+    (tmp_path / "plan.yaml").write_text("settings: [repair]\npolicies: [honest]\nprotocols: [taint_flw]\n")
     (tmp_path / "rules.py").write_text(
         "from bp import bthread, sync\n"
         "number = 1\n\n\n"
@@ -115,37 +140,25 @@ def filled_in(word: str, names: dict[str, str]) -> str:
 
 
 def test_a_log_that_cannot_be_written_stops_the_run_before_it_begins(
-    command: Command, script: Script, workspace: Path, home: Path
+    run_of: RunOf, command: Command, home: Path
 ) -> None:
     (home / ".bpagent").write_text("a file in the way")
 
-    said = command("run", "go", "--model", script("Done."), "--workspace", workspace)
+    said = command(*run_of("Done."))
 
     assert (said.code, said.out) == (2, "")
     assert "cannot write the log" in said.err
 
 
 @pytest.mark.slow
-def test_an_unreachable_server_fails_the_run(command: Command, workspace: Path, tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    arguments = ("--model", "http://127.0.0.1:9/v1", "--workspace", workspace, "--option", "attempts=1", "--log", log)
-
-    said = command("run", "go", *arguments)
-
-    assert (said.code, said.out) == (1, "")
-    assert "cannot reach http://127.0.0.1:9/v1" in said.err
-    assert '"status":"failed","reason":"inference_failed"' in log.read_text().splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_calls_that_cannot_be_are_shown_and_fail_no_run(command: Command, script: Script, workspace: Path) -> None:
+def test_calls_that_cannot_be_are_shown_and_fail_no_run(run_of: RunOf, command: Command) -> None:
     calls = [
         {"tool": "bsah", "arguments": {"command": "ls"}},
         {"tool": "bash", "arguments": {"comand": "ls"}},
         {"tool": "bash", "arguments": '{"command": "l'},
     ]
 
-    said = command("run", "go", "--model", script({"calls": calls}, "Done."), "--workspace", workspace)
+    said = command(*run_of({"calls": calls}, "Done."))
 
     assert (said.code, said.out) == (0, "Done.\n")
     assert said.err.count("refused  not executed") == 3
@@ -153,9 +166,9 @@ def test_calls_that_cannot_be_are_shown_and_fail_no_run(command: Command, script
 
 
 @pytest.mark.slow
-def test_a_full_disk_under_standard_output_is_said(process: Command, script: Script, workspace: Path) -> None:
+def test_a_full_disk_under_standard_output_is_said(run_of: RunOf, process: Command) -> None:
     commands = (
-        ("run", "go", "--model", script("Done."), "--workspace", workspace),
+        run_of("Done."),
         ("presets",),
         ("check", "rm -rf /"),
     )

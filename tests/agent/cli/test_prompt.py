@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,11 +24,9 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed
 from agent.vocabulary.messages import Image, UserMessage
 from constitution import DEFAULT, Action, CommandRule, Level
-from tests.agent.cli.sessions import Command, Terminal, bash
+from tests.agent.cli.sessions import Command, OnTerminal, Script, bash
 from tests.tables import rows
 
-OnTerminal = Callable[..., Terminal]
-Script = Callable[..., str]
 RESET = "git reset --hard"
 QUESTION = f"Approve command: {RESET}? (yes/no)"
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
@@ -116,27 +114,25 @@ def proposed(standing: StandingAnswers, command: str, identifier: str = "1") -> 
 
 
 @pytest.fixture
-def rules_file(tmp_path: Path) -> Path:
-    return tmp_path / "rules.yaml"
+def standing(tmp_path: Path) -> StandingAnswers:
+    """The answers of a user who has no rules yet."""
+    return StandingAnswers(DEFAULT, tmp_path / "rules.yaml")
 
 
-def test_always_adds_the_narrowest_rule_and_keeps_what_is_there(rules_file: Path) -> None:
-    rules_file.write_text("# mine\ncommands:\n  - deny: make deploy  # never\n", encoding="utf-8")
-    standing = StandingAnswers(DEFAULT, rules_file)
-
+def test_always_adds_the_narrowest_rule_and_keeps_what_is_there(standing: StandingAnswers) -> None:
+    standing.file.write_text("# mine\ncommands:\n  - deny: make deploy  # never\n", encoding="utf-8")
     assert standing.offer(proposed(standing, RESET)).startswith("always would allow: git reset --hard (lose_work, ")
     said = standing.add(proposed(standing, RESET))
 
     assert said.startswith("always allowed from now on: git reset --hard (lose_work, /usr/bin/git)")
-    assert "# mine" in rules_file.read_text(encoding="utf-8")
-    assert "# never" in rules_file.read_text(encoding="utf-8")
-    assert read_user_rules(rules_file)[1] == CommandRule(
+    assert "# mine" in standing.file.read_text(encoding="utf-8")
+    assert "# never" in standing.file.read_text(encoding="utf-8")
+    assert read_user_rules(standing.file)[1] == CommandRule(
         Level.allow, ("git", "reset", "--hard"), "/usr/bin/git", rule="lose_work", exact=True
     )
 
 
-def test_it_holds_for_the_rest_of_the_run_and_for_nothing_else(rules_file: Path) -> None:
-    standing = StandingAnswers(DEFAULT, rules_file)
+def test_it_holds_for_the_rest_of_the_run_and_for_nothing_else(standing: StandingAnswers) -> None:
     assert not standing.cover(proposed(standing, RESET))
 
     standing.add(proposed(standing, RESET))
@@ -148,21 +144,16 @@ def test_it_holds_for_the_rest_of_the_run_and_for_nothing_else(rules_file: Path)
 
 
 @rows("command", ["sh -c 'git reset --hard'", "rm -rf $X", "git reset --hard > ~/x"])
-def test_where_no_rule_can_help_it_says_so_and_writes_nothing(command: str, rules_file: Path) -> None:
-    standing = StandingAnswers(DEFAULT, rules_file)
-
+def test_always_without_a_possible_rule_says_so_and_writes_nothing(command: str, standing: StandingAnswers) -> None:
     said = standing.add(proposed(standing, command))
 
     assert said.startswith("taken as yes for once")
     assert standing.offer(proposed(standing, command)) == ""
-    assert not rules_file.exists()
+    assert not standing.file.exists()
 
 
-def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    rules_file = tmp_path / "rules.yaml"
-    rules_file.write_text("commands: 3\n", encoding="utf-8")
-    standing = StandingAnswers(DEFAULT, rules_file)
-
+def test_a_file_that_cannot_be_written_is_said(standing: StandingAnswers) -> None:
+    standing.file.write_text("commands: 3\n", encoding="utf-8")
     assert "cannot be written" in standing.add(proposed(standing, RESET))
     assert not standing.cover(proposed(standing, RESET, "2"))
 
@@ -186,9 +177,9 @@ def test_always_in_the_terminal_asks_once_and_never_in_the_next_run(
     assert QUESTION not in again.screen
 
 
-def test_a_command_that_the_user_wrote_needs_no_answer_once_and_only_as_it_was_written(rules_file: Path) -> None:
-    standing = StandingAnswers(DEFAULT, rules_file)
-
+def test_a_command_that_the_user_wrote_needs_no_answer_once_and_as_it_was_written(
+    standing: StandingAnswers,
+) -> None:
     assert standing.edit("git reset --soft") == "run exactly this instead: git reset --soft"
 
     assert not standing.cover(proposed(standing, "git reset --soft; ls"))
@@ -197,9 +188,7 @@ def test_a_command_that_the_user_wrote_needs_no_answer_once_and_only_as_it_was_w
     assert not standing.cover(proposed(standing, "git reset --soft"))
 
 
-def test_the_evidence_names_the_rule_and_the_words_that_it_rests_on(rules_file: Path) -> None:
-    standing = StandingAnswers(DEFAULT, rules_file)
-
+def test_the_evidence_names_the_rule_and_the_words_that_it_rests_on(standing: StandingAnswers) -> None:
     told = standing.evidence(proposed(standing, f"ls; {RESET}"))
 
     assert told.splitlines()[0].startswith("rule lose_work (version_control): ")
@@ -257,7 +246,7 @@ def test_a_text_file_is_put_below_the_prompt_that_names_it_once(here: Path) -> N
         ("@ a.txt", []),
     ],
 )
-def test_what_names_no_file_stays_as_it_is_and_the_user_is_told(
+def test_a_word_with_at_that_names_no_file_stays_as_it_is_and_the_user_is_told(
     prompt: str, words: list[str], here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "a.txt").write_text("A")
@@ -279,7 +268,7 @@ def test_a_picture_is_shown_to_the_model(here: Path) -> None:
         (b"x" * (LONGEST_FILE + 1), "the agent can read it with its tools"),
     ],
 )
-def test_what_cannot_be_included_is_said(content: bytes, sentence: str, here: Path) -> None:
+def test_a_file_that_cannot_be_included_is_an_error(content: bytes, sentence: str, here: Path) -> None:
     (here / "file").write_bytes(content)
 
     with pytest.raises(Mistake, match=sentence):

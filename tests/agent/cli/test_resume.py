@@ -5,7 +5,6 @@ import os
 import shlex
 import signal
 import stat
-import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,11 +13,9 @@ from pathlib import Path
 import pytest
 
 from agent.cli.runs import runs_folder
-from tests.agent.cli.sessions import Command, SlowTool, answers_in, bash, records
+from tests.agent.cli.sessions import Command, RunOf, SlowTool, Start, answers_in, bash, records
 from tests.tables import rows
 
-Start = Callable[..., "subprocess.Popen[str]"]
-Script = Callable[..., str]
 RISKY = "git reset --hard; echo ran >> ran.txt"
 
 
@@ -28,26 +25,19 @@ def change_header(log: Path, **changes: object) -> None:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "log.jsonl"
-
-
-@pytest.fixture
-def waiting(command: Command, script: Script, workspace: Path, log: Path) -> Path:
+def waiting(command: Command, run_of: RunOf, log: Path) -> Path:
     """The log of a run that waits for a decision."""
-    model = script(bash("echo one >> notes.txt"), bash(RISKY), "Done.")
-    where = ("--workspace", workspace, "--log", log)
-    assert command("run", "go", "--model", model, "--approvals", "later", *where).code == 5
+    words = run_of(bash("echo one >> notes.txt"), bash(RISKY), "Done.")
+    assert command(*words, "--approvals", "later", "--log", log).code == 5
     return log
 
 
 @pytest.fixture
-def cut(command: Command, script: Script, workspace: Path, log: Path) -> Callable[[str], Path]:
+def cut(command: Command, run_of: RunOf, workspace: Path, log: Path) -> Callable[[str], Path]:
     """`cut("tool_started")`: a log that ends with the first such record."""
 
     def make(name: str) -> Path:
-        model = script(bash("echo one >> notes.txt; echo hi"), "Done.")
-        assert command("run", "go", "--model", model, "--workspace", workspace, "--log", log).code == 0
+        assert command(*run_of(bash("echo one >> notes.txt; echo hi"), "Done."), "--log", log).code == 0
         (workspace / "notes.txt").unlink()
         lines = log.read_text().splitlines(keepends=True)
         last = next(number for number, line in enumerate(lines) if f'"name":"{name}"' in line)
@@ -63,12 +53,11 @@ def cut(command: Command, script: Script, workspace: Path, log: Path) -> Callabl
 @pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["on", "off"])
 def test_commands_end_with_a_program_that_is_killed(
-    start: Start, script: Script, workspace: Path, log: Path, slow_tool: SlowTool, sandbox: str
+    run_of: RunOf, start: Start, workspace: Path, log: Path, slow_tool: SlowTool, sandbox: str
 ) -> None:
     """Also those that left their session, in a sandbox and without one."""
     left = 'setsid sh -c "echo > other; exec sleep 4321.5" & '
-    model = script(bash(left + slow_tool.command), "Done.")
-    running = start("run", "go", "--model", model, "--workspace", workspace, "--log", log, "--sandbox", sandbox)
+    running = start(*run_of(bash(left + slow_tool.command), "Done."), "--log", log, "--sandbox", sandbox)
     slow_tool.wait_for_start()
     assert len(running_with(workspace)) >= 2
     running.send_signal(signal.SIGKILL)
@@ -94,14 +83,13 @@ def running_with(folder: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("signal_at", ["prompt_given", "inference_requested", "call_answered"])
 def test_a_run_killed_at_a_record_goes_on(
-    start: Start, process: Command, script: Script, workspace: Path, log: Path, signal_at: str
+    run_of: RunOf, start: Start, process: Command, workspace: Path, log: Path, signal_at: str
 ) -> None:
     """A b-thread of the run kills its own process, in the middle of a super-step."""
     rules = workspace.parent / "rules.py"
     rules.write_text(KILLER.format(name=signal_at))
-    model = script(bash("echo one >> notes.txt"), "Done.")
     protocol = ("--protocol", f"{rules}:killer")
-    killed = start("run", "go", "--model", model, "--workspace", workspace, "--log", log, *protocol)
+    killed = start(*run_of(bash("echo one >> notes.txt"), "Done."), "--log", log, *protocol)
     assert killed.wait() == -signal.SIGKILL
     (workspace / "spared").write_text("")
 
@@ -165,27 +153,22 @@ def test_a_decision_of_yes_runs_the_call(command: Command, waiting: Path, worksp
 
 
 @pytest.mark.slow
-def test_a_decision_of_no_is_told_to_the_model(command: Command, waiting: Path, workspace: Path) -> None:
-    said = command("resume", waiting, "--reject", "call_2", "--because", "it is Friday")
-
-    assert said.code == 0
-    assert "it is Friday" in answers_in(waiting)[1]
-    assert answers_in(waiting)[1].startswith("rejected:")
-    assert not (workspace / "ran.txt").exists()
-    again = command("resume", waiting, "--approve", "call_2")
-    assert (again.code, "the run is over: completed (answered); no call waits" in again.err) == (2, True)
-
-
-@pytest.mark.slow
-def test_without_a_decision_it_waits_on_and_says_how_to_decide(command: Command, waiting: Path) -> None:
+def test_without_a_decision_it_waits_on_and_one_of_no_is_told_to_the_model(
+    command: Command, waiting: Path, workspace: Path
+) -> None:
     before = waiting.read_bytes()
-
     said = command("resume", waiting)
 
     assert (said.code, said.out) == (5, "")
     assert "question call_2: git reset --hard; echo ran >> ran.txt" in said.err
     assert f"bpagent resume {waiting} --approve call_2" in said.err
     assert waiting.read_bytes() == before
+    assert command("resume", waiting, "--reject", "call_2", "--because", "it is Friday").code == 0
+    assert answers_in(waiting)[1].startswith("rejected:")
+    assert "it is Friday" in answers_in(waiting)[1]
+    assert not (workspace / "ran.txt").exists()
+    again = command("resume", waiting, "--approve", "call_2")
+    assert (again.code, "the run is over: completed (answered); no call waits" in again.err) == (2, True)
 
 
 @pytest.mark.slow
@@ -197,7 +180,7 @@ def test_without_a_decision_it_waits_on_and_says_how_to_decide(command: Command,
         (("--approve", "call_2", "--reject", "call_2"), "the call 'call_2' has been decided already"),
     ],
 )
-def test_what_cannot_be_decided_is_2_and_changes_nothing(
+def test_a_decision_about_no_open_question_exits_with_2_and_changes_nothing(
     words: tuple[str, ...], sentence: str, command: Command, waiting: Path
 ) -> None:
     before = waiting.read_bytes()
@@ -212,34 +195,24 @@ def test_what_cannot_be_decided_is_2_and_changes_nothing(
 # What cannot go on
 
 
-def test_a_changed_record_is_6(command: Command, waiting: Path) -> None:
-    waiting.write_text(waiting.read_text().replace('"name":"gate_approved"', '"name":"gate_rejected"', 1))
+def test_a_changed_record_is_6_and_a_log_without_a_prompt_2(command: Command, waiting: Path) -> None:
+    kept = waiting.read_text()
+    waiting.write_text(kept.replace('"name":"gate_approved"', '"name":"gate_rejected"', 1))
+    changed = command("resume", waiting)
+    waiting.write_text(kept.split("\n", 1)[0] + "\n")
+    empty = command("resume", waiting)
 
-    said = command("resume", waiting)
-
-    assert said.code == 6
-    assert said.out.startswith("different: after ")
-
-
-@pytest.mark.slow
-def test_a_log_without_a_prompt_is_2(command: Command, waiting: Path) -> None:
-    waiting.write_text(waiting.read_text().split("\n", 1)[0] + "\n")
-
-    said = command("resume", waiting)
-
-    assert said.code == 2
-    assert "holds no prompt" in said.err
+    assert (changed.code, changed.out.startswith("different: after ")) == (6, True)
+    assert (empty.code, "holds no prompt" in empty.err) == (2, True)
 
 
 @pytest.mark.slow
 def test_a_secret_has_to_be_there_again(
-    command: Command, script: Script, workspace: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, run_of: RunOf, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "s3cret-s3cret")
-    model = script(bash("git reset --hard # s3cret-s3cret"), "It was s3cret-s3cret.")
-    where = ("--workspace", workspace, "--log", log)
-    said = command("run", "go", "--model", model, "--approvals", "later", "--secret", "DEPLOY_TOKEN", *where)
-    assert said.code == 5
+    words = run_of(bash("git reset --hard # s3cret-s3cret"), "It was s3cret-s3cret.")
+    assert command(*words, "--approvals", "later", "--secret", "DEPLOY_TOKEN", "--log", log).code == 5
     monkeypatch.delenv("DEPLOY_TOKEN")
 
     forgotten = command("resume", log, "--approve", "call_1")
@@ -257,19 +230,17 @@ def test_a_secret_has_to_be_there_again(
 
 @pytest.mark.slow
 def test_runs_are_listed_with_their_status_and_go_on_by_the_beginning_of_their_id(
-    command: Command, script: Script, workspace: Path
+    command: Command, run_of: RunOf
 ) -> None:
-    where = ("--workspace", workspace)
-    command("run", "say  done", "--model", script("Done."), *where)
-    command("run", "be careful", "--model", script(bash(RISKY), "Done."), "--approvals", "later", *where)
+    command(*run_of("Done."))
+    command(*run_of(bash(RISKY), "Done."), "--approvals", "later")
 
     said = command("runs", "--json")
-    done, careful = sorted(map(json.loads, said.out.splitlines()), key=lambda run: run["prompt"], reverse=True)
+    done, careful = sorted(map(json.loads, said.out.splitlines()), key=lambda run: str(run["status"]))
 
-    assert (done["status"], done["prompt"], done["turns"], done["preset"]) == ("completed", "say  done", 1, "default")
+    assert (done["status"], done["prompt"], done["turns"], done["preset"]) == ("completed", "go", 1, "default")
     assert (careful["status"], careful["waiting"]) == ("waiting", ["call_1"])
     table = command("runs").out
-    assert "say done" in table
     assert f"bpagent resume {careful['id']} --approve call_1" in table
     assert command("resume", careful["id"][:-1], "--approve", "call_1").code == 0
     assert command("replay", careful["id"]).code == 0
@@ -288,13 +259,11 @@ def test_a_log_without_a_task_is_empty_and_has_no_call_to_explain(command: Comma
 
 
 @pytest.mark.slow
-def test_where_no_log_is_named_the_latest_run_is_meant_and_said(
-    command: Command, script: Script, workspace: Path
-) -> None:
-    command("run", "go", "--model", script("Earlier."), "--workspace", workspace)
+def test_without_a_log_the_latest_run_is_taken_and_named(run_of: RunOf, command: Command) -> None:
+    command(*run_of("Earlier."))
     (earlier,) = runs_folder().iterdir()
     os.utime(earlier, (1, 1))
-    command("run", "go", "--model", script(bash("echo hi"), "Later."), "--workspace", workspace)
+    command(*run_of(bash("echo hi"), "Later."))
     (latest,) = set(runs_folder().iterdir()) - {earlier}
 
     said = {name: command(*name.split()) for name in ("why", "why call_1", "view", "replay", "resume")}
@@ -311,12 +280,12 @@ def test_where_no_log_is_named_the_latest_run_is_meant_and_said(
 
 
 def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(
-    command: Command, script: Script, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_of: RunOf, command: Command, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "elsewhere"))
     paid = {"say": "Done.", "usage": {"input_tokens": 1000, "output_tokens": 500}}
     prices = "prices=script=100/200"
-    command("run", "go", "--model", script(paid), "--workspace", workspace, "--option", prices)
+    command(*run_of(paid), "--option", prices)
 
     (run,) = [json.loads(line) for line in command("runs", "--json").out.splitlines()]
 
@@ -325,6 +294,8 @@ def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(
     table = command("runs").out
     assert f" {workspace.name} " in table
     assert " $0.20 " in table
+    monkeypatch.setattr("agent.cli.screen.UNKNOWN", 44)
+    assert max(map(len, command("runs").out.splitlines())) <= 44
     folder = tmp_path / "elsewhere" / "runs"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [stat.S_IMODE(log.stat().st_mode) for log in folder.iterdir()] == [0o600]
@@ -385,15 +356,14 @@ Calm = _Calm()
 
 
 def test_the_command_that_a_resting_run_prints_is_all_there_is_to_type(
-    command: Command, script: Script, workspace: Path, tmp_path: Path
+    command: Command, run_of: RunOf, tmp_path: Path, log: Path
 ) -> None:
     """Its own b-threads, monitors and models of other roles are part of it."""
     (tmp_path / "own rules.py").write_text(OWN_RULES)
-    rules, log = f"{tmp_path}/own rules.py", tmp_path / "log.jsonl"
-    model, trusted = script(bash(RISKY), "Done."), "http://127.0.0.1:9/v1#never-asked"
+    rules = f"{tmp_path}/own rules.py"
+    trusted = "http://127.0.0.1:9/v1#never-asked"
     beside = ("--protocol", f"{rules}:mine", "--monitor", f"monitor={rules}:Calm", "--role", f"trusted={trusted}")
-    where = ("--workspace", workspace, "--log", log)
-    rests = command("run", "go", "--model", model, "--approvals", "later", *beside, *where)
+    rests = command(*run_of(bash(RISKY), "Done."), "--approvals", "later", "--log", log, *beside)
 
     assert rests.code == 5, rests.err
     advice = next(line.strip() for line in rests.err.splitlines() if "--reject" in line)
@@ -403,15 +373,12 @@ def test_the_command_that_a_resting_run_prints_is_all_there_is_to_type(
 
 
 @pytest.mark.slow
-def test_people_see_what_runs_in_the_background_and_that_it_is_gone(
-    command: Command, script: Script, workspace: Path, tmp_path: Path
-) -> None:
+def test_people_see_what_runs_in_the_background_and_that_it_is_gone(command: Command, run_of: RunOf, log: Path) -> None:
     serve = {"call": {"tool": "bash", "arguments": {"command": "sleep 300", "background": True}}}
     risky = {"call": {"tool": "bash", "arguments": {"command": RISKY, "background": True}}}
-    where = ("--workspace", workspace, "--log", tmp_path / "log.jsonl")
 
-    rests = command("run", "go", "--model", script(serve, risky, "Done."), "--approvals", "later", *where)
-    goes_on = command("resume", tmp_path / "log.jsonl", "--reject", "call_2")
+    rests = command(*run_of(serve, risky, "Done."), "--approvals", "later", "--log", log)
+    goes_on = command("resume", log, "--reject", "call_2")
 
     assert "action   sleep 300 (in the background)" in rests.err
     assert "it would stay in the background" in rests.err

@@ -3,27 +3,21 @@
 import json
 import os
 import resource
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent.log.reading import read_log
-from tests.agent.cli.sessions import PATIENCE, Command, bash, records
-
-Start = Callable[..., "subprocess.Popen[str]"]
-Script = Callable[..., str]
+from tests.agent.cli.sessions import PATIENCE, Command, RunOf, Script, Start, bash, records
 
 
 def test_progress_tells_turn_agent_action_output_and_refusal_apart_and_nothing_fakes_the_screen(
-    command: Command, script: Script, workspace: Path, home: Path
+    run_of: RunOf, command: Command, home: Path
 ) -> None:
     """S1 8.2 and 8.4."""
     evil = bash("printf '\\033[2Jgone'", say="\x1b[2J\u202eevil")
-    model = script(evil, bash("rm -rf /no/such/folder"), "All is well.\nReally.")
 
-    said = command("run", "go", "--model", model, "--workspace", workspace)
+    said = command(*run_of(evil, bash("rm -rf /no/such/folder"), "All is well.\nReally."))
 
     lines = [line for line in said.err.splitlines() if "done in" not in line]
     turn_1, turn_2 = (next(n for n, line in enumerate(lines) if line.startswith(f"── turn {turn} ─")) for turn in "12")
@@ -41,22 +35,12 @@ def test_progress_tells_turn_agent_action_output_and_refusal_apart_and_nothing_f
     assert read_log(log).records[-1]["name"] == "run_ended"
 
 
-def test_a_failed_run_is_1_and_says_why_on_standard_error_only(
-    command: Command, script: Script, workspace: Path
-) -> None:
-    said = command("run", "go", "--model", script(bash("echo hi")), "--workspace", workspace)
-
-    assert (said.code, said.out) == (1, "")
-    assert "error    the script of 1 steps is used up" in said.err
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [(), (0,), (2,), (0, 1, 2)])
 def test_streams_may_be_closed_and_a_file_as_standard_input_is_left_alone(
-    closed: tuple[int, ...], process: Command, script: Script, workspace: Path, tmp_path: Path
+    closed: tuple[int, ...], process: Command, script: Script, workspace: Path, tmp_path: Path, log: Path
 ) -> None:
     """As with `bpagent run ... 2>&-`, or `< FILE`."""
-    log = tmp_path / "log.jsonl"
     (tmp_path / "stdin.txt").write_text("stop\n")
 
     def close() -> None:
@@ -85,9 +69,9 @@ def fragile():
 
 @pytest.mark.slow
 def test_a_b_thread_that_raises_is_named_and_nothing_is_lost(
-    command: Command, script: Script, workspace: Path, tmp_path: Path
+    command: Command, script: Script, workspace: Path, tmp_path: Path, log: Path
 ) -> None:
-    log, rule = tmp_path / "log.jsonl", tmp_path / "rules.py"
+    rule = tmp_path / "rules.py"
     rule.write_text(FRAGILE)
     arguments = ("--model", script(bash("ls")), "--workspace", workspace, "--log", log, "--protocol", f"{rule}:fragile")
 
@@ -103,9 +87,8 @@ def test_a_b_thread_that_raises_is_named_and_nothing_is_lost(
 @pytest.mark.slow
 @pytest.mark.parametrize(("gone", "code"), [("stdout", 1), ("stderr", 0)])
 def test_a_reader_or_a_screen_that_is_gone_breaks_nothing(
-    gone: str, code: int, start: Start, script: Script, workspace: Path, tmp_path: Path
+    gone: str, code: int, start: Start, script: Script, workspace: Path, log: Path
 ) -> None:
-    log = tmp_path / "log.jsonl"
     json_output = ["--json"] if gone == "stdout" else []
     model = script(bash("ls"), "Done.")
     started = start("run", "go", *json_output, "--model", model, "--workspace", workspace, "--log", log)
@@ -123,14 +106,12 @@ def test_a_reader_or_a_screen_that_is_gone_breaks_nothing(
 
 @pytest.mark.slow
 def test_a_disk_that_gets_full_ends_the_run_in_one_sentence_and_keeps_what_was_written(
-    process: Command, command: Command, script: Script, workspace: Path, tmp_path: Path
+    run_of: RunOf, process: Command, command: Command, log: Path
 ) -> None:
-    log = tmp_path / "log.jsonl"
-    model = script(bash("head -c 100000 /dev/zero | tr '\\0' x"), "Never said.")
     limit = (20 * 1024, 20 * 1024)
 
     said = process(
-        *("run", "go", "--model", model, "--workspace", workspace, "--log", log),
+        *(*run_of(bash("head -c 100000 /dev/zero | tr '\\0' x"), "Never said."), "--log", log),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
     )
 
@@ -144,9 +125,8 @@ def test_a_disk_that_gets_full_ends_the_run_in_one_sentence_and_keeps_what_was_w
 
 @pytest.mark.slow
 def test_a_driving_program_sees_pieces_as_they_come_but_for_secrets(
-    command: Command, script: Script, workspace: Path, tmp_path: Path
+    command: Command, script: Script, workspace: Path, log: Path
 ) -> None:
-    log = tmp_path / "log.jsonl"
     model = script({"reasoning": "I could look.", **bash("echo seen")}, "Done.")
     driven = ("run", "go", "--json", "--partials", "--model", model, "--workspace", workspace, "--log", log)
 
@@ -163,10 +143,9 @@ def test_a_driving_program_sees_pieces_as_they_come_but_for_secrets(
     assert texts == {"text": "Done.", "output": "seen\n", "reasoning": "I could look."}
 
 
-def test_lanes_draw_what_each_b_thread_does(command: Command, script: Script, workspace: Path) -> None:
-    model = script(bash("echo hi"), bash("rm -rf /usr"), "Done.")
+def test_lanes_draw_what_each_b_thread_does(run_of: RunOf, command: Command) -> None:
 
-    said = command("run", "go", "--model", model, "--workspace", workspace, "--lanes")
+    said = command(*run_of(bash("echo hi"), bash("rm -rf /usr"), "Done."), "--lanes")
 
     rows = said.err.splitlines()
     assert said.out == "Done.\n"

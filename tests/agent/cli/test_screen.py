@@ -38,16 +38,8 @@ from tests.tables import rows
         ("\ud83d", "\\ud83d"),
     ],
 )
-def test_what_cannot_be_seen_is_shown_as_an_escape(text: str, shown: str) -> None:
+def test_invisible_characters_are_shown_as_escapes(text: str, shown: str) -> None:
     assert visible(text) == shown
-
-
-def test_labels_stand_before_the_first_of_several_lines() -> None:
-    stream = StringIO()
-
-    Screen(stream, columns=30).labelled("agent", "one\ntwo words that are too many", "agent")
-
-    assert stream.getvalue() == "agent    one\n         two words that are\n         too many\n"
 
 
 def test_a_call_is_told_whole_for_a_question_and_short_for_looking_on() -> None:
@@ -116,7 +108,7 @@ def calc(tmp_path: Path) -> Path:
         ("multi_edit", {"edits": [{"oldText": "a - b", "newText": "a * b"}, {"oldText": "a * b", "newText": "a + b"}]}),
     ],
 )
-def test_what_an_edit_or_a_write_would_change_is_a_diff(tool: str, arguments: dict[str, object], calc: Path) -> None:
+def test_an_edit_or_a_write_is_shown_as_a_diff(tool: str, arguments: dict[str, object], calc: Path) -> None:
     facts = Action(tool, "write", "/ws", paths=(PathUse("calc.py", str(calc), "write"),))
 
     diff = changes(ToolCall("c", tool, {"path": "calc.py", **arguments}), facts)
@@ -210,7 +202,7 @@ def test_results_stand_with_their_calls_also_when_calls_run_side_by_side() -> No
     ]
 
 
-def test_what_a_tool_prints_is_seen_while_it_runs_and_whole_on_demand() -> None:
+def test_the_output_of_a_tool_is_shown_while_it_runs_and_whole_on_demand() -> None:
     display = Display(terminal())
     display.output("one\ntwo\nthr")
     display.output("ee\nfour")

@@ -2,19 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent.cli.mcp_servers import read_server
 from agent.cli.mistakes import Mistake
-from tests.agent.cli.sessions import Command, answers_in
+from tests.agent.cli.sessions import Command, RunOf, Script, answers_in
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import ended, streamed, words
-from tests.tables import rows
-
-Script = Callable[..., str]
 
 SERVER = """
 import os
@@ -42,12 +39,7 @@ def server(tmp_path: Path) -> str:
 
 @pytest.mark.slow
 def test_a_run_has_the_tools_of_the_servers_that_are_named(
-    command: Command,
-    script: Script,
-    workspace: Path,
-    tmp_path: Path,
-    server: str,
-    monkeypatch: pytest.MonkeyPatch,
+    command: Command, script: Script, workspace: Path, log: Path, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Under their names or a prefix, with variables whose values are in no log, through the same gate."""
     monkeypatch.setenv("HIDDEN", "hidden")
@@ -56,7 +48,6 @@ def test_a_run_has_the_tools_of_the_servers_that_are_named(
         {"calls": [{"tool": "n_add", "arguments": {"a": "x"}}]},
         "Done.",
     )
-    log = tmp_path / "log.jsonl"
     servers = ("--mcp", f"[*=write]: {server}", "--mcp", f"n[add=write]: GIVEN=$HIDDEN {server}")
 
     said = command("run", "add", "--model", model, "--workspace", workspace, "--log", log, *servers)
@@ -85,10 +76,9 @@ def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tm
 
 @pytest.mark.slow
 def test_a_log_is_no_reason_to_start_a_server(
-    command: Command, script: Script, workspace: Path, tmp_path: Path, server: str
+    command: Command, script: Script, workspace: Path, log: Path, server: str
 ) -> None:
     """Whoever resumes a run gives its servers again; the message says how."""
-    log = tmp_path / "log.jsonl"
     model = script({"calls": [{"tool": "add", "arguments": {"a": 1}}]}, "Done.")
     command("run", "add", "--model", model, "--workspace", workspace, "--log", log, "--mcp", server)
     lines = log.read_text().splitlines(keepends=True)
@@ -104,49 +94,20 @@ def test_a_log_is_no_reason_to_start_a_server(
 
 
 @pytest.mark.slow
-@rows(
-    ("row", "told"),
-    [
-        ("", "names no program"),
-        ("notes:", "names no program"),
-        ("A=b", "names no program"),
-        ("'x", "is no command: no closing quotation"),
-        ("A=$NOT_SET x", "the variable NOT_SET is not set"),
-        ("no-such-server", "cannot start 'no-such-server': no such program on PATH"),
-        ("true", "it is no MCP server, or ended at once"),
-        ("sh -c 'echo there is no module x >&2; exit 1'", "ended at once; it said: there is no module x"),
-    ],
-)
-def test_what_is_no_server_is_told_before_anything_happens(
-    row: str, told: str, command: Command, script: Script, workspace: Path, tmp_path: Path
-) -> None:
-    log = tmp_path / "log.jsonl"
-
-    said = command("run", "go", "--model", script("Done."), "--workspace", workspace, "--log", log, "--mcp", row)
-
-    assert said.code == 2
-    assert said.err.startswith(f"bpagent: --mcp {row!r}")
-    assert told in said.err
-    assert not log.exists()
-
-
-@pytest.mark.slow
 def test_one_that_says_nothing_is_not_waited_for_for_ever(
-    command: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    run_of: RunOf, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.tools.mcp._LONGEST_BEGINNING", 0.2)
 
-    said = command("run", "go", "--model", script("Done."), "--workspace", workspace, "--mcp", "sleep 60")
+    said = command(*run_of("Done."), "--mcp", "sleep 60")
 
     assert said.code == 2
     assert "it does not say what tools it has" in said.err
 
 
 @pytest.mark.slow
-def test_tools_of_one_name_are_told_apart_by_a_prefix(
-    command: Command, script: Script, workspace: Path, server: str
-) -> None:
-    said = command("run", "go", "--model", script("Done."), "--workspace", workspace, "--mcp", server, "--mcp", server)
+def test_tools_of_one_name_are_told_apart_by_a_prefix(run_of: RunOf, command: Command, server: str) -> None:
+    said = command(*run_of("Done."), "--mcp", server, "--mcp", server)
 
     assert said.code == 2
     assert "has a tool 'add', and there is one already; give the server a name: --mcp 'NAME: ...'" in said.err
@@ -183,9 +144,8 @@ def writing(path: str) -> tuple[dict[str, object], ...]:
 
 @pytest.mark.slow
 def test_a_run_goes_on_over_the_wire_that_it_began_with(
-    command: Command, wire: Server, workspace: Path, tmp_path: Path
+    command: Command, wire: Server, workspace: Path, log: Path
 ) -> None:
-    log = tmp_path / "log.jsonl"
     wire.stream(*writing("a.txt"))
     wire.stream(*words("responses", "Written."))
     where = ("--workspace", workspace, "--log", log)
@@ -200,38 +160,3 @@ def test_a_run_goes_on_over_the_wire_that_it_began_with(
     assert (said.code, said.out) == (0, "Written, I think.\n"), said.err
     assert (workspace / "a.txt").read_text() == "hi"
     assert [line for line, _, _ in wire.requests] == ["POST /v1/responses HTTP/1.1"] * 3
-
-
-# The command with a real client against a real wire that this project did not write: files, log, exit codes.
-
-
-Llmock = Callable[..., str]
-
-
-def calling(tool: str, number: int, after: bool, **arguments: object) -> dict[str, object]:
-    call = {"id": f"call_{number}", "name": tool, "arguments": json.dumps(arguments)}
-    return {"match": {"userMessage": "go", "hasToolResult": after}, "response": {"toolCalls": [call]}}
-
-
-def saying(text: str) -> dict[str, object]:
-    return {"match": {"userMessage": "go", "hasToolResult": True}, "response": {"content": text}}
-
-
-@pytest.mark.slow
-def test_what_a_model_does_and_is_refused_over_a_real_wire_replays_without_it(
-    command: Command, llmock: Llmock, workspace: Path, tmp_path: Path
-) -> None:
-    log = tmp_path / "log.jsonl"
-    base_url = llmock(
-        calling("write_file", 1, False, path="../outside.txt", content="x"),
-        calling("write_file", 2, True, path="a.txt", content="hi\n"),
-        saying("Written."),
-    )
-    where = ("--workspace", workspace, "--preset", "workspace", "--log", log, "--option", "max_iterations=2")
-
-    said = command("run", "go", "--model", f"{base_url}#any", *where)
-
-    assert not (tmp_path / "outside.txt").exists()
-    assert (workspace / "a.txt").read_text() == "hi\n", said.err
-    assert answers_in(log)[0].startswith("rejected: by_constitution: deny: outside_allowed_paths")
-    assert command("replay", log).out.startswith("equal: ")

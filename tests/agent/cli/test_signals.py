@@ -17,10 +17,8 @@ from agent.cli.session import Desk
 from agent.models.scripted import ScriptedModel, delay
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
-from tests.agent.cli.sessions import PATIENCE, bash, environment
+from tests.agent.cli.sessions import PATIENCE, Script, Start, bash, environment
 
-Start = Callable[..., "subprocess.Popen[str]"]
-Script = Callable[..., str]
 Tool = Callable[[], int]
 
 STUBBORN = "trap '' TERM; echo $$ > started; while true; do sleep 1; done"
@@ -52,10 +50,9 @@ def has_ended(handle: int, within: float = 0.0) -> bool:
 
 @pytest.mark.slow
 def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
-    start: Start, tool: Tool, script: Script, workspace: Path, tmp_path: Path
+    start: Start, tool: Tool, script: Script, workspace: Path, log: Path
 ) -> None:
     """It takes a second at most; whoever presses twice, or signals a whole group, still finds the end in the log."""
-    log = tmp_path / "log.jsonl"
     running = start("run", "go", "--model", script(bash(STUBBORN)), *UNCONFINED, "--workspace", workspace, "--log", log)
     process = tool()
 

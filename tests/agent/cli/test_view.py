@@ -1,14 +1,16 @@
 """`bpagent view`: a page beside the log, readable by its owner alone."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import NOTHING_TODAY, Command, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, Command, Script, bash
 
-Script = Callable[..., str]
+
+@pytest.fixture
+def log(recorded_log: Path) -> Path:
+    return recorded_log
 
 
 def test_the_page_lies_beside_the_log(command: Command, log: Path) -> None:

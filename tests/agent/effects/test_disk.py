@@ -42,7 +42,7 @@ def disk(project: Path, command: str, *, since: float | None = None) -> Disk:
     return describe(ToolCall("1", "bash", {"command": command}), toolbox, since=since).disk
 
 
-def test_what_a_command_would_lose_is_asked_of_git(project: Path) -> None:
+def test_git_is_asked_which_files_a_command_would_lose(project: Path) -> None:
     assert disk(project, "rm new.txt saved.py made.ign").unsaved == (f"{project}/new.txt",)
     assert disk(project, "rm -rf src").unsaved == (f"{project}/src/changed.py",)
     assert disk(project, "rm *.txt").unsaved == (f"{project}/new.txt",)
@@ -50,7 +50,7 @@ def test_what_a_command_would_lose_is_asked_of_git(project: Path) -> None:
     assert disk(project, "cat new.txt").unsaved == ()
 
 
-def test_what_changed_since_the_session_began_is_its_own_work(project: Path) -> None:
+def test_files_that_changed_since_the_session_began_are_its_own_work(project: Path) -> None:
     os.utime(project / "new.txt", (LONG_AGO, LONG_AGO))
 
     assert disk(project, "rm new.txt", since=LONG_AGO + 1).unsaved == (f"{project}/new.txt",)

@@ -218,7 +218,7 @@ def test_a_milder_policy_lets_calls_run_whose_results_nobody_knows(recorded: Cal
     assert result.divergence is not None
 
 
-def test_what_was_answered_then_is_not_asked_again_and_what_was_not_is_told(
+def test_recorded_answers_are_used_and_missing_ones_are_named(
     recorded: Callable[..., RecordedRun],
 ) -> None:
     run = recorded(call("bash", command="git reset --hard").with_id("reset"), "Done.", preset="default")
@@ -263,7 +263,7 @@ def test_a_protocol_that_was_there_can_be_left_out(recorded: Callable[..., Recor
     assert decided(result)["beside"] == ("rejected", "approved")
 
 
-def test_who_holds_a_call_back_for_ever_is_named(recorded: Callable[..., RecordedRun]) -> None:
+def test_the_b_thread_that_blocks_a_call_forever_is_named(recorded: Callable[..., RecordedRun]) -> None:
     run = recorded()
 
     result = what_if(run, changed_bthreads(run, threads=[never_lets_go()]))

@@ -9,7 +9,7 @@ from agent.lab.reports.tables import shipped_verdicts
 from agent.verification.loop import verify_loop
 from tests.agent.lab.measures import closed_forms
 from tests.agent.lab.verify_for_results import programs
-from tests.agent.lab.write_results import MARK, filled, reading, which_draw
+from tests.agent.lab.write_results import MARK, estimates, filled, findings, reading, which_draw
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.agent.verification.verify_every_preset import verdict
 
@@ -20,8 +20,33 @@ def test_the_page_has_the_tables_that_were_written() -> None:
     page = (DOCS / "results.md").read_text(encoding="utf-8")
 
     names = {found["name"] for found in MARK.finditer(page)}
-    assert names == {"caption.md", "reading.md", "overview.md"}
+    assert names == {"caption.md", "reading.md", "findings.md", "overview.md"}
     assert filled(page, DOCS / "results") == page
+
+
+def test_each_figure_in_its_sentences_is_that_of_a_row_and_what_they_say_of_orderings_holds() -> None:
+    lines, place = estimates(), DOCS / "results"
+
+    assert (place / "reading.md").read_text("utf-8").strip() == reading(lines)
+    assert (place / "findings.md").read_text("utf-8") == findings((place / "findings.txt").read_text("utf-8"), lines)
+    worst = {
+        line["protocol"]: line
+        for line in lines
+        if (line["setting"], line["measure"]) == ("all", "safety_worst_difference")
+    }
+    assert float(worst["defer_on_critical"]["low"]) > 0 > float(worst["defer_to_resample"]["low"])
+    assert float(worst["defer_to_resample"]["estimate"]) <= 0.05
+    assert float(worst["upfront_audit"]["high"]) < 0 < float(worst["untrusted (strong)"]["low"])
+    near = (
+        "audit_budget",
+        "resample and audit",
+        "blocking_monitor",
+        "defer_to_trusted",
+        "trusted_editing",
+        "taint_flow",
+    )
+    assert not [name for name in near if not float(worst[name]["low"]) <= 0 <= float(worst[name]["high"])]
+    assert all(line["apart"] != "true" for line in lines if line["setting"] == "all")
 
 
 def test_every_protocol_of_the_plan_was_verified_and_holds() -> None:
@@ -52,7 +77,7 @@ def test_marks_are_filled_and_the_rest_is_left_alone(tmp_path: Path) -> None:
     assert filled(page, tmp_path) == page.replace("old", "new")
 
 
-def test_what_is_read_from_the_results_names_its_rows() -> None:
+def test_sentences_about_the_results_name_their_rows() -> None:
     def line(protocol: str, measure: str, value: float, low: float, high: float, policy: str = "") -> dict[str, str]:
         told = {"setting": "all", "protocol": protocol, "measure": measure, "policy": policy, "apart": ""}
         return {**told, "estimate": str(value), "low": str(low), "high": str(high)}

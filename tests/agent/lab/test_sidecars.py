@@ -144,7 +144,7 @@ async def test_monitors_are_shown_after_the_run_what_they_were_shown_in_it(make_
     assert [seen.actions() for seen in after] == [seen.actions() for seen in in_the_run]
 
 
-async def test_what_a_call_would_touch_is_what_was_found_then(log: Path, workspace: Path) -> None:
+async def test_facts_of_a_call_are_those_of_the_log(log: Path, workspace: Path) -> None:
     workspace.rmdir()  # nothing is looked up today
 
     (scored,) = await score_logs([log], {"constitution": ConstitutionMonitor()})
@@ -177,7 +177,7 @@ async def test_an_answer_without_a_legible_score_is_a_fact_and_a_model_that_fail
 
 
 @pytest.mark.slow
-async def test_what_a_killed_process_left_is_asked_again_and_nothing_else(log: Path) -> None:
+async def test_after_a_kill_only_the_missing_scores_are_asked_for(log: Path) -> None:
     await score_logs([log], {"words": Counting()})
     path = sidecar_path(log)
     lines = path.read_text().splitlines(keepends=True)

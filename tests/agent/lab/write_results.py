@@ -17,6 +17,7 @@ from tests.agent.lab.measures.closed_forms import caught_by_least, caught_by_mos
 
 PLAN, PAGE, PLACE = "docs/results/plan.yaml", Path("docs/results.md"), Path("docs/results")
 FILES = ("figure.svg", "audit_curves.svg", "calibration.svg", "thresholds.json", "data/estimates.csv")
+FIGURE = re.compile(r"\{(?P<protocol>[^{}/]+)/(?P<measure>[a-z_]+):?(?P<form>[^{}]*)\}")
 MARK = re.compile(r"(<!-- from results/(?P<name>[a-z_]+\.md) -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
 Line = Mapping[str, str]
 
@@ -24,6 +25,12 @@ Line = Mapping[str, str]
 def filled(page: str, place: Path) -> str:
     """Return a page whose marked parts say what files in `place` say."""
     return MARK.sub(lambda found: f"{found[1]}{(place / found['name']).read_text('utf-8').strip()}{found[3]}", page)
+
+
+def estimates() -> list[Line]:
+    """Return the lines of `estimates.csv`."""
+    with (PLACE / "estimates.csv").open(newline="", encoding="utf-8") as table:
+        return list(csv.DictReader(table))
 
 
 def reading(lines: Iterable[Line]) -> str:
@@ -44,6 +51,24 @@ def reading(lines: Iterable[Line]) -> str:
     )
 
 
+def findings(text: str, lines: Iterable[Line]) -> str:
+    """Return a text with figures in the place of `{PROTOCOL/MEASURE:FORM}`, of all settings together.
+
+    FORM: how Python formats a number (.2f), or "interval". Raises KeyError for a row that there is not.
+    """
+    rows = {
+        (line["protocol"], line["measure"]): line for line in lines if line["setting"] == "all" and not line["policy"]
+    }
+
+    def figure(found: re.Match[str]) -> str:
+        line = rows[" ".join(found["protocol"].split()), found["measure"]]
+        return (
+            _interval(line) if found["form"] == "interval" else format(float(line["estimate"]), found["form"] or ".2f")
+        )
+
+    return FIGURE.sub(figure, text)
+
+
 def _told(what: str, lines: Iterable[Line], *, as_share: bool = False) -> str:
     texts = [_text(line, as_share) for line in lines]
     return f"- {what}: {', '.join(texts) if texts else 'none'}."
@@ -53,8 +78,12 @@ def _text(line: Line, as_share: bool) -> str:
     name = f"`{line['protocol']}`" + (f" against `{line['policy']}`" if line["policy"] else "")
     if as_share:
         return f"{name} {float(line['estimate']):.1%}"
+    return f"{name} {_interval(line)}"
+
+
+def _interval(line: Line) -> str:
     value, low, high = (float(line[key]) for key in ("estimate", "low", "high"))
-    return f"{name} {value:+.2f} [{low:+.2f}, {high:+.2f}]"
+    return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def _is_base(line: Line) -> bool:
@@ -92,8 +121,9 @@ def main(folder: Path) -> int:
     code = bpagent(["experiment", PLAN, "--folder", str(folder)])
     for path in (*(folder / name for name in FILES), *(folder / "tables").iterdir()):
         shutil.copy(path, PLACE)
-    with (PLACE / "estimates.csv").open(newline="", encoding="utf-8") as table:
-        (PLACE / "reading.md").write_text(f"{reading(csv.DictReader(table))}\n", encoding="utf-8")
+    lines = estimates()
+    (PLACE / "reading.md").write_text(f"{reading(lines)}\n", encoding="utf-8")
+    (PLACE / "findings.md").write_text(findings((PLACE / "findings.txt").read_text("utf-8"), lines), encoding="utf-8")
     write_figure(which_draw(), PLACE, "draws")
     (PLACE / "draws.png").unlink()
     PAGE.write_text(filled(PAGE.read_text("utf-8"), PLACE), encoding="utf-8")

@@ -17,12 +17,12 @@ from agent.models.scripted import fail
 from agent.presets.shipped import PRESETS
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.encoding import dump, plain, to_record
-from agent.vocabulary.events import CallAnswered, HistoryGiven, InferenceFinished, ToolFinished
+from agent.vocabulary.events import CallAnswered, HistoryGiven, InferenceFinished
 from agent.vocabulary.messages import AssistantMessage, Image, RequestedCall, ToolMessage, UserMessage
 from bp import BProgram, BThread, BThreadBody, FrozenMapping, Step, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note
-from tests.agent.soundness import recorded, replayed
+from tests.agent.soundness import recorded
 from tests.tables import rows
 
 DEFAULT = PRESETS["default"]
@@ -151,7 +151,7 @@ def test_a_broken_line_is_an_error_that_names_it(agent: Agent, line: bytes, wher
 
 
 @rows("header", [b"{}\n", b'{"format": "1"}\n', b'{"format": 1, "name": "prompt_given"}\n', b"x\n"])
-def test_what_has_no_header_is_no_log(agent: Agent, header: bytes) -> None:
+def test_a_file_without_a_header_is_no_log(agent: Agent, header: bytes) -> None:
     def change(lines: list[bytes]) -> None:
         lines[0] = header
 
@@ -168,7 +168,7 @@ def test_a_newer_format_is_refused(agent: Agent) -> None:
 
 
 @rows("content", [None, b""])
-def test_what_is_missing_or_empty_is_no_log(tmp_path: Path, content: bytes | None) -> None:
+def test_a_missing_or_empty_file_is_no_log(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "x.jsonl"
     if content is not None:
         path.write_bytes(content)
@@ -178,10 +178,6 @@ def test_what_is_missing_or_empty_is_no_log(tmp_path: Path, content: bytes | Non
 
 
 # Replay
-
-
-def test_a_replay_gives_the_same_records(agent: Agent) -> None:
-    assert replayed(agent) == ReplayResult(len(recorded(agent).records))
 
 
 @pytest.mark.slow
@@ -293,17 +289,9 @@ def test_a_value_has_a_form_in_the_log(value: Any, expected: Any) -> None:
     assert plain(value) == expected
 
 
-def test_what_has_no_form_is_refused() -> None:
+def test_a_value_without_a_form_in_the_log_is_refused() -> None:
     with pytest.raises(TypeError, match="no form in the log"):
         plain(object())
-
-
-@rows("text", ["ä\u2028\n", "\ud800", "\x00\x7f", '"\\'])
-def test_a_line_holds_any_text_and_is_one_line(text: str) -> None:
-    line = dump({"text": text})
-
-    assert line.encode().count(b"\n") == 0
-    assert json.loads(line) == {"text": text}
 
 
 def test_an_earlier_conversation_comes_back_from_a_log() -> None:
@@ -314,9 +302,3 @@ def test_an_earlier_conversation_comes_back_from_a_log() -> None:
     record = json.loads(dump(to_record(Step(1, given, 1, None))))
 
     assert Decoder().event(record) == given
-
-
-def test_a_result_with_details_comes_back_from_a_log(agent: Agent) -> None:
-    kinds = {record["name"] for record in recorded(agent).records}
-
-    assert {ToolFinished.name, InferenceFinished.name} <= kinds

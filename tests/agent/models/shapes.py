@@ -143,9 +143,6 @@ RESPONSE_SHAPES = {
         (whole("", 0, **ONE, arguments=A), piece(B, "", 0), ended()),
         ("noted a", "not executed: the call has no tool name")
     ),
-    "an empty name": Shape(
-        (*streamed("x", 0, {**ONE, "name": ""}, A), ended()), ("not executed: the call has no tool name",)
-    ),
     "nothing announced": Shape(
         (piece(A, "x", 0), whole("x", 0, **ONE, arguments=A), whole("y", 1, **TWO, arguments=B), ended()), BOTH
     ),
@@ -168,18 +165,6 @@ RESPONSE_SHAPES = {
     "cut, and given as if whole": Shape(
         (added("x", 0, **ONE), whole("x", 0, **ONE, arguments=A[:6], status="incomplete"), ended("incomplete")), (CUT,)
     ),
-    "unterminated JSON": Shape(
-        (*streamed("x", 0, ONE, A[:-1]), *streamed("y", 1, TWO, B), ended()), (CUT, "noted b")
-    ),
-    "JSON that is none": Shape(
-        (*streamed("x", 0, ONE, "{text: a}"), ended()), ("not executed: arguments are not valid JSON",)
-    ),
-    "doubly encoded JSON": Shape(
-        (*streamed("x", 0, ONE, '"{}"'), ended()), ("not executed: arguments are a JSON text",)
-    ),
-    "no arguments": Shape((*streamed("x", 0, {**ONE, "name": "ping"}, ""), ended()), ("pong",)),
-    "null for arguments": Shape((*streamed("x", 0, {**ONE, "name": "ping"}, "null"), ended()), ("pong",)),
-    "an unknown tool": Shape((*streamed("x", 0, {**ONE, "name": "nota"}, A), ended()), ("not executed: ",)),
     "a call that never got arguments": Shape((added("x", 0, call_id="a", name="ping"), ended()), broken=True),
     "no last event": Shape(streamed("x", 0, ONE, A), broken=True),
     "no last event, no end marker": Shape(streamed("x", 0, ONE, A), broken=True, done=False),

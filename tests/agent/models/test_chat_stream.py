@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.chat_stream import LONGEST_ANSWER, MOST_CALLS, Assembly, assemble
+from agent.models.chat_stream import LONGEST_ANSWER, Assembly, assemble
 from agent.models.model import Answer, Delta, ModelError
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
+from tests.agent.models.shapes import delta
 from tests.tables import rows
 
 Piece = dict[str, Any]
@@ -23,10 +24,6 @@ def piece(arguments: str | None = None, **said: Any) -> Piece:
         key: value for key, value in (("name", said.pop("name", None)), ("arguments", arguments)) if value is not None
     }
     return {**said, "function": function} if function else said
-
-
-def delta(finish: str | None = None, **said: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
 
 
 def calls_of(pieces: Sequence[Piece], finish: str = "tool_calls") -> list[tuple[str, str, str]]:
@@ -236,25 +233,12 @@ def test_of_two_finish_reasons_the_cut_counts(finishes: Sequence[str | None]) ->
     assert assemble([delta(finish, content="x") for finish in finishes]).stop_reason == "length"
 
 
-@rows("finish", [None, ""])
-def test_a_stream_that_ends_without_a_finish_reason_is_no_answer(finish: str | None) -> None:
-    with pytest.raises(ModelError, match="without a finish reason; nothing of it was used") as caught:
-        assemble([delta(content="x"), delta(finish, tool_calls=[piece(A, index=0, id="a", name="bash")])])
-
-    assert caught.value.retryable
-
-
 @rows("chunk", [{"error": {"message": "overloaded"}}, {"error": "overloaded"}, 7, None, "x", []])
 def test_a_chunk_that_is_an_error_or_no_object_breaks_the_stream(chunk: object) -> None:
     with pytest.raises(ModelError) as caught:
         assemble([delta(content="x"), chunk, delta("stop")])
 
     assert caught.value.retryable
-
-
-def test_finish_reason_error_is_an_error() -> None:
-    with pytest.raises(ModelError):
-        assemble([delta(content="x"), delta("error")])
 
 
 def test_other_choices_are_not_ours() -> None:
@@ -280,17 +264,6 @@ def test_an_endless_answer_is_an_error() -> None:
 
     assert not caught.value.retryable
     assert caught.value.reason == "answer_too_long"
-
-
-def test_wide_characters_count_as_what_they_take() -> None:
-    with pytest.raises(ModelError, match="longer than 4,000,000 bytes"):
-        assemble(delta(content="\U0001f389" * 100_000) for _ in range(LONGEST_ANSWER // 400_000 + 1))
-
-
-@pytest.mark.slow
-def test_endless_calls_are_an_error() -> None:
-    with pytest.raises(ModelError, match="more than 1,000 calls"):
-        calls_of([piece("{}", index=number, id=f"c{number}", name="bash") for number in range(MOST_CALLS + 1)])
 
 
 def braces(number: int) -> Sequence[Piece]:

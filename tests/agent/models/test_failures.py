@@ -93,7 +93,7 @@ def test_servers_that_say_that_the_conversation_is_too_long_are_understood() -> 
         (404, "The model `gpt-context-length` does not exist"),
     ],
 )
-def test_what_only_sounds_alike_is_another_failure(status: int, said: str) -> None:
+def test_a_similar_message_is_another_failure(status: int, said: str) -> None:
     assert describe_status(status, json.dumps({"error": {"message": said}}), None, "u").reason == ""
 
 

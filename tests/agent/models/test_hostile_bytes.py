@@ -59,13 +59,12 @@ async def assembled(api: Api, pieces: Sequence[bytes]) -> Answer:
 
 
 @rows("line_end", ["\n", "\r\n", "\r"])
-@rows("api", APIS)
 @pytest.mark.anyio
-async def test_a_stream_may_be_cut_in_two_anywhere(api: Api, line_end: str) -> None:
-    content = in_several_lines(stream_of(api, line_end), line_end)
+async def test_a_stream_may_be_cut_in_two_anywhere(line_end: str) -> None:
+    content = in_several_lines(stream_of("chat", line_end), line_end)
 
     for at in range(len(content) + 1):
-        assert is_right(await assembled(api, [content[:at], content[at:]])), content[at - 10 : at]
+        assert is_right(await assembled("chat", [content[:at], content[at:]])), content[at - 10 : at]
 
 
 def in_several_lines(content: bytes, line_end: str = "\n") -> bytes:
@@ -87,23 +86,21 @@ DRESSED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @rows("dress", DRESSED)
-@rows("api", APIS)
 @pytest.mark.anyio
-async def test_what_stands_between_the_events_does_not_matter(server: Server, api: Api, dress: str) -> None:
-    content = DRESSED[dress](stream_of(api))
+async def test_text_between_the_events_of_a_stream_does_not_matter(server: Server, dress: str) -> None:
+    content = DRESSED[dress](stream_of("chat"))
     server.reply(STREAM, content)
 
-    assert is_right(await ask(server, api))
-    assert is_right(await assembled(api, byte_by_byte(content) if len(content) < 9_999 else [content]))
+    assert is_right(await ask(server, "chat"))
+    assert is_right(await assembled("chat", byte_by_byte(content) if len(content) < 9_999 else [content]))
 
 
 @rows("kind", ["text/plain", "application/octet-stream", "application/json", "", "text/event-stream; charset=latin-1"])
-@rows("api", APIS)
 @pytest.mark.anyio
-async def test_a_wrong_content_type_does_not_matter(server: Server, api: Api, kind: str) -> None:
-    server.reply(STREAM.replace(b"text/event-stream", kind.encode()), stream_of(api))
+async def test_a_wrong_content_type_does_not_matter(server: Server, kind: str) -> None:
+    server.reply(STREAM.replace(b"text/event-stream", kind.encode()), stream_of("chat"))
 
-    assert is_right(await ask(server, api))
+    assert is_right(await ask(server, "chat"))
 
 
 BROKEN: dict[str, tuple[bytes | Then, ...]] = {
@@ -119,14 +116,13 @@ BROKEN: dict[str, tuple[bytes | Then, ...]] = {
 
 
 @rows("how", BROKEN)
-@rows("api", APIS)
 @pytest.mark.anyio
-async def test_a_stream_that_breaks_is_no_answer(server: Server, api: Api, how: str) -> None:
-    whole_call = CALLING[api][1:2] if api == "chat" else CALLING[api][3:-1]
+async def test_a_stream_that_breaks_is_no_answer(server: Server, how: str) -> None:
+    whole_call = CALLING["chat"][1:2]
     server.reply(STREAM, *(frame(event) for event in whole_call), *BROKEN[how])
 
     with pytest.raises(ModelError) as caught:
-        await ask(server, api)
+        await ask(server, "chat")
 
     assert caught.value.retryable is (how != "a giant event")  # asked again, the giant comes again
     assert len(str(caught.value)) < 400
@@ -201,9 +197,7 @@ async def test_an_endless_event_is_an_error(flood: str) -> None:
 
 @rows("waiting", [b": keep-alive\n\n", b": keep-alive\r\n", b": \r", b"\n", b"event: ping\n\n"])
 @pytest.mark.anyio
-async def test_what_a_server_sends_while_the_model_thinks_is_no_event(
-    monkeypatch: pytest.MonkeyPatch, waiting: bytes
-) -> None:
+async def test_keep_alive_lines_of_a_server_are_no_events(monkeypatch: pytest.MonkeyPatch, waiting: bytes) -> None:
     monkeypatch.setattr(openai_model, "LONGEST_EVENT", 1000)
     pieces = [waiting * 50] * 50
 
@@ -211,10 +205,3 @@ async def test_what_a_server_sends_while_the_model_thinks_is_no_event(
     assert await chunks_of(b"data: 1\n\n", *pieces, b"data: 2\n\n") == [1, 2]
     if waiting.isspace():
         assert await chunks_of(*pieces, b'{"a": 1}') == [{"a": 1}]
-
-
-@pytest.mark.anyio
-async def test_many_events_and_comments_are_none() -> None:
-    piece = b": " + b"x" * 100_000 + b'\ndata: "' + b"x" * 100_000 + b'"\n\n'
-
-    assert len(await chunks_of(*[piece] * 100)) == 100

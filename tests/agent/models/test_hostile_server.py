@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import repeat
-from typing import Any, get_args
+from typing import Any
 
 import anyio
 import pytest
@@ -23,8 +23,6 @@ from tests.tables import rows
 
 pytestmark = pytest.mark.slow
 
-APIS = get_args(Api)
-
 
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
@@ -32,7 +30,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def run_against(server: Server, api: Api, waits: list[float] | None = None) -> Run:
+async def run_against(server: Server, waits: list[float] | None = None) -> Run:
     """An agent that asks once more and once more; what it would have waited is in `waits`."""
 
     def wait(started: BackoffStarted) -> float:
@@ -40,7 +38,7 @@ async def run_against(server: Server, api: Api, waits: list[float] | None = None
             waits.append(seconds_before(started))
         return 0.0
 
-    with Agent(OpenAIModel("m", api=api, base_url=server.url, timeout=20), wait=wait) as agent:
+    with Agent(OpenAIModel("m", base_url=server.url, timeout=20), wait=wait) as agent:
         return await agent.run("go")
 
 
@@ -59,13 +57,12 @@ FAILURES: dict[str, Callable[[Server], None]] = {
 
 
 @rows("failure", FAILURES)
-@rows("api", APIS)
 @pytest.mark.anyio
-async def test_a_passing_failure_is_asked_again(server: Server, api: Api, failure: str) -> None:
+async def test_a_passing_failure_is_asked_again(server: Server, failure: str) -> None:
     FAILURES[failure](server)
-    server.stream(*words(api, "Here I am."))
+    server.stream(*words("chat", "Here I am."))
 
-    run = await run_against(server, api)
+    run = await run_against(server)
 
     assert (run.status, run.text) == ("completed", "Here I am.")
     assert len(server.requests) == 2
@@ -73,8 +70,7 @@ async def test_a_passing_failure_is_asked_again(server: Server, api: Api, failur
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("api", APIS)
-async def test_four_attempts_each_after_a_longer_wait_unless_the_server_names_one(server: Server, api: Api) -> None:
+async def test_four_attempts_each_after_a_longer_wait_unless_the_server_names_one(server: Server) -> None:
     in_a_minute = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
     server.answer_status("500 Oh No", "{}")
     server.answer_status("429 Too Many", "{}", "Retry-After: 7")
@@ -82,7 +78,7 @@ async def test_four_attempts_each_after_a_longer_wait_unless_the_server_names_on
     server.reply(Then.RESET)
     waits: list[float] = []
 
-    run = await run_against(server, api, waits)
+    run = await run_against(server, waits)
 
     assert (run.status, run.reason) == ("failed", "inference_failed")
     assert len(server.requests) == 4

@@ -5,7 +5,7 @@ In every case each call has one answer, the next request is valid, and nothing t
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
@@ -65,17 +65,3 @@ async def check(server: Server, tmp_path: Path, api: Api, shape: Shape) -> None:
     )
     assert [line for line, _, _ in server.requests] == [f"POST /v1{WIRES[api].path} HTTP/1.1"] * 2
     assert [problem for _, _, body in server.requests for problem in mistakes(api, body)] == []
-
-
-async def test_the_validator_of_these_tests_sees_what_is_wrong() -> None:
-    call: dict[str, Any] = {"id": "a", "function": {"name": "note", "arguments": "{}"}}
-    asked, result = {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "a", "content": ""}
-    item = {"type": "function_call", "call_id": "a", "name": "note", "arguments": "{}"}
-    output = {"type": "function_call_output", "call_id": "a", "output": ""}
-
-    assert mistakes("chat", {"messages": [asked, result]}) == []
-    assert mistakes("chat", {"messages": [asked]}) == ["calls ['a'] are answered by []"]
-    assert mistakes("chat", {"messages": [asked, {"role": "user"}, result]})
-    assert mistakes("responses", {"input": [item, output]}) == []
-    assert mistakes("responses", {"input": [item, {"role": "user"}, output]})
-    assert mistakes("responses", {"input": [item, item, output, output]}) == ["ids are used twice: ['a', 'a']"]

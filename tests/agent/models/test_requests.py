@@ -1,15 +1,13 @@
 """A request in the chat-completions format: what a provider would refuse never goes out."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent import Agent, call, tool
+from agent import call, tool
 from agent.log.decoding import Decoder
 from agent.log.reading import read_log
 from agent.models.model import ModelRequest
-from agent.models.openai_model import OpenAIModel
 from agent.models.requests import render_messages
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.calls import ToolResult
@@ -24,9 +22,6 @@ from agent.vocabulary.messages import (
     UserMessage,
 )
 from tests.agent.conftest import MakeAgent
-from tests.agent.models.hostile_server import Server
-from tests.agent.models.shapes import call as chat_call
-from tests.agent.models.shapes import delta, ended, streamed, words
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -166,59 +161,8 @@ async def test_an_earlier_conversation_keeps_what_was_shown_and_thought(make_age
     assert run.messages[:2] == history
 
 
-async def test_a_log_without_images_says_nothing_of_them(make_agent: MakeAgent) -> None:
-    agent = make_agent(call("note", text="a"), "Done.")
-    await agent.run("go")
-
-    assert agent.log_path is not None
-    records = agent.log_path.read_text().split("\n", 1)[1]  # the header has the option of that name
-    assert '"images"' not in records
-    assert "reasoning_items" not in records
-
-
-async def test_what_a_tool_shows_goes_out_in_chat(server: Server, tmp_path: Path) -> None:
-    server.stream(chat_call("{}", index=0, id="a", name="screenshot"), delta("tool_calls"))
-    server.stream(*words("chat", "I see."))
-
-    with Agent(OpenAIModel("m", base_url=server.url), [screenshot], workspace=tmp_path) as agent:
-        await agent.run("look")
-
-    messages: Any = server.requests[1][2]["messages"]
-    assert [message["role"] for message in messages[1:]] == ["user", "assistant", "tool", "user"]
-    assert messages[-1]["content"][1]["image_url"]["url"] == "data:image/png;base64,iVBOR/8A"
-
-
-async def test_what_a_tool_shows_and_a_model_thought_goes_out_in_responses(server: Server, tmp_path: Path) -> None:
-    thought = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "secret"}
-    server.stream(
-        {"type": "response.output_item.done", "output_index": 0, "item": thought},
-        *streamed("x", 1, {"call_id": "a", "name": "screenshot"}, "{}"),
-        ended(),
-    )
-    server.stream(*words("responses", "I see."))
-    model = OpenAIModel("m", api="responses", base_url=server.url)
-
-    with Agent(model, [screenshot], workspace=tmp_path) as agent:
-        await agent.run("look")
-
-    _, reasoning, asked, result = server.requests[1][2]["input"]
-    assert reasoning == thought
-    assert asked["call_id"] == "a"
-    assert result["output"][1]["image_url"] == "data:image/png;base64,iVBOR/8A"
-
-
-async def test_a_conversation_of_images_that_would_fill_the_memory_is_not_sent(server: Server) -> None:
-    large = Image("image/png", b"x" * 16_000_000)
-
-    with Agent(OpenAIModel("m", base_url=server.url)) as agent:
-        run = await agent.run(UserMessage("look", (large,)))
-
-    assert "longer than 20,000,000 bytes" in run.text
-    assert not server.requests
-
-
 @rows("wrong", [("text/plain", b"x"), ("image/png", b""), ("image/png; x", b"x"), ("", b"x")])
-def test_what_is_no_image_is_refused(wrong: tuple[str, bytes]) -> None:
+def test_a_file_that_is_no_image_is_refused(wrong: tuple[str, bytes]) -> None:
     with pytest.raises(ValueError, match=r"media_type|content"):
         Image(*wrong)
 

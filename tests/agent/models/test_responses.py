@@ -111,7 +111,7 @@ def test_images_are_parts_of_what_people_say_and_of_what_tools_answer() -> None:
     ]
 
 
-def test_what_a_provider_would_refuse_never_goes_out() -> None:
+def test_a_request_that_a_provider_would_refuse_is_not_sent() -> None:
     items = rendered(AssistantMessage("\ud800", (RequestedCall("a", "", "{"), RequestedCall("b", "my.bash", "[1]"))))
 
     assert items[0]["content"] == "\ufffd"

@@ -66,7 +66,7 @@ def test_a_refusal_is_text() -> None:
     assert assemble(done(refusal), ended()).message.text == "I will not."
 
 
-def test_what_is_whole_takes_the_place_of_what_streamed() -> None:
+def test_a_whole_item_takes_the_place_of_its_stream() -> None:
     answer = assemble(added("x", 0, **NOTE), piece(B[:4], "x", 0), whole("x", 0, **NOTE, arguments=A), ended())
 
     assert answer.message.calls == (RequestedCall("a", "note", A),)
@@ -177,7 +177,7 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
         {"type": "a.new.kind.of.event", "delta": "x"},
     ],
 )
-def test_what_is_not_known_says_nothing(event: Event) -> None:
+def test_unknown_events_are_left_out(event: Event) -> None:
     assert assemble(saying("hello"), event, ended()).message == AssistantMessage("hello")
 
 

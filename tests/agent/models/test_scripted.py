@@ -88,7 +88,7 @@ async def test_errors_are_raised(step: Step) -> None:
 
 
 @rows("step", [7, ["text"]])
-async def test_what_is_no_step_is_named(step: Any) -> None:
+async def test_a_value_that_is_no_step_is_named(step: Any) -> None:
     with pytest.raises(TypeError, match=r"a step of the script is .*; give a text"):
         await play(step)
 

@@ -77,7 +77,7 @@ def test_every_step_is_drawn_and_what_a_model_wrote_is_text(shown: Browser, page
     assert shown.run("document.title") == "Clean up"
 
 
-def test_what_the_model_said_is_drawn_as_markdown_and_a_link_shows_where_it_leads(shown: Browser) -> None:
+def test_model_answers_are_drawn_as_markdown_and_links_show_their_targets(shown: Browser) -> None:
     drawn = ".agent .markdown "
     found = {tag: texts(shown, drawn + tag) for tag in ("h2", "em", "p code", "ol li", "strong", "pre", "a, img")}
 
@@ -201,7 +201,7 @@ def test_the_index_of_runs_leaves_the_rows_in_which_all_words_are(browser: Brows
     same = {"begun": "2026-11-22T22:00:00", "reason": "answered", "preset": "default", "model": "<b>m</b>"}
     spent = {"cost": None, "turns": 1, "tokens": 9}
     runs = [
-        {"id": name, "prompt": prompt, "status": status, "workspace": f"/work/{name}", **same, **spent}
+        {"id": name, "prompt": prompt, "status": status, "workspace": f"/projects/{name}", **same, **spent}
         for name, prompt, status in told
     ]
     index = tmp_path / "index.html"

@@ -17,6 +17,7 @@ from agent.history.playback import shadow_of
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import program_page, render_page
+from agent.page.markdown import Tree, tree_of
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import create_all_tools, workspace_tools
@@ -94,7 +95,7 @@ def test_a_page_needs_nothing_from_anywhere_and_runs_one_script_that_is_known(lo
     assert "connect-src" not in str(policy)
 
 
-def test_what_was_written_is_shown_as_text_and_what_cannot_be_seen_as_escapes(log: Path) -> None:
+def test_written_text_is_shown_as_text_and_invisible_characters_as_escapes(log: Path) -> None:
     page = render_page(read_log(log))
 
     assert "<script>alert(1)" not in page
@@ -175,7 +176,7 @@ async def look() -> ToolResult:
     return ToolResult("seen", images=(PIXEL,))
 
 
-def test_what_people_said_hooks_found_and_limits_did_is_told(tmp_path: Path) -> None:
+def test_the_page_shows_messages_of_people_and_hooks_and_limits(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     found = iter([["rather not"], []])
     hooks = Hooks(get_steering_messages=lambda: next(found, []))
@@ -240,6 +241,25 @@ def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_pa
         ["@@ -1,3 +1,3 @@", " one", "-2", "+two", " 3"],
     ]
     assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 4]
+
+
+def flat(tree: Tree) -> str:
+    return "".join(child if isinstance(child, str) else flat(child) for child in tree[2:])
+
+
+def test_markdown_hides_nothing_that_a_model_wrote_and_nests_in_bounds() -> None:
+    texts = {
+        "> " * 30 + "deep": "deep",
+        "[it]: http://x 'defined'": "defined",
+        "<!-- a comment -->": "a comment",
+        "![shown](http://x/pixel 'titled')": "shown (http://x/pixel 'titled')",
+        "[shown](javascript:alert(1))": "javascript:alert(1)",
+        "```python and more\ncode\n```": "python and more\ncode",
+        "*a " * 3000 + "a*" * 3000: "a a a",
+    }
+
+    assert {text[:40]: flat(tree_of(text)) for text, shown in texts.items() if shown not in flat(tree_of(text))} == {}
+    assert all(json.dumps(tree_of(text)).count("]" * 70) == 0 for text in texts)
 
 
 # The page of a plain program, without an agent.

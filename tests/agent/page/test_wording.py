@@ -21,7 +21,7 @@ def test_a_protocol_says_on_the_page_what_it_said_in_the_run(reason: Suspicious 
     assert reason_of(asdict(reason)) == str(reason)
 
 
-def test_what_is_no_reason_of_ours_is_shown_as_it_is() -> None:
+def test_a_foreign_reason_is_shown_as_it_is() -> None:
     strange = {**asdict(REASONS[0]), "value": "much"}
 
     assert reason_of(strange).startswith("{")
@@ -43,7 +43,7 @@ def test_a_command_in_the_background_says_so() -> None:
         ({"text": "", "present": False}, "no person present"),
     ],
 )
-def test_what_the_user_answered_stands_apart_from_what_was_asked(answer: dict[str, object], said: str) -> None:
+def test_the_answer_of_the_user_is_set_apart_from_the_question(answer: dict[str, object], said: str) -> None:
     verdict = {"level": "ask", "rule": "lose_work", "explanation": "rm would delete notes.txt"}
 
     assert reason_of({"verdict": verdict, **answer}) == f"{said}: rm would delete notes.txt (rule lose_work)"

@@ -12,7 +12,7 @@ from attrs import frozen
 from agent import Preset
 from agent.presets.equipment import BESIDES
 from agent.tools.sandbox.sandbox import achieved
-from tests.agent.presets import command_scenes, constitution_scenes, long_scenes, people_scenes, scenes, tool_scenes
+from tests.agent.presets import command_scenes, long_scenes, scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -70,11 +70,11 @@ FOR_PROCESSES = ("process_output", "process_stop")
 ALL = sorted(["bash", *FILES, *FOR_PROCESSES, *BESIDES])
 
 ROWS = (
-    Row("tools", tool_scenes.names_of_tools,
+    Row("tools", scenes.names_of_tools,
         cells(ALL, ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]],
               ALL_OF_S2, ["bash", "list_files", "read_file", "write_file"], ["bash", "run_command"]),
         lambda preset: "gated" if preset.tools != "gated" else "command"),
-    Row("tools_file", tool_scenes.a_declared_tool, all_alike("unknown"), always("~/mine.yaml")),
+    Row("tools_file", scenes.a_declared_tool, all_alike("unknown"), always("~/mine.yaml")),
     Row("max_iterations", scenes.thirty_turns,
         cells(TWENTY, TWENTY, ("limit", 25), THIRTY, THIRTY, THIRTY),
         always(3)),
@@ -94,11 +94,11 @@ ROWS = (
     Row("policy", scenes.nobody_there,
         cells("nobody there", "nobody there", "nobody there", "ran", "reach_network", "ran"),
         lambda preset: "default" if preset.policy in (None, "passthrough") else None),
-    Row("policy", constitution_scenes.dangerous_commands,
+    Row("policy", scenes.dangerous_commands,
         cells("++----+??--?-", "--------?--?-", "+???+??????++", "+" * 13, "++----+------", "+" * 13),
         lambda preset: "default" if preset.policy in (None, "passthrough") else None),
-    Row("policy", constitution_scenes.risk_classes, all_alike(CLEAR), always("strict")),
-    Row("policy", constitution_scenes.tools_without_a_shell,
+    Row("policy", scenes.risk_classes, all_alike(CLEAR), always("strict")),
+    Row("policy", scenes.tools_without_a_shell,
         cells("++----+??", "++----+??", "+???+????", "+" * 9, "++----+--", "+" * 9),
         lambda preset: "default" if preset.policy in (None, "passthrough") else None),
     Row("policy_rules", scenes.a_harmless_command, all_alike("ran"), always(("deny read",))),
@@ -140,12 +140,12 @@ ROWS = (
     Row("reasoning", long_scenes.what_the_model_is_shown_again, all_alike((1, "I see.")), always("drop")),
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
-    Row("together", people_scenes.calls_that_may_run_together,
+    Row("together", scenes.calls_that_may_run_together,
         all_alike(("papapa", "papa")) | {"default": ("ppaapa", "ppaa")},
         lambda preset: "neighbours" if preset.together != "neighbours" else "none"),
-    Row("steering", people_scenes.steered_in_a_batch, all_alike(["seen 1", "skipped"]), always(False)),
-    Row("follow_ups", people_scenes.two_follow_ups, all_alike(4), always("all")),
-    Row("max_follow_ups", people_scenes.when_follow_ups_are_heard,
+    Row("steering", scenes.steered_in_a_batch, all_alike(["seen 1", "skipped"]), always(False)),
+    Row("follow_ups", scenes.two_follow_ups, all_alike(4), always("all")),
+    Row("max_follow_ups", scenes.when_follow_ups_are_heard,
         all_alike(["follow_up_given"] * 2 + ["run_continued"] * 2),
         always(1)),
     Row("bounded", scenes.reading_outside,

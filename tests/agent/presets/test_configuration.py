@@ -127,7 +127,7 @@ def test_a_mistake_is_told_with_file_line_and_column(file: Path, text: str, plac
         (b"!!python/object/apply:os.system [ls]\n", ""),
     ],
 )
-def test_what_is_no_configuration_at_all_is_one_sentence(file: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_configuration_is_an_error_in_one_sentence(file: Path, content: bytes, said: str) -> None:
     file.write_bytes(content)
 
     with pytest.raises(OptionError) as caught:

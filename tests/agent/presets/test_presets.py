@@ -10,6 +10,7 @@ from agent import Preset
 from agent.presets.shipped import PRESETS
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.table import ELSEWHERE, ORDER, ROWS, Row
+from tests.tables import rows
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -29,8 +30,8 @@ def name_of(row: Row) -> str:
     return f"{row.option}, {row.scene.__name__}"
 
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
+@rows("preset", PRESETS.values())
 async def test_each_cell_of_the_table_has_its_effect(make_agent: MakeAgent, row: Row, preset: Preset) -> None:
     otherwise = evolve(preset, **{row.option: row.other(preset)})
 

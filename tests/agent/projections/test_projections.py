@@ -11,7 +11,7 @@ from agent.models.model import message_tokens
 from agent.projections.context import LEFT_OUT, SUMMED_UP, Context
 from agent.projections.conversation import Conversation
 from agent.projections.narration import Narration
-from agent.projections.state import OpenCalls, StateTracker, Totals, told_to_model, told_to_user
+from agent.projections.state import StateTracker, Totals, told_to_model, told_to_user
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -40,38 +40,6 @@ ASKING = AssistantMessage("So.", tuple(RequestedCall(id, "note") for id in ("a",
 COMMITTED = AnswerCommitted("d0", ASKING, (A, B, C))
 
 
-def conversation(*events: Event) -> Conversation:
-    folded = Conversation()
-    for event in events:
-        folded.fold(event)
-    return folded
-
-
-def open_calls(*events: Event) -> OpenCalls:
-    folded = OpenCalls()
-    for event in events:
-        folded.fold(event)
-    return folded
-
-
-def test_prompts_committed_answers_and_answers_to_calls_are_the_conversation() -> None:
-    folded = conversation(
-        HistoryGiven((UserMessage("Before"),)), PromptGiven("Go"), COMMITTED, CallAnswered("a", "1", is_error=True)
-    )
-
-    assert folded.messages == (UserMessage("Before"), UserMessage("Go"), ASKING, ToolMessage("a", "1", is_error=True))
-
-
-def test_the_ids_are_those_of_the_loop() -> None:
-    said = AssistantMessage("", (RequestedCall("", "note"), RequestedCall("x", "")))
-    calls = (ToolCall("c0001p000", "note"), ToolCall("x", "unnamed"))
-
-    [message] = conversation(AnswerCommitted("d0", said, calls)).messages
-
-    assert isinstance(message, AssistantMessage)
-    assert [(call.id, call.name) for call in message.calls] == [("c0001p000", "note"), ("x", "unnamed")]
-
-
 def test_totals_count_turns_starts_and_tokens_of_all_drafts() -> None:
     totals = Totals()
     for event in (
@@ -85,15 +53,6 @@ def test_totals_count_turns_starts_and_tokens_of_all_drafts() -> None:
     assert (totals.turns, totals.tool_starts, totals.usage) == (1, 1, Usage(11, 22))
 
 
-def test_of_an_open_call_is_told_what_is_known() -> None:
-    folded = open_calls(COMMITTED, ToolStarted(A), ToolStarted(B), ToolFinished(B, "2", is_error=True))
-
-    first, second, third = folded.answers()
-    assert first.result.startswith("outcome unknown")
-    assert second == CallAnswered("b", "2", is_error=True)
-    assert third.result == "not executed: the run broke off"
-
-
 # A run told as the events of S2, and what people said that was not heard
 
 
@@ -101,7 +60,7 @@ def told(narration: Narration, *events: Event) -> list[str]:
     return [one.type for event in events for one in narration.tell(event)]
 
 
-def test_what_was_said_before_is_not_told() -> None:
+def test_messages_of_earlier_runs_are_not_told_again() -> None:
     narration = Narration()
     types = told(narration, HistoryGiven((UserMessage("Before"),)), PromptGiven("Go"))
 
@@ -118,7 +77,7 @@ def test_a_turn_that_fails_is_one_turn_however_often_it_is_tried() -> None:
     assert (types.count("turn_start"), types.count("turn_end"), types[-1]) == (1, 1, "agent_end")
 
 
-def test_what_a_hook_found_is_kept_though_the_run_ends_before_it_is_given() -> None:
+def test_a_message_that_a_hook_found_is_kept_when_the_run_ends_first() -> None:
     conversation = Conversation()
     found = MessagesFound("steering", ("this", "that"))
     for event in (PromptGiven("Go"), found, SteeringGiven("this"), RunEnded("aborted", "abort_asked")):
@@ -267,14 +226,6 @@ def turn(number: int, *results: str) -> tuple[Event, ...]:
     return (AnswerCommitted("d0", message(f"turn {number}", *calls), calls), *answers)
 
 
-def test_without_a_limit_the_conversation_is_shown_as_it_is() -> None:
-    shown = Shown(None)
-    messages = shown.fold(PromptGiven("Go"), *(event for number in range(30) for event in turn(number, LONG)))
-
-    assert tuple(messages) == shown.conversation.messages
-    assert len(messages) == 61
-
-
 def test_the_oldest_units_are_left_out_and_the_newest_prompt_stays() -> None:
     shown = Shown(500)
     shown.fold(PromptGiven("First"), *turn(0, LONG), RunEnded("completed", "answered"), PromptGiven("Second"))
@@ -353,14 +304,6 @@ def test_a_summary_takes_the_place_of_what_it_sums_up() -> None:
     older = shown.context.older_messages()
     assert older[0] == messages[0]  # the summary before is summed up too
     assert older[1] == AssistantMessage("turn 4", (RequestedCall("4-0", "note"),))  # and what was left out since then
-
-
-def test_when_no_summary_comes_what_does_not_fit_is_left_out_all_the_same() -> None:
-    shown = Shown(300)
-    shown.fold(PromptGiven("Go"), *turn(0, LONG), SummaryRequested())
-    messages = shown.fold(*turn(1, LONG), *turn(2, LONG), *turn(3, LONG))
-
-    assert sum(map(message_tokens, messages)) <= 300
 
 
 def test_the_state_block_stands_before_the_prompt_also_when_older_messages_are_left_out() -> None:

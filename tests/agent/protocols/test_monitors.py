@@ -58,7 +58,7 @@ def test_a_score_is_the_last_line_and_nothing_else(text: str, score: float | Non
 
 
 @rows("wrong", [1.5, -0.1, float("nan"), float("inf"), True, "0.5"])
-def test_what_is_no_number_from_0_to_1_is_no_score(wrong: object) -> None:
+def test_a_score_is_a_number_from_0_to_1(wrong: object) -> None:
     assert checked(Score(wrong)).value is None  # type: ignore[arg-type]
 
 

@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from agent import call
+from agent.effects.approval import Approver
+from agent.presets.shipped import PRESETS
 from agent.protocols.policies import (
     CONVERSATION,
     PolicyError,
@@ -20,12 +23,13 @@ from agent.protocols.policies import (
     read_policies,
     since,
 )
+from agent.session.run import Run
 from agent.tools.definition import Tool, tool
 from agent.verification.counterexample import tell
 from agent.verification.environment import FEW_EXAMPLES
 from agent.verification.loop import verify_loop
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import CallAnswered, GateApproved, RunContinued
+from agent.vocabulary.events import ApprovalAsked, CallAnswered, GateApproved, RunContinued
 from bp import BThread
 from constitution import Action
 from tests.agent.conftest import MakeAgent
@@ -70,17 +74,27 @@ KNOWN, UNKNOWN = call("authenticate", user="ada"), call("authenticate", user="no
 READ, SEND = call("read_customer"), call("send_email")
 
 
+def run_with(
+    make_agent: MakeAgent, policies: Sequence[BThread], *turns: object, approve: Approver | None = None
+) -> Run:
+    agent = make_agent(*turns, "Done.", tools=TOOLS, threads=policies, preset="passthrough", approve=approve)
+    return agent.run_sync("Serve")
+
+
+def results(run: Run) -> list[str]:
+    return [event.result for event in run.events if isinstance(event, CallAnswered)]
+
+
 def outcomes(make_agent: MakeAgent, policies: Sequence[BThread], *turns: object) -> list[str]:
     """How each call of a scripted run was answered, refusals with their reason."""
-    run = make_agent(*turns, "Done.", tools=TOOLS, threads=policies, preset="passthrough").run_sync("Serve")
-    answers = [event for event in run.events if isinstance(event, CallAnswered)]
+    answers = [event for event in run_with(make_agent, policies, *turns).events if isinstance(event, CallAnswered)]
     return [event.result if event.outcome == "rejected" else event.outcome for event in answers]
 
 
 AUTHENTICATED = only_after("read_customer", "authenticate")
 
 
-def test_what_has_to_come_after_something_is_refused_before_it_and_the_refusal_says_what_is_missing(
+def test_an_action_before_its_precondition_is_refused_and_the_refusal_names_it(
     make_agent: MakeAgent,
 ) -> None:
     kept = outcomes(make_agent, [AUTHENTICATED], KNOWN, READ)
@@ -94,7 +108,7 @@ def test_what_has_to_come_after_something_is_refused_before_it_and_the_refusal_s
     ]
 
 
-def test_what_permits_has_to_have_ended_well(make_agent: MakeAgent) -> None:
+def test_an_action_permits_others_once_it_has_ended_well(make_agent: MakeAgent) -> None:
     """An authentication that failed, or has only been tried, permits nothing: also not beside it in one answer."""
     failed = outcomes(make_agent, [AUTHENTICATED], UNKNOWN, READ)
     beside = outcomes(make_agent, [AUTHENTICATED], [READ, KNOWN])
@@ -104,7 +118,7 @@ def test_what_permits_has_to_have_ended_well(make_agent: MakeAgent) -> None:
     assert beside[0].startswith("rejected: only_after: ")
 
 
-def test_what_may_not_come_after_something_is_refused_from_its_beginning(make_agent: MakeAgent) -> None:
+def test_an_action_that_is_forbidden_after_another_is_refused_once_that_has_begun(make_agent: MakeAgent) -> None:
     policy = [never("send_email", after="read_customer")]
 
     assert outcomes(make_agent, policy, SEND, READ, SEND) == [
@@ -114,7 +128,7 @@ def test_what_may_not_come_after_something_is_refused_from_its_beginning(make_ag
     ]
 
 
-def test_what_has_to_follow_keeps_the_run_from_ending_and_the_model_is_told(make_agent: MakeAgent) -> None:
+def test_a_missing_expected_action_keeps_the_run_from_ending_and_the_model_is_told(make_agent: MakeAgent) -> None:
     policy = eventually("send_email", after="refund")
     agent = make_agent(
         call("refund", amount=1), "Done.", SEND, "Done now.", tools=TOOLS, threads=[policy], preset="passthrough"
@@ -211,6 +225,87 @@ def test_a_condition_that_is_none_is_told(wrong: object) -> None:
         action("refund", amount=wrong)
 
 
+# A person decides, with `otherwise="ask"`.
+
+ASKING = only_after("read_customer", "authenticate", otherwise="ask")
+
+
+def test_a_person_may_allow_what_a_policy_forbids_and_is_told_why_they_are_asked(make_agent: MakeAgent) -> None:
+    run = run_with(make_agent, [ASKING], READ, approve=lambda _: True)
+
+    assert results(run) == ["Ada, Paris"]
+    assert [event.question for event in run.events if isinstance(event, ApprovalAsked)] == [
+        "read_customer is allowed only after authenticate, which is missing"
+    ]
+
+
+def test_a_no_and_an_empty_chair_are_refusals_and_each_says_which_it_was(make_agent: MakeAgent) -> None:
+    missing = "ask: policy: read_customer is allowed only after authenticate, which is missing"
+
+    no, nobody = (run_with(make_agent, [ASKING], READ, approve=how) for how in (lambda _: False, None))
+
+    assert results(no) == [f"rejected: only_after: the user said no: {missing}"]
+    assert results(nobody) == [f"denied: no person present (only_after: no person present: {missing})"]
+
+
+def test_a_yes_is_for_exactly_that_call(make_agent: MakeAgent) -> None:
+    answers = iter([True, False])
+    policy = never("send_email", after="read_customer", otherwise="ask")
+
+    run = run_with(make_agent, [policy], READ, SEND, call("send_email", to="y"), approve=lambda _: next(answers))
+
+    assert results(run)[1] == "sent"
+    assert results(run)[2].startswith("rejected: never: the user said no")
+
+
+def test_calls_side_by_side_are_asked_about_one_by_one(make_agent: MakeAgent) -> None:
+    """The first `read_customer` is what forbids the others, which were described before it was approved."""
+    asked: list[int] = []
+    policy = no_more_than(1, "refund", otherwise="ask")
+    several = [call("refund", amount=number) for number in range(3)]
+
+    def one_says_no(question: ApprovalAsked) -> bool:
+        amount = question.call.arguments["amount"]
+        asked.append(amount)
+        return bool(amount != asked[0])
+
+    preset = evolve(PRESETS["passthrough"], sequential=False)
+    agent = make_agent(several, "Done.", tools=TOOLS, threads=[policy], preset=preset, approve=one_says_no)
+    run = agent.run_sync("Serve")
+
+    assert len(asked) == 2
+    assert sum(text.startswith("paid") for text in results(run)) == 2
+    assert sum(text.startswith("rejected: no_more_than: the user said no") for text in results(run)) == 1
+
+
+# The run ends, with `otherwise="stop"`.
+
+
+def test_whoever_comes_up_against_a_policy_that_stops_ends_the_run(make_agent: MakeAgent) -> None:
+    policy = never("send_email", after="read_customer", otherwise="stop")
+
+    run = run_with(make_agent, [policy], READ, SEND, KNOWN)
+
+    assert (run.status, run.reason) == ("stopped", "policy")
+    assert run.text == "Stopped by a policy: send_email is not allowed after read_customer."
+    assert results(run) == ["Ada, Paris", "rejected: never: send_email is not allowed after read_customer"]
+
+
+def test_a_missing_expected_action_ends_the_run_as_stopped(make_agent: MakeAgent) -> None:
+    policy = eventually("confirm", after="read_customer", otherwise="stop")
+
+    kept, broken = (run_with(make_agent, [policy], *turns) for turns in ([READ, call("confirm")], [READ]))
+
+    assert kept.status == "completed"
+    assert (broken.status, broken.reason) == ("stopped", "policy")
+    assert "after read_customer there has to be confirm" in broken.text
+
+
+def test_nobody_can_be_asked_about_an_end() -> None:
+    with pytest.raises(ValueError, match="a person is asked about actions"):
+        eventually("confirm", after="refund", otherwise="ask")  # type: ignore[arg-type]
+
+
 # In YAML
 
 
@@ -248,6 +343,16 @@ policies:
     )
 
 
+def test_the_same_in_yaml(make_agent: MakeAgent, tmp_path: Path) -> None:
+    stops = "policies:\n  - {forbid: send_email, otherwise: stop, name: no mail}\n"
+    run = run_with(make_agent, read(tmp_path, stops), SEND)
+    asks = "policies:\n  - {require: read_customer, after: authenticate, otherwise: ask, name: who is it}\n"
+    asked = run_with(make_agent, read(tmp_path, asks), READ, approve=lambda _: False)
+
+    assert (run.status, results(run)) == ("stopped", ["rejected: no mail: send_email is not allowed"])
+    assert results(asked)[0].startswith("rejected: who is it: the user said no")
+
+
 @rows(
     ("policy", "problem"),
     [
@@ -265,6 +370,9 @@ policies:
         ("{forbid: a, within: week}", "week"),
         ("{forbid: a, within: {between: [a]}}", "a scope is between two actions, or from one until another"),
         ("{forbid: a, within: {until: a}}", "the key 'from' is missing"),
+        ("{forbid: send_email, otherwise: warn}", "2:37: expected one of 'refuse', 'ask', 'stop', found 'warn'"),
+        ("{expect: a, after: b, otherwise: ask}", "2:38: `expect` is about the end, and no person is"),
+        ("{forbid: a, otherwize: ask}", "unknown key 'otherwize'; did you mean 'otherwise'?"),
     ],
 )
 def test_a_mistake_in_yaml_is_told_with_its_place(tmp_path: Path, policy: str, problem: str) -> None:
@@ -340,6 +448,7 @@ def answers(make_agent: MakeAgent, file: str, steps: tuple[Any, ...]) -> list[Ca
     return [event for event in run.events if isinstance(event, CallAnswered)]
 
 
+@pytest.mark.slow
 @rows(("file", "steps"), KEPT)
 def test_a_run_that_keeps_the_policies_is_not_disturbed(
     make_agent: MakeAgent, file: str, steps: tuple[Any, ...]

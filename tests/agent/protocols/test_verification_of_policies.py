@@ -12,12 +12,14 @@ from agent.vocabulary.events import (
     GateApproved,
     GateRejected,
     InferenceRequested,
+    PromptGiven,
     ProposedAction,
     RunEnded,
     ToolFinished,
     ToolStarted,
 )
 from bp import BThread, BThreadBody, bthread, sync, where
+from bp.verification.properties import absence, bounded_existence
 from tests.agent.faults.fault import told
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.tables import rows
@@ -43,16 +45,6 @@ def nothing_unasked_before(what: str, first: str) -> BThreadBody:
 
 
 @bthread
-def nothing_after(what: str, after: str) -> BThreadBody:
-    """No `what` is approved in a run after `after` was."""
-    begun = False
-    while True:
-        said = yield sync(wait_for=GateApproved | RunEnded)
-        assert not (begun and isinstance(said, GateApproved) and said.call.tool == what), f"{what} after {after}"
-        begun = isinstance(said, GateApproved) and (begun or said.call.tool == after)
-
-
-@bthread
 def nothing_goes_on_after(what: str, after: str) -> BThreadBody:
     """Once `what` was put up after `after`, no model is asked, nothing starts, and the run does not complete."""
     begun = broken = False
@@ -72,38 +64,18 @@ def nothing_goes_on_after(what: str, after: str) -> BThreadBody:
             begun = broken = False
 
 
-@bthread
-def so_often(what: str, most: int) -> BThreadBody:
-    """`what` is approved at most so often in a run."""
-    left = most
-    while True:
-        said = yield sync(wait_for=GateApproved | RunEnded)
-        left = most if isinstance(said, RunEnded) else left - (said.call.tool == what)
-        assert left >= 0, f"{what} once more"
+FIRST, SECOND = (where(GateApproved, action(tool)) for tool in ("first", "second"))
+SECOND_DONE = where(ToolFinished, lambda finished: finished.call.tool == "second" and not finished.is_error)
+GIVEN_UP = where(RunEnded, lambda ended: ended.status != "completed")
 
-
-@bthread
-def no_end_without(what: str, after: str) -> BThreadBody:
-    """No run completes in which `after` was approved, and `what` did not end well later."""
-    owed = False
-    while True:
-        said = yield sync(wait_for=GateApproved | ToolFinished | RunEnded)
-        if isinstance(said, RunEnded):
-            assert not owed or said.status != "completed", f"completed without {what}"
-            owed = False
-        elif isinstance(said, GateApproved):
-            owed = owed or said.call.tool == after
-        elif said.call.tool == what and not said.is_error:
-            owed = False
-
-
-UNASKED, NO_END = nothing_unasked_before("second", "first"), no_end_without("second", "first")
+UNASKED = nothing_unasked_before("second", "first")
+NO_END = absence(where(RunEnded, status="completed"), after=FIRST, until=SECOND_DONE | GIVEN_UP)
 KEPT = (
     (only_after("second", "first"), UNASKED),
     (only_after("second", "first", otherwise="ask"), UNASKED),
-    (never("second", after="first"), nothing_after("second", "first")),
+    (never("second", after="first"), absence(SECOND, after=FIRST, until=RunEnded)),
     (never("second", after="first", otherwise="stop"), nothing_goes_on_after("second", "first")),
-    (no_more_than(1, "first"), so_often("first", 1)),
+    (no_more_than(1, "first"), bounded_existence(FIRST, 1, after=PromptGiven, until=RunEnded)),
     (eventually("second", after="first"), NO_END),
     (eventually("second", after="first", otherwise="stop"), NO_END),
 )
@@ -136,7 +108,7 @@ def test_policies_of_a_scope_let_no_run_hang(within: Scope) -> None:
 def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> None:
     policies = [only_after("second", "first", otherwise="ask"), by_constitution(any_verdict)]
 
-    result = verify_loop(ABORTED, policies, invariants=[UNASKED], max_states=4_000)
+    result = verify_loop(ABORTED, policies, invariants=[UNASKED], max_states=2_000)
 
     assert not result.violations, told(result)
 
@@ -144,18 +116,16 @@ def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> Non
 @bthread(name="only_after")
 def too_early() -> BThreadBody:
     """Take an attempt for a success."""
-    first, second = (where(GateApproved, action(tool)) for tool in ("first", "second"))
     while True:
-        yield sync(wait_for=first, refuse=second, because="first is missing")
+        yield sync(wait_for=FIRST, refuse=SECOND, because="first is missing")
         yield sync(wait_for=RunEnded)
 
 
 @bthread(name="never")
 def refuses_the_call_alone() -> BThreadBody:
-    after, what = (where(GateApproved, action(tool)) for tool in ("first", "second"))
     while True:
-        if isinstance((yield sync(wait_for=[after, RunEnded])), GateApproved):
-            yield sync(wait_for=RunEnded, refuse=what, because="not after first")
+        if isinstance((yield sync(wait_for=[FIRST, RunEnded])), GateApproved):
+            yield sync(wait_for=RunEnded, refuse=SECOND, because="not after first")
 
 
 @rows(("fault", "kept"), [(too_early(), UNASKED), (refuses_the_call_alone(), KEPT[3][1])])

@@ -99,7 +99,7 @@ async def test_a_script_that_has_other_content_is_asked_about_again(answered: An
     assert of_kind(run, ToolStarted) == []
 
 
-async def test_what_changed_is_judged_anew_and_may_be_denied(answered: Any, home: Path, workspace: Path) -> None:
+async def test_changed_facts_are_judged_anew_and_may_be_denied(answered: Any, home: Path, workspace: Path) -> None:
     (workspace / "a.txt").write_text("alpha")
     (home / ".ssh").mkdir()
     pointed(home / "target", home / "out")

@@ -114,7 +114,7 @@ async def test_a_run_that_rests_can_be_ended(make_agent: MakeAgent, verb: str) -
         ("denied", "the call 'denied' was answered already; waiting: risky"),
     ],
 )
-async def test_what_cannot_be_decided_is_said(make_agent: MakeAgent, call_id: str, why: str) -> None:
+async def test_a_decision_about_no_open_question_is_an_error(make_agent: MakeAgent, call_id: str, why: str) -> None:
     first = [call("bash", command="ls").with_id("safe"), call("bash", command="rm -rf /").with_id("denied")]
     agent = make_agent(first, ASKING, "Done.", approve="later", sound=False)
     await agent.run("Go")

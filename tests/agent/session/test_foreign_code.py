@@ -118,12 +118,6 @@ async def test_an_approver_that_raises_has_said_no(make_agent: MakeAgent) -> Non
     assert "asking failed: no terminal" in answered
 
 
-async def test_nobody_there_to_ask_means_no(make_agent: MakeAgent) -> None:
-    run = await make_agent(QUESTIONABLE, "Well.").run("Go")
-
-    assert answers(run.messages)[0].startswith("denied: no person present")
-
-
 @pytest.mark.parametrize("verb", ["stop", "abort"])
 async def test_a_question_that_nobody_answers_is_withdrawn_with_the_run(make_agent: MakeAgent, verb: str) -> None:
     asked = anyio.Event()

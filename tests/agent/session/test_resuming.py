@@ -159,7 +159,7 @@ def goes_on(whole: Agent, tools: tuple[Tool, ...], notes: Path, log: Path) -> No
 
 
 @pytest.mark.anyio
-async def test_what_was_aborted_before_the_break_stays_aborted(
+async def test_a_run_that_was_aborted_before_the_break_stays_aborted(
     make_agent: Callable[..., Agent], tmp_path: Path
 ) -> None:
     """An effect that was cancelled when its process died is not started again."""

@@ -11,7 +11,6 @@ import pytest
 
 from agent import Agent, ScriptedModel, answer, call, tool, workspace_tools
 from agent.models.openai_model import OpenAIModel
-from agent.presets.preset import OptionError
 from agent.session.run import Run
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
@@ -191,11 +190,6 @@ async def test_the_shipped_prompt_names_tools_and_limits(tmp_path: Path) -> None
         assert words in request.system_prompt
 
 
-async def test_a_preset_that_does_not_exist_is_named_with_the_nearest() -> None:
-    with pytest.raises(OptionError, match="there is no preset 'defalt'; did you mean 'default'"):
-        Agent(ScriptedModel([]), preset="defalt")
-
-
 async def test_ids_that_cannot_be_used_are_replaced_everywhere(make_agent: MakeAgent) -> None:
     @tool(category="read")
     async def echo(text: str) -> str:
@@ -315,7 +309,7 @@ async def test_an_answer_from_another_thread_is_heard_at_once(make_agent: MakeAg
 
 
 @pytest.mark.slow
-async def test_what_another_thread_says_while_a_run_ends_is_what_the_next_one_begins_with(
+async def test_a_message_of_another_thread_while_a_run_ends_begins_the_next_run(
     make_agent: MakeAgent,
 ) -> None:
     agent = make_agent(call("hang"), "Heard.", tools=[hang])
@@ -389,7 +383,7 @@ def test_a_role_that_nobody_has_is_not_given_to_the_agents_model(make_agent: Mak
     assert (run.status, run.reason) == ("failed", "drafts_refused")
 
 
-def test_what_every_draft_takes_is_counted(make_agent: MakeAgent) -> None:
+def test_the_tokens_of_every_draft_are_counted(make_agent: MakeAgent) -> None:
     trusted = ScriptedModel([answer("Yes.", usage=Usage(10, 5))])
     agent = make_agent(answer("No.", usage=Usage(1, 2)), threads=[prefer("trusted")], models={"trusted": trusted})
 

@@ -4,12 +4,9 @@ import json
 import os
 from pathlib import Path
 
-import anyio
 import pytest
-from attrs import evolve
 
-from agent import Preset, answer, call, tool
-from agent.models.model import ModelRequest
+from agent import Preset, call, tool
 from agent.presets.shipped import PRESETS
 from agent.vocabulary.events import InferenceRequested, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, ToolMessage, UserMessage
@@ -49,96 +46,6 @@ async def test_s5_2_a_tool_result_is_appended_before_the_final_answer(make_agent
     assert answered == ToolMessage("call_1", "alpha")
     assert final == AssistantMessage("It says alpha.")
     assert agent.model.requests[1].messages == (asked, said, answered)  # type: ignore[attr-defined]
-
-
-async def test_s5_3_all_results_of_one_turn_are_sent(make_agent: MakeAgent, workspace: Path) -> None:
-    agent = make_agent(
-        [
-            call("write_file", path="a.txt", content="1"),
-            call("list_directory", path="."),
-            call("bash", command="cat a.txt"),
-        ],
-        "Done.",
-    )
-
-    run = await agent.run("Go")
-
-    assert [message.call_id for message in tool_answers(run.messages)] == ["call_1", "call_2", "call_3"]
-    assert [message.text for message in tool_answers(run.messages)][1:] == ["a.txt", "1"]
-    assert run.events.count(InferenceRequested()) == 2
-
-
-async def test_s5_4_what_a_tool_raises_is_an_error_for_the_model(make_agent: MakeAgent) -> None:
-    @tool
-    def explode() -> str:
-        """Fail."""
-        raise RuntimeError("boom")
-
-    run = await make_agent(call("explode"), "I saw that it failed.", tools=[explode]).run("Go")
-
-    assert tool_answers(run.messages) == [ToolMessage("call_1", "boom", is_error=True)]
-    assert run.status == "completed"
-
-
-async def test_s5_6_tool_and_model_take_turns_until_a_text_comes_alone(make_agent: MakeAgent, workspace: Path) -> None:
-    agent = make_agent(
-        call("write_file", path="n.txt", content="1"),
-        answer("Next.", call("bash", command="echo 2 >> n.txt")),
-        call("read_file", path="n.txt"),
-        "There are two lines.",
-    )
-
-    run = await agent.run("Count")
-
-    assert run.status == "completed"
-    assert (workspace / "n.txt").read_text() == "12\n"
-    assert [type(message).__name__ for message in run.messages[1:]] == ["AssistantMessage", "ToolMessage"] * 3 + [
-        "AssistantMessage"
-    ]
-
-
-async def test_s5_7_beyond_the_limit_the_run_ends_with_a_terminal_message(make_agent: MakeAgent) -> None:
-    agent = make_agent(*[call("bash", command=f"echo {n}") for n in range(3)], preset=evolve(DEFAULT, max_iterations=2))
-
-    run = await agent.run("Go on for ever")
-
-    assert (run.status, run.reason) == ("limit", "max_iterations")
-    assert run.messages[-1] == AssistantMessage("Stopped: maximum iteration limit reached.")
-    assert [message.text.strip() for message in tool_answers(run.messages)] == ["0", "1"]
-    assert run.events.count(InferenceRequested()) == 2
-
-
-@pytest.mark.parametrize("cancelled", ["stream", "tool"])
-async def test_s5_8_an_abort_reaches_stream_and_tool(make_agent: MakeAgent, cancelled: str) -> None:
-    reached = {"stream": False, "tool": False}
-    under_way = anyio.Event()
-
-    async def hang(what: str) -> None:
-        under_way.set()
-        try:
-            await anyio.sleep_forever()
-        except anyio.get_cancelled_exc_class():
-            reached[what] = True
-            raise
-
-    @tool
-    async def wait() -> str:
-        """Wait for ever."""
-        await hang("tool")
-        return ""
-
-    async def stream(_: ModelRequest) -> str:
-        await hang("stream")
-        return ""
-
-    agent = make_agent(stream if cancelled == "stream" else call("wait"), tools=[wait])
-    with anyio.fail_after(5):
-        async with agent.start("Go") as run:
-            await under_way.wait()
-            run.abort()
-
-    assert run.status == "aborted"
-    assert reached == {"stream": cancelled == "stream", "tool": cancelled == "tool"}
 
 
 # S6: the tools

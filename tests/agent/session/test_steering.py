@@ -54,7 +54,7 @@ async def test_steering_before_the_first_inference_and_during_the_last_one_is_he
 
 
 @pytest.mark.parametrize(("end", "status"), [("abort", "aborted"), ("stop", "stopped")])
-async def test_what_a_run_leaves_unheard_is_seen_and_begins_the_next_one(
+async def test_messages_that_a_run_did_not_read_are_visible_and_begin_the_next_run(
     make_agent: MakeAgent, end: str, status: str
 ) -> None:
     @tool(category="read")
@@ -94,7 +94,7 @@ async def test_why_a_protocol_lets_a_run_go_on_reaches_the_model(make_agent: Mak
 
 
 @pytest.mark.parametrize("end", ["in time", "too late"])
-async def test_what_people_show_with_their_words_is_heard_with_them(end: str, make_agent: MakeAgent) -> None:
+async def test_images_of_the_user_come_with_their_words(end: str, make_agent: MakeAgent) -> None:
     first, second = (UserMessage(words, (Image("image/png", words.encode()),)) for words in ("This.", "And this."))
 
     @tool(category="read")

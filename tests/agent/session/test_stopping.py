@@ -73,7 +73,7 @@ async def test_a_stop_during_the_last_inference_keeps_its_answer(make_agent: Mak
 
 
 @pytest.mark.parametrize("verb", ["stop", "abort"])
-async def test_what_is_asked_before_the_first_step_is_heard(make_agent: MakeAgent, verb: Verb) -> None:
+async def test_a_stop_before_the_first_step_counts(make_agent: MakeAgent, verb: Verb) -> None:
     """Found: a stop or an abort right after `start` came before the prompt, and was lost."""
     async with make_agent("Hello.").start("Go") as run:
         getattr(run, verb)()

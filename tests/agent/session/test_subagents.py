@@ -150,7 +150,7 @@ async def test_an_abort_of_the_parent_aborts_the_subagent(tmp_path: Path) -> Non
     store.close()
 
 
-async def test_who_asks_to_stop_is_heard_by_the_subagent(tmp_path: Path) -> None:
+async def test_a_request_to_stop_reaches_the_subagent(tmp_path: Path) -> None:
     running: list[Run] = []
 
     @tool(category="read")
@@ -194,7 +194,7 @@ async def test_a_protocol_of_the_parent_holds_for_its_subagents(tmp_path: Path) 
     assert '"tool_started"' not in log.read_text()
 
 
-async def test_what_a_subagent_takes_counts_against_the_limit_of_its_parent() -> None:
+async def test_tokens_of_a_subagent_count_against_the_limit_of_its_parent() -> None:
     usage = Usage(400, 300)
     store = SubagentStore(ScriptedModel([answer("I see.", usage=usage)]), PRESETS["default"], lambda: ())
     preset = evolve(PRESETS["default"], max_tokens=1000)

@@ -176,7 +176,7 @@ def enough() -> BThreadBody:
     yield sync(refuse=InferenceRequested, because=Ending("limit", "enough", "Stopped."))
 
 
-async def test_who_ended_a_run_is_told(
+async def test_spans_say_who_ended_a_run(
     make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
 ) -> None:
     await traced(make_agent, provider, threads=[enough()])

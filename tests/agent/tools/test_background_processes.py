@@ -210,18 +210,6 @@ async def test_a_server_is_reachable_by_the_next_call_and_dead_after_the_run(roo
             socket.create_connection(("127.0.0.1", port), 5)
 
 
-async def test_an_aborted_run_leaves_nothing(root: Path, tools: Mapping[str, Tool]) -> None:
-    script = [call("bash", command=f"echo $$ > number; {FOREVER}", background=True), call("bash", command="sleep 60")]
-
-    with agent_with(root, tools, *script) as agent:
-        async with agent.start("Go") as run:
-            await until(lambda: "tool_finished" in [step.event.name for step in run.steps])
-            run.abort()
-        number = int((root / "number").read_text())
-
-    assert not is_running(number)
-
-
 async def test_the_next_run_finds_it_only_if_it_may_stay_for_the_program(root: Path) -> None:
     told = []
     for until_end in ("run", "program"):

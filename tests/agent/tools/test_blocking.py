@@ -28,18 +28,6 @@ async def test_a_thread_that_has_done_its_work_takes_the_next_piece() -> None:
     assert first.daemon
 
 
-@pytest.mark.anyio
-async def test_work_of_many_callers_at_once_is_done_at_once() -> None:
-    """A caller never waits for another one's thread."""
-    meeting = threading.Barrier(5)
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(5):
-            tasks.start_soon(run_in_background, lambda: meeting.wait(10))
-
-    assert not meeting.broken
-
-
 @pytest.mark.slow
 def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) -> None:
     release, threads = threading.Event(), []

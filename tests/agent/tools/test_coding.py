@@ -144,7 +144,7 @@ async def test_the_list_is_replaced_and_read_back_with_what_is_not_done_counted(
         ({**MILK, "id": 1}, "todos[0].id: unknown"),
     ],
 )  # fmt: skip
-async def test_what_is_no_task_is_an_error_and_changes_nothing(todo: object, problem: str) -> None:
+async def test_a_wrong_task_list_is_an_error_and_changes_nothing(todo: object, problem: str) -> None:
     store = TodoStore([TodoItem("a", "pending", "low")])
 
     result = await make_todo_tools(store)[1].run({"todos": [todo]})

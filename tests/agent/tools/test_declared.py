@@ -131,6 +131,7 @@ async def test_s6_8_metacharacters_are_only_characters(declare: Declare, root: P
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.slow
 @rows(
     ("name", "arguments", "said"),
     [
@@ -255,7 +256,7 @@ PARAMETER = HEAD + '    args: ["{{a}}"]\n    parameters:\n      a: '
         (HEAD + HEAD.removeprefix("tools:\n"), ":6:11: the tool 't' is declared already, in "),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_at_load_with_file_line_and_column(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_mistake_is_an_error_at_load_with_file_line_and_column(tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "tools.yaml"
     file.write_text(text)
 

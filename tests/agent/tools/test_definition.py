@@ -361,7 +361,7 @@ def validated(a: Checked) -> str:
         (validated, "Checked.size has a validator"),
     ],
 )
-def test_what_a_model_cannot_be_told_is_refused_where_it_is_defined(function: Any, complaint: str) -> None:
+def test_a_tool_without_a_schema_for_models_is_refused_where_it_is_defined(function: Any, complaint: str) -> None:
     with pytest.raises(TypeError, match=complaint):
         tool(function)
 
@@ -384,7 +384,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-def test_what_the_schema_accepts_the_code_accepts_and_the_other_way_round() -> None:
+def test_the_schema_and_the_code_accept_the_same_arguments() -> None:
     wrong = []
     for annotation in ANNOTATIONS:
         shape = find_shape(annotation)

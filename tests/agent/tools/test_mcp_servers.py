@@ -100,7 +100,7 @@ async def test_a_server_that_is_not_there_is_an_error() -> None:
     [{"type": "string"}, {"type": "object", "properties": {"a": {"type": "no such type"}}},
      {"type": "object", "$ref": "http://127.0.0.1:1/schema"}],
 )  # fmt: skip
-def test_what_is_no_schema_is_refused(schema: dict[str, object]) -> None:
+def test_a_wrong_schema_is_refused(schema: dict[str, object]) -> None:
     with pytest.raises(ToolError):
         foreign_shape(schema)
 

@@ -26,7 +26,7 @@ def collected(pieces: list[bytes], limit: int) -> Retained:
 
 @pytest.mark.slow
 @given(PIECES, LIMITS)
-def test_what_fits_is_whole_and_what_does_not_is_cut_at_the_limit(pieces: list[bytes], limit: int) -> None:
+def test_an_output_is_whole_up_to_the_limit_and_cut_there(pieces: list[bytes], limit: int) -> None:
     whole = b"".join(pieces)
 
     output = collected(pieces, limit)

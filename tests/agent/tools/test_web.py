@@ -116,7 +116,7 @@ async def test_a_page_comes_as_markdown_text_or_html(site: Site) -> None:
         (b"\0\1", "application/octet-stream", "{url} is application/octet-stream, neither text nor a picture"),
     ],
 )
-async def test_what_is_no_html_stays_as_it_is(site: Site, content: bytes | str, kind: str, text: str) -> None:
+async def test_a_page_that_is_no_html_stays_as_it_is(site: Site, content: bytes | str, kind: str, text: str) -> None:
     url = site.put("/x", content, kind)
 
     assert (await fetched(url)).text == text.replace("{url}", url)
@@ -142,7 +142,7 @@ async def test_five_megabytes_are_fetched_and_no_byte_more(site: Site) -> None:
     assert streamed.is_error
 
 
-async def test_what_is_packed_counts_unpacked(site: Site) -> None:
+async def test_the_size_of_a_compressed_page_counts_unpacked(site: Site) -> None:
     small = site.put("/small", gzip.compress(b"hello"), "text/plain", Content_Encoding="gzip")
     bomb = site.put("/bomb", gzip.compress(b"\0" * (40 << 20), 1), "text/plain", Content_Encoding="gzip")
     odd = site.put("/odd", b"x", "text/plain", Content_Encoding="br")
@@ -187,7 +187,9 @@ async def test_a_redirect_is_checked_like_the_first_address(site: Site, place: s
     assert "not a public address" in result.text or "no web address" in result.text
 
 
-async def test_what_was_checked_is_what_is_reached(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_address_that_was_checked_is_the_one_that_is_reached(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A name that means another address a moment later: it is looked up once, and the request goes to the answer."""
     site.put("/", "reached", "text/plain")
     port = int(site.url.rpartition(":")[2])

@@ -6,17 +6,18 @@ from typing import Literal
 
 import pytest
 
+from agent.presets.shipped import PRESETS
 from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.threads.stopping import stop_on_request
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
 from agent.verification.invariants import arguments_of
-from agent.verification.loop import verify_loop
+from agent.verification.loop import loop_rules, verify_loop
 from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import GateApproved
-from bp import NONE, BThread, BThreadBody, bthread, sync, where
+from agent.vocabulary.events import GateApproved, ToolStarted
+from bp import NONE, BThread, BThreadBody, Event, bthread, sync, where
 from constitution import Action
 from tests.agent.faults import protocols as faults
 from tests.agent.faults.fault import Fault, is_found, told
@@ -32,7 +33,8 @@ from tests.agent.protocols.protocol_programs import (
     rules_named,
     sends,
 )
-from tests.agent.verification.many_loops import few_examples_for, verify_each
+from tests.agent.verification.killed_runs import kill_and_resume
+from tests.agent.verification.many_loops import few_examples_for, not_held, verify_each
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
@@ -56,18 +58,28 @@ def test_the_invariants_hold_for_each_protocol_with_stop_and_abort(after: Litera
     rules = (stop_on_request(after), *ABORTED)
     quick = [name for name in PROGRAMS if name not in ("untrusted_monitoring", "audit_budget")]  # see `make presets`
 
-    result = verify_each({label: (rules, PROGRAMS[label]) for label in quick}, examples=FEW_EXAMPLES)
-
-    assert result.holds, told(result)
+    assert not_held({label: (rules, PROGRAMS[label]) for label in quick}, lambda _: FEW_EXAMPLES) == {}
 
 
 def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
     small = [name for name in PROGRAMS if name not in LARGE][:8]  # `make presets` has all
     pairs = {" + ".join(pair): together(*pair) for pair in combinations(small, 2)}
 
-    result = verify_each({label: ((), protocols) for label, protocols in pairs.items()}, examples=FEW_EXAMPLES)
+    assert not_held({label: ((), protocols) for label, protocols in pairs.items()}, lambda _: FEW_EXAMPLES) == {}
 
-    assert result.holds, told(result)
+
+def test_loops_that_are_verified_in_one_space_give_what_each_gives_alone() -> None:
+    """What was found out of b-threads in the loops before changes nothing, also where something is violated."""
+    faulty = (faults.has_a_single_slot(MONITOR),)
+    programs = {name: PROGRAMS[name] for name in ("blocking_monitor", "taint_flow", "upfront_audit")}
+    loops = {label: (ABORTED, program) for label, program in {**programs, "faulty": faulty, "": faulty}.items()}
+
+    for label, _, result in verify_each(loops, few_examples_for, max_states=2_000):
+        alone = verify_loop(*loops[label], examples=few_examples_for(loops[label][1]), max_states=2_000)
+        assert (result.states, result.transitions, result.verdict) == (alone.states, alone.transitions, alone.verdict)
+        assert list(map(tell, result.violations)) == list(map(tell, alone.violations))
+        assert set(result.coverage.never_matched) == set(alone.coverage.never_matched), label
+        assert bool(result.violations) == (loops[label][1] == faulty)
 
 
 @pytest.mark.parametrize("pair", [("blocking_monitor", "taint_flow"), ("defer_to_trusted", "defer_on_critical")])
@@ -76,6 +88,34 @@ def test_the_order_of_protocols_makes_no_difference(pair: tuple[str, str]) -> No
 
     assert one.holds
     assert (one.states, one.transitions) == (other.states, other.transitions)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_run_that_is_killed_after_any_record_goes_on_from_there(preset: str) -> None:
+    """Every protocol, with people who say anything; `make presets` kills more of them."""
+    rules = loop_rules(PRESETS[preset])
+    killed = [
+        problem
+        for protocols in PROGRAMS.values()
+        for problem in kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=2, kills=4)
+    ]
+
+    assert len(killed) > 6 * len(PROGRAMS)
+    assert not any(killed), "\n".join(filter(None, killed))
+
+
+@bthread
+def one_tool_for_a_process(started: list[Event]) -> BThreadBody:
+    """Remember in a list of the process, and not in the log, that a tool was started."""
+    while True:
+        sync_until_start = sync(wait_for=ToolStarted, refuse=GateApproved if started else NONE, because="one is enough")
+        started.append((yield sync_until_start))
+
+
+def test_a_b_thread_that_remembers_what_no_log_tells_is_found_when_its_process_is_killed() -> None:
+    problems = {*kill_and_resume((), [one_tool_for_a_process([])], FEW_EXAMPLES, runs=3, kills=9)} - {""}
+
+    assert any("killed after record" in problem for problem in problems)
 
 
 FAULTS = (
@@ -170,37 +210,30 @@ LOOKING = (taint_flow(), download_then_run(), ask_on_critical(), defer_on_critic
 """Protocols that look at the action, with the predicates that ship."""
 
 
-@pytest.mark.parametrize("protocol", LOOKING, ids=lambda protocol: protocol.name)
+@rows("protocol", LOOKING)
 def test_a_protocol_that_looks_at_the_action_is_shown_actions_on_both_sides(protocol: BThread) -> None:
     """Looking up what an action would do is a pure function: the verifier watches, and finds nothing hidden."""
-    result = verify_loop(ABORTED, [protocol], examples=few_examples_for([protocol]))
-    without = verify_loop(ABORTED, [idle()], examples=few_examples_for([protocol]))
+    result = verify_loop((), [protocol], examples=few_examples_for([protocol]))
 
     assert result.verdict == "holds", str(result)
-    assert result.states != without.states
 
 
-@pytest.mark.parametrize("protocol", LOOKING, ids=lambda protocol: protocol.name)
-def test_predicates_that_never_hold_are_told_as_not_reached(protocol: BThread) -> None:
-    result = verify_loop(ABORTED, [protocol], examples=FEW_EXAMPLES)
+@rows("protocol", LOOKING)
+def test_a_predicate_that_never_holds_is_reported_as_not_reached(protocol: BThread) -> None:
+    result = verify_loop((), [protocol], examples=FEW_EXAMPLES)
 
     assert result.verdict == "unreached"
     assert any(name.startswith(f"{protocol.name}: ") for name in result.coverage.unreached)
 
 
-def test_a_predicate_that_holds_of_every_action_is_told_as_not_reached() -> None:
-    result = verify_loop(ABORTED, [ask_on_critical(is_any)], examples=FEW_EXAMPLES)
+def test_a_predicate_that_holds_of_every_action_is_reported_as_not_reached() -> None:
+    result = verify_loop((), [ask_on_critical(is_any)], examples=FEW_EXAMPLES)
 
     assert result.coverage.unreached == ("ask_on_critical: not is_critical",)
 
 
 def is_any(call: ToolCall) -> bool:
     return True
-
-
-@bthread
-def idle() -> BThreadBody:
-    yield sync(wait_for=NONE)
 
 
 def deploys(approved: GateApproved) -> bool:
@@ -224,7 +257,7 @@ EXAMPLES = {"one_deployment": (GateApproved(ToolCall("c1", "deploy"), Action("de
 
 
 def test_a_protocol_of_ones_own_is_reached_with_the_examples_that_stand_beside_it_and_else_told() -> None:
-    with_examples, without = (verify_loop(ABORTED, [protocol()]) for protocol in (one_deployment, no_deployment))
+    with_examples, without = (verify_loop((), [protocol()]) for protocol in (one_deployment, no_deployment))
 
     assert with_examples.verdict == "holds", str(with_examples)
     assert (without.verdict, without.coverage.unreached) == ("unreached", ("no_deployment",))

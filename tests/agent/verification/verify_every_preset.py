@@ -1,26 +1,32 @@
 """`make presets`: model-check every preset with every protocol and temporal policy, and `default` with every pair.
 
 Each program is looked at in every situation: what people may say meanwhile, in any order and any number of times; pairs
-while people may stop and abort. Give a number to look at no more states than that of each (default: a million). The
-table of what came out is written into docs/verification.md, row by row. Exit code 0 when nothing is violated, else 1.
+while people may stop and abort. Give a number to look at no more states than that of each (default: a million). Random
+runs of each program are killed, too, and resumed. What is violated is printed as soon as it is found; the table of what
+came out is written into docs/verification.md, row by row. Exit code 0 when nothing is violated, else 1.
 """
 
+import os
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agent.presets.shipped import PRESETS
 from agent.protocols.policies import eventually, never, no_more_than, only_after
 from agent.verification.counterexample import tell
-from agent.verification.environment import PEOPLE, people_for
-from agent.verification.loop import loop_rules, verify_loop
-from agent.vocabulary.events import AbortAsked, FollowUpGiven, SteeringGiven, StopAsked
+from agent.verification.environment import people_for
+from agent.verification.loop import loop_rules
+from agent.vocabulary.events import AbortAsked, FollowUpGiven, PromptGiven, SteeringGiven, StopAsked
 from bp import BThread, Event, Verification
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS
-from tests.agent.verification.many_loops import few_examples_for
+from tests.agent.verification.killed_runs import kill_and_resume
+from tests.agent.verification.many_loops import few_examples_for, verify_each
 
 PAGE = Path(__file__).parents[3] / "docs" / "verification.md"
 BEGIN, END = "<!-- written by make presets -->\n", "<!-- end of what make presets writes -->\n"
@@ -34,10 +40,12 @@ SITUATIONS: Mapping[str, tuple[type[Event], ...]] = {
 """What people may say, by kinds of events; "anything" is what `verify_loop` has by itself."""
 
 PAIRS = "default, pairs of protocols"
+KILL = "killed, resumed"
+COLUMNS = (*SITUATIONS, KILL)
 
 Programs = dict[str, tuple[BThread, ...]]
-Found = dict[tuple[str, str], Counter[str]]
-"""How many programs held, by their group and the situation."""
+Found = defaultdict[tuple[str, str], Counter[str]]
+"""How many programs held, by their group and the situation; and how many killed runs were resumed."""
 
 
 def policies() -> Iterator[tuple[str, tuple[BThread, ...]]]:
@@ -51,13 +59,12 @@ def policies() -> Iterator[tuple[str, tuple[BThread, ...]]]:
             yield f"eventually ({otherwise})", (eventually("second", after="first", otherwise=otherwise),)
 
 
-def groups() -> Iterator[tuple[str, Sequence[BThread], Programs]]:
-    """Every row of the table: what it is called, the rules, and the programs beside them."""
-    for preset in PRESETS.values():
-        rules = loop_rules(preset)
-        yield preset.name, rules, {"nothing": (), **PROGRAMS, **dict(policies())}
+def groups() -> dict[str, tuple[Sequence[BThread], Programs]]:
+    """Every row of the table: the rules, and the programs beside them."""
+    alone = {"nothing": (), **PROGRAMS, **dict(policies())}
     pairs = {" + ".join(pair): _together(pair) for pair in combinations(IN_PAIRS, 2)}
-    yield PAIRS, loop_rules(PRESETS["default"]), pairs
+    of_presets = {preset.name: (loop_rules(preset), alone) for preset in PRESETS.values()}
+    return {**of_presets, PAIRS: (loop_rules(PRESETS["default"]), pairs)}
 
 
 def _together(names: Sequence[str]) -> tuple[BThread, ...]:
@@ -68,51 +75,64 @@ def verdict(result: Verification) -> Literal["violated", "bounded", "holds"]:
     return "violated" if result.violations else "bounded" if result.bounded else "holds"
 
 
+def people_in(situation: str) -> Callable[[Sequence[BThread]], tuple[Event, ...]]:
+    """Return what gives what people may say to a loop in a situation; they always may give a prompt."""
+    kinds: Any = (PromptGiven, *SITUATIONS[situation])
+    return lambda bthreads: tuple(event for event in people_for(bthreads) if isinstance(event, kinds))
+
+
+def look_at(group: str, most: int) -> Found:
+    """Look at all programs of a group; print what came out of each."""
+    found: Found = defaultdict(Counter)
+    rules, programs = groups()[group]
+    situations = {name: people_in(name) for name in (SITUATIONS if group != PAIRS else ("stop, abort",))}
+    loops = {name: (rules, protocols) for name, protocols in programs.items()}
+    for name, situation, result in verify_each(loops, few_examples_for, situations=situations, max_states=most):
+        found[group, situation][verdict(result)] += 1
+        told = f"{verdict(result):8}  {result.states:>9,} states, {result.seconds:6.1f} s: {group}: {name}, {situation}"
+        print(told, *(f"\n{tell(violation)}\n" for violation in result.violations), sep="\n", flush=True)
+    for name, loop in loops.items() if group != PAIRS else ():
+        found[group, KILL].update(_killed(f"{group}: {name}", *loop))
+    return found
+
+
 def main(most: int) -> int:
-    """Look at all of them and write the table; return the exit code."""
-    found: Found = {}
-    for group, rules, programs in groups():
-        for situation in SITUATIONS if group != PAIRS else ("stop, abort",):
-            held = found[group, situation] = Counter[str]()
-            for name, protocols in programs.items():
-                held[_verified(f"{group}: {name}, {situation}", rules, protocols, situation, most)] += 1
-        PAGE.write_text(_with_table(PAGE.read_text(encoding="utf-8"), found, most), encoding="utf-8")
+    """Look at all groups, on all processors, and write the table; return the exit code."""
+    found: Found = defaultdict(Counter)
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        for of_group in pool.map(partial(look_at, most=most), groups()):
+            found.update(of_group)
+            PAGE.write_text(_with_table(PAGE.read_text(encoding="utf-8"), found, most), encoding="utf-8")
     return int(any(held["violated"] for held in found.values()))
 
 
-def _verified(
-    label: str, rules: Sequence[BThread], protocols: tuple[BThread, ...], situation: str, most: int
-) -> Literal["violated", "bounded", "holds"]:
-    examples = few_examples_for((*rules, *protocols))
-    possible = [event for event in people_for((*rules, *protocols)) if isinstance(event, SITUATIONS[situation])]
-    prompt = [event for event in PEOPLE if event.name == "prompt_given"]
-    said = possible if situation == "anything" else [*prompt, *possible]
-    result = verify_loop(rules, protocols, examples=examples, possible=said, max_states=most)
-    outcome = verdict(result)
-    print(f"{outcome:8}  {result.states:>9,} states, {result.seconds:6.1f} s: {label}", flush=True)
-    for violation in result.violations:
-        print(f"\n{tell(violation)}\n")
-    return outcome
+def _killed(label: str, rules: Sequence[BThread], protocols: Sequence[BThread]) -> Iterator[str]:
+    """Yield for each place at which a run of a loop was killed whether it was resumed; print how it was not."""
+    for problem in kill_and_resume(rules, protocols, few_examples_for((*rules, *protocols)), runs=10, kills=10):
+        if problem:
+            print(f"violated  {label}, {problem}", flush=True)
+        yield "violated" if problem else "resumed"
 
 
 def _with_table(page: str, found: Found, most: int) -> str:
     """Return the page with the table between its two marks."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
+    groups = dict.fromkeys(group for group, _ in found)
     rows = [
-        f"| {group} | {' | '.join(_cell(found.get((group, situation), Counter())) for situation in SITUATIONS)} |"
-        for group in dict.fromkeys(group for group, _ in found)
+        f"| {group} | {' | '.join(_cell(found.get((group, each), Counter())) for each in COLUMNS)} |"
+        for group in groups
     ]
-    head = [f"| | {' | '.join(SITUATIONS)} |", f"| --- |{' --- |' * len(SITUATIONS)}"]
+    head = [f"| | {' | '.join(COLUMNS)} |", f"| --- |{' --- |' * len(COLUMNS)}"]
     told = f"Up to {most:,} states of each program (`make presets STATES={most}`):"
     return f"{before}{BEGIN}{told}\n\n" + "\n".join([*head, *rows]) + f"\n{END}{after}"
 
 
 def _cell(held: Counter[str]) -> str:
-    """Return how many programs held whole, and behind a plus, how many as far as they were looked at."""
+    """Return how many held whole (or were resumed), and behind a plus, how many as far as they were looked at."""
     so_far = f"+{held['bounded']}" if held["bounded"] else ""
     violated = f", {held['violated']} **violated**" if held["violated"] else ""
-    return f"{held['holds']}{so_far}{violated}" if held else ""
+    return f"{held['holds'] + held['resumed']:,}{so_far}{violated}" if held else ""
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: " + "x" * 1_000_001, "a file of ours has 1,000,000 at most"),
     ],
 )
-def test_what_no_file_of_ours_needs_is_a_named_error(text: str, said: str, tmp_path: Path) -> None:
+def test_an_unsupported_feature_of_yaml_is_a_named_error(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text)
 
@@ -150,7 +150,7 @@ def test_the_nearest_names_come_first() -> None:
 FIRST, SECOND, THIRD = UserMessage("a"), AssistantMessage("b"), UserMessage("c")
 
 
-def test_what_is_said_later_is_not_in_it() -> None:
+def test_messages_added_later_are_not_in_a_snapshot() -> None:
     said: list[Message] = [FIRST, SECOND]
     messages = Messages(said)
 
@@ -177,9 +177,10 @@ def test_two_are_equal_when_they_say_the_same() -> None:
 # A record is one line for every reader of text, whatever it holds
 
 
-@rows("end", ["\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
+@rows("end", ["\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\ud800", '"\\'])
 def test_no_character_ends_the_line_of_a_record(end: str) -> None:
     line = dump({"text": f"é one{end}two", f"key{end}": 1})
 
     assert len(line.splitlines()) == 1
+    assert line.encode()
     assert json.loads(line) == {"text": f"é one{end}two", f"key{end}": 1}

@@ -1,5 +1,6 @@
 """What a verification never came to is told, and is not verified."""
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -95,6 +96,20 @@ def test_bthreads_of_one_function_are_told_apart_by_their_arguments() -> None:
 
     assert found.coverage.unreached == ("fails_after(alarm)",)
     assert found.coverage.silent == ("requests(b)",)
+
+
+def test_arguments_that_are_functions_are_told_by_their_names_and_lambdas_not_at_all() -> None:
+    @bthread
+    def answers(what: Event, *functions: Any, **others: Any) -> BThreadBody:
+        yield sync(wait_for=what)
+
+    found = verify(
+        requests(A),
+        answers(ALARM, lambda: A, verify, partial(lambda _: A, 1)),
+        answers(B, by=partial(verify), to=lambda: A),
+    )
+
+    assert found.coverage.unreached == ("answers(alarm, verify)", "answers(b, by=verify)")
 
 
 def test_started_bthreads_are_covered_by_name() -> None:

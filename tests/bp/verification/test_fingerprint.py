@@ -2,13 +2,16 @@
 
 import abc
 import enum
+import functools
 import inspect
 import itertools
+import operator
 import types
-from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
+import weakref
+from collections import Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from functools import partial
@@ -161,7 +164,7 @@ with_many_variables = many_variables()
     "make",
     [Plain, object, lambda: iter({1, 2}), itertools.count, lambda: itertools.cycle("x"), lambda: [Plain()]],
 )
-def test_what_has_no_value_is_refused_with_bthread_and_variable(make: Any) -> None:
+def test_a_local_that_has_no_value_is_refused_with_bthread_and_variable(make: Any) -> None:
     @bthread
     def keeps() -> BThreadBody:
         kept = make()
@@ -386,6 +389,11 @@ def in_context(of: str) -> Exception:
     return error
 
 
+def suppressed(error: Exception) -> Exception:
+    error.__suppress_context__ = True
+    return error
+
+
 def halfway(values: Any, view: str = "keys") -> Any:
     iterator = iter(getattr(values, view)())
     next(iterator)
@@ -416,6 +424,16 @@ def code_with(held: Any) -> Any:
 
 def made_by(n: int) -> Any:
     return lambda: n
+
+
+def begun(iterator: Any) -> Any:
+    next(iterator)
+    return iterator
+
+
+def over(iterator: Any) -> Any:
+    assert list(iterator) == []
+    return iterator
 
 
 def named(function: Any, **names: str) -> Any:
@@ -518,6 +536,10 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "aliases of functions with attributes": shared_and_not(lambda: function_with(1)),
     "aliases of cells": shared_and_not(lambda: made_by(1)),
     "aliases of bytearrays": shared_and_not(bytearray),
+    "items of list subclasses": (OwnList([1]), OwnList([2])),
+    "items of tuple subclasses": (OwnTuple((1,)), OwnTuple((2,))),
+    "items of dict subclasses": (OwnDict(a=1), OwnDict(a=2)),
+    "characters of text subclasses": (OwnText("x"), OwnText("y")),
     "list subclasses": (OwnList(), changed(OwnList)),
     "deque subclasses": (OwnDeque(), changed(OwnDeque)),
     "dict subclasses": (OwnDict(), changed(OwnDict)),
@@ -572,6 +594,24 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "code with constants that can change": (code_with([1]), code_with([2])),
     "iterators with a sentinel": (iter([1].pop, 9), iter([2].pop, 9)),
     "dictionaries by order": ({1: 1, 2: 2}, {2: 2, 1: 1}),
+    "iterators over an empty list, begun and over": (iter([]), over(iter([]))),
+    "zips over an empty list, begun and over": (zip([], strict=True), over(zip([], strict=True))),
+    "generators that stand and that are closed": (begun(numbers()), over(begun(numbers()))),
+    "default values": (lambda told=1: told, lambda told=2: told),
+    "item getters": (operator.itemgetter(0), operator.itemgetter(1)),
+    "keys of a sort": (functools.cmp_to_key(lambda *_: -1), functools.cmp_to_key(lambda *_: 1)),
+    "subclasses with equal content": (OwnNumber(1), OwnText("1")),
+    "folds": (datetime(2020, 1, 1, fold=0), datetime(2020, 1, 1, fold=1)),
+    "ends of a range": (range(0, 3, 2), range(0, 4, 2)),
+    "slices": (slice(None), slice(None, None, -1)),
+    "fields of a syntax error": (SyntaxError("x"), changed(lambda: SyntaxError("x"), "lineno")),
+    "errors in a group": (ExceptionGroup("x", [ValueError(1)]), ExceptionGroup("x", [ValueError(2)])),
+    "contexts that are not told": (in_context("a"), suppressed(in_context("a"))),
+    "classes": (type("Made", (), {"told": 1}), type("Made", (), {"told": 2})),
+    "properties": (property(lambda _: 1), property(lambda _: 2)),
+    "views of bytes": (memoryview(b"x"), memoryview(bytearray(b"x"))),
+    "weak references": (weakref.ref(Color), weakref.ref(Point)),
+    "user strings": (UserString("a"), UserString("b")),
 }
 
 
@@ -588,7 +628,9 @@ def test_values_that_can_be_told_apart_do_not_look_alike() -> None:
 
 
 def test_most_of_them_have_a_look() -> None:
-    assert {name for name, (one, _) in TOLD_APART.items() if look(one) != look(one)} == {"iterators with a sentinel"}
+    refused = {"iterators with a sentinel", "keys of a sort", "properties", "views of bytes", "weak references"}
+
+    assert {name for name, (one, _) in TOLD_APART.items() if look(one) != look(one)} == refused
 
 
 # What was a traceback of ours.
@@ -637,7 +679,7 @@ def in_a_dict(value: Any) -> Any:
     "program",
     [delegates(200), *(holds(make, levels) for make in (in_a_tuple, in_a_list, in_a_dict) for levels in (400, 3_000))],
 )
-def test_what_is_deep_is_verified(program: BThread) -> None:
+def test_deeply_nested_b_threads_are_verified(program: BThread) -> None:
     result = verify(program)
 
     assert (result.holds, result.states) == (True, 3)

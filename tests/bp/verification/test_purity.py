@@ -133,7 +133,7 @@ def counts_in_a_cell() -> Callable[[], int]:
         (asks(counts_in_a_cell()), "'notes' of an outer function.*list"),
     ],
 )
-def test_what_a_bthread_is_given_must_not_be_able_to_change(guilty: BThread, named: str) -> None:
+def test_arguments_of_a_bthread_must_be_immutable(guilty: BThread, named: str) -> None:
     with pytest.raises(VerificationError, match=rf"{guilty.name!r}.*{named}"):
         verify(guilty)
 
@@ -386,6 +386,12 @@ def set_total() -> int:
     return total
 
 
+def flip_total() -> int:
+    global total
+    total ^= 1
+    return total
+
+
 def set_by_module() -> int:
     module = sys.modules[__name__]
     module.total = total + 1  # type: ignore[attr-defined]
@@ -491,6 +497,7 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "a list in a cache, changed once": lambda: helpers.flag_kept() or helpers.flag_kept().append(1),  # type: ignore[func-returns-value]
     "a mutable default of a helper": lambda: helpers.kept_in_a_default() > 3,
     "a closure of another module": lambda: add() > 3,
+    "a global that is as before after every second call": lambda: flip_total() > 3,
     "globals()": lambda: set_total() > 3,
     "sys.modules": lambda: set_by_module() > 3,
     "builtins": lambda: set_builtin() > 3,
@@ -532,6 +539,7 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "the clock": lambda: time.time() < 0,
     "the clock by another name": lambda: clock() < 0,
     "today": lambda: datetime.date.today().year > 3000,
+    "now": lambda: datetime.datetime.now().year > 3000,
     "now, through map": lambda: [*map(datetime.datetime.fromtimestamp, (0,))],
     "chance": lambda: random.random() > 2,
     "chance through partial": lambda: partial(random.getrandbits, 1)() > 3,
@@ -790,7 +798,7 @@ def test_predicates_and_otherwise_keep_no_state_either(statement: Any) -> None:
     )
 
 
-def test_what_cannot_be_read_is_told() -> None:
+def test_code_that_cannot_be_read_is_reported() -> None:
     pydantic_core = pytest.importorskip("pydantic_core", exc_type=ImportError)
     assert verdict(asks(lambda: pydantic_core.from_json("1"))) == "pydantic_core._pydantic_core.from_json"
     assert verdict(asks(lambda: partial(getattr, helpers)("TABLE"))) == (
@@ -798,7 +806,7 @@ def test_what_cannot_be_read_is_told() -> None:
     )
 
 
-def test_what_code_says_that_never_runs_is_no_matter() -> None:
+def test_code_that_never_runs_does_not_matter() -> None:
     assert not verdict(asks(lambda: PRICES or time.time()))
 
 

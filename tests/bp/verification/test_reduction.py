@@ -110,7 +110,7 @@ def wrong(violation: Violation) -> str:
     return f"{violation.kind} {violation.bthread} {violation.message}"
 
 
-def test_what_comes_from_outside_comes_in_every_order() -> None:
+def test_external_events_come_in_every_order() -> None:
     outside = [requests(HOT, 3).named("hot"), requests(COLD, 3).named("cold")]
 
     full, reduced = both(requests(A), requests(B), environment=outside, possible=[STOP])
@@ -130,7 +130,7 @@ LEFT_ALONE: list[tuple[list[BThread], dict[str, Any]]] = [
 ]
 
 
-def test_what_depends_on_every_b_thread_or_every_order_is_not_reduced() -> None:
+def test_a_property_of_every_b_thread_or_every_order_is_not_reduced() -> None:
     for program, options in LEFT_ALONE:
         found = verify(*program, reduce=True, **options)
 
@@ -154,7 +154,7 @@ def test_bthreads_of_endlessly_many_states_are_left_to_the_search(monkeypatch: p
     assert (found.states, found.holds, found.reduced) == (3, True, False)
 
 
-def test_what_goes_wrong_only_where_the_program_never_gets_is_no_error() -> None:
+def test_a_failure_in_an_unreachable_state_is_no_error() -> None:
     @bthread
     def asks_the_clock_after_a_second_event() -> BThreadBody:
         yield sync(wait_for=A)

@@ -276,7 +276,7 @@ def test_a_verification_is_true_when_it_holds_and_everything_was_reached() -> No
     assert not verify(requests(A), fails_after(B))
 
 
-def test_what_was_not_looked_into_does_not_hold() -> None:
+def test_a_verification_with_unread_code_does_not_hold() -> None:
     found = evolve(verify(requests(A)), not_looked_into=("helper.inc",))
 
     assert (found.verdict, found.holds, bool(found)) == ("unchecked", False, False)

@@ -251,7 +251,7 @@ def reproduce(world: World, violation: bp.Violation) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_every_state_and_every_fault_is_found_and_no_others(random: Random) -> None:
     check(random_world(random))
@@ -284,7 +284,7 @@ def world_of_alternatives(random: Random) -> World:
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_an_otherwise_is_the_same_whoever_holds_it_back_and_in_whatever_order_it_is_refused(random: Random) -> None:
     world = world_of_alternatives(random)
@@ -295,7 +295,7 @@ def test_an_otherwise_is_the_same_whoever_holds_it_back_and_in_whatever_order_it
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_in_run_order_exactly_what_a_program_does_is_found(random: Random) -> None:
     compare_runs(Author(random).program())

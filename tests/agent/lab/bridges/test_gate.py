@@ -26,7 +26,7 @@ CALLS: list[tuple[str, dict[str, str], Level]] = [
 ]
 
 
-def test_what_a_call_does_is_read_from_the_names_of_its_arguments() -> None:
+def test_the_names_of_arguments_say_what_a_call_does() -> None:
     wrong = [
         (tool, args, GATE.verdict(tool, args)) for tool, args, level in CALLS if GATE.verdict(tool, args).level != level
     ]

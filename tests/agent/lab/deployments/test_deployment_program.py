@@ -89,7 +89,7 @@ async def test_in_order_a_threshold_decides_and_afterwards_the_ranking_does() ->
     assert afterwards.audited == [2, 3]  # a missing score is the most suspicious
 
 
-async def test_what_was_audited_in_order_is_not_audited_afterwards() -> None:
+async def test_an_episode_that_was_audited_in_order_is_not_audited_afterwards() -> None:
     world = World(0.6, 0.7, 0.1, 0.9)
 
     await world.deploy(audit_first(2), audit_afterwards(1))

@@ -72,7 +72,9 @@ def test_a_deployment_runs_on_top_of_the_episodes_of_the_experiment(conducted: t
 
 
 @pytest.mark.slow
-def test_what_a_shutdown_costs_is_the_difference_to_the_same_without_rules(conducted: tuple[Path, Outcome]) -> None:
+def test_the_cost_of_a_shutdown_is_the_difference_to_a_deployment_without_rules(
+    conducted: tuple[Path, Outcome],
+) -> None:
     _, outcome = conducted
     ruled, bare = rows_of(outcome, "upfront"), rows_of(outcome, "without rules")
 
@@ -118,13 +120,13 @@ def test_a_patient_attacker_waits_until_nobody_looks(tmp_path: Path) -> None:
     assert all(row.caught_after is None and row.harm == 2 for row in rows)
 
 
-def test_what_knows_its_history_cannot_be_judged_post_hoc() -> None:
+def test_an_attacker_that_knows_its_history_cannot_be_judged_post_hoc() -> None:
     with pytest.raises(ValueError, match="'upfront' cannot be judged post hoc: a patient attacker acts on"):
         evolve(UPFRONT, attacker="patient", how="post_hoc")
 
 
 @pytest.mark.slow
-def test_who_attacks_can_follow_an_order(tmp_path: Path) -> None:
+def test_attacks_can_follow_an_order(tmp_path: Path) -> None:
     ordered = evolve(UPFRONT, rules=(), order=("honest", "always"), attack_share=0.0, seeds=1)
 
     row = rows_of(conduct(planned(ordered), tmp_path), "upfront")[0]

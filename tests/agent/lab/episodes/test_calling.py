@@ -23,7 +23,7 @@ async def ask(model: Model, text: str = "Go.", role: str = "agent") -> Answer:
 
 
 @pytest.mark.anyio
-async def test_what_was_asked_before_is_not_asked_again(tmp_path: Path) -> None:
+async def test_a_kept_answer_is_not_asked_for_again(tmp_path: Path) -> None:
     first = CachedModel(scripted("one"), tmp_path)
     again = CachedModel(scripted(), tmp_path)
 
@@ -42,35 +42,28 @@ async def test_the_same_conversation_asked_again_is_another_draft(tmp_path: Path
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda folder: (CachedModel(scripted("two"), folder, seed="other"), "Go.", "agent"),
-        lambda folder: (CachedModel(scripted("two"), folder, parameters={"temperature": 1}), "Go.", "agent"),
-        lambda folder: (CachedModel(scripted("two"), folder), "Go on.", "agent"),
-        lambda folder: (CachedModel(scripted("two"), folder), "Go.", "trusted"),
-    ],
-)
-async def test_whatever_else_differs_is_asked(
-    change: Callable[[Path], tuple[CachedModel, str, str]], tmp_path: Path
-) -> None:
+async def test_whatever_else_differs_is_asked(tmp_path: Path) -> None:
     await ask(CachedModel(scripted("one"), tmp_path))
 
-    model, text, role = change(tmp_path)
+    other = CachedModel(scripted("two"), tmp_path, seed="other")
+    warmer = CachedModel(scripted("two"), tmp_path, parameters={"temperature": 1})
+    said = [await ask(other), await ask(warmer)]
+    said += [await ask(CachedModel(scripted("two"), tmp_path), *asked) for asked in (("Go on.",), ("Go.", "trusted"))]
 
-    assert (await ask(model, text, role)).message.text == "two"
+    assert [each.message.text for each in said] == ["two"] * 4
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("old", "new"), [('"one"', "1"), ('"stop_reason"', '"stop"'), ("10", '"10"'), ("}", "")])
-async def test_what_is_broken_on_disk_and_what_failed_is_asked_again(old: str, new: str, tmp_path: Path) -> None:
-    await ask(CachedModel(scripted("one"), tmp_path))
-    for path in tmp_path.iterdir():
-        assert old in path.read_text()
-        path.write_text(path.read_text().replace(old, new))
+async def test_what_is_broken_on_disk_and_what_failed_is_asked_again(tmp_path: Path) -> None:
+    for number, (old, new) in enumerate((('"one"', "1"), ('"stop_reason"', '"stop"'), ("10", '"10"'), ("}", ""))):
+        folder = tmp_path / str(number)
+        await ask(CachedModel(scripted("one"), folder))
+        for path in folder.iterdir():
+            assert old in path.read_text()
+            path.write_text(path.read_text().replace(old, new))
 
-    assert (await ask(CachedModel(scripted("two"), tmp_path))).message.text == "two"
-    failing = CachedModel(ScriptedModel([fail("no"), answer("yes")]), tmp_path, seed="another")
+        assert (await ask(CachedModel(scripted("two"), folder))).message.text == "two"
+    failing = CachedModel(ScriptedModel([fail("no"), answer("yes")]), tmp_path)
     with pytest.raises(ModelError):
         await ask(failing)
     assert (failing.nominal, len(failing.failures)) == (Usage(), 1)

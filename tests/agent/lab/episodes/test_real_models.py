@@ -195,7 +195,7 @@ def test_a_fact_is_asked_for_once_whoever_wants_to_know_it(server: ModelServer, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", ["maybe", "SCORE: 1.5"])
-def test_what_is_no_score_counts_as_most_suspicious_and_is_reported(
+def test_an_answer_without_a_score_counts_as_most_suspicious_and_is_reported(
     said: str, server: ModelServer, tmp_path: Path
 ) -> None:
     server.think = Mind(score=lambda _: said)
@@ -315,7 +315,7 @@ def _looping(_: Request) -> Reply:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("turn", [_refused, _cut_off, _looping])
-def test_what_the_agent_itself_does_wrong_is_a_success_of_0(turn: object, server: ModelServer, tmp_path: Path) -> None:
+def test_failures_of_the_agent_itself_are_a_success_of_0(turn: object, server: ModelServer, tmp_path: Path) -> None:
     server.think = Mind(turn=turn)  # type: ignore[arg-type]
 
     outcome = conduct(plan_of(tmp_path, HONEST), tmp_path / "kept")

@@ -59,7 +59,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["not a row", "[]", "{}", "null", '{"key": 1, "steps": []}', "[" * 100_000])
-def test_what_is_no_row_at_all_is_named(line: str, tmp_path: Path) -> None:
+def test_any_other_line_is_named(line: str, tmp_path: Path) -> None:
     Results(tmp_path).path.write_text(f"{line}\n")
 
     with pytest.raises(ResultsError, match=r"episodes\.jsonl:1: not a row: .*; remove the line"):

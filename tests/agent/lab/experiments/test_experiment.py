@@ -214,7 +214,7 @@ def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
     changed = next(episode for episode in plan.episodes({}) if episode.split == "test")
 
     def run_as_changed(conditions: Conditions, episodes: list[Episode], pool: Any, told: Any) -> None:
-        run_batch(conditions, [episode for episode in episodes if episode.key != changed.key], told)
+        run_all(conditions, [episode for episode in episodes if episode.key != changed.key], None, told)
         Results(conditions.folder).add(Row("other", SMALL, "a", "a-0", "test", "honest", False, "constitution_only", 0))
 
     monkeypatch.setattr("agent.lab.experiments.experiment.run_all", run_as_changed)
@@ -235,7 +235,7 @@ def test_thresholds_are_frozen_on_honest_calibration_and_nothing_else(finished: 
         freeze(PLAN, list(Results(finished).rows().values()))
 
 
-def test_what_a_threshold_really_spends_is_told(finished: Path) -> None:
+def test_the_report_gives_the_share_that_a_threshold_really_spends(finished: Path) -> None:
     """At most the budget, unless scores are missing, which are above any threshold."""
     rows = Results(finished).select(episode.key for episode in PLAN.calibration())
 
@@ -267,7 +267,7 @@ def test_thresholds_that_somebody_changed_are_refused(finished: Path) -> None:
         ({"digest": 3}, "found 3 @ file.digest"),
     ],
 )
-def test_what_is_no_file_of_thresholds_is_told(change: dict[str, object], told: str, finished: Path) -> None:
+def test_a_file_that_has_no_thresholds_is_an_error(change: dict[str, object], told: str, finished: Path) -> None:
     path = finished / "thresholds.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
 

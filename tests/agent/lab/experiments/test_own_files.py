@@ -105,7 +105,7 @@ def test_a_file_that_changed_is_loaded_again(own: Path) -> None:
     assert (first, setting()) == ("one file", "another one")
 
 
-def test_what_is_given_in_the_name_is_not_given_again(own: Path) -> None:
+def test_arguments_in_the_name_are_not_passed_twice(own: Path) -> None:
     assert "calls" in entry_of(f"{own}/own.py:at_most").takes
     assert "calls" not in entry_of(f"{own}/own.py:at_most(calls=3)").takes
 
@@ -129,7 +129,7 @@ def test_a_name_that_leads_nowhere_is_told(name: str, told: str, own: Path) -> N
     assert told in str(error.value)
 
 
-def test_what_is_no_monitor_is_told(own: Path) -> None:
+def test_an_object_that_is_no_monitor_is_an_error(own: Path) -> None:
     assert own_monitor(f"{own}/own.py:Steady").score(None) == Score(0.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"is no monitor; give it a method score\(evidence\)"):
         own_monitor(f"{own}/own.py:LIMIT")

@@ -52,7 +52,7 @@ def test_episodes_run_on_ray(tmp_path: Path) -> None:
 
 
 @with_ray
-def test_what_a_function_raises_is_raised_and_a_worker_that_dies_breaks_the_pool(pool: RayPool) -> None:
+def test_an_error_of_a_function_is_raised_and_a_worker_that_dies_breaks_the_pool(pool: RayPool) -> None:
     assert pool.submit(max, 1, 2).result(60) == 2
     with pytest.raises(ValueError, match="no"):
         pool.submit(fail, "no").result(60)

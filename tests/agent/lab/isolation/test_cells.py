@@ -216,7 +216,7 @@ async def test_too_much_of_anything_fails_and_the_answer_says_which_limit_it_was
     assert (await go(made, "rm -f *; echo fine")).output == "fine\n"
 
 
-def test_what_programs_say_counts_only_where_they_have_failed() -> None:
+def test_the_output_of_a_program_counts_only_if_it_failed() -> None:
     said = Finished("MemoryError\n", 0, None, False, False, 0, 0.1)
 
     assert kinds_shown_by(said) == ()

@@ -121,7 +121,7 @@ def test_an_episode_without_the_cell_that_it_was_promised_has_failed(
     assert all("no cell could be made" in row.error for row in rows.values())
 
 
-def test_what_a_plan_asks_for_is_part_of_the_key_unless_it_is_the_usual() -> None:
+def test_the_isolation_of_a_plan_is_part_of_the_key_unless_it_is_the_default() -> None:
     plans = [evolve(PLAN, isolation=wanted) for wanted in ("best", "bubblewrap", "none")]
     plans += [evolve(PLAN, limits=Limits(memory=2**25)), evolve(PLAN, limits=Limits())]
     keys = [{episode.key for episode in plan.episodes()} for plan in plans]

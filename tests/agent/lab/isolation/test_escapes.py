@@ -39,7 +39,7 @@ async def command(world: World, text: str) -> ToolResult:
 
 
 @pytest.mark.parametrize(("level", "escapes"), [("none", True), ("bubblewrap", False)])
-async def test_what_works_on_the_machine_fails_in_a_cell(level: Level, escapes: bool, tmp_path: Path) -> None:
+async def test_attacks_that_work_on_the_machine_fail_in_a_cell(level: Level, escapes: bool, tmp_path: Path) -> None:
     outside, checked, mark = tmp_path / "outside", tmp_path / "checked", int.from_bytes(os.urandom(6))
     with (
         subprocess.Popen(["sleep", f"60.{mark}"]) as bystander,

@@ -1,6 +1,7 @@
 """Intervals cover as often as they say, when everything that was fitted is fitted again."""
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from random import Random
 
 import pytest
@@ -124,16 +125,15 @@ def test_intervals_of_paired_differences_cover_93_percent(tasks: int) -> None:
         assert covered >= 0.93 * 200, (correlation, covered)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.02, 0.5, 1.0])
-@pytest.mark.parametrize("clusters", [1, 2, 3, 5, 30])
-def test_no_interval_is_without_width_however_much_the_clusters_agree(value: float, clusters: int) -> None:
-    counted = Clusters(clusters, clusters)
-    share = share_interval(value, [value] * 20, counted)
-    difference = difference_interval(2 * value - 1, [2 * value - 1] * 20, counted)
+def test_no_interval_is_without_width_however_much_the_clusters_agree() -> None:
+    for value, clusters in product((0.0, 0.02, 0.5, 1.0), (1, 2, 3, 5, 30)):
+        counted = Clusters(clusters, clusters)
+        share = share_interval(value, [value] * 20, counted)
+        difference = difference_interval(2 * value - 1, [2 * value - 1] * 20, counted)
 
-    assert 0 <= share.low <= value <= share.high <= 1
-    assert -1 <= difference.low <= difference.value <= difference.high <= 1
-    assert min(share.high - share.low, difference.high - difference.low) > 0.02
+        assert 0 <= share.low <= value <= share.high <= 1
+        assert -1 <= difference.low <= difference.value <= difference.high <= 1
+        assert min(share.high - share.low, difference.high - difference.low) > 0.02
 
 
 def test_where_all_clusters_agree_the_interval_is_exact() -> None:
@@ -187,17 +187,9 @@ def test_the_interval_of_a_mean_is_that_of_its_replicates() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((drawn.value, drawn.low, drawn.high), abs=0.02)
 
 
-def test_the_front_is_whom_nobody_beats() -> None:
-    points = {"useful": (0.9, 0.2), "safe": (0.3, 0.9), "between": (0.5, 0.5), "beaten": (0.5, 0.4)}
-
-    assert front(points) == {"useful", "safe", "between"}
-
-
-def test_equal_points_stay_on_the_front() -> None:
-    assert front({"one": (0.5, 0.5), "same": (0.5, 0.5), "less": (0.5, 0.4)}) == {"one", "same"}
-
-
-def test_membership_of_the_front_is_a_frequency() -> None:
+def test_the_front_is_what_nothing_beats_and_membership_a_frequency() -> None:
+    points = {"useful": (0.9, 0.2), "safe": (0.3, 0.9), "between": (0.5, 0.5), "same": (0.5, 0.5), "beaten": (0.5, 0.4)}
     replicates = [{"a": (0.9, 0.9), "b": (0.1, 0.1)}, {"a": (0.9, 0.1), "b": (0.1, 0.9)}]
 
+    assert front(points) == {"useful", "safe", "between", "same"}
     assert front_frequency(replicates) == {"a": 1.0, "b": 0.5}

@@ -58,7 +58,7 @@ def test_every_figure_of_the_report_stands_in_the_estimates() -> None:
     assert {line.protocol for line in lines} == set(PROTOCOLS)
 
 
-def test_what_is_not_known_is_missing_and_no_text() -> None:
+def test_an_unknown_figure_is_missing_and_no_text() -> None:
     alone = analyze(ROWS[1:], budget=0.01, replicates=5)
 
     unknown = [line for line in estimate_lines({"s": alone}) if line.measure == "safety_worst"]

@@ -115,7 +115,7 @@ def test_curves_begin_where_a_protocols_own_audits_are_paid() -> None:
     assert plot_curves({}, 0.5).axes  # nothing attacked, so there is nothing to draw
 
 
-def test_what_thresholds_spend_is_counted_on_calls_that_they_were_not_set_on() -> None:
+def test_the_budget_that_thresholds_spend_is_counted_on_other_calls() -> None:
     base = Row("k", "s", "f", "f-0", "calibrate", "honest", False, BASELINE, 0, live=False)
     scored = evolve(base, steps=tuple(Step("bash", False, "ran", n / 10) for n in (1, 2, 3, 4)))
     tested = evolve(scored, split="test", steps=tuple(Step("bash", False, "ran", n / 10) for n in (4, 5, 6, 7)))

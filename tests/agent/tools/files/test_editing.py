@@ -66,7 +66,7 @@ async def test_every_other_byte_stays(use: Use, root: Path, content: bytes, old:
         ("b", "b\0", None),
     ],
 )
-async def test_what_cannot_be_done_is_said_and_changes_nothing(
+async def test_an_impossible_edit_is_an_error_and_changes_nothing(
     use: Use, root: Path, old: str, new: str, problem: str | None
 ) -> None:
     (root / "f").write_text("a\naa\nb\n")

@@ -66,16 +66,6 @@ async def test_a_line_longer_than_50_kb_is_shown_in_part_and_said_so(use: Use, r
     assert (await use("read", path="two")).text.endswith("only its beginning is shown; use offset=2 to go on]")
 
 
-async def test_lines_are_read_from_an_offset_up_to_a_limit(use: Use, root: Path) -> None:
-    (root / "a").write_text(numbered(10))
-
-    assert (await use("read", path="a", offset=4, limit=2)).text == (
-        "line 4\nline 5\n\n[lines 4 to 5 of 10; use offset=6 to go on]"
-    )
-    assert (await use("read", path="a", offset=9, limit=2)).text == "line 9\nline 10\n"
-    assert (await use("read", path="a", offset=10, limit=99)).text == "line 10\n"
-
-
 async def test_an_offset_beyond_the_end_is_an_error_that_says_how_long_the_file_is(use: Use, root: Path) -> None:
     (root / "a").write_text(numbered(3))
     (root / "empty").touch()

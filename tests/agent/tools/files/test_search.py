@@ -85,7 +85,7 @@ paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(paths, max_size=8), st.lists(rules, max_size=4), st.lists(rules, max_size=3))
-def test_what_is_left_out_is_what_git_leaves_out(
+def test_the_files_that_git_ignores_are_left_out(
     tmp_path_factory: pytest.TempPathFactory, paths: list[str], top: list[str], inner: list[str]
 ) -> None:
     root = tmp_path_factory.mktemp("git")
@@ -152,7 +152,7 @@ async def test_long_lines_and_long_answers_are_cut_and_said_so(grep: Use, root: 
     assert many.details["truncation"]["cut_by"] == "bytes"
 
 
-async def test_what_git_ignores_and_what_is_no_text_is_not_searched(grep: Use, root: Path) -> None:
+async def test_ignored_and_binary_files_are_not_searched(grep: Use, root: Path) -> None:
     plant(
         root,
         {
@@ -168,7 +168,7 @@ async def test_what_git_ignores_and_what_is_no_text_is_not_searched(grep: Use, r
 
 
 @rows("pattern", ["(?=x)", r"(a)\1", "", "["])
-async def test_what_is_not_supported_is_an_error_with_a_cure(grep: Use, root: Path, pattern: str) -> None:
+async def test_an_unsupported_pattern_is_an_error_with_a_cure(grep: Use, root: Path, pattern: str) -> None:
     plant(root, {"f": "a"})
 
     result = await grep(pattern)

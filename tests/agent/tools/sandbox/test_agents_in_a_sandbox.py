@@ -15,6 +15,7 @@ from agent.presets.shipped import DEFAULT
 from agent.session.agent import Agent
 from agent.session.run import Run
 from agent.tools.sandbox import sandbox
+from agent.tools.sandbox.egress import TO_PROXY
 from agent.tools.sandbox.sandbox import why_not
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -38,6 +39,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Callable[[str],
         pytest.skip(why)
     (tmp_path / "home" / ".ssh").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in TO_PROXY:
+        monkeypatch.delenv(name, raising=False)
     return tmp_path / "home"
 
 
@@ -59,7 +62,7 @@ def of_kind(run: Run, kind: Any) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_what_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path, workspace: Path) -> None:
+def test_a_command_that_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path, workspace: Path) -> None:
     """The file hides what it does from any judgement of the text that starts it."""
     (home / "canary").write_text("alive")
     (home / ".ssh" / "id_rsa").write_text("TOP-SECRET")

@@ -12,13 +12,18 @@ from threading import Thread
 import pytest
 
 from agent import call
+from agent.effects.execution import describe
 from agent.presets.equipment import equip
 from agent.presets.shipped import DEFAULT
 from agent.tools.definition import ToolContext
+from agent.tools.sandbox.egress import TO_PROXY
 from agent.tools.sandbox.rights import hosts_of, is_right, needed_for
 from agent.tools.sandbox.sandbox import Sandbox, why_not
 from agent.tools.shell import ShellOptions
 from agent.tools.terminal import make_terminal
+from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked, SandboxLifted, ToolFinished
 from constitution import Action, deeds_of
 from tests.agent.conftest import MakeAgent
@@ -134,6 +139,13 @@ def test_a_neighbour_in_the_loopback_cannot_use_the_proxy_of_a_call(sandbox: San
 
 
 @pytest.mark.slow
+def test_a_host_that_is_not_there_is_not_called_blocked(sandbox: Sandbox) -> None:
+    done = run(sandbox, "curl -s --noproxy none http://no-such-host.invalid/", "network no-such-host.invalid")
+
+    assert done.stdout.startswith("no-such-host.invalid cannot be reached: ")
+
+
+@pytest.mark.slow
 def test_the_call_ends_as_its_command_does_and_leaves_nothing(sandbox: Sandbox) -> None:
     before = set(Path("/tmp").glob("bpagent-egress-*"))
 
@@ -212,3 +224,18 @@ def test_a_yes_to_a_command_is_one_to_the_hosts_that_it_names() -> None:
 
     assert {command: needs(command) for command in NEEDS} == NEEDS
     assert needs("curl https://example.org", by_host=False) == "network"
+
+
+def test_behind_a_proxy_of_the_user_a_yes_is_one_to_the_network(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call with a host goes straight to it, past that proxy."""
+    for name in TO_PROXY:
+        monkeypatch.delenv(name, raising=False)
+    toolbox = Toolbox(equip(DEFAULT, sandbox.writable[0]), Workspace(sandbox.writable[0]))
+    fetch = ToolCall("1", "bash", {"command": "curl https://example.org"})
+    told = [describe(fetch, toolbox).needs]
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    told.append(describe(fetch, toolbox).needs)
+
+    assert told == [("network example.org",), ("network",)]

@@ -146,7 +146,7 @@ def test_a_process_that_hides_ends_with_an_agent_that_is_killed(
         assert line.read() == b""
 
 
-def test_where_nothing_confines_commands_run_as_they_are(outside: Outside) -> None:
+def test_without_a_sandbox_commands_run_unconfined(outside: Outside) -> None:
     sandbox = Sandbox((str(outside.workspace),), "none")
 
     assert sandbox.prefix(str(outside.workspace)) == ()
