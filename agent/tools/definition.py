@@ -237,7 +237,7 @@ class _Written:
         if not isinstance(function, types.FunctionType):
             return None
         given: dict[object, object] = dict(enumerate(function.__defaults__ or ()))
-        given |= function.__kwdefaults__ or {}
+        given.update(function.__kwdefaults__ or {})
         defaults = tuple((name, type(value), value) for name, value in given.items())  # 1 is equal to True
         names = function.__module__, function.__qualname__
         made = cls(*names, function.__code__, function.__doc__, tuple(function.__annotations__.items()), defaults)
