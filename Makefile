@@ -19,7 +19,7 @@ NEIGHBOURS := .venv-neighbours
 NEIGHBOURS_READY := $(NEIGHBOURS)/ready
 INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: help demo screens check test lint verify presets laws adversary mutation settings agentdojo neighbours \
+.PHONY: help demo screens check quick test lint verify presets laws adversary mutation settings agentdojo neighbours \
 	verified results bench docs clean
 
 help: ## list these targets
@@ -31,7 +31,10 @@ demo: $(READY) ## show an agent at work: offline, in seconds (PACE=2: with pause
 screens: $(READY) ## take the pictures of the README (needs chromium)
 	$(BIN)/python -m tests.agent.page.take_screens
 
-check: lint ## lint, types and the quick tests (half a minute)
+check: $(READY) ## lint, types and the quick tests, side by side (half a minute)
+	@$(MAKE) --no-print-directory --jobs 2 lint quick
+
+quick: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto -m 'not slow' $(ARGS)
 
 test: lint ## run everything that has to hold: lint, then the whole suite, on all processors

@@ -7,12 +7,12 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from constitution.action import Action
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.judge import NO_HOME, findings_of, judge, judge_command, verdict_on
 from constitution.policy import DEFAULT, NO_RULES, Policy
 from constitution.rules import DOUBTS, CommandRule
 from constitution.verdict import Level, Verdict
-from constitution.zones import FOUND, UNKNOWN, is_within
+from constitution.zones import FOUND, is_within
 
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
@@ -155,12 +155,15 @@ def mentions(command: str) -> Mentions:
     except RecursionError:
         return Mentions()
     words = [word for word in examination.words if word and UNKNOWN not in word and FOUND not in word]
-    lost = [finding.path for finding in examination.findings if finding.effect in LOSES]
+    found = (
+        finding.path for finding in examination.findings if finding.effect in LOSES and UNKNOWN not in finding.path
+    )
+    lost = dict.fromkeys(path.removesuffix(FOUND).rstrip("/") or "." for path in found if path)
     return Mentions(
         tuple(examination.programs),
         tuple(_below_home(word) for word in words if "*" not in word),
         tuple(_below_home(word) for word in words if WILD.search(word)),
-        tuple(_below_home(word) for word in words if word in lost),
+        tuple(map(_below_home, lost)),
         any(finding.effect is Effect.INSTALL for finding in examination.findings),
     )
 

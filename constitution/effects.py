@@ -6,6 +6,9 @@ from attrs import frozen
 
 from constitution.verdict import Evidence
 
+UNKNOWN = "\0"
+"""Stands in a word for the part that cannot be known."""
+
 
 class Effect(Enum):
     """A kind of effect that a command would have."""

@@ -70,9 +70,10 @@ def agents_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Have one worker more than there are processors: some tests wait for clocks, and leave theirs to another."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One worker more than there are processors for slow tests: some wait for clocks, and leave theirs to others."""
+    is_quick = "not slow" in config.option.markexpr
+    return (os.cpu_count() or 1) + (0 if is_quick else 1)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -12,10 +12,10 @@ from functools import cache
 from constitution.action import Disk
 from constitution.analysis.external_effects import names_production
 from constitution.analysis.steps import Command, Found, Production, Script, Set, Started, Steps
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.tables import is_a, one_line, pattern, table
 from constitution.tables.rows import Holds, Variable, is_prompt, read_line, variable_of
-from constitution.zones import UNKNOWN, is_within
+from constitution.zones import is_within
 
 ELSEWHERE = pattern(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
 LIBRARY = pattern(r"\.(so|dll|dylib|jar|wasm|pyz|node)$")
@@ -38,7 +38,9 @@ def carried(command: Command) -> Steps:
             yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
     for option, value, attached in _options(command):
         names = (option, CAMEL.sub("-", option).lower() if option[:2] == "--" else option)
-        path, carries = ELSEWHERE.match(value), any(map(_options_pattern("carrying").fullmatch, names))
+        carries = any(map(_options_pattern("carrying").fullmatch, names))
+        several = value.split(":") if carries and "://" not in value else [value]
+        path = next(filter(None, map(ELSEWHERE.match, several)), None)
         if path is not None and (carries or (attached and not _options_pattern("harmless").search(option))):
             yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
         elif carries and value.startswith(UNKNOWN):

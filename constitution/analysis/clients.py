@@ -18,11 +18,11 @@ from constitution.analysis.steps import (
     Steps,
     Wrote,
 )
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import byte_pattern, is_a, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
-from constitution.zones import UNKNOWN, is_private
+from constitution.zones import is_private
 
 GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
 PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")

@@ -16,11 +16,10 @@ from constitution.analysis.steps import (
     Steps,
     Wrote,
 )
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import pattern, word_list
 from constitution.tables.rows import is_bare_shell, read_line
-from constitution.zones import UNKNOWN
 
 ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
 CODE = pattern(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
@@ -57,6 +56,7 @@ def _ex_command(text: str) -> Steps:
 
 VIM_DELETES = pattern(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
 VIM_WRITES = pattern(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
+VIM_READS = pattern(r"^\s*:?\d*(?:r|re|read|e|edit|sp|split|vs|vsplit|tabe|tabnew|so|source)!?\s+([^\s!|+][^|]*)")
 
 
 def _files_of_vim(text: str) -> Steps:
@@ -66,6 +66,8 @@ def _files_of_vim(text: str) -> Steps:
         yield Found(effect, path=path)
     if match := VIM_WRITES.match(text):
         yield Found(Effect.WRITE, path=match[1].strip())
+    if match := VIM_READS.match(text):
+        yield Found(Effect.READ, path=match[1].strip())
 
 
 def _started(command: str) -> Steps:

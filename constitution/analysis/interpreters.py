@@ -28,11 +28,11 @@ from constitution.analysis.steps import (
     Steps,
     as_script,
 )
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, Origin
 from constitution.tables import pattern, sign, table, word_list
 from constitution.tables.rows import code_options, is_bare_shell, read_line
-from constitution.zones import FETCHED, UNKNOWN
+from constitution.zones import FETCHED
 
 PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 
@@ -109,7 +109,7 @@ def interpreter(command: Command) -> Steps:
         for file in line.operands:
             yield Found(Effect.WRITE, path=file)
             yield Found(Effect.DISCARD, path=file, says="edit {path}")
-    if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check", "--test"}:
+    if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
         yield from run_file(line.operands[0], read)

@@ -13,7 +13,7 @@ from constitution.analysis.steps import (
     Started,
     Steps,
 )
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Origin
 from constitution.tables import blocks_of, is_a, one_line, pattern
 from constitution.tables.rows import (
@@ -29,7 +29,7 @@ from constitution.tables.rows import (
     rows_for,
     wrapper_of,
 )
-from constitution.zones import UNKNOWN, is_private
+from constitution.zones import is_private
 
 METADATA = pattern(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
 """Addresses at which a cloud gives a machine its keys."""
@@ -97,7 +97,8 @@ def addresses(command: Command) -> Steps:
     hosts = [host for option, host in pairwise(command.argv[1:]) if HOST_OPTION.fullmatch(option)]
     if not hosts and not any("://" in word for word in command.argv[1:]):
         return
-    has_rows = any(does.effect in ADDRESSED for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
+    rows = (does for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
+    has_rows = any(does.effect in ADDRESSED for does in rows) and command.name != "git"
     if is_a(command.name, "harmless") or is_a(command.name, "filters") or is_a(command.name, "read_only"):
         return
     for host in filter(HOST.fullmatch, () if has_rows else hosts):
@@ -210,7 +211,7 @@ def _is_local(address: str) -> bool:
 
 
 DESTROYS = pattern(
-    r"^(delete|destroy|purge|wipe|erase|terminate|nuke|drop|flush(all|db)?|obliterate|factory[-_]?reset"
+    r"^(delete|destroy|purge|wipe|erase|terminate|nuke|drop(all)?|flush(all|db)?|obliterate|factory[-_]?reset"
     r"|decommission|teardown"
     r"|deprovision|shred|force[-_]delete|rm[-_]all|(delete|destroy|drop|purge|wipe|remove)[-_:].+"
     r"|.+[-_:](delete|destroy|purge|wipe))$",

@@ -8,9 +8,10 @@ from functools import cache, lru_cache
 
 from constitution.analysis.other_code import ELSEWHERE, MAX_CODE, SECRET_NAME, Reading, quoted
 from constitution.analysis.program_rows import METADATA
+from constitution.effects import UNKNOWN
 from constitution.tables import pattern, table
 from constitution.tables.rows import changes_commands
-from constitution.zones import FOUND, UNKNOWN
+from constitution.zones import FOUND
 
 
 @cache

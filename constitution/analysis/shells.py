@@ -23,11 +23,11 @@ from constitution.analysis.steps import (
     Stops,
     as_script,
 )
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import is_a, pattern
 from constitution.tables.rows import read_line
-from constitution.zones import UNKNOWN, resolve
+from constitution.zones import resolve
 
 INPUTS = ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 

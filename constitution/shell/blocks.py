@@ -6,11 +6,10 @@ Each function walks one kind of node and returns what the block prints, as far a
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
-from constitution.effects import Effect, Finding
+from constitution.effects import UNKNOWN, Effect, Finding
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, one_after_the_other
 from constitution.shell.walk import Walk
 from constitution.tables import byte_pattern, pattern
-from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
     from tree_sitter import Node

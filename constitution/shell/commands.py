@@ -4,13 +4,14 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from constitution.effects import UNKNOWN
 from constitution.shell.blocks import pipeline
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.walk import Walk
 from constitution.shell.words import Expander
 from constitution.tables import pattern
 from constitution.tables.rows import changes_commands
-from constitution.zones import FETCHED, UNKNOWN
+from constitution.zones import FETCHED
 
 if TYPE_CHECKING:
     from tree_sitter import Node

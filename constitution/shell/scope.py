@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
-from constitution.zones import UNKNOWN
+from constitution.effects import UNKNOWN
 
 if TYPE_CHECKING:
     from tree_sitter import Node

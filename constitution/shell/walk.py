@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from constitution.effects import NO_EVIDENCE, Effect, Finding
+from constitution.effects import NO_EVIDENCE, UNKNOWN, Effect, Finding
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.syntax import overlooked, parse, substitutions
 from constitution.shell.words import Expander
 from constitution.tables import pattern
 from constitution.verdict import Evidence
-from constitution.zones import FETCHED, UNKNOWN
+from constitution.zones import FETCHED
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, Literal
 
+from constitution.effects import UNKNOWN
 from constitution.shell.scope import Scope
 from constitution.tables import pattern
-from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -18,6 +18,7 @@ def unnoticed() -> tuple[Mutant, ...]:
     return tuple(mutant for mutant in all_mutants() if not is_noticed(mutant))
 
 
+@pytest.mark.slow
 def test_of_every_sixtieth_change_hardly_one_goes_unnoticed() -> None:
     idle = [mutant.name for mutant in islice(all_mutants(), 0, None, 60) if not is_noticed(mutant)]
 

@@ -153,6 +153,7 @@ def test_modules_are_named_for_their_ideas() -> None:
     assert failing(MODULES, walls.names_that_say_nothing) == {}
 
 
+@pytest.mark.slow
 @rows("package", PACKAGES)
 def test_packages_have_the_names_that_they_export(package: str) -> None:
     module = import_module(package.replace("/", "."))

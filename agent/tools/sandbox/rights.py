@@ -14,7 +14,7 @@ from itertools import pairwise
 from urllib.parse import urlsplit
 
 from constitution import Deed, Effect, Zone
-from constitution.zones import UNKNOWN
+from constitution.effects import UNKNOWN
 
 NETWORK, UNCONFINED, WRITE = "network", "unconfined", "write "
 HOST = re.compile(r"network ([a-z0-9][a-z0-9.:_-]{0,252})")

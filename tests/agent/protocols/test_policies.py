@@ -448,6 +448,7 @@ def answers(make_agent: MakeAgent, file: str, steps: tuple[Any, ...]) -> list[Ca
     return [event for event in run.events if isinstance(event, CallAnswered)]
 
 
+@pytest.mark.slow
 @rows(("file", "steps"), KEPT)
 def test_a_run_that_keeps_the_policies_is_not_disturbed(
     make_agent: MakeAgent, file: str, steps: tuple[Any, ...]

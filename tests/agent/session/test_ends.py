@@ -139,6 +139,7 @@ def want_end(status: Any, reason: str) -> BThreadBody:
 STATUSES = ("aborted", "stopped", "failed", "doom_loop", "limit")
 
 
+@pytest.mark.slow
 def test_the_worst_status_wins_in_any_order(make_agent: MakeAgent) -> None:
     for worse, better in combinations(STATUSES, 2):
         for threads in permutations([want_end(worse, "worse"), want_end(better, "better")]):

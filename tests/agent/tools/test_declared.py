@@ -131,6 +131,7 @@ async def test_s6_8_metacharacters_are_only_characters(declare: Declare, root: P
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.slow
 @rows(
     ("name", "arguments", "said"),
     [
