@@ -199,8 +199,13 @@ class Board:
 
     def _queue_held(self, holder: Running) -> None:
         """Queue those that are parked because of a b-thread, which says something else now."""
-        for running in [*holder.holds]:
-            self._queue(running)
+        held, holder.holds = holder.holds, {}
+        for running in held:
+            if len(running.held_by) > 1:
+                self._unpark(running)
+            running.held_by = ()
+            running.queued = True
+            heappush(self._heap, (running.rank, running))
 
     def _unpark(self, running: Running) -> None:
         for holder in running.held_by:
@@ -218,12 +223,12 @@ class Board:
         while heap:
             running = heap[0][1]
             alternative = running.alternative  # the first of `offers_of`, without judging the others of `any_of`
-            holders: list[Running] = []
+            holders: tuple[Running, ...] = ()
             for event in running.statement.requests if alternative is None else (alternative,):
                 holder = self._holder(event)
                 if holder is None:
                     return event, running
-                holders.append(holder)
+                holders += (holder,)
             heappop(heap)
             running.queued = False
             running.held_by = holders

@@ -155,12 +155,15 @@ def mentions(command: str) -> Mentions:
     except RecursionError:
         return Mentions()
     words = [word for word in examination.words if word and UNKNOWN not in word and FOUND not in word]
-    lost = [finding.path for finding in examination.findings if finding.effect in LOSES]
+    found = (
+        finding.path for finding in examination.findings if finding.effect in LOSES and UNKNOWN not in finding.path
+    )
+    lost = dict.fromkeys(path.removesuffix(FOUND).rstrip("/") or "." for path in found if path)
     return Mentions(
         tuple(examination.programs),
         tuple(_below_home(word) for word in words if "*" not in word),
         tuple(_below_home(word) for word in words if WILD.search(word)),
-        tuple(_below_home(word) for word in words if word in lost),
+        tuple(map(_below_home, lost)),
         any(finding.effect is Effect.INSTALL for finding in examination.findings),
     )
 

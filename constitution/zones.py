@@ -130,7 +130,7 @@ def _zone_of_pattern(path: str, places: Places) -> Zone | None:
 
 def _whole(path: str) -> str:
     """Return the folder for `folder/*`: everything in it is as good as itself."""
-    while path.endswith("/.[!.]*") or ANY_NAME.search(path):
+    while path.endswith(("/.[!.]*", "/.[^.]*")) or ANY_NAME.search(path):
         path = path.rpartition("/")[0] or "/"
     return path
 
@@ -256,7 +256,7 @@ def fits(path: str, pattern: str) -> bool:
 
     As in a shell, what begins with a dot is only found by a pattern that does.
     """
-    parts, patterns = path.split("/"), pattern.split("/")
+    parts, patterns = path.split("/"), pattern.replace("[^", "[!").split("/")
     if len(patterns) > len(parts):
         return False
     return all(

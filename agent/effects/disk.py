@@ -65,7 +65,7 @@ def _absolute(word: str, cwd: str) -> str:
 
 def _matching(pattern: str) -> list[str]:
     """Return the paths that a shell would put in the place of a pattern."""
-    found = glob.iglob(pattern, include_hidden=os.path.basename(pattern).startswith("."))
+    found = glob.iglob(pattern.replace("[^", "[!"), include_hidden=os.path.basename(pattern).startswith("."))
     return [path for path, _ in zip(found, range(MATCHES), strict=False)]
 
 

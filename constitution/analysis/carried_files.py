@@ -38,7 +38,9 @@ def carried(command: Command) -> Steps:
             yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
     for option, value, attached in _options(command):
         names = (option, CAMEL.sub("-", option).lower() if option[:2] == "--" else option)
-        path, carries = ELSEWHERE.match(value), any(map(_options_pattern("carrying").fullmatch, names))
+        carries = any(map(_options_pattern("carrying").fullmatch, names))
+        several = value.split(":") if carries and "://" not in value else [value]
+        path = next(filter(None, map(ELSEWHERE.match, several)), None)
         if path is not None and (carries or (attached and not _options_pattern("harmless").search(option))):
             yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
         elif carries and value.startswith(UNKNOWN):

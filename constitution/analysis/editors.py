@@ -56,6 +56,7 @@ def _ex_command(text: str) -> Steps:
 
 VIM_DELETES = pattern(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
 VIM_WRITES = pattern(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
+VIM_READS = pattern(r"^\s*:?\d*(?:r|re|read|e|edit|sp|split|vs|vsplit|tabe|tabnew|so|source)!?\s+([^\s!|+][^|]*)")
 
 
 def _files_of_vim(text: str) -> Steps:
@@ -65,6 +66,8 @@ def _files_of_vim(text: str) -> Steps:
         yield Found(effect, path=path)
     if match := VIM_WRITES.match(text):
         yield Found(Effect.WRITE, path=match[1].strip())
+    if match := VIM_READS.match(text):
+        yield Found(Effect.READ, path=match[1].strip())
 
 
 def _started(command: str) -> Steps:

@@ -338,7 +338,8 @@ class Examination:
         if not (inner or scripts):
             return None
         before, self._inside = self._inside, self._inside or wrapper.inside
-        flow = self._started_by(wrapper, inner, scripts, stdin, walk)
+        folders = read_line(own, wrapper.takes).value_of(*wrapper.moves) if wrapper.moves else ()
+        flow = self._started_by(wrapper, inner, scripts, stdin, walk, folders)
         self._inside = before
         return flow
 
@@ -350,7 +351,15 @@ class Examination:
         if not wrapper.inside:
             self._carry_out(secret_arguments(own), command.name, walk)
 
-    def _started_by(self, wrapper: Wrapper, inner: list[str], scripts: list[str], stdin: Flow, walk: Walk) -> Flow:
+    def _started_by(
+        self,
+        wrapper: Wrapper,
+        inner: list[str],
+        scripts: list[str],
+        stdin: Flow,
+        walk: Walk,
+        folders: tuple[str, ...] = (),
+    ) -> Flow:
         flow = NOTHING
         for script in scripts:
             self._perhaps_typed(wrapper, script, stdin, walk)
@@ -358,11 +367,16 @@ class Examination:
         if not inner or inner[0].startswith("-"):
             return flow
         self._perhaps_typed(wrapper, " ".join(inner), stdin, walk)
-        if wrapper.joins:
-            return walk.nested(" ".join(inner), stdin)
-        if " " in inner[0]:
-            return walk.nested(inner[0], stdin)
-        return walk.invoke(inner, stdin) if wrapper.by_shell else self.examine(inner, stdin, walk)
+        if wrapper.joins or " " in inner[0]:
+            return walk.nested(" ".join(inner) if wrapper.joins else inner[0], stdin)
+        if wrapper.by_shell:
+            return walk.invoke(inner, stdin)
+        before = walk.scope.copy()  # a `cd` in another process moves nothing here
+        for folder in folders:
+            self.examine(["cd", folder], NOTHING, walk)
+        flow = self.examine(inner, stdin, walk)
+        walk.scope.join(before)
+        return flow
 
     def _perhaps_typed(self, wrapper: Wrapper, command: str, stdin: Flow, walk: Walk) -> None:
         by_path = command.startswith("/") and not wrapper.inside and not is_a(wrapper.names[0].split()[0], "container")

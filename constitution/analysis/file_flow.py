@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from constitution.action import Disk
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import pattern
-from constitution.zones import is_built, is_within
+from constitution.zones import FOUND, is_built, is_within
 
 MANY = 8
 """Contents of one file, and runs of it, that are followed."""
@@ -79,7 +79,7 @@ def losses(path: str, disk: Disk, root: str) -> list[str]:
 
     What a build makes below `root` is no loss. Several files are one entry.
     """
-    folder, _, name = path.partition("/**/")
+    folder, _, name = path.removesuffix(f"/{FOUND}").partition("/**/")
     paths = disk.matches[path].split("\0") if path in disk.matches else [folder]
     lost = [
         file

@@ -109,7 +109,7 @@ def interpreter(command: Command) -> Steps:
         for file in line.operands:
             yield Found(Effect.WRITE, path=file)
             yield Found(Effect.DISCARD, path=file, says="edit {path}")
-    if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check", "--test"}:
+    if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
         yield from run_file(line.operands[0], read)

@@ -104,15 +104,22 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
         return _narrowed(argv, stdin) if "grep" in name else stdin
     if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "tac") and stdin.origin is Origin.NAMES:
         return _some(name, argv, stdin)
-    if is_a(name, "prints_names") and (
-        name not in ("grep", "egrep", "rg") or any(word[:1] == "-" and "l" in word for word in argv[1:])
-    ):
-        roots = _operands(argv)[1 if name in ("grep", "egrep", "rg", "fd", "fdfind") else 0 :]
-        if name == "ls" and not roots:
-            hidden = any(re.match("-[^-]*[aA]", word) for word in argv[1:])
-            return Flow(Origin.NAMES, names=(".",) if hidden else ("./*",))
-        return Flow(Origin.NAMES, names=tuple(f"{root}/{FOUND}" for root in roots or ["."]))
-    return ANYTHING
+    lists = name not in SEARCHES or any(word[:1] == "-" and "l" in word for word in argv[1:])
+    return _listed(name, argv) if lists and is_a(name, "prints_names") else ANYTHING
+
+
+SEARCHES = ("grep", "egrep", "rg")
+
+
+def _listed(name: str, argv: list[str]) -> Flow:
+    """Names that `ls`, `grep -l`, `fd` and their like print: something in the folders that they are given."""
+    roots = _operands(argv)[1 if name in (*SEARCHES, "fd", "fdfind") and "--files" not in argv else 0 :]
+    if name == "ls" and any(re.match("-[^-]*d", word) for word in argv[1:]):
+        return Flow(Origin.NAMES, names=tuple(roots or ["."]))
+    if name == "ls" and not roots:
+        hidden = any(re.match("-[^-]*[aA]", word) for word in argv[1:])
+        return Flow(Origin.NAMES, names=(".",) if hidden else ("./*",))
+    return Flow(Origin.NAMES, names=tuple(f"{root}/{FOUND}" for root in roots or ["."]))
 
 
 def _some(name: str, argv: list[str], stdin: Flow) -> Flow:

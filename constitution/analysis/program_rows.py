@@ -97,7 +97,8 @@ def addresses(command: Command) -> Steps:
     hosts = [host for option, host in pairwise(command.argv[1:]) if HOST_OPTION.fullmatch(option)]
     if not hosts and not any("://" in word for word in command.argv[1:]):
         return
-    has_rows = any(does.effect in ADDRESSED for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
+    rows = (does for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
+    has_rows = any(does.effect in ADDRESSED for does in rows) and command.name != "git"
     if is_a(command.name, "harmless") or is_a(command.name, "filters") or is_a(command.name, "read_only"):
         return
     for host in filter(HOST.fullmatch, () if has_rows else hosts):
@@ -210,7 +211,7 @@ def _is_local(address: str) -> bool:
 
 
 DESTROYS = pattern(
-    r"^(delete|destroy|purge|wipe|erase|terminate|nuke|drop|flush(all|db)?|obliterate|factory[-_]?reset"
+    r"^(delete|destroy|purge|wipe|erase|terminate|nuke|drop(all)?|flush(all|db)?|obliterate|factory[-_]?reset"
     r"|decommission|teardown"
     r"|deprovision|shred|force[-_]delete|rm[-_]all|(delete|destroy|drop|purge|wipe|remove)[-_:].+"
     r"|.+[-_:](delete|destroy|purge|wipe))$",

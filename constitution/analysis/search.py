@@ -69,11 +69,7 @@ def find_roots(argv: list[str]) -> list[str]:
 
 def found_below(root: str, argv: list[str]) -> str:
     """Return a stand-in for what is found: `ROOT/**/NAME`, something below the root if it is narrowed, or all."""
-    ends = [index for index, word in enumerate(argv) if word in ("-o", "-or", ",") and "(" not in argv[:index]]
-    argv = argv[ends[-1] :] if ends else argv  # what is tested before it does not narrow what is done behind it
-    pairs = list(pairwise(["", *argv]))
-    narrowed = any(word in FIND_NAMES and before not in ("!", "-not") for before, word in pairs)
-    narrowed = narrowed or any(".git" in word for before, word in pairs if before in FIND_NAMES)
+    narrowed = all(map(_is_narrowed, _alternatives(argv)))
     kept = (".git", ".hg", ".svn", ".jj")
     private = [
         name for test, name in pairwise(argv) if test in ("-name", "-iname") and (is_private(name) or name in kept)
@@ -87,10 +83,24 @@ def found_below(root: str, argv: list[str]) -> str:
         names = [name for test, name in pairwise(argv) if test == "-name" and UNKNOWN not in name]
         return (
             f"{root}/**/{names[0]}"
-            if len(names) == 1 and {"!", "-not", "-path"}.isdisjoint(argv)
+            if len(names) == 1 and {"!", "-not", "-path", "-o"}.isdisjoint(argv)
             else f"{root}/{FOUND}"
         )
     return f"{root}/*" if "-type" in argv else root
+
+
+def _alternatives(argv: list[str]) -> list[list[str]]:
+    """Return the tests that a file can pass: those between `-o`; without brackets the last alone act on it."""
+    found = [list[str]()]
+    for word in argv:
+        found = [*found, []] if word in ("-o", "-or", ",") else [*found[:-1], [*found[-1], word]]
+    return found if "(" in argv else found[-1:]
+
+
+def _is_narrowed(tests: list[str]) -> bool:
+    pairs = list(pairwise(["", *tests]))
+    named = any(word in FIND_NAMES and before not in ("!", "-not") for before, word in pairs)
+    return named or any(".git" in word for before, word in pairs if before in FIND_NAMES)
 
 
 def _each_found(words: list[str], names: list[str]) -> Steps:

@@ -214,7 +214,7 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
         first, last = CHOICES[to]
         return operands[first:last]
     if to == "unknown":
-        return (UNKNOWN,)
+        return ("\0",)
     if to == "address":
         return tuple(word for word in operands if not METHOD.fullmatch(word))[:1]
     if to == "last":
@@ -350,6 +350,7 @@ class Wrapper:
     only: frozenset[str] = field(default="", converter=_set)  # it runs a command only behind one of these words
     by_shell: bool = False  # the shell itself runs it, so that functions and aliases count
     instead: bool = False  # a script takes the place of a command
+    moves: frozenset[str] = field(default="", converter=_set)  # options with the folder that the command starts in
     dashes: bool = False  # the command begins behind `--`, where there is one
     loose: bool = False  # it has many options: the command begins at the first word that names a program
     scripts: bool = False  # every operand is shell text

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agent.models.chat_stream import LONGEST_ANSWER, Assembly, assemble
 from agent.models.model import Answer, Delta, ModelError
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
+from tests.agent.models.shapes import delta
 from tests.tables import rows
 
 Piece = dict[str, Any]
@@ -23,10 +24,6 @@ def piece(arguments: str | None = None, **said: Any) -> Piece:
         key: value for key, value in (("name", said.pop("name", None)), ("arguments", arguments)) if value is not None
     }
     return {**said, "function": function} if function else said
-
-
-def delta(finish: str | None = None, **said: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
 
 
 def calls_of(pieces: Sequence[Piece], finish: str = "tool_calls") -> list[tuple[str, str, str]]:

@@ -17,7 +17,7 @@ from agent.models.scripted import ScriptedModel, ScriptError
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 from tests.agent.models.hostile_server import Server
-from tests.agent.models.shapes import words
+from tests.agent.models.shapes import delta, words
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -25,10 +25,6 @@ pytestmark = pytest.mark.anyio
 HELLO = ModelRequest("Be brief.", (UserMessage("go"),))
 LIST = ToolSchema("bash", "Run a command.", {"type": "object", "properties": {"command": {"type": "string"}}})
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-
-
-def delta(finish: str | None = None, **said: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
 
 
 async def ask(
