@@ -56,8 +56,10 @@ def words_inside() -> tuple[str, ...]:
 
 def run_outside(folder: str, hosts: frozenset[str], parent: int, argv: list[str]) -> int:
     """Run the confined command beside its proxy; return its exit code. All ends with the process `parent`, if any."""
+    signal.signal(signal.SIGTERM, lambda *_: None)  # the command is told, too; we clean up when it has ended
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(1))
     if parent:
-        _end_with(parent)
+        _end_with(parent, signal.SIGHUP)
     os.mkdir(folder, 0o700)
     key = f"call:{os.urandom(16).hex()}"
     try:
@@ -81,7 +83,7 @@ def run_inside(folder: str, argv: list[str]) -> None:
         address = f"http://{file.read()}@127.0.0.1:{server.getsockname()[1]}"
     command = os.getpid()
     if os.fork() == 0:
-        _end_with(command)
+        _end_with(command, signal.SIGKILL)
         os.closerange(0, server.fileno())  # or the output of the command would stay open
         _serve(server, lambda client: _pass_on(client, os.path.join(folder, SOCKET)))
     server.close()
@@ -89,9 +91,9 @@ def run_inside(folder: str, argv: list[str]) -> None:
     os.execvp(argv[0], argv)
 
 
-def _end_with(parent: int) -> None:
-    """Have the kernel end this process when its parent has ended, also by SIGKILL."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def _end_with(parent: int, by: signal.Signals) -> None:
+    """Have the kernel signal this process when its parent has ended, also by SIGKILL."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, by, 0, 0, 0)
     if os.getppid() != parent:  # it was over before the kernel was told
         os._exit(0)
 
