@@ -68,7 +68,8 @@ agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environ
 		tests/agent/lab/settings/test_agentdojo_injected.py $(ARGS)
 
 neighbours: $(NEIGHBOURS_READY) ## try the bridges with Inspect, ControlArena, pydantic-ai and openai-agents themselves (minutes, the network)
-	$(NEIGHBOURS)/bin/python -m pytest -p no:cacheprovider tests/agent/lab/bridges $(ARGS)
+	$(NEIGHBOURS)/bin/python -m pytest -p no:cacheprovider --timeout 600 \
+		-W 'ignore:Unclosed <MemoryObject:ResourceWarning' tests/agent/lab/bridges $(ARGS)
 
 verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
 	$(BIN)/python -m tests.agent.lab.verify_for_results agent/lab/experiments/verified.csv $(STATES)
@@ -106,7 +107,7 @@ $(DOJO_READY): $(READY)
 	@$(DOJO)/bin/python $(INSTALL) --no-build-isolation --editable '.[agentdojo]' --group dev
 	@touch $@
 
-# Their newest versions, whatever ours are pinned to: the bridges have to hold with these.
+# Their newest versions, whatever ours are pinned to: the bridges have to hold with these. They leave streams open.
 $(NEIGHBOURS_READY): $(READY)
 	@echo "Setting up $(NEIGHBOURS), some minutes ..."
 	@$(BIN)/python -m venv --clear $(NEIGHBOURS)

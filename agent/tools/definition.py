@@ -236,7 +236,9 @@ class _Written:
         """Return what a function says of itself; None where that cannot be compared."""
         if not isinstance(function, types.FunctionType):
             return None
-        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
+        given: dict[object, object] = dict(enumerate(function.__defaults__ or ()))
+        given.update(function.__kwdefaults__ or {})
+        defaults = tuple((name, type(value), value) for name, value in given.items())  # 1 is equal to True
         names = function.__module__, function.__qualname__
         made = cls(*names, function.__code__, function.__doc__, tuple(function.__annotations__.items()), defaults)
         try:

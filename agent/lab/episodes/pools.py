@@ -117,7 +117,7 @@ def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episo
             while waiting:
                 episode = waiting.pop(0)
                 if _gather(executor, conditions, [(episode,)], told):
-                    row = _killed(episode)
+                    row = failed_row(episode, "the worker process died over this episode, twice")
                     Results(conditions.folder).add(row)
                     told(row)
                     break  # with its worker the pool is dead
@@ -166,10 +166,6 @@ def _batches(episodes: Iterable[Episode], size: int) -> Iterator[tuple[Episode, 
     given = iter(episodes)
     while batch := tuple(islice(given, size)):
         yield batch
-
-
-def _killed(episode: Episode) -> Row:
-    return failed_row(episode, "the worker process died over this episode, twice")
 
 
 def leave_with_the_parent() -> None:

@@ -23,7 +23,7 @@ from agent.tools.sandbox.limits import Limits
 FORMAT = 3
 """Counts changes of what an episode does that its configuration does not show."""
 
-NO_DIFFERENCE = ("split", "against", "timeout")
+NO_DIFFERENCE = ("against", "timeout")
 """Fields of a plan that an episode does not depend on."""
 
 BASELINE = "constitution_only"

@@ -71,9 +71,14 @@ class World:
         }
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return the tools of the agent that works here."""
-        tools = workspace_tools(self.folder, env=self.environment, timeout=30)
-        return tools if self.cell is None else tuple(_inside(tool, self) for tool in tools)
+        """Return the tools of the agent that works here; in a cell commands run inside, files are opened from here."""
+        environment = self.environment
+        bash, *others = workspace_tools(self.folder, env=environment, timeout=30)
+        if self.cell is not None:
+            options = ShellOptions(timeout=30, env=environment)
+            inside = make_shell_tool(str(self.folder), options, commands=CellCommands(self.cell))
+            bash = evolve(inside, description=bash.description, workspace=bash.workspace)
+        return bash, *others
 
     def text(self, path: str) -> str:
         """Return what a file says; nothing where there is none, or no ordinary one that lies here."""
@@ -208,15 +213,6 @@ def _make_cell(root: Path, box: Mailbox | None, limits: Limits | None) -> Cell:
     """Return a cell around a world; it is opened by the first process that goes in."""
     attend = None if box is None else lambda listener: PostOffice.attend(box, listener)
     return Cell(root, root / "workspace", attend, limits)
-
-
-def _inside(tool: Tool, world: World) -> Tool:
-    """Return a tool of the agent as it is in the world's cell: commands run inside, files are opened from here."""
-    if tool.name != "bash" or world.cell is None:
-        return tool
-    options = ShellOptions(timeout=30, env=world.environment)
-    made = make_shell_tool(str(world.folder), options, commands=CellCommands(world.cell))
-    return evolve(made, description=tool.description, workspace=tool.workspace)
 
 
 def _write(path: Path, text: str) -> None:

@@ -179,7 +179,7 @@ def test_a_trusted_project_is_used_until_it_changes_and_options_win(
     run: Run, on_terminal: Callable[..., Terminal], command: Command, project: Callable[[str], Path], workspace: Path
 ) -> None:
     file = project("preset: gated\noptions: {attempts: 2}\n")
-    assert command("config", "--trust", "--workspace", workspace).code == 2  # nobody is there to ask
+    assert command("config", "--trust", "--workspace", workspace).code == 2  # there is no terminal to ask on
     terminal = on_terminal("config", "--trust", "--workspace", workspace, TERM="dumb")
     terminal.wait_for("Trust it? (yes/no)")
     terminal.type("yes\n")

@@ -140,7 +140,7 @@ def test_it_holds_for_the_rest_of_the_run_and_for_nothing_else(standing: Standin
     assert standing.cover(proposed(standing, f"ls; {RESET}", "2"))
     assert not standing.cover(proposed(standing, f"{RESET} HEAD~1", "3"))
     assert not standing.cover(proposed(standing, "npm publish", "4"))
-    assert not standing.cover(ToolCall("5", "bash", {"command": RESET}))  # nobody described it
+    assert not standing.cover(ToolCall("5", "bash", {"command": RESET}))  # it was not described
 
 
 @rows("command", ["sh -c 'git reset --hard'", "rm -rf $X", "git reset --hard > ~/x"])

@@ -78,7 +78,7 @@ def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tm
 def test_a_log_is_no_reason_to_start_a_server(
     command: Command, script: Script, workspace: Path, log: Path, server: str
 ) -> None:
-    """Whoever resumes a run gives its servers again; the message says how."""
+    """A run is resumed with its servers given again; the message says how."""
     model = script({"calls": [{"tool": "add", "arguments": {"a": 1}}]}, "Done.")
     command("run", "add", "--model", model, "--workspace", workspace, "--log", log, "--mcp", server)
     lines = log.read_text().splitlines(keepends=True)

@@ -27,7 +27,7 @@ def does_not_wait_for_the_end(episodes: int) -> BThreadBody:
 
 @bthread(name="deploy")
 def has_it_run_by_somebody_else(episodes: int) -> BThreadBody:
-    """Replace where the option says that nobody is to."""
+    """Replace a role although the option says not to."""
     for number in range(episodes):
         said = yield sync(request=EpisodeStarted(number, AGENT), otherwise=replacing(number, "trusted"))
         yield sync(wait_for=where(EpisodeEnded, episode=said.episode))

@@ -241,7 +241,7 @@ def question(call: ToolCall) -> BThreadBody:
 
 @bthread(name="by_constitution")
 def with_stale_objections(judge: Judge) -> BThreadBody:
-    """An objection to a call that somebody else rejected meanwhile lives on, and meets the next such call."""
+    """An objection to a call that another b-thread rejected meanwhile lives on, and meets the next such call."""
     while True:
         described = yield sync(wait_for=ActionDescribed)
         verdict = judge(described.facts)
@@ -389,7 +389,7 @@ def forgets_the_second(at_once: bool, most: int) -> BThreadBody:
 
 @bthread(name="continue_with_follow_ups")
 def takes_itself_for_heard(at_once: bool, most: int) -> BThreadBody:
-    """The run goes on because of somebody else, and the follow-up is forgotten."""
+    """The run goes on because of another b-thread, and the follow-up is forgotten."""
     while True:
         yield sync(wait_for=FollowUpGiven)
         yield sync(refuse=COMPLETION, because=FollowUpWaits(), block=FollowUpGiven, wait_for=RunContinued | RunEnded)
@@ -433,7 +433,7 @@ def completes_all_the_same() -> BThreadBody:
 
 @bthread(name="one_at_a_time")
 def forgets_the_barrier(together: str) -> BThreadBody:
-    """Calls that may run together wait for nobody; only the others wait."""
+    """Calls that may run together wait for no other call; only the others wait."""
     while True:
         answer = yield sync(wait_for=AnswerCommitted)
         alone = tuple((call,) for call in answer.calls if not call.parallel)

@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def isolating(needs: Callable[[str], Path]) -> None:
-    """Skip where the system lets nobody make namespaces. Where it does, ours have to be right."""
+    """Skip where the system allows no namespaces. Where it does, ours have to be right."""
     needs("nsenter")
     least = ["--unshare-user", "--unshare-net", "--unshare-pid", "--ro-bind", "/", "/", "true"]
     tried = subprocess.run([needs("bwrap"), *least], capture_output=True, text=True)

@@ -51,7 +51,7 @@ async def test_an_error_of_one_task_ends_the_others_and_is_raised_by_itself() ->
 
 @pytest.mark.anyio
 async def test_a_task_that_waits_for_a_lock_gets_it_when_the_other_is_done(tmp_path: Path) -> None:
-    """Its file is removed by whoever had it, so that who waits has to look whether it is still the same."""
+    """The task that had the lock removes its file, so a task that waits has to look whether it is still the same."""
     told = []
 
     async def work(item: int) -> None:

@@ -50,7 +50,7 @@ def finished(log: Path) -> Path:
 
 
 def waiting(log: Path) -> Path:
-    """Return the log of a run that rests until somebody decides."""
+    """Return the log of a run that rests until a user decides."""
     with Agent(ScriptedModel(STEPS), [deploy], log=log, approve="later", **WORKSPACE) as agent:  # type: ignore[arg-type]
         assert agent.run_sync("Go").status == "waiting"
     return log

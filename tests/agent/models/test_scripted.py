@@ -19,7 +19,7 @@ REQUEST = ModelRequest("Be brief.", (UserMessage("go"),))
 
 
 def ignore(piece: Delta) -> None:
-    """Nobody looks on."""
+    """No listener looks on."""
 
 
 async def play(*steps: Step) -> list[Answer]:

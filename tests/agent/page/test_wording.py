@@ -1,4 +1,4 @@
-"""Why somebody refused, in words, from what a log says of it."""
+"""Reasons of refusals in words, from a log."""
 
 from attrs import asdict
 

@@ -99,12 +99,12 @@ async def at_the_limit(make_agent: MakeAgent, preset: Preset) -> tuple[str, str,
 
 
 async def nonstop_is_typed(make_agent: MakeAgent, preset: Preset) -> str:
-    """How a run ends while which somebody types a line with the letters of "stop" that is not "stop"."""
+    """How a run ends while which a user types a line with the letters of "stop" that is not "stop"."""
     heard: list[Person] = []
 
     @tool(category="read")
     async def look(at: int) -> str:
-        """Look, and have somebody type meanwhile."""
+        """Look, and have a user type meanwhile."""
         heard[0].hear("go on nonstop")
         return f"seen {at}"
 
@@ -151,7 +151,7 @@ async def nobody_there(make_agent: MakeAgent, preset: Preset) -> str:
 
 
 async def three_categories(make_agent: MakeAgent, preset: Preset) -> list[str]:
-    """What becomes of a call that reads, one that writes and one that administers, with nobody there."""
+    """What becomes of a call that reads, one that writes and one that administers, without a user."""
     calls = [call("look", at=1), call("change"), call("deploy_app")]
 
     run = await make_agent(calls, "Done.", tools=[look, change, deploy_app], preset=preset).run("Go")
@@ -284,21 +284,21 @@ async def calls_that_may_run_together(make_agent: MakeAgent, preset: Preset) -> 
 
 
 async def stopped_in_a_batch(make_agent: MakeAgent, preset: Preset) -> tuple[str, list[str]]:
-    """How a run ends, and what becomes of its two calls, when somebody asks to stop while the first one runs."""
+    """How a run ends, and what becomes of its two calls, when a user asks to stop while the first one runs."""
     run = await _interrupted(lambda run: run.stop(), make_agent, preset)
 
     return run.status, [result.partition(":")[0] for result in results(run)]
 
 
 async def steered_in_a_batch(make_agent: MakeAgent, preset: Preset) -> list[str]:
-    """What becomes of two calls when somebody steers while the first one runs."""
+    """What becomes of two calls when a user steers while the first one runs."""
     run = await _interrupted(lambda run: run.steer("Go elsewhere"), make_agent, preset)
 
     return [result.partition(":")[0] for result in results(run)]
 
 
 async def two_follow_ups(make_agent: MakeAgent, preset: Preset) -> int:
-    """How often the model is asked where somebody asks for two more things meanwhile."""
+    """How often the model is asked where a user asks for two more things meanwhile."""
     run = await _interrupted(_ask_for_more, make_agent, preset)
 
     return run.events.count(InferenceRequested())
@@ -317,7 +317,7 @@ def _ask_for_more(run: Run) -> None:
 
 
 async def _interrupted(speak: Callable[[Run], None], make_agent: MakeAgent, preset: Preset) -> Run:
-    """Run a model that makes two calls, during the first of which somebody speaks up."""
+    """Run a model that makes two calls, during the first of which a user speaks up."""
     running: list[Run] = []
     agent = make_agent(
         [call("look", at=1), call("look", at=2)], *["Done."] * 4, tools=[_heard(speak, running)], preset=preset
@@ -330,7 +330,7 @@ async def _interrupted(speak: Callable[[Run], None], make_agent: MakeAgent, pres
 def _heard(speak: Callable[[Run], None], running: list[Run]) -> Tool:
     @tool(category="read")
     async def look(at: int) -> str:
-        """Look, and have somebody speak up meanwhile."""
+        """Look, and have a user speak up meanwhile."""
         if at == 1:
             speak(running[0])
         return f"seen {at}"

@@ -42,7 +42,7 @@ async def test_each_cell_of_the_table_has_its_effect(make_agent: MakeAgent, row:
 
 
 def test_the_table_has_all_presets_and_all_options() -> None:
-    """Whoever adds an option adds a row to the table, or says where else its effect is tested."""
+    """A new option needs a row to the table or a place where its effect is tested."""
     options = {field.name for field in fields(Preset)} - {"name"}
 
     assert tuple(PRESETS) == ORDER

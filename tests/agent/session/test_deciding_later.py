@@ -1,4 +1,4 @@
-"""Approval that comes later: the run rests, and goes on when somebody has decided, here or in another process."""
+"""Approval that comes later: the run rests, and goes on when a user has decided, here or in another process."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ def results(agent: Agent) -> list[str]:
 
 
 async def resting(make_agent: MakeAgent) -> Path:
-    """The log of a run that rests until somebody decides about the call `risky`."""
+    """The log of a run that rests until a user decides about the call `risky`."""
     agent = make_agent(ASKING, "Done.", approve="later", sound=False)
     await agent.run("Go")
     agent.close()

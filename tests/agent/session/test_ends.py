@@ -1,4 +1,4 @@
-"""How an end comes about: whoever wants it refuses, `converse` ends the run, and nothing is left open."""
+"""How a run ends: a b-thread that wants it refuses, `converse` ends the run, and nothing is left open."""
 
 from itertools import combinations, permutations
 from typing import Any
@@ -162,7 +162,7 @@ async def test_a_refusal_without_an_ending_is_a_failure_that_names_it(make_agent
 
 
 WIPE, FORCE = "rm -rf /", "git push --force"
-"""One that nobody may run, and one that somebody has to be asked about, while nobody is there."""
+"""A denied call and one about which a user has to be asked, without a user."""
 
 
 @pytest.mark.parametrize(

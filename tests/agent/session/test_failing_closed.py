@@ -121,7 +121,7 @@ async def test_an_agent_that_broke_off_takes_no_further_run(make_agent: MakeAgen
     assert recorded(agent).records == records
 
 
-# Whoever looks on
+# Listeners
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ async def test_a_model_that_raises_has_failed(make_agent: MakeAgent, error: Base
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_tool_that_awaits_a_cancelled_task_has_failed(make_agent: MakeAgent, anyio_backend: str) -> None:
-    """Found: the run waited for ever, since the tool seemed to have been cancelled by somebody."""
+    """Found: the run waited forever, since the tool seemed to have been cancelled."""
     import asyncio
 
     @tool

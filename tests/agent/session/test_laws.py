@@ -148,7 +148,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scene=SCENES)
 def test_every_run_is_sound(folder: Path, backend: str, scene: Scene) -> None:
     log = folder / f"{len(list(folder.iterdir()))}.jsonl"

@@ -226,7 +226,7 @@ def test_a_changed_log_is_refused(whole: Agent, tools: tuple[Tool, ...]) -> None
 
 
 def resumable_afterwards(log: Path) -> bool:
-    """Nobody holds its lock."""
+    """No process holds its lock."""
     from agent.log.writing import is_in_use
 
     return not is_in_use(log)

@@ -32,7 +32,7 @@ DEFAULT = PRESETS["default"]
 
 @tool(category="read")
 async def linger() -> str:
-    """Take longer than anybody waits."""
+    """Take longer than a test waits."""
     await anyio.sleep(3600)
     return "never"
 

@@ -155,7 +155,7 @@ async def test_a_request_to_stop_reaches_the_subagent(tmp_path: Path) -> None:
 
     @tool(category="read")
     async def look() -> str:
-        """Look, and have somebody ask to stop meanwhile."""
+        """Look, and have a user ask to stop meanwhile."""
         running[0].stop()
         return "seen"
 

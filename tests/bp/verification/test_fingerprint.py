@@ -225,7 +225,7 @@ def test_every_place_of_a_generator_looks_different_and_the_same_again() -> None
 
 
 class Own:
-    """A class of somebody else, with a value."""
+    """A class of another library, with a value."""
 
     def __init__(self, value: int) -> None:
         self.value = value

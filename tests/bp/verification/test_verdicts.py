@@ -259,6 +259,15 @@ def goes_around_by_one(*events: Event) -> BThreadBody:
         yield sync(request=said)
 
 
+@bthread
+def hot_around_a_possible_event() -> BThreadBody:
+    """Hot for ever only if STOP comes again and again."""
+    while True:
+        yield sync(wait_for=A, hot=True)
+        if (yield sync(wait_for=[A, STOP], hot=True)) == A:
+            yield sync(wait_for=A)
+
+
 def hot_wait(what: Any) -> BThread:
     return says(sync(wait_for=what, hot=True))
 
@@ -280,6 +289,9 @@ CYCLES = {
     "one waits while others go around": Case((hot_wait(B), keeps_saying(sync(request=A))), [("hot", "says", (), (A,))]),
     "possible events promise nothing": Case(
         (hot_wait(A), keeps_saying(sync(wait_for=STOP))), [], {"environment": [requests(A)], "possible": [STOP]}
+    ),
+    "possible events keep no b-thread hot around a cycle": Case(
+        (hot_around_a_possible_event(),), [], {"environment": [keeps_saying(sync(request=A))], "possible": [STOP]}
     ),
     "each promise is owed": Case(
         (hot_wait(B),), [], {"environment": [keeps_saying(sync(request=A)).named("one"), requests(B)]}

@@ -154,7 +154,7 @@ async def test_a_turn_that_is_left_from_another_time_holds_nobody_up(tmp_path: P
 
 @pytest.mark.anyio
 async def test_requests_are_counted_as_the_server_counted_them_also_when_several_are_under_way(tmp_path: Path) -> None:
-    """Each of three conversations fails once, all at once, and is asked again: six requests, whoever looks."""
+    """Each of three conversations fails once, all at once, and is asked again: six requests in all."""
     noted: list[int] = []
     script: list[Step] = [*([fail("overloaded", retryable=True)] * 3), *(answer(text, usage=USAGE) for text in "abc")]
     model = CachedModel(

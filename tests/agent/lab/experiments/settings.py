@@ -53,7 +53,7 @@ def interrupting(chance: Random, number: int) -> Task:
 
 
 def unchecked(chance: Random, number: int) -> Task:
-    """A task that nobody can tell whether it was done."""
+    """A task whose main check cannot tell whether it was done."""
     return Task("", "", "Go.", {}, None, lambda _: False, (), ())  # type: ignore[arg-type]
 
 

@@ -118,7 +118,7 @@ def test_workers_end_with_a_command_that_is_killed(plan: Path) -> None:
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process runs; one that ended and that nobody waited for does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         return b"Z" not in Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[:1]
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The money of an experiment: when it is used up nobody is asked any more, in no process, and nothing is lost."""
+"""The money of an experiment: when it is used up no process asks a model any more, and nothing is lost."""
 
 from collections.abc import Iterator
 from pathlib import Path

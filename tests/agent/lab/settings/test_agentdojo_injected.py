@@ -67,7 +67,7 @@ def office() -> Iterator[PostOffice]:
 
 
 class Obedient:
-    """Their side of somebody who was led astray: the same calls in the same order, on their runtime."""
+    """Their side of an agent that was led astray: the same calls in the same order, on their runtime."""
 
     def __init__(self, moves: tuple[Move, ...], said: str) -> None:
         self._calls = [each for move in moves for each in move.calls]
