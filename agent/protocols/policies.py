@@ -333,7 +333,7 @@ def _police(pattern: Pattern, within: Scope, otherwise: Otherwise, name: str) ->
 
 @frozen
 class Memory:
-    """What a policy remembers: the state of its pattern, None while its scope is closed, and actions under way."""
+    """The memory of a policy: the state of its pattern, None while its scope is closed, and actions under way."""
 
     pattern: Pattern
     scope: Scope
