@@ -214,7 +214,7 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
         first, last = CHOICES[to]
         return operands[first:last]
     if to == "unknown":
-        return ("\0",)
+        return (UNKNOWN,)
     if to == "address":
         return tuple(word for word in operands if not METHOD.fullmatch(word))[:1]
     if to == "last":

@@ -18,6 +18,7 @@ ATTACKS = {
     "adversary_third": 0.96,
     "adversary_fourth": 0.93,
     "adversary_fifth": 0.83,
+    "adversary_sixth": 1,
     "escapes": 0.75,
 }
 """By somebody who had read the code, and as collections of escapes have them: the share that has to be gated."""

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bp import (
+    BProgram,
     BThread,
     BThreadBody,
     VerificationError,
@@ -15,7 +16,7 @@ from bp import (
     verify,
 )
 from tests.bp.philosophers import philosophers
-from tests.bp.programs import COLD, HOT, Ping, keeps_saying, requests, says
+from tests.bp.programs import COLD, HOT, Ping, fails_after, keeps_saying, requests, says
 
 A, B, C = event("a"), event("b"), event("c")
 
@@ -118,3 +119,11 @@ def test_a_bthread_that_starts_closures_again_and_again_has_finitely_many_states
             yield sync(wait_for=B)
 
     assert verify(starter()).states == 2
+
+
+def test_in_run_order_b_threads_are_started_in_the_turns_of_their_starters() -> None:
+    starts = [says(sync(wait_for=A), start(requests(what).at_priority(0))) for what in (B, C)]
+    program = [requests(A), starts[0], starts[1].at_priority(1), fails_after(B, C)]
+
+    assert [step.event for step in BProgram(*program).run()] == [A, C, B]
+    assert verify(*program, order="run").violations == ()
