@@ -73,7 +73,16 @@ class Family:
             belonging |= children
 
     def send(self, signal_number: int, age: float) -> int:
-        """Send a signal to each of the command's processes, once; return how many were found."""
+        """Send a signal to each of the command's processes, once; return how many were found.
+
+        SIGTERM is not for those that keep its namespaces: with them all of it would end at once.
+        """
+        if signal_number == signal.SIGTERM:
+            found = tuple(process for process in self.living(age) if not process.is_keeper())
+            if found:
+                for process in found:
+                    _send(process, signal_number)
+                return len(found)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.leader, signal_number)  # at once, so that they cannot multiply between two signals
         found = self.living(age)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.definition import ToolContext
 from agent.tools.sandbox.sandbox import Level, Sandbox, why_not
+from agent.tools.shell import ShellOptions, make_shell_tool
 from tests.agent.tools.sandbox.adversary import OWN, Outside, broken_by, missed, outside_home, sandbox_of
 
 EVERY = 6
@@ -144,6 +146,23 @@ def test_a_process_that_hides_ends_with_an_agent_that_is_killed(
         assert line.readline() == b"\n"
         program.send_signal(signal.SIGKILL)
         assert line.read() == b""
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.parametrize("rights", [(), ("network other.example",)])
+async def test_a_trap_has_its_time_when_a_command_is_ended(
+    outside: Outside, rights: tuple[str, ...], needs: Callable[[str], Path]
+) -> None:
+    needs("bwrap")
+    bash = make_shell_tool(
+        str(outside.workspace), ShellOptions(sandbox=Sandbox((str(outside.workspace),), "bubblewrap"))
+    )
+    command = "trap 'sleep 0.3; echo bye; exit' TERM; sleep 60 & wait"
+
+    told = await bash.run({"command": command, "timeout": 2}, ToolContext(rights=rights))
+
+    assert told.text.startswith("bye\n[timed out after 2 seconds")
 
 
 def test_without_a_sandbox_commands_run_unconfined(outside: Outside) -> None:
