@@ -31,7 +31,7 @@ from functools import cache
 
 from attrs import field, frozen
 
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.tables import blocks_of, names_of_kind, one_line, pattern, table, table_names
 
 # Command lines: options and operands
