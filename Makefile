@@ -35,10 +35,10 @@ check: $(READY) ## lint, types and the quick tests, side by side (half a minute)
 	@$(MAKE) --no-print-directory --jobs 2 lint quick
 
 quick: $(READY)
-	$(BIN)/python -m pytest --numprocesses auto -m 'not slow' $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --durations 5 --durations-min 0.25 -m 'not slow' $(ARGS)
 
 test: lint ## run everything that has to hold: lint, then the whole suite, on all processors
-	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --durations 20 --durations-min 1 $(ARGS)
 
 lint: $(READY) ## check style and types, of code and tests
 	$(BIN)/ruff check .
