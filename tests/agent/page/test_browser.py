@@ -17,7 +17,7 @@ from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from tests.agent.page.chromium import PROGRAM, Browser, chromium
 
-pytestmark = pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")]
 
 ATTACK = "</script><script>document.title = 'attacked'</script><img src=x onerror=\"document.title = 'attacked'\">"
 
@@ -70,7 +70,6 @@ def texts(browser: Browser, selector: str) -> list[str]:
     return found
 
 
-@pytest.mark.slow
 def test_every_step_is_drawn_and_what_a_model_wrote_is_text(shown: Browser, page: Path) -> None:
     assert len(texts(shown, ".row")) == len(read_log(page.with_suffix(".jsonl")).records)
     assert ATTACK in texts(shown, ".agent .markdown")
@@ -111,7 +110,6 @@ def test_the_words_that_a_refusal_rests_on_are_underlined(shown: Browser) -> Non
     assert texts(shown, ".call mark") == ["rm -rf /no/such/folder", "rm -rf /no/other/folder"]
 
 
-@pytest.mark.slow
 def test_a_search_leaves_the_rows_in_which_it_is_found_and_escape_brings_all_back(shown: Browser) -> None:
     every = len(texts(shown, ".row"))
     shown.press("/")
@@ -176,7 +174,6 @@ def test_the_names_of_the_lanes_stay_and_nothing_is_wider_than_the_screen(
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.slow
 def test_of_ten_thousand_steps_those_near_are_in_the_document(browser: Browser, page: Path, tmp_path: Path) -> None:
     data = drawn_from(page.read_text())
     rows, parts, times = data["rows"], data["parts"], -(-10_000 // len(data["rows"]))
@@ -244,7 +241,6 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@pytest.mark.slow
 def test_every_color_of_text_can_be_read_on_every_ground_that_it_stands_on() -> None:
     """At least 4.5 to 1 (WCAG 2.2, success criterion 1.4.3), light and dark."""
     blocks = re.findall(r":root \{(.*?)\}", shipped("page.css"), re.DOTALL)
