@@ -363,12 +363,13 @@ class BProgram:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
+        is_alive = self._phase == "alive"
+        turn_is_now = is_alive and not self._stepping and not self._asking(self._can_step)
         self._posts.append(receipt)
-        if self._phase == "alive":
-            if not self._scheduler.living:
-                self._drop_posts()
-            elif not self._stepping and self._free_post is None:
-                self._asking(self._judge_posts)
+        if is_alive and not self._scheduler.living:
+            self._drop_posts()
+        elif turn_is_now:
+            self._asking(self._next_post)
         return receipt
 
     @property
@@ -467,11 +468,6 @@ class BProgram:
     def _can_step(self) -> bool:
         """Return whether an internal event, or a post, can be selected."""
         return self._board.first_offer() is not None or any(self._board.is_free(post.event) for post in self._posts)
-
-    def _judge_posts(self) -> None:
-        """Judge the posts if their turn is now."""
-        if self._board.first_offer() is None:
-            self._next_post()
 
     def _next_post(self) -> Receipt | None:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""

@@ -12,6 +12,7 @@ import pytest
 
 import bp
 from bp import (
+    Blocker,
     BProgram,
     BProgramError,
     BThread,
@@ -24,6 +25,7 @@ from bp import (
     ProgramEnded,
     RandomStrategy,
     Record,
+    Refusal,
     RoundRobinStrategy,
     Strategy,
     any_of,
@@ -33,8 +35,10 @@ from bp import (
     sync,
     where,
 )
+from bp.program import WhenBlocked
 from bp.strategies import Chooser
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, check_refused, does, keeps_saying, says, trace
+from tests.tables import rows
 
 
 def test_a_wrong_argument_of_a_program_is_refused_where_it_is_given() -> None:
@@ -279,6 +283,66 @@ def resting(*statements: Any) -> BProgram:
     program = BProgram(says(*statements).named("guard"))
     trace(program)
     return program
+
+
+TURNED_AWAY: list[tuple[WhenBlocked, str]] = [("keep", "queued"), ("drop", "dropped"), ("reject", "rejected")]
+
+
+@rows("when_blocked, state", TURNED_AWAY)
+def test_blocked_and_refused_posts_follow_when_blocked(when_blocked: WhenBlocked, state: str) -> None:
+    program = resting(sync(refuse=COLD, because="too late", block=STOP))
+
+    refused, blocked = program.post(COLD, when_blocked), program.post(STOP, when_blocked)
+
+    assert (refused.state, blocked.state) == (state, state)
+    assert refused.refusals == (() if state == "queued" else (Refusal("guard", "too late"),))
+    assert blocked.blockers == (() if state == "queued" else (Blocker("guard"),))
+
+
+def test_a_post_is_not_judged_before_its_turn() -> None:
+    """The earlier post goes first, and lifts the block."""
+    program = resting(sync(block=COLD, wait_for=HOT), sync(wait_for=COLD))
+    program.post(HOT)
+
+    receipt = program.post(COLD, when_blocked="reject")
+
+    assert receipt.state == "queued"
+    assert trace(program) == [HOT, COLD]
+
+
+def test_a_post_while_another_one_can_be_taken_has_none_judged() -> None:
+    """Whether those before the free one are blocked is found out when it is taken."""
+    program = BProgram(says(sync(wait_for=HOT)), says(sync(request=HOT), sync(block=COLD, wait_for=STOP)))
+    program.candidates  # noqa: B018 - it begins, and HOT can be selected
+    dropped, _ = program.post(COLD, "drop"), program.post(STOP)
+    program.step()
+
+    program.post(STOP)
+    states = [dropped.state]
+    program.step()
+    states.append(dropped.state)
+
+    assert states == ["queued", "dropped"]
+
+
+def test_a_post_before_the_first_step_waits_for_its_turn() -> None:
+    program = BProgram(says(sync(request=HOT), sync(block=COLD)))
+
+    receipt = program.post(COLD, when_blocked="reject")
+    states = [receipt.state]
+    trace(program)
+    states.append(receipt.state)
+
+    assert states == ["queued", "rejected"]
+
+
+def test_a_post_behind_kept_ones_is_judged_at_once() -> None:
+    program = resting(sync(block=[COLD, STOP], wait_for=HOT), sync(block=STOP))
+    kept = program.post(COLD)
+
+    turned_away = program.post(STOP, when_blocked="drop")
+
+    assert (kept.state, turned_away.state) == ("queued", "dropped")
 
 
 def test_a_post_while_a_listener_gets_a_step_is_queued() -> None:
