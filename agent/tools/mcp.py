@@ -32,7 +32,7 @@ from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.messages import Image
 
 if TYPE_CHECKING:
-    from mcp import ClientSession
+    from mcp import ClientSession, StdioServerParameters
     from mcp.types import Tool as Listed
 
 
@@ -66,7 +66,7 @@ async def mcp_tools(
     TimeoutError for a server that does not say what tools it has, and ExceptionGroups of these from within the client.
     """
     try:
-        from mcp import ClientSession, StdioServerParameters, stdio_client
+        from mcp import StdioServerParameters
     except ImportError as error:
         raise ToolError("MCP servers need the extra 'mcp': pip install 'bpagent[mcp]'") from error
     if shutil.which(command[0]) is None:
@@ -74,8 +74,21 @@ async def mcp_tools(
     argv = ["-I", "-S", mcp_relay.__file__, *command]
     server = StdioServerParameters(command=sys.executable, args=argv, env=tool_environment(env), cwd=cwd)
 
+    async with _connected(command[0], server) as (session, listed):
+        kinds, here = categories or {}, os.path.abspath(cwd or "")
+        told = (_as_tool(each, session, prefix, kinds, timeout, command[0]) for each in listed)
+        yield tuple(evolve(each, cwd=lambda: here) for each in told)
+
+
+@asynccontextmanager
+async def _connected(
+    program: str, server: "StdioServerParameters"
+) -> AsyncIterator[tuple["ClientSession", list["Listed"]]]:
+    """Start a server; give its session and the tools that it lists. An error at its start has what it wrote."""
+    from mcp import ClientSession, stdio_client
+
     async def tell(params: Any) -> None:
-        _logger.warning("the MCP server %s: %s", command[0], params.data)
+        _logger.warning("the MCP server %s: %s", program, params.data)
 
     begun = False
     with TemporaryFile("w+", errors="replace") as complaints:
@@ -87,19 +100,18 @@ async def mcp_tools(
                 with anyio.fail_after(_LONGEST_BEGINNING):
                     await session.initialize()
                     listed = [each async for each in _listed(session)]
-                kinds = categories or {}
-                here = os.path.abspath(cwd or "")
-                told = (_as_tool(each, session, prefix, kinds, timeout, command[0]) for each in listed)
                 begun = True
-                yield tuple(evolve(each, cwd=lambda: here) for each in told)
-        except FileNotFoundError as error:
-            raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH") from error
+                yield session, listed
         except Exception as error:
+            if begun:
+                raise
+            if isinstance(error, FileNotFoundError):
+                raise CannotStart(f"cannot start {program!r}: {error}") from error
             complaints.seek(0)
             said = complaints.read().strip()[-_LONGEST_COMPLAINT:]
-            if begun or not said:
+            if not said:
                 raise
-            raise CannotStart(f"{command[0]!r} is no MCP server, or ended at once; it said: {said}") from error
+            raise CannotStart(f"{program!r} is no MCP server, or ended at once; it said: {said}") from error
 
 
 async def _listed(session: "ClientSession") -> AsyncIterator["Listed"]:

@@ -87,6 +87,18 @@ async def test_a_call_passes_the_gate_like_any_other(command: list[str], tmp_pat
     assert "gate_approved" in [event.name for event in run.events]
 
 
+async def test_an_error_while_its_tools_are_used_is_not_one_of_the_server(command: list[str], tmp_path: Path) -> None:
+    with pytest.RaisesGroup(FileNotFoundError, allow_unwrapped=True, flatten_subgroups=True):
+        async with mcp_tools(command):
+            (tmp_path / "missing").read_text()
+
+
+async def test_a_folder_that_is_not_there_is_named(command: list[str], tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="missing"):
+        async with mcp_tools(command, cwd=str(tmp_path / "missing")):
+            pass
+
+
 async def test_a_server_that_is_not_there_is_an_error() -> None:
     with pytest.raises((CannotStart, ExceptionGroup)) as caught:
         async with mcp_tools(["no-such-server"]):
