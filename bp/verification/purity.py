@@ -94,11 +94,12 @@ class LocalFailure(Exception):
 
 class Reading(NamedTuple):
     """The outside names that the code of a function reads, with their attributes, and whether the result is called at
-    once."""
+    once; the modules that it imports; the attributes that it reads of anything."""
 
     globals: frozenset[tuple[tuple[str, ...], bool]]
     variables: frozenset[tuple[tuple[str, ...], bool]]
     imports: frozenset[tuple[str, int]]
+    attributes: frozenset[str]
     assigned: frozenset[str]
     reflects: frozenset[str]
     stores: bool
@@ -297,7 +298,7 @@ class Purity:
                 self._reach(variables[name], attributes, is_called, code)
         for name, level in reading.imports:
             module = import_module(resolve_name("." * level + name, names.get("__package__") or ""))
-            for attribute in code.co_names:
+            for attribute in reading.attributes:
                 if hasattr(module, attribute):
                     self._reach(module, [attribute], False, code)
 
@@ -559,4 +560,5 @@ def _reading(code: CodeType) -> Reading:
         for before, instruction in pairwise(instructions)
     )
     chains = frozenset(found["GLOBAL"]), frozenset(found["DEREF"])
-    return Reading(*chains, frozenset(imports), frozenset(assigned), reflects, stores)
+    attributes = frozenset(one.argval for one in instructions if one.opname in (*OF_ATTRIBUTES, "IMPORT_FROM"))
+    return Reading(*chains, frozenset(imports), attributes, frozenset(assigned), reflects, stores)
