@@ -23,7 +23,7 @@ from agent.tools.sandbox.sandbox import LEVELS, LIMITS, achieved, why_not
 
 Data = dict[str, Any]
 Listing = tuple[Sequence[Data], Callable[[Screen], None]]
-"""What --json prints, a line each, and what shows the same to people."""
+"""The data that --json prints, a line each, and a function that shows the same to people."""
 
 
 def execute(arguments: Namespace) -> int:
