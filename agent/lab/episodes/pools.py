@@ -88,7 +88,7 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
 async def make_context(conditions: Conditions, results: Results, office: PostOffice) -> EpisodeContext:
     """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
     level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
-    models = SharedModels(conditions.folder, dict(conditions.per_minute), money=conditions.money)
+    models = SharedModels(conditions.folder, dict(conditions.per_minute), conditions.money)
     return EpisodeContext(results, office, models, conditions.watcher, level)
 
 

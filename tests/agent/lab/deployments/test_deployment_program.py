@@ -10,6 +10,7 @@ from agent.lab.deployments.plan import RulePlan
 from agent.lab.deployments.program import (
     RULES,
     EpisodeEnded,
+    EpisodeSkipped,
     EpisodeStarted,
     History,
     Instead,
@@ -21,10 +22,17 @@ from agent.lab.deployments.program import (
 )
 from agent.verification.counterexample import tell
 from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
-from bp import BThread, Event
+from bp import ALL, BThread, BThreadBody, Event, bthread, sync
 from tests.agent.faults import deployments as faults
 from tests.agent.faults.fault import told
 from tests.agent.lab.deployments.deployment_model import invariants_of_deployment, verify_deployment
+
+
+@bthread
+def listen(events: list[Event]) -> BThreadBody:
+    """Write down every event."""
+    while True:
+        events.append((yield sync(wait_for=ALL)))
 
 
 class World:
@@ -44,9 +52,9 @@ class World:
         return AuditGiven(asked.subject, asked.auditor, "harmful" if harmful else "harmless")
 
     async def deploy(self, *rules: BThread, instead: Instead = "nothing") -> History:
-        told = self.events.append
+        listening = listen(self.events)
         return await run_deployment(
-            rules, len(self.scores), self.run_episode, self.audit, instead=instead, on_event=told
+            (*rules, listening), len(self.scores), self.run_episode, self.audit, instead=instead
         )
 
     @property
@@ -54,6 +62,11 @@ class World:
         """The episodes that were audited, in order."""
         asked = [event.subject for event in self.events if isinstance(event, AuditRequested)]
         return [subject.episode for subject in asked if isinstance(subject, WholeEpisode)]
+
+    @property
+    def skipped(self) -> list[int]:
+        """The episodes that did not run."""
+        return [event.episode for event in self.events if isinstance(event, EpisodeSkipped)]
 
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +119,7 @@ async def test_after_a_catch_the_rest_is_replaced_as_the_option_says(instead: In
     if instead == "trusted":
         assert list(history.runs.values()) == ["agent", "agent", "trusted", "trusted"]
     else:
-        assert (list(history.runs), history.skipped) == ([0, 1], [2, 3])
+        assert (list(history.runs), world.skipped) == ([0, 1], [2, 3])
     assert world.audited == [0, 1]  # trusted episodes are not
 
 
@@ -116,7 +129,7 @@ async def test_what_a_protocol_caught_is_a_catch() -> None:
 
     history = await world.deploy(shut_down_on_catch())
 
-    assert (history.caught_after, history.skipped) == (1, [1])
+    assert (history.caught_after, world.skipped) == (1, [1])
 
 
 async def test_a_catch_without_shutdown_changes_nothing_but_is_noted() -> None:
