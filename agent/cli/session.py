@@ -111,16 +111,18 @@ class Desk:
     """The user's side of working agents: the screen, the typed lines, and the run that is under way, if there is one.
 
     preset: what is shown as the limits, which typed lines stop, and what `always` can allow. present: a user can
-    answer; approver: answers instead. watch: called with the agent at every step, after it was shown. tells: called
-    with the events of S2, pieces included. draws: makes what shows the steps of an agent in another way. talk: takes
-    what is typed between runs, and commands that change the conversation; without it there is one run. leave: called
-    with an exit code when the user leaves. rules: the file that `always` adds to.
+    answer; elsewhere: one can on the page of `view --follow`; approver: answers instead. watch: called with the agent
+    at every step, after it was shown. tells: called with the events of S2, pieces included. draws: makes what shows the
+    steps of an agent in another way. talk: takes what is typed between runs, and commands that change the conversation;
+    without it there is one run. leave: called with an exit code when the user leaves. rules: the file that `always`
+    adds to.
     interrupted_by: the first signal of the last run.
     """
 
     screen: Screen
     preset: Preset
     present: bool = field(factory=is_terminal)
+    elsewhere: bool = False
     approver: Approver | None = None
     watch: Callable[[Agent], None] | None = None
     tells: Callable[[StreamEvent], None] | None = None
@@ -152,6 +154,7 @@ class Desk:
         self._person = Person(
             self.screen,
             present=self.present,
+            elsewhere=self.elsewhere,
             stop=self._stop,
             stops=self._stops,
             command=self.obey,
