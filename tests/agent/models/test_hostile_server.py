@@ -14,7 +14,7 @@ from agent import Agent
 from agent.effects.timers import seconds_before
 from agent.models.model import ModelError, ModelRequest
 from agent.models.openai_model import Api, OpenAIModel
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.events import BackoffElapsed, BackoffStarted
 from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import STREAM, Piece, Server, Then, frame
