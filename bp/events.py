@@ -109,7 +109,7 @@ class EventKind(EventSet, type):
 
     def __or__(cls, other: Any) -> Any:
         if isinstance(other, EventKind):
-            return _either(cls, other)
+            return _union_of_kinds(cls, other)
         return union(cls, other) if _is_set(other) else type.__or__(cls, other)
 
     def __ror__(cls, other: Any) -> Any:
@@ -260,9 +260,9 @@ def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _either(one: EventKind, other: EventKind) -> Any:
-    """Return the union of two kinds: b-threads say the same one at every turn, and get the same object."""
-    return union(one, other)
+def _union_of_kinds(*kinds: EventKind) -> Any:
+    """Return the union of kinds: b-threads say the same one at every turn, and get the same object."""
+    return union(*kinds)
 
 
 def _is_set(value: Any) -> bool:
@@ -323,9 +323,16 @@ class Union(EventSet):
 
     members: tuple[Any, ...] = field(eq=frozenset)
     _rows: tuple[Row, ...] = field(init=False, eq=False)
+    _is_of_kinds: bool = field(init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "_rows", tuple([row for member in self.members for row in member._rows]))
+        object.__setattr__(self, "_is_of_kinds", {EventKind} == set(map(type, self.members)))
+
+    def __or__(self, other: Any) -> Any:
+        if self._is_of_kinds and type(other) is EventKind:
+            return _union_of_kinds(*self.members, other)
+        return union(self, other)
 
     def __instancecheck__(self, value: object) -> bool:
         """Let `isinstance(said, Ping | Pong)` mean what it says: `|` of kinds gives a set, not a union of types."""
