@@ -43,12 +43,8 @@ async def run_against(server: Server, waits: list[float] | None = None) -> Run:
 
 
 FAILURES: dict[str, Callable[[Server], None]] = {
-    "408": lambda server: server.answer_status("408 Request Timeout", "{}"),
-    "409": lambda server: server.answer_status("409 Conflict", "{}"),
     "429": lambda server: server.answer_status("429 Too Many Requests", "{}"),
-    "500": lambda server: server.answer_status("500 Internal Server Error", "{}"),
     "502 with a web page": lambda server: server.answer_status("502 Bad Gateway", "<html>oh</html>", kind="text/html"),
-    "529": lambda server: server.answer_status("529 Overloaded", "{}"),
     "no answer": lambda server: server.reply(),
     "reset": lambda server: server.reply(Then.RESET),
     "a stream that breaks": lambda server: server.reply(STREAM, b'data: {"choices": [', Then.RESET),
