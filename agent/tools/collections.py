@@ -10,9 +10,8 @@ from attrs import evolve, field, frozen
 from agent.tools.background import Processes, make_process_tools
 from agent.tools.definition import Tool, tool
 from agent.tools.files.editing import make_edit, make_write
-from agent.tools.files.find import make_find, make_list_files
-from agent.tools.files.grep import make_grep
 from agent.tools.files.reading import make_ls, make_read
+from agent.tools.files.search import make_find, make_grep, make_list_files
 from agent.tools.output import Retention, keep_head
 from agent.tools.schemas import Path, render_tools
 from agent.tools.shell import Commands, Session, ShellOptions, make_shell_tool

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from agent.tools.files.editing import make_edit, make_write
-from agent.tools.files.find import make_find, make_list_files
-from agent.tools.files.grep import make_grep
 from agent.tools.files.reading import make_ls, make_read
+from agent.tools.files.search import make_find, make_grep, make_list_files
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolResult
 
