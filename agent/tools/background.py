@@ -140,11 +140,13 @@ class Processes:
         """Return those that run, as far as is known."""
         return tuple(process for process in self._all.values() if process.how is None)
 
-    async def start(self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> ToolResult:
+    async def start(
+        self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], pass_fds: Sequence[int] = ()
+    ) -> ToolResult:
         """Start a process and return the answer to the call. Raises CannotStart, and ToolError for one too many."""
         if len(self.running()) >= MOST_PROCESSES:
             raise ToolError(f"{MOST_PROCESSES} background processes are running already; stop one with process_stop")
-        child = start_child(argv, cwd=cwd, env=env)
+        child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds)
         try:
             watchdog = start_watchdog(child.family)
         except OSError as error:

@@ -1,13 +1,14 @@
 """Run one command to its end, and leave nothing of it behind: no process, no thread, no file descriptor."""
 
 import codecs
-import errno
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from fcntl import F_DUPFD_CLOEXEC, fcntl
+from tempfile import TemporaryFile
 
 import anyio
 from attrs import evolve, field, frozen
@@ -162,6 +163,37 @@ def start_child(
     return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token), started, siblings)
 
 
+_HIGH = 200  # descriptors from here on are seldom used in commands
+LONGEST_WORD = 128 * 1024 - 1  # bytes of one word that a program can be started with (Linux)
+
+
+@contextmanager
+def unnamed_file(content: bytes = b"") -> Iterator[int]:
+    """Give the descriptor of a file without a name."""
+    with TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        descriptor = fcntl(file.fileno(), F_DUPFD_CLOEXEC, _HIGH)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def shell_words(shell: Sequence[str], command: str) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """Give the words that run a command, and the descriptors for that: a very long command is read from a file.
+
+    Raises CannotStart for what is no text.
+    """
+    content = encoded(command, "command", CannotStart)
+    if len(content) < LONGEST_WORD:
+        yield (*shell, command), ()
+        return
+    with unnamed_file(content) as script:
+        yield (*shell, f". /dev/fd/{script}"), (script,)
+
+
 def _open_handle(number: int) -> int | None:
     with suppress(OSError, AttributeError):
         return os.pidfd_open(number)
@@ -171,8 +203,6 @@ def _open_handle(number: int) -> int | None:
 def _explain(error: OSError, program: str, cwd: str) -> str:
     if not os.path.isdir(cwd):
         return f"cannot start {program!r}: the working directory {cwd!r} does not exist"
-    if error.errno == errno.E2BIG:
-        return f"cannot start {program!r}: the command is too long; write it into a file, and run that"
     if isinstance(error, FileNotFoundError):
         return f"cannot start {program!r}: no such program on PATH"
     return f"cannot start {program!r}: {error.strerror or error}"
