@@ -25,77 +25,6 @@ Identity = tuple[int, int]  # device and inode: what a file is, whatever it is c
 _MOST_DENIED_FILES = 10_000
 
 
-@frozen
-class Boundary:
-    """Allowed roots and denied paths, absolute. Denied wins (S0 6.4). Roots are without links."""
-
-    root: str
-    allowed: tuple[str, ...]
-    denied: tuple[str, ...]
-    home: str
-
-    def absolute(self, path: str) -> str:
-        """Return `path` as an absolute one, links not followed: relative ones start at the root, `~` is the home."""
-        encoded(path, repr(path[:60]), PathRefused)
-        return os.path.join(self.root, expand(path, self.home))
-
-    def check(self, real: str, asked: str, besides: str | None = None) -> None:
-        """Raise PathRefused for a path without links that is outside or denied; `asked` is how the caller wrote it.
-
-        `besides`: a folder of our own that may be read, and which the message does not name.
-        """
-        name = asked if asked == real else f"{asked} leads to {real}, which"
-        if any(is_within(real, denied) for denied in self._names()):
-            raise PathRefused(f"permission denied: {name} is a denied path")
-        if self.is_denied(real):
-            raise PathRefused(f"permission denied: {name} is another name of a denied path")
-        roots = self.allowed if besides is None else (*self.allowed, besides)
-        if not any(is_within(real, root) for root in roots):
-            raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.allowed)})")
-
-    def is_denied(self, real: str) -> bool:
-        """Tell whether a path without links is a denied one or lies below it."""
-        return any(is_within(real, denied) for denied in self.denied_names())
-
-    def denied_names(self) -> frozenset[str]:
-        """Return the denied paths: as they are written, with their links followed, and where else they are mounted."""
-        names = self._names()
-        return names.union(other_names(names))
-
-    def _names(self) -> frozenset[str]:
-        return frozenset(name for path in self.denied for name in (path, follow_links(path)))
-
-    def check_identity(self, asked: str, found: os.stat_result) -> None:
-        """Raise PathRefused for another name of a denied file: renamed, or hard-linked."""
-        if (found.st_dev, found.st_ino) in self._denied_identities(hard_linked=found.st_nlink > 1):
-            raise PathRefused(f"permission denied: {asked} is another name of a denied path")
-
-    def may_create(self, real: str) -> bool:
-        """Tell whether a missing directory may be made: an allowed root, or what lies below one."""
-        return any(is_within(real, root) for root in self.allowed)
-
-    def _denied_identities(self, *, hard_linked: bool) -> set[Identity]:
-        found: set[Identity] = set()
-        for path in self.denied:
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue  # not there, so nothing can be another name of it
-            found.add((status.st_dev, status.st_ino))
-            if hard_linked and os.path.isdir(path):
-                found |= _identities_below(path)
-        return found
-
-
-def make_boundary(root: str, allowed: Iterable[str], denied: Iterable[str], home: str | None) -> Boundary:
-    """Return the boundary of a workspace; `~` in `allowed` and `denied` is `home`, by default the user's."""
-    home = os.path.expanduser("~") if home is None else home
-    real_root = follow_links(os.path.abspath(expand(root, home)))
-    roots = [real_root, *(follow_links(os.path.join(real_root, expand(path, home))) for path in allowed)]
-    refused = (os.path.normpath(os.path.join(real_root, expand(path, home))) for path in denied)
-    return Boundary(real_root, tuple(dict.fromkeys(roots)), tuple(refused), home)
-
-
 def follow_links(path: str) -> str:
     """Return `path` without links, as far as it exists. Raises PathRefused if it changes faster than one can look."""
     for _ in range(_ATTEMPTS):
@@ -171,12 +100,12 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @contextmanager
-def open_directory(real: str, boundary: Boundary, *, create: bool = False) -> Iterator[int]:
+def open_directory(real: str, workspace: "Workspace", *, create: bool = False) -> Iterator[int]:
     """Yield a handle on the directory `real`, a path without links. With `create` it is made where it may be.
 
     Raises Changed, PathRefused, or OSError naming the path.
     """
-    handle = _directory(real, boundary, create)
+    handle = _directory(real, workspace, create)
     try:
         if _path_of(handle) != real:  # a link was followed on the way, or the directory was moved since
             raise Changed(real)
@@ -185,16 +114,16 @@ def open_directory(real: str, boundary: Boundary, *, create: bool = False) -> It
         os.close(handle)
 
 
-def _directory(real: str, boundary: Boundary, create: bool) -> int:
+def _directory(real: str, workspace: "Workspace", create: bool) -> int:
     try:
         return os.open(real, _HANDLE)
     except FileNotFoundError as error:
-        if not (create and boundary.may_create(real)):
+        if not (create and workspace.may_create(real)):
             raise FileNotFoundError(f"no such directory: {real}") from error
     except OSError as error:
         raise type(error)(f"{real}: {error.strerror}") from error
     above, name = os.path.split(real)
-    with open_directory(above, boundary, create=True) as parent:
+    with open_directory(above, workspace, create=True) as parent:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=parent)
         return open_at(parent, name, _HANDLE | os.O_NOFOLLOW, real)
@@ -226,7 +155,7 @@ class LocalFolder:
 
     handle: int
     real: str
-    boundary: Boundary
+    workspace: "Workspace"
     denied: frozenset[str]
 
     def entries(self) -> tuple[Entry, ...]:
@@ -241,7 +170,7 @@ class LocalFolder:
         if path in self.denied:
             raise PathRefused(f"permission denied: {path} is a denied path")
         try:
-            return open_file(self.handle, name, path, self.boundary)
+            return open_file(self.handle, name, path, self.workspace)
         except Changed as error:
             raise PathRefused(f"permission denied: {path} is a link") from error
 
@@ -256,7 +185,7 @@ class LocalFolder:
         except Changed as error:
             raise PathRefused(f"permission denied: {path} is a link") from error
         try:
-            yield LocalFolder(handle, path, self.boundary, self.denied)
+            yield LocalFolder(handle, path, self.workspace, self.denied)
         finally:
             os.close(handle)
 
@@ -273,19 +202,19 @@ def sorted_entries(entries: Iterable["os.DirEntry[str]"]) -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda entry: entry.name))
 
 
-def open_file(directory: int, name: str, real: str, boundary: Boundary) -> BinaryIO:
+def open_file(directory: int, name: str, real: str, workspace: "Workspace") -> BinaryIO:
     """Return an ordinary file, open for reading. Raises Changed for a link, PathRefused for what is none."""
-    look_at(directory, name, real, boundary)
+    look_at(directory, name, real, workspace)
     descriptor = open_at(directory, name, _READ, real)
     try:
-        _check_file(os.fstat(descriptor), real, boundary)
+        _check_file(os.fstat(descriptor), real, workspace)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
 
 
-def look_at(directory: int, name: str, real: str, boundary: Boundary) -> os.stat_result | None:
+def look_at(directory: int, name: str, real: str, workspace: "Workspace") -> os.stat_result | None:
     """Return the status of `name`, None when there is no such file: opening a device unseen can do things.
 
     Raises Changed for a link, PathRefused for what is denied or no file, else OSError naming `real`.
@@ -298,7 +227,7 @@ def look_at(directory: int, name: str, real: str, boundary: Boundary) -> os.stat
         raise type(error)(f"{real}: {error.strerror}") from error
     if stat.S_ISLNK(found.st_mode):
         raise Changed(real)
-    _check_file(found, real, boundary)
+    _check_file(found, real, workspace)
     return found
 
 
@@ -314,12 +243,12 @@ def open_at(directory: int, name: str, flags: int, real: str, mode: int = 0o600)
         raise type(error)(f"{real}: {error.strerror}") from error
 
 
-def _check_file(found: os.stat_result, real: str, boundary: Boundary) -> None:
+def _check_file(found: os.stat_result, real: str, workspace: "Workspace") -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(f"{real} is a directory, not a file")
     if not stat.S_ISREG(found.st_mode):
         raise PathRefused(f"permission denied: {real} is {_kind(found.st_mode)}, not an ordinary file")
-    boundary.check_identity(real, found)
+    workspace.check_identity(real, found)
 
 
 def _kind(mode: int) -> str:
@@ -335,10 +264,10 @@ T = TypeVar("T")
 
 
 class Workspace:
-    """A root directory, further allowed roots, and denied paths, which win.
+    """A root directory, further allowed roots, and denied paths, which win (S0 6.4).
 
-    Relative paths start at `root`, `~` is `home` (by default the user's). All methods raise PathRefused for what is
-    not allowed, and OSError for what does not work; both name the path.
+    Relative paths start at `root`, which is absolute and without links; `~` is `home`, by default the user's. All
+    methods raise PathRefused for what is not allowed, and OSError for what does not work; both name the path.
     """
 
     def __init__(
@@ -348,21 +277,67 @@ class Workspace:
         denied: Iterable[str | os.PathLike[str]] = DENIED_PATHS,
         home: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._boundary: Boundary = make_boundary(
-            os.fspath(root),
-            [os.fspath(path) for path in allowed],
-            [os.fspath(path) for path in denied],
-            None if home is None else os.fspath(home),
-        )
+        self._home = os.path.expanduser("~") if home is None else os.fspath(home)
+        self.root = follow_links(os.path.abspath(expand(os.fspath(root), self._home)))
+        roots = (follow_links(self._placed(path)) for path in allowed)
+        self._allowed = tuple(dict.fromkeys([self.root, *roots]))
+        self._denied = tuple(os.path.normpath(self._placed(path)) for path in denied)
 
-    @property
-    def root(self) -> str:
-        """The root, absolute and without links."""
-        return self._boundary.root
+    def _placed(self, path: str | os.PathLike[str]) -> str:
+        """Return `path` as an absolute one, links not followed: relative ones start at the root, `~` is the home."""
+        return os.path.join(self.root, expand(os.fspath(path), self._home))
+
+    def _absolute(self, path: str) -> str:
+        """Return a path that was asked for as an absolute one. Raises PathRefused for what is none."""
+        encoded(path, repr(path[:60]), PathRefused)
+        return self._placed(path)
 
     def resolve(self, path: str) -> str:
         """Return `path` absolute and with its links followed, as far as it exists. Nothing is checked."""
-        return follow_links(self._boundary.absolute(path))
+        return follow_links(self._absolute(path))
+
+    def check(self, real: str, asked: str, besides: str | None = None) -> None:
+        """Raise PathRefused for a path without links that is outside or denied; `asked` is how the caller wrote it.
+
+        `besides`: a folder of our own that may be read, and which the message does not name.
+        """
+        name = asked if asked == real else f"{asked} leads to {real}, which"
+        if any(is_within(real, denied) for denied in self._names()):
+            raise PathRefused(f"permission denied: {name} is a denied path")
+        if any(is_within(real, denied) for denied in self.denied_names()):
+            raise PathRefused(f"permission denied: {name} is another name of a denied path")
+        roots = self._allowed if besides is None else (*self._allowed, besides)
+        if not any(is_within(real, root) for root in roots):
+            raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self._allowed)})")
+
+    def denied_names(self) -> frozenset[str]:
+        """Return the denied paths: as they are written, with their links followed, and where else they are mounted."""
+        names = self._names()
+        return names.union(other_names(names))
+
+    def _names(self) -> frozenset[str]:
+        return frozenset(name for path in self._denied for name in (path, follow_links(path)))
+
+    def check_identity(self, asked: str, found: os.stat_result) -> None:
+        """Raise PathRefused for another name of a denied file: renamed, or hard-linked."""
+        if (found.st_dev, found.st_ino) in self._denied_identities(hard_linked=found.st_nlink > 1):
+            raise PathRefused(f"permission denied: {asked} is another name of a denied path")
+
+    def may_create(self, real: str) -> bool:
+        """Tell whether a missing directory may be made: an allowed root, or what lies below one."""
+        return any(is_within(real, root) for root in self._allowed)
+
+    def _denied_identities(self, *, hard_linked: bool) -> set[Identity]:
+        found: set[Identity] = set()
+        for path in self._denied:
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue  # not there, so nothing can be another name of it
+            found.add((status.st_dev, status.st_ino))
+            if hard_linked and os.path.isdir(path):
+                found |= _identities_below(path)
+        return found
 
     def open_read(self, path: str) -> BinaryIO:
         """Return an ordinary file, open for reading: also one with a long output of a command of ours."""
@@ -392,29 +367,25 @@ class Workspace:
 
     def list(self, path: str = ".") -> tuple[Entry, ...]:
         """Return what is in a directory, sorted by name. A link is not followed, so it is no directory."""
-        handle, _ = self._open(path, self._folder)
-        try:
-            with os.scandir(handle) as entries:
-                return sorted_entries(entries)
-        finally:
-            os.close(handle)
+        with self.open_folder(path) as folder, os.scandir(folder.handle) as entries:
+            return sorted_entries(entries)
 
     @contextmanager
     def open_folder(self, path: str = ".") -> Iterator[LocalFolder]:
         """Give a directory, from which what is below it is reached without following links."""
         handle, real = self._open(path, self._folder)
         try:
-            yield LocalFolder(handle, real, self._boundary, self._boundary.denied_names())
+            yield LocalFolder(handle, real, self, self.denied_names())
         finally:
             os.close(handle)
 
     def _open(self, path: str, action: Callable[[str], T], besides: str | None = None) -> T:
         """Do `action(resolved)` with an allowed path, or one below `besides`; again if it changed meanwhile."""
         for _ in range(_ATTEMPTS):
-            asked = self._boundary.absolute(path)
+            asked = self._absolute(path)
             real = follow_links(asked)
             written = os.path.normpath(asked) if ".." not in asked.split("/") else asked
-            self._boundary.check(real, written, besides)
+            self.check(real, written, besides)
             try:
                 with suppress(Changed):
                     return action(real)
@@ -425,13 +396,13 @@ class Workspace:
         raise PathRefused(f"permission denied: {path} is a loop of links, or is being changed all the time")
 
     def _open_file(self, real: str) -> BinaryIO:
-        with open_directory(os.path.dirname(real), self._boundary) as directory:
-            return open_file(directory, os.path.basename(real) or ".", real, self._boundary)
+        with open_directory(os.path.dirname(real), self) as directory:
+            return open_file(directory, os.path.basename(real) or ".", real, self)
 
     def _create(self, real: str, temporary: str) -> tuple[int, str, BinaryIO]:
         folder, name = os.path.dirname(real), os.path.basename(real) or "."
-        with open_directory(folder, self._boundary, create=True) as parent:
-            old = look_at(parent, name, real, self._boundary)
+        with open_directory(folder, self, create=True) as parent:
+            old = look_at(parent, name, real, self)
             if old is not None and not os.access(name, os.W_OK, dir_fd=parent, effective_ids=True):
                 raise PermissionError(f"permission denied: {real} is not writable")
             descriptor = open_at(parent, temporary, _WRITE, real, mode=0o666 if old is None else 0o600)
@@ -444,7 +415,7 @@ class Workspace:
                 raise
 
     def _folder(self, real: str) -> tuple[int, str]:
-        with open_directory(real, self._boundary) as directory:
+        with open_directory(real, self) as directory:
             return open_at(directory, ".", _FOLDER, real), real
 
 
