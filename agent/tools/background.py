@@ -15,9 +15,9 @@ import anyio
 from attrs import Factory, define, evolve, field
 
 from agent.tools.definition import Tool, tool
-from agent.tools.descendants import dismiss, start_watchdog
+from agent.tools.descendants import GRACE, dismiss, start_watchdog
 from agent.tools.output import Retained, Retention
-from agent.tools.process import GRACE, Child, end_at_once, signal_name, start_child
+from agent.tools.process import Child, end_at_once, signal_name, start_child
 from agent.tools.schemas import Limits
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
@@ -83,7 +83,7 @@ class Process:
     def has_exited(self) -> bool:
         """Tell whether all of it ended by itself."""
         child = self.child
-        return child is not None and child.has_exited() and not child.family.living(child.age)
+        return child is not None and child.has_exited() and not child.family.living()
 
     async def notice(self) -> bool:
         """Take its last output if all of it has ended by itself; return whether it has."""

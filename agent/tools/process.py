@@ -14,6 +14,9 @@ import anyio
 from attrs import evolve, field, frozen
 
 from agent.tools.descendants import (
+    FIRST_PAUSE,
+    GRACE,
+    LONGEST_PAUSE,
     TOKEN_VARIABLE,
     Family,
     end_commands_with_us,
@@ -45,10 +48,6 @@ def tool_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return allowed | dict(extra or {})
 
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.05  # seconds between two looks at what still runs
-_KILL_ROUNDS = 30
-
-
 @frozen(eq=False)
 class Child:
     """A started process. `pipes` read its output, and its errors, if these have a pipe of their own.
@@ -60,13 +59,7 @@ class Child:
     pipes: tuple[int, ...]
     handle: int | None
     family: Family
-    started: float
     siblings: frozenset[int] = frozenset()
-
-    @property
-    def age(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started
 
     def has_exited(self) -> bool:
         """Tell whether the process itself has ended; it is not reaped by asking."""
@@ -79,27 +72,21 @@ class Child:
         """Wait until the process itself has ended."""
         while not self.has_exited():
             if self.handle is None:
-                await anyio.sleep(_FIRST_PAUSE)
+                await anyio.sleep(FIRST_PAUSE)
             else:
                 await anyio.wait_readable(self.handle)
 
     async def vanish(self) -> None:
         """Wait until nothing of the command runs any more."""
-        pause = _FIRST_PAUSE
-        while not self.has_exited() or self.family.living(self.age):
+        pause = FIRST_PAUSE
+        while not self.has_exited() or self.family.living():
             await anyio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def end(self, grace: float) -> None:
         """End all of the command's processes: TERM, also for stopped ones, and KILL after `grace` seconds."""
-        self.family.send(signal.SIGTERM, self.age)
-        self.family.send(signal.SIGCONT, self.age)
-        with anyio.move_on_after(grace):
-            await self.vanish()
-        for _ in range(_KILL_ROUNDS):
-            if not self.family.send(signal.SIGKILL, self.age) and self.has_exited():
-                return
-            await anyio.sleep(_FIRST_PAUSE)
+        for pause in self.family.ending(grace, self.has_exited):
+            await anyio.sleep(pause)
 
     def end_orphans(self) -> int:
         """End what hid from the command completely, where this process adopts orphans; return how many still ran."""
@@ -160,7 +147,7 @@ def start_child(
     for reading, _ in pipes:
         os.set_blocking(reading, False)
     outputs = tuple(reading for reading, _ in pipes)
-    return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token), started, siblings)
+    return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token, started), siblings)
 
 
 _HIGH = 200  # descriptors from here on are seldom used in commands
@@ -208,8 +195,7 @@ def _explain(error: OSError, program: str, cwd: str) -> str:
     return f"cannot start {program!r}: {error.strerror or error}"
 
 
-GRACE = 2.0  # seconds between TERM and KILL when the time is up
-CANCELLED_GRACE = 0.3  # and when the call is cancelled, which must be over within a second
+CANCELLED_GRACE = 0.3  # seconds between TERM and KILL when the call is cancelled, which must be over within a second
 LEFT_BEHIND_GRACE = 0.2  # and for what a finished command left behind
 DRAIN = 0.2  # seconds in which background processes may end by themselves after the command
 
@@ -343,7 +329,7 @@ async def _settle(child: Child, listeners: Sequence[_Listener]) -> int:
         return 0
     if not all(listener.at_end.is_set() for listener in listeners):
         child = child.with_holders()
-    left = child.family.living(child.age)
+    left = child.family.living()
     survivors = sum(not process.is_keeper() for process in left)
     if left:
         await child.end(LEFT_BEHIND_GRACE)
@@ -375,5 +361,5 @@ def _finished(child: Child, collectors: Sequence[Retained], timed_out: bool, sur
         timed_out=timed_out,
         truncated=any(collector.truncated for collector in collectors),
         survivors=survivors,
-        duration=child.age,
+        duration=child.family.age,
     )
