@@ -209,46 +209,33 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
 
     Raises TypeError, naming function and parameter, for what cannot be described to a model.
     """
-    written = _Written.of(function)
-    if written is None or written not in _READ:
-        found = _read_signature(function, context_type)
-        if written is None:
-            return found
+    written = _as_written(function)
+    if written is None:
+        return _read_signature(function, context_type)
+    if written not in _READ:
         if len(_READ) >= MOST_READ:
             _READ.clear()
-        _READ[written] = found
+        _READ[written] = _read_signature(function, context_type)
     return _READ[written]
 
 
-@frozen
-class _Written:
-    """A function as it is written: closures that are made again and again say the same about themselves."""
-
-    module: str
-    name: str
-    code: types.CodeType
-    doc: str | None
-    annotations: tuple[tuple[str, object], ...]
-    defaults: tuple[object, ...]
-
-    @classmethod
-    def of(cls, function: Callable[..., Any]) -> "_Written | None":
-        """Return what a function says of itself; None where that cannot be compared."""
-        if not isinstance(function, types.FunctionType):
-            return None
-        given: dict[object, object] = dict(enumerate(function.__defaults__ or ()))
-        given.update(function.__kwdefaults__ or {})
-        defaults = tuple((name, type(value), value) for name, value in given.items())  # 1 is equal to True
-        names = function.__module__, function.__qualname__
-        made = cls(*names, function.__code__, function.__doc__, tuple(function.__annotations__.items()), defaults)
-        try:
-            hash(made)
-        except TypeError:
-            return None
-        return made
+def _as_written(function: Callable[..., Any]) -> tuple[object, ...] | None:
+    """Return what a function says of itself, which closures that are made again share; None where it has no hash."""
+    if not isinstance(function, types.FunctionType):
+        return None
+    given = (*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
+    defaults = tuple((name, type(value), value) for name, value in given)  # 1 is equal to True
+    annotations = tuple(function.__annotations__.items())
+    names = function.__module__, function.__qualname__
+    written = (*names, function.__code__, function.__doc__, annotations, defaults)
+    try:
+        hash(written)
+    except TypeError:
+        return None
+    return written
 
 
-_READ: dict[_Written, Signature] = {}
+_READ: dict[tuple[object, ...], Signature] = {}
 MOST_READ = 256
 
 
