@@ -56,11 +56,6 @@ _CURE = (
 )
 
 
-def find_shape(annotation: Any, *, inside: tuple[type, ...] = ()) -> Shape:
-    """Return the shape of `annotation`. Raises TypeError for what is not supported, naming what is."""
-    return _shape(annotation, _NO_LIMITS, inside)
-
-
 def find_marks(annotation: Any) -> tuple[Mark, ...]:
     """Return the marks in `annotation`: on the whole, on members of a union, on elements of an array or mapping."""
     own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Mark))
@@ -74,11 +69,12 @@ def _metadata(annotation: Any) -> tuple[Any, ...]:
     return annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
 
 
-def _shape(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
+def find_shape(annotation: Any, limits: Limits = _NO_LIMITS, inside: tuple[type, ...] = ()) -> Shape:
+    """Return the shape of `annotation`, whose values have `limits`. Raises TypeError for what is not supported."""
     origin = typing.get_origin(annotation)
     if origin is Annotated:
         own = next((mark for mark in annotation.__metadata__ if isinstance(mark, Limits)), limits)
-        return _shape(annotation.__origin__, own, inside)
+        return find_shape(annotation.__origin__, own, inside)
     if origin in _UNIONS:
         return _union(annotation, limits, inside)
     if origin in (list, tuple, Sequence):
@@ -109,7 +105,7 @@ def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Shape:
 def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
     """Return a union, whose limits are for its members, except null; the first member that fits builds the value."""
     members = typing.get_args(annotation)
-    parts = [_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members]
+    parts = [find_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members]
 
     def build(value: Any) -> Any:
         return next(part.build(value) for part in parts if not any(problems(part.written, value, "")))
