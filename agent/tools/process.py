@@ -230,7 +230,6 @@ async def run_process(
     cwd: str,
     env: Mapping[str, str],
     timeout: float | None,
-    output_limit: int = 200 * 1024,
     output: Retained | None = None,
     errors: Retained | None = None,
     progress: Callable[[str], None] | None = None,
@@ -238,13 +237,13 @@ async def run_process(
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
-    `timeout` is in seconds, None for none. Of the output the first and last bytes are kept, `output_limit` in all, or
-    what `output` keeps; with `errors` the standard error goes there. `progress` gets it as it comes. Standard input is
-    empty; `pass_fds` are descriptors that the process gets by the same numbers.
+    `timeout` is in seconds, None for none. `output` keeps what is printed, by default its first and last bytes; with
+    `errors` the standard error goes there. `progress` gets it as it comes. Standard input is empty; `pass_fds` are
+    descriptors that the process gets by the same numbers.
     Raises CannotStart if nothing was started.
     """
     child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds, separate=errors is not None)
-    collectors = [output or Retention(output_limit).collector(), *([] if errors is None else [errors])]
+    collectors = [output or Retention().collector(), *([] if errors is None else [errors])]
     try:
         timed_out, survivors = await _attended(child, collectors, timeout, progress)
     except BaseException:

@@ -136,9 +136,9 @@ class Ignored:
 
     layers: tuple[tuple[str, Rules], ...] = ()
 
-    def below(self, name: str, rules: Rules | None = None) -> "Ignored":
-        """Return what holds in the directory `name`, which has `rules` of its own."""
-        moved = tuple((f"{path}{name}/", own) for path, own in self.layers)
+    def below(self, name: str, folder: Folder) -> "Ignored":
+        """Return what holds in the directory `name`, which is open as `folder`."""
+        moved, rules = tuple((f"{path}{name}/", own) for path, own in self.layers), _rules_of(folder)
         return Ignored(moved if rules is None else (*moved, ("", rules)))
 
     def leaves_out(self, name: str, *, is_directory: bool) -> bool:
@@ -148,9 +148,6 @@ class Ignored:
         entry = f"{name}/" if is_directory else name
         said = (rules.says(path + entry) for path, rules in reversed(self.layers))
         return next((leaves_out for leaves_out in said if leaves_out is not None), False)
-
-
-NOTHING_IGNORED = Ignored()
 
 
 _MOST_DEPTH = 200
@@ -178,27 +175,23 @@ def walk(files: Files, start: str, *, all_files: bool = False) -> Iterator[Found
     `.gitignore` files from the root down are heard, unless `all_files`. Raises PathRefused or OSError for a `start`
     that is no directory or may not be looked into.
     """
-    ignored = NOTHING_IGNORED if all_files else _rules_above(files, start)
+    ignored = None if all_files else _rules_above(files, start)
     with files.open_folder(start) as folder:
-        yield from _below(folder, "", ignored, all_files)
+        yield from _below(folder, "", ignored)
 
 
-def _below(folder: Folder, path: str, ignored: Ignored, all_files: bool) -> Iterator[Found]:
+def _below(folder: Folder, path: str, ignored: Ignored | None) -> Iterator[Found]:
     if path.count("/") > _MOST_DEPTH:
         return
     for entry in sorted(folder.entries(), key=_order):
-        if not all_files and ignored.leaves_out(entry.name, is_directory=entry.is_directory):
+        if ignored is not None and ignored.leaves_out(entry.name, is_directory=entry.is_directory):
             continue
-        if entry.is_directory:
-            yield from _inside(folder, entry, path, ignored, all_files)
-        else:
+        if not entry.is_directory:
             yield Found(path + entry.name, entry.is_file, folder, entry.name)
-
-
-def _inside(folder: Folder, entry: Entry, path: str, ignored: Ignored, all_files: bool) -> Iterator[Found]:
-    with suppress(OSError, ToolError), folder.folder(entry.name) as inner:
-        rules = None if all_files else _rules_of(inner)
-        yield from _below(inner, f"{path}{entry.name}/", ignored.below(entry.name, rules), all_files)
+            continue
+        with suppress(OSError, ToolError), folder.folder(entry.name) as inner:
+            below = None if ignored is None else ignored.below(entry.name, inner)
+            yield from _below(inner, f"{path}{entry.name}/", below)
 
 
 def _order(entry: Entry) -> str:
@@ -209,17 +202,13 @@ def _order(entry: Entry) -> str:
 def _rules_above(files: Files, start: str) -> Ignored:
     """Return what holds in `start` by the files of the directories from the root to it, and by its own."""
     root, target = files.resolve("."), files.resolve(start)
-    names = target[len(root) :].strip("/").split("/") if target.startswith(f"{root.rstrip('/')}/") else []
-    base = root if names or target == root else target
-    with files.open_folder(base) as folder:
-        return _rules_down(folder, names, NOTHING_IGNORED.below("", _rules_of(folder)))
-
-
-def _rules_down(folder: Folder, names: list[str], ignored: Ignored) -> Ignored:
-    if not names:
-        return ignored
-    with folder.folder(names[0]) as inner:
-        return _rules_down(inner, names[1:], ignored.below(names[0], _rules_of(inner)))
+    inside = target.startswith(f"{root.rstrip('/')}/")
+    place, ignored = root if inside else target, Ignored()
+    for name in ["", *(target[len(root) :].strip("/").split("/") if inside else ())]:
+        place = f"{place.rstrip('/')}/{name}" if name else place
+        with files.open_folder(place) as folder:
+            ignored = ignored.below(name, folder)
+    return ignored
 
 
 def _rules_of(folder: Folder) -> Rules | None:

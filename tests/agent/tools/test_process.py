@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from agent.tools.output import Retention
 from agent.tools.process import Finished, run_process, tool_environment
 from agent.vocabulary.errors import CannotStart
 from tests.tables import rows
@@ -30,7 +31,7 @@ async def run(script: str, *, timeout: float | None = 20, limit: int = 10_000, *
         cwd="/",
         env=tool_environment(),
         timeout=timeout,
-        output_limit=limit,
+        output=Retention(limit).collector(),
         **options,  # type: ignore[arg-type]
     )
 
@@ -131,14 +132,14 @@ async def test_characters_split_over_two_reads_are_whole() -> None:
 async def test_arguments_that_no_process_can_have_are_refused_before_it_starts() -> None:
     for argv in (["bash", "-c", "echo \0"], ["echo", "\udc80"]):
         with pytest.raises(CannotStart, match=r"NUL|surrogate"):
-            await run_process(argv, cwd="/", env={}, timeout=1, output_limit=10)
+            await run_process(argv, cwd="/", env={}, timeout=1)
 
 
 async def test_a_missing_program_or_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="'no-such-program': no such program on PATH"):
-        await run_process(["no-such-program"], cwd="/", env=tool_environment(), timeout=1, output_limit=10)
+        await run_process(["no-such-program"], cwd="/", env=tool_environment(), timeout=1)
     with pytest.raises(CannotStart, match=r"working directory '.*gone' does not exist"):
-        await run_process(["true"], cwd=str(tmp_path / "gone"), env=tool_environment(), timeout=1, output_limit=10)
+        await run_process(["true"], cwd=str(tmp_path / "gone"), env=tool_environment(), timeout=1)
 
 
 @rows("ignore", ["", "trap '' TERM; "])
@@ -192,6 +193,7 @@ HIDDEN = "env -i setsid sh -c 'echo $$ > {pid}; exec /bin/sleep 60' </dev/null >
 
 ADOPTING = """
 import anyio, sys
+from agent.tools.output import Retention
 from agent.tools.process import run_process, tool_environment
 from agent.tools.descendants import adopt_orphans
 
