@@ -16,6 +16,8 @@ from agent.tools.process import Finished, run_process, tool_environment
 from agent.vocabulary.errors import CannotStart
 from tests.tables import rows
 
+from .conftest import is_running
+
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 
 
@@ -38,11 +40,7 @@ async def run(script: str, *, timeout: float | None = 20, limit: int = 10_000, *
 
 def runs(pid_file: Path) -> bool:
     """Whether the process whose number a script wrote there still runs."""
-    try:
-        state = Path(f"/proc/{int(pid_file.read_text())}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in "ZX"
+    return pid_file.exists() and is_running(int(pid_file.read_text()))
 
 
 async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak() -> None:
