@@ -567,7 +567,7 @@ class Agent:
         return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
 
     def _make_journal(self, log: "LogWriter | None") -> Journal:
-        room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas()))
+        room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas))
         return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
     def _voiced(self, model: Model) -> Voice:
