@@ -94,6 +94,8 @@ def hold(arguments: Iterable[str], kinds: Iterable[str], program: Sequence[str] 
             _take(held, int(json.loads(info.read(65536))["child-pid"]), kinds)
         except BaseException:
             held.close()
+            for descriptor in held.given:
+                os.close(descriptor)
             raise
     return held
 
