@@ -23,9 +23,9 @@ class Fault:
 
     name: str
     bthread: str
+    culprit: str  # the invariant that breaks; at a deadlock, who requests in vain
     right: str
     wrong: str
-    culprit: str  # the invariant that breaks; at a deadlock, who requests in vain
     kind: str = "error"
     beside: tuple[Any, ...] = ()
     within: str = ""
