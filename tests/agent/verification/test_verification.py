@@ -226,9 +226,9 @@ def verify_fault(fault: Fault, *, first: bool = False) -> Verification:
     """Model-check the loop with the fault in it."""
     core, beside = CORE, rules_named(*fault.beside)
     if fault.bthread in EVERY_RULE:
-        beside = (fault.planted_as(ARGUMENTS.get(fault.name, EVERY_RULE[fault.bthread])), *beside)
+        beside = (fault.planted_in(ARGUMENTS.get(fault.name, EVERY_RULE[fault.bthread])), *beside)
     else:
-        core = fault.planted("agent.threads.core").CORE
+        core = fault.planted("agent.threads.core")["CORE"]
     return verify_loop(beside, core=core, max_states=ENOUGH, first=first)
 
 
@@ -246,7 +246,7 @@ def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str) -> None
 
 def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
     present = [rule for rule in rules_named(*GUARDED) if rule.name != "by_constitution"]
-    planted = LIFTS_WITHOUT_A_YES.planted_as(EVERY_RULE["by_constitution"])
+    planted = LIFTS_WITHOUT_A_YES.planted_in(EVERY_RULE["by_constitution"])
 
     assert is_found(LIFTS_WITHOUT_A_YES, verify_loop([planted, *present], examples=CONFINED, first=True))
 
