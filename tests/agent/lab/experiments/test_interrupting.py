@@ -16,6 +16,7 @@ from agent.lab.episodes.results import Results
 ROOT = Path(__file__).parents[4]
 PATIENCE = 100.0  # seconds
 COMMAND = "import sys; from agent.cli import main; sys.exit(main(sys.argv[1:]))"
+SEEDS, EPISODES = 4, 16
 PLAN = """\
 settings: ['tests.agent.lab.experiments.settings:SMALL']
 policies: [honest, always]
@@ -29,7 +30,7 @@ replicates: 20
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     path = tmp_path / "plan.yaml"
-    path.write_text(PLAN.format(seeds=12))
+    path.write_text(PLAN.format(seeds=SEEDS))
     return path
 
 
@@ -69,7 +70,7 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) -> None:
-    plan.write_text(PLAN.format(seeds=12).replace("SMALL", "INTERRUPTING"))
+    plan.write_text(PLAN.format(seeds=SEEDS).replace("SMALL", "INTERRUPTING"))
     (plan.parent / "press").touch()
 
     code, _, err = ended(start(plan))
@@ -77,11 +78,11 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) 
     kept = len(Results(plan.with_suffix(".results")).rows())
     assert (code, err.count("\n")) == (130, 1), err
     assert "finished episodes are kept in plan.results, the same command goes on" in err
-    assert 5 <= kept < 48
+    assert 5 <= kept < EPISODES
 
     code, out, err = ended(start(plan))
     assert (code, err) == (0, "")
-    assert f"48 episodes; {48 - kept} of them run now" in out
+    assert f"{EPISODES} episodes; {EPISODES - kept} of them run now" in out
 
 
 def workers_of(process: "subprocess.Popen[str]") -> list[int]:
@@ -99,7 +100,7 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
     code, out, err = ended(process)
 
     assert (code, err) == (0, "")
-    assert "48 episodes; 48 of them run now" in out
+    assert f"{EPISODES} episodes; {EPISODES} of them run now" in out
     assert {row.status for row in Results(plan.with_suffix(".results")).rows().values()} == {"ran"}
 
 
@@ -136,10 +137,10 @@ def test_a_disk_without_room_ends_it_in_a_sentence_and_it_goes_on_with_room(plan
     rows = Results(plan.with_suffix(".results")).rows()
     assert (code, err.count("\n")) == (2, 1), err
     assert "a row cannot be written" in err
-    assert 0 < len(rows) < 48
-    assert finished(plan) < 48
+    assert 0 < len(rows) < EPISODES
+    assert finished(plan) < EPISODES
 
     code, out, err = ended(start(plan))
     assert (code, err) == (0, "")
-    left = 48 - sum(row.status == "ran" for row in rows.values())
-    assert f"48 episodes; {left} of them run now" in out
+    left = EPISODES - sum(row.status == "ran" for row in rows.values())
+    assert f"{EPISODES} episodes; {left} of them run now" in out
