@@ -32,7 +32,7 @@ import attrs
 from attrs import define, field, frozen
 
 from bp.errors import BProgramError
-from bp.payload import ATOMS, EMPTY, FREEZERS, as_it_is, freeze
+from bp.payload import ATOMS, EMPTY, FREEZERS, LATEST, as_it_is, freeze
 
 Test = Callable[[Any], bool]  # of an event
 Row = tuple[Any, Any, tuple[str, ...] | None, Test | None]
@@ -132,8 +132,9 @@ class Event(EventSet, metaclass=EventKind):
         payload = self._payload
         for name in _learn(type(self)) if payload is None else payload:
             value = getattr(self, name)
-            freezer = FREEZERS[type(value)]
-            if freezer is as_it_is or value is EMPTY:
+            kind = type(value)
+            freezer = FREEZERS[kind]
+            if freezer is as_it_is or value is EMPTY or value is LATEST.get(kind):
                 continue
             try:
                 frozen = freezer(value)

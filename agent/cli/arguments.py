@@ -345,10 +345,29 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, *arguments: Any) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
         """Take no argument that this command does not know; argparse would leave it to the whole program to say so."""
+        words = sys.argv[1:] if arguments[0] is None else [*arguments[0]]
+        if self._subparsers is not None and words[0].startswith("-") and words[0] not in self._option_string_actions:
+            self.error(self._misplaced(words[0].partition("=")[0]))
         found, unknown = super().parse_known_args(*arguments)
         if unknown:
             self.error(self._unknown(unknown))
         return found, unknown
+
+    def _misplaced(self, option: str) -> str:
+        """Return what is wrong with an option that stands where a command is expected."""
+        from agent.vocabulary.errors import nearest
+
+        taken = {
+            each: command
+            for command, (_, *arguments) in reversed(COMMANDS.items())
+            for names, _ in arguments
+            for each in names
+            if each.startswith("-")
+        }
+        close = nearest(option, (*self._option_string_actions, *taken), most=1, cutoff=0.7)
+        if not close or close[0] not in taken:
+            return self._unknown([option])
+        return f"{option} stands before the command; write {self.prog} {taken[close[0]]} ... {close[0]}"
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Take one of the choices. argparse lists them all; the nearest is of more use."""

@@ -262,6 +262,11 @@ class Retained:
         del self._tail[: max(0, len(self._tail) - self._tail_room)]
 
     @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing came."""
+        return not self._total
+
+    @property
     def truncated(self) -> bool:
         """Tell whether something was left out."""
         if self._retention.keep != "both":

@@ -206,7 +206,7 @@ def _split(options: str) -> list[str]:
 def _loaded(name: str, value: str) -> Steps:
     if name == "ENV" and value.isidentifier():
         return  # a name such as `production`, which programs read; shells look for a file
-    says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
+    says = f"make programs load {{path}} ({name})"
     yield Found(Effect.PRELOAD, program="the command", path=value, says=says)
 
 

@@ -47,8 +47,8 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import AssistantMessage
 from bp import NONE, BThread, BThreadBody, Event, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent
-from tests.agent.faults import loop as faults
 from tests.agent.faults.fault import Fault, is_found, told
+from tests.agent.faults.loop import FAULTS, LIFTS_WITHOUT_A_YES
 from tests.agent.verification.many_loops import loops_of, not_held
 
 pytestmark = pytest.mark.slow
@@ -198,98 +198,45 @@ def test_the_invariants_hold_where(where: str) -> None:
     assert result.verdict == "holds" or where not in PRESETS, str(result)  # of a preset nothing is unreached
 
 
-FAULTS = (
-    Fault(faults.does_not_wait_for_the_gate, "error", "starts_were_approved"),
-    Fault(faults.runs_other_arguments_than_approved, "error", "starts_were_approved"),
-    Fault(faults.does_not_answer_rejections, "hot", "a_run_goes_on", ("by_constitution",)),
-    Fault(faults.answers_before_the_tool_has_ended, "error", "each_answer_tells_what_happened"),
-    Fault(faults.answers_twice, "error", "each_call_is_answered_once"),
-    Fault(faults.without_otherwise, "deadlock", "gate", ("by_constitution",)),
-    Fault(faults.with_a_single_slot, "hot", "a_run_goes_on", ("by_constitution",)),
-    Fault(faults.decides_twice, "error", "each_proposal_is_decided_once"),
-    Fault(faults.believes_every_yes, "error", "what_starts_was_judged_as_it_is", ("by_constitution",)),
-    Fault(faults.commits_twice, "error", "one_answer_a_turn"),
-    Fault(faults.does_not_wait_for_all_answers, "error", "each_call_is_answered_once"),
-    Fault(faults.insists_on_inference, "deadlock", "converse", ("at_most",)),
-    Fault(faults.ends_at_a_stop_by_itself, "error", "nothing_is_in_flight_at_the_end"),
-    Fault(faults.completes_all_the_same, "error", "a_continued_run_asks_again", ("continue_with_follow_ups",)),
-    Fault(faults.lets_prompts_through, "error", "one_run_after_the_other"),
-    Fault(faults.takes_any_answer_for_a_yes, "error", "the_constitution_is_obeyed"),
-    Fault(faults.with_stale_objections, "error", "the_constitution_is_obeyed", ("stop_on_request", "one_at_a_time")),
-    Fault(faults.never_believes_the_gate, "error", "what_is_approved_runs"),
-    Fault(faults.holds_the_second_call_only, "error", "calls_come_one_at_a_time"),
-    Fault(faults.forgets_the_barrier, "error", "calls_come_one_at_a_time"),
-    Fault(faults.waits_for_the_barrier_to_begin, "error", "calls_come_one_at_a_time"),
-    Fault(faults.lets_go_at_the_next_result, "error", "answers_come_in_source_order"),
-    Fault(faults.forgives_failures_at_each_turn, "error", "failures_are_limited"),
-    Fault(faults.does_not_wait_for_the_backoff, "error", "attempts_are_limited"),
-    Fault(faults.sums_up_again_and_again, "error", "an_overflow_is_mended_once"),
-    Fault(faults.hears_one_stop, "error", "nothing_starts_after_stop"),
-    Fault(faults.lets_the_backoff_begin, "error", "nothing_starts_after_stop", ("retry",)),
-    Fault(faults.asks_after_a_stop, "error", "nothing_starts_after_stop", ("by_constitution",)),
-    Fault(faults.lets_the_run_complete, "error", "nothing_starts_after_abort"),
-    Fault(faults.hears_steering_once, "error", "steering_is_heard"),
-    Fault(faults.skips_one_call, "error", "steering_is_heard"),
-    Fault(faults.forgets_the_second, "error", "follow_ups_are_heard"),
-    Fault(faults.takes_itself_for_heard, "error", "follow_ups_are_heard", ("skip_when_steered",)),
-    Fault(faults.does_not_wait_for_people, "error", "people_are_asked"),
-    Fault(faults.waits_for_people_after_the_end, "error", "nothing_is_in_flight_at_the_end"),
-    Fault(faults.skips_the_repeated_call_and_goes_on, "error", "repetitions_are_limited"),
-    Fault(faults.forgets_what_was_spent_at_each_turn, "error", "tokens_are_limited"),
-    Fault(faults.lets_approved_calls_start_late, "error", "nothing_starts_after_the_deadline"),
-    Fault(faults.never_hears_complete, "error", "work_ends_complete"),
-    Fault(faults.goes_on_with_the_batch, "error", "work_ends_complete", ("one_at_a_time",)),
-    Fault(faults.forgets_the_objective_at_the_next_turn, "error", "objectives_do_not_overlap"),
-    Fault(faults.begins_anew_with_each_objective, "error", "iterations_are_limited"),
-    Fault(faults.sums_up_while_tools_run, "error", "a_summary_stands_alone"),
-)
 ENOUGH = 5_000
 """The states within which a planted fault has to be found."""
 
+ARGUMENTS: Mapping[str, BThread] = {
+    "forgets_the_barrier": one_at_a_time("neighbours"),
+    "waits_for_the_barrier_to_begin": one_at_a_time("neighbours"),
+    "forgets_the_second": continue_with_follow_ups(False, most=2),
+    "asks_after_a_stop": stop_on_request("step"),
+}
+"""The rules in which a fault is planted, where their arguments are others than usual."""
 
-def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch, *, first: bool = False) -> Verification:
-    """Model-check the loop with the fault in the place of the b-thread whose name it has."""
-    name, beside = fault.planted.name, rules_named(*fault.beside)
-    core = CORE
-    if name == "carry_out":
-        planted = lambda call, disclosure: fault.planted(call)  # noqa: E731 - it stands in for a b-thread function
-        monkeypatch.setattr(import_module("agent.threads.core"), "carry_out", planted)
-    elif name in EVERY_RULE:
-        rule = ARGUMENTS.get(fault.planted, EVERY_RULE[name])
-        beside = (fault.planted(*rule.args, **rule.kwargs), *beside)
+
+def verify_fault(fault: Fault, *, first: bool = False) -> Verification:
+    """Model-check the loop with the fault in it."""
+    core, beside = CORE, rules_named(*fault.beside)
+    if fault.bthread in EVERY_RULE:
+        beside = (fault.planted_as(ARGUMENTS.get(fault.name, EVERY_RULE[fault.bthread])), *beside)
     else:
-        core = tuple(fault.planted() if bthread.name == name else bthread for bthread in CORE)
+        core = fault.planted("agent.threads.core").CORE
     return verify_loop(beside, core=core, max_states=ENOUGH, first=first)
 
 
-ARGUMENTS: Mapping[Any, BThread] = {
-    faults.forgets_the_barrier: one_at_a_time("neighbours"),
-    faults.waits_for_the_barrier_to_begin: one_at_a_time("neighbours"),
-    faults.forgets_the_second: continue_with_follow_ups(False, most=2),
-    faults.asks_after_a_stop: stop_on_request("step"),
-}
-"""The rules in whose place a fault stands, where their arguments are others than usual."""
-
-
-@pytest.mark.parametrize("name", dict.fromkeys(fault.planted.name for fault in FAULTS))
-def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", dict.fromkeys(fault.bthread for fault in FAULTS))
+def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str) -> None:
     missed = []
-    for fault in (fault for fault in FAULTS if fault.planted.name == name):
-        with monkeypatch.context() as patch:
-            result = verify_fault(fault, patch, first=True)
-            if not is_found(fault, result):  # another invariant may break sooner
-                result = verify_fault(fault, patch)
-        missed += [] if is_found(fault, result) else [f"{fault.planted.__name__}:\n{told(result)}"]
+    for fault in (fault for fault in FAULTS if fault.bthread == name):
+        result = verify_fault(fault, first=True)
+        if not is_found(fault, result):  # another invariant may break sooner
+            result = verify_fault(fault)
+        missed += [] if is_found(fault, result) else [f"{fault.name}:\n{told(result)}"]
 
     assert missed == []
 
 
 def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
-    fault = Fault(faults.lifts_without_a_yes, "error", "rights_were_granted")
     present = [rule for rule in rules_named(*GUARDED) if rule.name != "by_constitution"]
-    planted = fault.planted(*EVERY_RULE["by_constitution"].args)
+    planted = LIFTS_WITHOUT_A_YES.planted_as(EVERY_RULE["by_constitution"])
 
-    assert is_found(fault, verify_loop([planted, *present], examples=CONFINED, first=True))
+    assert is_found(LIFTS_WITHOUT_A_YES, verify_loop([planted, *present], examples=CONFINED, first=True))
 
 
 THREADS = ("completion", "judging", "limits", "steering", "stopping", "summaries", "tool_calls")
@@ -374,10 +321,10 @@ def test_an_environment_that_gives_equal_ids_is_named() -> None:
     assert "an answer has two calls of one id: c1, c1" in told(result)
 
 
-def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    fault = Fault(faults.does_not_wait_for_the_gate, "error", "starts_were_approved", ("no_start_without_approval",))
+def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate() -> None:
+    fault = evolve(FAULTS[0], beside=("no_start_without_approval",))
 
-    assert not is_found(fault, verify_fault(fault, monkeypatch))
+    assert not is_found(fault, verify_fault(fault))
 
 
 def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,8 +339,8 @@ def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monke
     ]
 
 
-def test_a_counterexample_names_events_calls_and_the_invariant_that_broke(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = verify_fault(FAULTS[0], monkeypatch)
+def test_a_counterexample_names_events_calls_and_the_invariant_that_broke() -> None:
+    result = verify_fault(FAULTS[0])
 
     assert tell(result.violations[0]).splitlines()[-5:] == [
         "  5  answer_committed with c1: requested by choose; waited for by converse",
