@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli import main
 from agent.lab.episodes.results import Results
 
 ROOT = Path(__file__).parents[4]
@@ -68,8 +69,22 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.fixture
+def go_on(plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    """A function that gives the same command again, in this process, and returns what it prints."""
+
+    def run() -> str:
+        monkeypatch.chdir(plan.parent)
+        code = main(["experiment", plan.name])
+        out, err = capsys.readouterr()
+        assert (code, err) == (0, "")
+        return out
+
+    return run
+
+
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) -> None:
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path, go_on: Callable[[], str]) -> None:
     plan.write_text(PLAN.format(seeds=SEEDS).replace("SMALL", "INTERRUPTING"))
     (plan.parent / "press").touch()
 
@@ -80,9 +95,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) 
     assert "finished episodes are kept in plan.results, the same command goes on" in err
     assert 5 <= kept < EPISODES
 
-    code, out, err = ended(start(plan))
-    assert (code, err) == (0, "")
-    assert f"{EPISODES} episodes; {EPISODES - kept} of them run now" in out
+    assert f"{EPISODES} episodes; {EPISODES - kept} of them run now" in go_on()
 
 
 def workers_of(process: "subprocess.Popen[str]") -> list[int]:
@@ -127,7 +140,7 @@ def is_alive(process: int) -> bool:
 
 
 @pytest.mark.slow
-def test_a_disk_without_room_ends_it_in_a_sentence_and_it_goes_on_with_room(plan: Path) -> None:
+def test_a_full_disk_ends_it_in_a_sentence_and_it_goes_on_with_room(plan: Path, go_on: Callable[[], str]) -> None:
     """No file may grow beyond a few rows, as on a disk that is nearly full: the last one is cut where the room ends."""
     room = 7_000
 
@@ -140,7 +153,5 @@ def test_a_disk_without_room_ends_it_in_a_sentence_and_it_goes_on_with_room(plan
     assert 0 < len(rows) < EPISODES
     assert finished(plan) < EPISODES
 
-    code, out, err = ended(start(plan))
-    assert (code, err) == (0, "")
     left = EPISODES - sum(row.status == "ran" for row in rows.values())
-    assert f"{EPISODES} episodes; {left} of them run now" in out
+    assert f"{EPISODES} episodes; {left} of them run now" in go_on()
