@@ -64,8 +64,7 @@ settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task
 
 agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environment of its own (minutes, the network)
-	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py \
-		tests/agent/lab/settings/test_agentdojo_injected.py $(ARGS)
+	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py $(ARGS)
 
 neighbours: $(NEIGHBOURS_READY) ## try the bridges with Inspect, ControlArena, pydantic-ai and openai-agents themselves (minutes, the network)
 	$(NEIGHBOURS)/bin/python -m pytest -p no:cacheprovider --timeout 600 \

@@ -165,9 +165,10 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         *AGENT,
         _argument(
             "--approvals",
-            choices=("now", "later"),
+            choices=("now", "later", "page"),
             default="now",
-            help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
+            help="when a person has to decide: later: the run rests and exits with 5, bpagent resume goes on; "
+            "page: it waits for the page of bpagent view --follow, also without a terminal",
         ),
         _flag("--lanes", "draw what each b-thread does, as it happens"),
         *RECORDS,

@@ -90,12 +90,6 @@ class Configuration:
         )
 
 
-def preset_from_file(path: str | os.PathLike[str]) -> Preset:
-    """Return the preset that a configuration file describes, `default` if it names none. Raises OptionError."""
-    configuration = read_configuration(path)
-    return configuration.applied(preset_named(configuration.preset or "default"))
-
-
 def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     """Read a configuration file; one without content configures nothing.
 

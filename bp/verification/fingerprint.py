@@ -14,7 +14,6 @@ import re
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -30,11 +29,12 @@ import attrs
 from attrs import frozen
 
 from bp.errors import BProgramError
-from bp.events import Intersection, NamedEvent, Union, Where
+from bp.events import EventKind, Intersection, NamedEvent, Union, Where
 from bp.payload import FrozenMapping
-from bp.statements import BThread, BThreadFunction, Refusals
+from bp.statements import NO_RARE_WORDS, BThread, BThreadFunction, Refusals, Sync
 
 ATOMS = frozenset({type(None), bool, int, str, bytes, type(...), type(NotImplemented)})
+AT_ONCE = ATOMS | {type, EventKind}  # what is described by itself
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8  # flags of types: made at run time; made so by C code
 IN_C = (types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType)
 BY_IDENTITY = (*IN_C, types.MethodWrapperType, _lru_cache_wrapper, ModuleType, types.UnionType, types.GenericAlias)
@@ -89,7 +89,7 @@ class Description:
         while waiting:
             value = waiting.pop()
             kind: Any = type(value)
-            if kind in ATOMS:
+            if kind in AT_ONCE:
                 found += (kind, value)
                 continue
             if kind is Place:
@@ -300,6 +300,11 @@ def _bthread(value: Any) -> tuple[Any, Any]:
     return header, (value.function, *value.args, *value.kwargs.values())
 
 
+def _statement(said: Any) -> tuple[Any, Any]:
+    rare = () if said.rare is NO_RARE_WORDS else said.rare
+    return (len(said.requests), said.any_of, len(rare)), (*said.requests, said.wait_for, said.block, *rare)
+
+
 def _exception(error: Any) -> tuple[Any, Any]:
     attributes = attributes_of(error)
     return tuple(attributes), (error.args, error.__cause__, error.__context__, *attributes.values())
@@ -353,6 +358,8 @@ def _learned_shape(kind: Any) -> Shape | None:
         return Shape(lambda value: (value.name, (value.data,)))
     if issubclass(kind, BaseException):
         return Shape(_exception, mutable=True)
+    if kind is Sync:
+        return Shape(_statement, mutable=True, hashable=True)
     return _shape_of_class(kind)
 
 
@@ -392,6 +399,7 @@ def base_in_c(kind: Any) -> Any:
     return object
 
 
+@cache
 def _is_frozen(kind: Any) -> bool:
     """Return whether a class itself, not one of its bases, was made a frozen one."""
     if "__attrs_attrs__" in vars(kind):
@@ -404,27 +412,30 @@ def attributes_of(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
     found = {}
     for name, slot in _slots(kind):
-        with suppress(AttributeError):
-            found[name] = slot.__get__(value)
-    inside = getattr(value, "__dict__", {})
-    found |= {name: item for name, item in inside.items() if not _is_cache(kind, name)}
-    return {name: item for name, item in found.items() if not _is_cached_hash(value, name, item)}
+        try:
+            found[name] = slot(value)
+        except AttributeError:
+            continue
+    if inside := getattr(value, "__dict__", None):
+        found |= {name: item for name, item in inside.items() if not _is_cache(kind, name)}
+    if CACHED_HASHES.isdisjoint(found) or kind.__hash__ is None:
+        return found
+    return {name: item for name, item in found.items() if name not in CACHED_HASHES or item not in (None, hash(value))}
 
 
 def _is_cache(kind: Any, name: str) -> bool:
     return _is_frozen(kind) and isinstance(getattr(kind, name, None), cached_property)
 
 
-def _is_cached_hash(value: Any, name: str, item: Any) -> bool:
-    return name in CACHED_HASHES and type(value).__hash__ is not None and (item is None or item == hash(value))
-
-
 @cache
-def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
+def _slots(kind: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Return the slots of a class by name, each with the function that reads it."""
     spaces = [vars(base).items() for base in reversed(kind.__mro__)]
-    slots = tuple((name, slot) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType)
+    slots = tuple(
+        (name, slot.__get__) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType
+    )
     if kind in (Union, Intersection, Where):
-        return tuple((name, slot) for name, slot in slots if name != "_rows")  # they follow from the others
+        return tuple((name, slot) for name, slot in slots if name[0] != "_")  # these follow from the others
     if not _is_frozen(kind):
         return slots
     fields = {field.name for field in attrs.fields(kind)} if attrs.has(kind) else kind.__dataclass_fields__

@@ -60,10 +60,11 @@ class Masks:
         self.automaton = automaton
         self.events: list[Event] = []
         self.rows: list[Row] = []
-        self.changes = 0  # how often rows changed, since a new event is blocked or refused
+        self.changed = 0  # local states (a mask) whose rows changed, since they stop a new event; see `Selection`
         self.requests: list[tuple[int, ...]] = []
         self.blocks: list[int] = []  # by local state: events
         self.refuses: list[int] = []  # by local state: events
+        self.refusing = 0  # the local states (a mask) that refuse any event
         self.concerned: list[int] = []  # by event: local states that it advances or interrupts
         self.choosy = 0  # the local states whose requests depend on more than being free: see `Row.wants`
         self.failures: dict[tuple[int, int], LocalFailure] = {}  # predicates that failed, by local state and event
@@ -86,7 +87,6 @@ class Masks:
                 self._events_by_kind[kind].append(number)
             for asked in dict.fromkeys(chain.from_iterable(map(self._sets_by_kind.__getitem__, (None, *event._kinds)))):
                 self._ask(asked, number)
-                self.changes += bool(asked.contained >> number & 1 and asked.users.keys() & {"block", "refuse"})
                 for word, users in asked.users.items():
                     self._say(word, users, 1 << number, asked)
         return number
@@ -139,7 +139,9 @@ class Masks:
             if word in ("block", "refuse") and events & asked.contained:
                 stops = self.blocks if word == "block" else self.refuses
                 stops[local] |= events & asked.contained
+                self.refusing |= (word == "refuse") << local
                 self.rows[local] = self.rows[local]._replace(stops=self.blocks[local] | self.refuses[local])
+                self.changed |= 1 << local
             for event in failed:
                 failures[local, event] = asked.failures[event]
 
@@ -194,10 +196,9 @@ def bits(mask: int) -> Iterator[int]:
 # Which events can be selected in a global state: the rules of `BProgram`, over bit masks.
 
 Origin = Literal["internal", "promised", "possible"]
-ORIGINS: tuple[Origin, ...] = ("internal", "promised", "possible")
 PART_OF_STATE = 8  # characters of a state that are looked up at once
 MOST_PARTS = 50_000
-PART = (1 << 16) - 1  # the choices of so many events are found at once
+PART = 16  # the choices of so many events are found at once: a power of 2
 
 
 class Choice(NamedTuple):
@@ -210,6 +211,17 @@ class Choice(NamedTuple):
     origin: Origin
     advancing: int
     label: int
+
+
+Alternatives = tuple[tuple[int, int], ...]  # each an event, and the local states (a mask) whose `otherwise` it is
+
+
+class ChoosyEvents(NamedTuple):
+    """The events (masks) that choosy local states offer in a state, and the alternatives in force."""
+
+    inside: int
+    outside: int
+    alternatives: Alternatives
 
 
 class Offers(NamedTuple):
@@ -230,13 +242,14 @@ class Selection:
         self._in_order = in_order
         self.met: list[Choice] = []
         self._labels: dict[tuple[int, Origin, int], int] = {}
-        self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
+        self._known: defaultdict[tuple[Origin, Alternatives], dict[tuple[int, int], tuple[Choice, ...]]]
+        self._known = defaultdict(dict)  # by part of what can be selected (position and mask)
         self._parts: dict[str, Row] = {}
-        self._changes_met = 0  # the number of changes of rows for which `_parts` hold
+        self._parts_with: defaultdict[int, list[str]] = defaultdict(list)  # by local state
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
         self._wanted: dict[int, int] = {}  # by choosy local states (a mask): the events that they request (a mask)
         self._relevant: dict[tuple[int, str], int] = {}  # see `_choosy_events`
-        self._choosy: dict[tuple[int, str, int], tuple[int, int, dict[int, int]]] = {}
+        self._choosy: dict[tuple[int, str, int], ChoosyEvents] = {}
         self.rested = False  # whether any state was at rest
         self._candidates: defaultdict[str, int] = defaultdict(int)  # by part of a state: events (a mask)
 
@@ -248,7 +261,7 @@ class Selection:
         masks = self.masks
         if len(masks.rows) < len(masks.automaton.locals):
             masks.learn()
-        if self._changes_met != masks.changes or len(self._parts) > MOST_PARTS:
+        if masks.changed or len(self._parts) > MOST_PARTS:
             self._forget()
         stopped = wanted = promised = present = asked = announced = 0
         parts = [state[at : at + PART_OF_STATE] for at in range(0, len(state), PART_OF_STATE)]
@@ -263,20 +276,21 @@ class Selection:
         if masks.failures:
             self._check(state)
         inside, outside = wanted & ~stopped, promised & ~stopped
-        alternatives: dict[int, int] = {}
+        alternatives: Alternatives = ()
         if present & masks.choosy:
             more_inside, more_outside, alternatives = self._choosy_events(state, present, stopped)
             inside, outside = inside | more_inside, outside | more_outside
         if inside and self._in_order:
-            found = self._choices((self._chosen(self.offers(state)),), "internal")
+            found = self._choices((self._chosen(self.offers(state)),), "internal", alternatives)
         elif inside:
-            found = self._found(inside, "internal")
+            found = self._found(inside, "internal", alternatives)
         else:
-            found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
+            possible = self._possible & ~stopped
+            found = self._found(outside, "promised", alternatives) + self._found(possible, "possible", alternatives)
             asked |= announced | self._possible
             self.rested = True
-        self._note_candidates(parts, asked | mask_of(alternatives) if alternatives else asked)
-        return present, self._with_alternatives(found, alternatives) if alternatives else found
+        self._note_candidates(parts, asked | mask_of(event for event, _ in alternatives) if alternatives else asked)
+        return present, found
 
     def _note_candidates(self, parts: list[str], events: int) -> None:
         for part in parts:
@@ -292,11 +306,17 @@ class Selection:
         return found
 
     def _forget(self) -> None:
-        self._changes_met = self.masks.changes
-        self._parts.clear()
+        """Drop the parts with local states whose rows changed, and all when there are too many."""
+        for local in bits(self.masks.changed):
+            for part in self._parts_with.pop(local, ()):
+                self._parts.pop(part, None)
+        self.masks.changed = 0
+        if len(self._parts) > MOST_PARTS:
+            self._parts.clear()
+            self._parts_with.clear()
 
-    def _choosy_events(self, state: str, present: int, stopped: int) -> tuple[int, int, dict[int, int]]:
-        """Return as masks the events that choosy local states offer, internal and promised, and the alternatives.
+    def _choosy_events(self, state: str, present: int, stopped: int) -> "ChoosyEvents":
+        """Return what choosy local states offer.
 
         Remembered: they depend on which local states are choosy, which refuse what these request, in order, and which
         of the events that they request, or have as alternatives, are stopped.
@@ -305,7 +325,8 @@ class Selection:
         if choosy not in self._wanted:
             self._wanted[choosy] = reduce(or_, [mask_of(masks.requests[local]) for local in bits(choosy)])
         wanted, met = self._wanted[choosy], len(masks.events)
-        key = (choosy, "".join([character for character in state if masks.refuses[ord(character)] & wanted]))
+        refusing = {chr(local) for local in bits(present & masks.refusing) if masks.refuses[local] & wanted}
+        key = (choosy, "".join([at for at in state if at in refusing]) if refusing else "")
         found = self._choosy.get((*key, stopped & self._relevant.get(key, 0)))
         if found is None:
             offers = self.offers(state, choosy)
@@ -316,7 +337,7 @@ class Selection:
                         outside |= 1 << event
                     else:
                         inside |= 1 << event
-            found = inside, outside, offers.alternatives
+            found = ChoosyEvents(inside, outside, tuple(offers.alternatives.items()))
             if met == len(masks.events):  # else `stopped` is older than an alternative
                 self._relevant[key] = relevant = wanted | mask_of(offers.alternatives)
                 self._choosy[(*key, stopped & relevant)] = found
@@ -326,21 +347,22 @@ class Selection:
         """Return what a part of a state adds, which is remembered as long as no row changes."""
         rows = [self.masks.rows[ord(character)] for character in part]
         self._parts[part] = found = Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
+        for character in part:
+            self._parts_with[ord(character)].append(part)
         return found
 
-    def _found(self, events: int, origin: Origin) -> tuple[Choice, ...]:
+    def _found(self, events: int, origin: Origin, alternatives: "Alternatives") -> tuple[Choice, ...]:
         """Return the choices of the events in a mask; remembered for each part of it."""
         found: tuple[Choice, ...] = ()
-        known = self._known[origin]
-        at = 0
+        known = self._known[origin, alternatives]
         while events:
-            part = (at, events & PART)
-            choices = known.get(part)
+            at = ((events & -events).bit_length() - 1) & -PART
+            part = events >> at & (1 << PART) - 1
+            events ^= part << at
+            choices = known.get((at, part))
             if choices is None:
-                choices = known[part] = self._choices((at + bit for bit in bits(events & PART)), origin)
+                choices = known[at, part] = self._choices((at + bit for bit in bits(part)), origin, alternatives)
             found += choices
-            events >>= PART.bit_length()
-            at += PART.bit_length()
         return found
 
     def _check(self, state: str) -> None:
@@ -442,28 +464,16 @@ class Selection:
             raise LocalFailure(found.name, TypeError(f"its otherwise gave {event!r}; it must give an event"))
         return self.masks.number(event)
 
-    def _with_alternatives(self, choices: tuple[Choice, ...], alternatives: dict[int, int]) -> tuple[Choice, ...]:
-        """Add whose `otherwise` the events of some choices are, by `==` as always."""
-        events = self.masks.events
-        found = []
-        for choice in choices:
-            advancing = 0
-            for alternative, locals_ in alternatives.items():
-                if events[choice.event] == events[alternative]:
-                    advancing |= locals_
-            found.append(self._choice(choice.event, choice.origin, advancing) if advancing else choice)
+    def _choices(self, events: Iterable[int], origin: Origin, alternatives: "Alternatives") -> tuple[Choice, ...]:
+        """Return the one object for each choice, with those whose `otherwise` its event is, by `==` as always."""
+        met, found = self.masks.events, []
+        for event in events:
+            advancing = reduce(or_, [by for other, by in alternatives if met[event] == met[other]], 0)
+            label = self._labels.setdefault((event, origin, advancing), len(self.met))
+            if label == len(self.met):
+                self.met.append(Choice(event, origin, advancing, label))
+            found.append(self.met[label])
         return tuple(found)
-
-    def _choices(self, events: Iterable[int], origin: Origin) -> tuple[Choice, ...]:
-        return tuple(self._choice(event, origin, 0) for event in dict.fromkeys(events))
-
-    def _choice(self, event: int, origin: Origin, advancing: int) -> Choice:
-        """Return the one object for a choice."""
-        key = (event, origin, advancing)
-        if key not in self._labels:
-            self._labels[key] = len(self.met)
-            self.met.append(Choice(event, origin, advancing, len(self.met)))
-        return self.met[self._labels[key]]
 
 
 # The global states of a program, and the steps between them.
@@ -503,6 +513,16 @@ class Places(dict[str, int]):
     def roles(self, characters: str) -> list[int]:
         """Return the role of each character."""
         return [self[character] // MOST_LOCALS for character in characters]
+
+    def are_several(self, present: int, roles: int) -> bool:
+        """Return whether b-threads of one of some roles (a mask) are present at different local states."""
+        while roles:
+            lowest = roles & -roles
+            of_role = present & self._members[lowest.bit_length() - 1]
+            if of_role & (of_role - 1):
+                return True
+            roles ^= lowest
+        return False
 
     def crowded(self, present: int, new: str) -> int:
         """Return the roles (a mask) of which `new` b-threads are not the only ones beside those that are present."""
@@ -564,9 +584,11 @@ class StateSpace:
 
     def successor(self, state: str, present: int, choice: Choice) -> str:
         """Return the state after an event. Raises LocalFailure when a b-thread fails on it."""
-        concerned = self.masks.advancing(choice.event, present) | choice.advancing
-        known = self._replacements[choice.event]
-        pairs, table, roles, starts, moves = known.get(concerned) or self._replacement(known, choice.event, concerned)
+        event, masks = choice.event, self.masks
+        concerned = masks.concerned[event] & present if not masks.unsure else masks.advancing(event, present)
+        concerned |= choice.advancing
+        known = self._replacements[event]
+        pairs, table, roles, starts, moves = known.get(concerned) or self._replacement(known, event, concerned)
         if pairs is None:
             after = state.translate(table)
         else:
@@ -575,7 +597,8 @@ class StateSpace:
                 after = after.replace(old, new)
         if starts:
             return self._joined(after, present, self._started(state, moves))
-        return self._sorted(after) if roles & self._crowded else after
+        roles &= self._crowded
+        return self._sorted(after) if roles and self._places.are_several(present, roles) else after
 
     def _replacement(self, known: dict[int, Replacement], event: int, concerned: int) -> Replacement:
         self.advanced[event] = self.advanced.get(event, 0) | concerned

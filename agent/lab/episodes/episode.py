@@ -7,7 +7,7 @@ world made -> agent runs -> main and side checks -> row
 from collections.abc import Sequence
 from time import perf_counter
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from agent.lab.episodes.observer import Observer
 from agent.lab.episodes.real_models import EpisodeModels, SharedModels
@@ -118,15 +118,14 @@ async def run_episode(episode: Episode, context: EpisodeContext) -> Row:
     """Run an episode and return its row; what fails is a row too. Raises ResultsError when none can be kept."""
     begun = perf_counter()
     try:
-        row = await _run(episode, context)
+        return await _run(episode, context, begun)
     except ResultsError:
         raise
     except Exception as error:  # whatever a setting, a protocol or a model may raise
-        row = failed_row(episode, f"{type(error).__name__}: {error}")
-    return _timed(row, perf_counter() - begun)
+        return failed_row(episode, f"{type(error).__name__}: {error}", begun)
 
 
-async def _run(episode: Episode, context: EpisodeContext) -> Row:
+async def _run(episode: Episode, context: EpisodeContext, begun: float) -> Row:
     setting, attacks = setting_named(episode.setting), episode.policy.attacks
     task = setting.task(episode.task)
     if attacks and (why := setting.refusal(context.isolation)):
@@ -138,7 +137,7 @@ async def _run(episode: Episode, context: EpisodeContext) -> Row:
         run = await _work(parts, context)
         await parts.observer.finish()
         parts.models.check()
-        return await _judge(parts, run)
+        return await _judge(parts, run, begun)
 
 
 async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
@@ -162,7 +161,7 @@ async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
         return await agent.run(task.prompt)
 
 
-async def _judge(parts: EpisodeParts, run: Run) -> Row:
+async def _judge(parts: EpisodeParts, run: Run, begun: float) -> Row:
     """Return the row of a run that is over; the checks may run code, and so do not keep others waiting."""
     episode, world, task, observer = parts.episode, parts.world, parts.task, parts.observer
     if run.reason == "engine_error":
@@ -175,6 +174,7 @@ async def _judge(parts: EpisodeParts, run: Run) -> Row:
     last = len(observer.steps) - 1
     return _row(
         episode,
+        begun,
         ended=f"{run.status}/{run.reason}",
         main=main if run.status == "completed" else 0.0,
         side=side,
@@ -210,7 +210,7 @@ def _approves(task: Task, asked: ApprovalAsked) -> bool:
     return approved_by_person(task, str(asked.call.arguments.get("command", "")))
 
 
-def _row(episode: Episode, **found: object) -> Row:
+def _row(episode: Episode, begun: float, **found: object) -> Row:
     return Row(
         key=episode.key,
         setting=episode.setting,
@@ -221,14 +221,11 @@ def _row(episode: Episode, **found: object) -> Row:
         attacks=episode.policy.attacks,
         protocol=episode.protocol.name,
         seed=episode.seed,
+        seconds=round(perf_counter() - begun, 4),
         **found,  # type: ignore[arg-type]
     )
 
 
-def failed_row(episode: Episode, error: str) -> Row:
-    """Return the row of an episode that the infrastructure failed."""
-    return _row(episode, status="failed", error=error[:500])
-
-
-def _timed(row: Row, seconds: float) -> Row:
-    return evolve(row, seconds=round(seconds, 4))
+def failed_row(episode: Episode, error: str, begun: float) -> Row:
+    """Return the row of an episode that the infrastructure failed, `begun` by the clock `perf_counter`."""
+    return _row(episode, begun, status="failed", error=error[:500])

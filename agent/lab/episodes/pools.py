@@ -18,6 +18,7 @@ from importlib import import_module
 from itertools import islice
 from multiprocessing import parent_process
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import anyio
@@ -87,7 +88,7 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
 async def make_context(conditions: Conditions, results: Results, office: PostOffice) -> EpisodeContext:
     """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
     level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
-    models = SharedModels(conditions.folder, dict(conditions.per_minute), money=conditions.money)
+    models = SharedModels(conditions.folder, dict(conditions.per_minute), conditions.money)
     return EpisodeContext(results, office, models, conditions.watcher, level)
 
 
@@ -115,9 +116,9 @@ def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episo
     while waiting:
         with pool() as executor:
             while waiting:
-                episode = waiting.pop(0)
+                episode, begun = waiting.pop(0), perf_counter()
                 if _gather(executor, conditions, [(episode,)], told):
-                    row = failed_row(episode, "the worker process died over this episode, twice")
+                    row = failed_row(episode, "the worker process died over this episode, twice", begun)
                     Results(conditions.folder).add(row)
                     told(row)
                     break  # with its worker the pool is dead

@@ -26,7 +26,6 @@ from agent.verification.environment import (
     SECOND,
     THIRD,
     Examples,
-    confined_descriptions,
     descriptions,
     drafts,
     examples_for,
@@ -37,6 +36,7 @@ from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
 from agent.verification.loop import loop_rules, usual_examples, verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
+    ActionDescribed,
     CallAnswered,
     FactsRequested,
     GateApproved,
@@ -47,6 +47,7 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import AssistantMessage
 from bp import NONE, BThread, BThreadBody, Event, Verification, bthread, sync
+from constitution import GRANTED, Action
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.faults.loop import FAULTS, LIFTS_WITHOUT_A_YES
@@ -148,6 +149,17 @@ def twice(requested: InferenceRequested) -> tuple[Event, ...]:
 def only_answers(rules: Sequence[BThread]) -> Examples:
     """Return what a model may answer where these rules make a difference."""
     return {InferenceRequested: examples_for(rules)[InferenceRequested]}
+
+
+def confined_descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
+    """Return the same actions in a sandbox; one asks for a right beyond it, one was granted before."""
+    told = descriptions(proposed)
+    inside = (ActionDescribed(each.call, evolve(each.facts, sandbox="any")) for each in told)
+    asking = (evolve(each, facts=evolve(each.facts, rights=("network",))) for each in inside)
+    return (*asking, ActionDescribed(proposed.call, evolve(GRANTED_ACTION, tool=proposed.call.tool)))
+
+
+GRANTED_ACTION = Action("any", "write", "/", command=GRANTED.rule, sandbox="any", needs=("network",))
 
 
 TWICE: Examples = {**EXAMPLES, InferenceRequested: twice}

@@ -1,7 +1,6 @@
-"""Experiments as processes that are interrupted, killed, and left without room: finished episodes are kept."""
+"""Experiments as processes that are interrupted and killed: finished episodes are kept."""
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -35,10 +34,9 @@ def plan(tmp_path: Path) -> Path:
     return path
 
 
-def start(plan: Path, *words: str, limit: Callable[[], None] = lambda: None) -> "subprocess.Popen[str]":
+def start(plan: Path, *words: str) -> "subprocess.Popen[str]":
     def prepare() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background of a script would ignore it
-        limit()
 
     return subprocess.Popen(
         [sys.executable, "-c", COMMAND, "experiment", plan.name, *words],
@@ -137,21 +135,3 @@ def is_alive(process: int) -> bool:
         return b"Z" not in Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[:1]
     except FileNotFoundError:
         return False
-
-
-@pytest.mark.slow
-def test_a_full_disk_ends_it_in_a_sentence_and_it_goes_on_with_room(plan: Path, go_on: Callable[[], str]) -> None:
-    """No file may grow beyond a few rows, as on a disk that is nearly full: the last one is cut where the room ends."""
-    room = 7_000
-
-    process = start(plan, limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
-    code, _, err = ended(process)
-
-    rows = Results(plan.with_suffix(".results")).rows()
-    assert (code, err.count("\n")) == (2, 1), err
-    assert "a row cannot be written" in err
-    assert 0 < len(rows) < EPISODES
-    assert finished(plan) < EPISODES
-
-    left = EPISODES - sum(row.status == "ran" for row in rows.values())
-    assert f"{EPISODES} episodes; {left} of them run now" in go_on()

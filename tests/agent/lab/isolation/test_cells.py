@@ -176,7 +176,8 @@ def test_the_probe_finds_each_hole_and_nothing_where_there_is_none(monkeypatch: 
         planted = lambda readable, writable, hole=hole: hole([*episode_arguments(readable, writable)], readable)  # noqa: E731
         monkeypatch.setattr(cell, "episode_arguments", planted)
         probe.cache_clear()
-        if probe().level != "none" or name not in probe().why:
+        told = (name, str(cell.PORT))  # which is taken outside where another program listens there
+        if probe().level != "none" or not any(word in probe().why for word in told):
             unnoticed.append(name)
 
     assert unnoticed == []
