@@ -25,6 +25,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache, partial
 from operator import attrgetter
+from reprlib import recursive_repr
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
@@ -32,7 +33,7 @@ import attrs
 from attrs import define, field, frozen
 
 from bp.errors import BProgramError
-from bp.payload import ATOMS, EMPTY, FREEZERS, as_it_is, freeze
+from bp.payload import ATOMS, EMPTY, FREEZERS, LATEST, as_it_is, freeze
 
 Test = Callable[[Any], bool]  # of an event
 Row = tuple[Any, Any, tuple[str, ...] | None, Test | None]
@@ -91,6 +92,7 @@ class EventKind(EventSet, type):
         if bases != (EventSet,):
             _check_body(class_name, namespace)
         namespace |= {"name": snake_case(class_name), "_payload": None}
+        namespace.setdefault("__repr__", _shown_with_fields)  # attrs would compile one for each kind, 0.1 ms
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind
         kind._kinds = tuple([base for base in kind.__mro__ if isinstance(base, EventKind)][:-1] or [kind])
@@ -107,11 +109,18 @@ class EventKind(EventSet, type):
 
     def __or__(cls, other: Any) -> Any:
         if isinstance(other, EventKind):
-            return _either(cls, other)
+            return _union_of_kinds(cls, other)
         return union(cls, other) if _is_set(other) else type.__or__(cls, other)
 
     def __ror__(cls, other: Any) -> Any:
         return union(other, cls) if _is_set(other) else type.__ror__(cls, other)
+
+
+@recursive_repr()
+def _shown_with_fields(event: Any) -> str:
+    """Return the text that attrs gives for a value."""
+    shown = [f"{each.name}={getattr(event, each.name)!r}" for each in attrs.fields(type(event)) if each.repr]
+    return f"{type(event).__qualname__.rpartition('>.')[2]}({', '.join(shown)})"
 
 
 class Event(EventSet, metaclass=EventKind):
@@ -132,8 +141,9 @@ class Event(EventSet, metaclass=EventKind):
         payload = self._payload
         for name in _learn(type(self)) if payload is None else payload:
             value = getattr(self, name)
-            freezer = FREEZERS[type(value)]
-            if freezer is as_it_is or value is EMPTY:
+            kind = type(value)
+            freezer = FREEZERS[kind]
+            if freezer is as_it_is or value is EMPTY or value is LATEST.get(kind):
                 continue
             try:
                 frozen = freezer(value)
@@ -250,9 +260,9 @@ def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _either(one: EventKind, other: EventKind) -> Any:
-    """Return the union of two kinds: b-threads say the same one at every turn, and get the same object."""
-    return union(one, other)
+def _union_of_kinds(*kinds: EventKind) -> Any:
+    """Return the union of kinds: b-threads say the same one at every turn, and get the same object."""
+    return union(*kinds)
 
 
 def _is_set(value: Any) -> bool:
@@ -313,9 +323,18 @@ class Union(EventSet):
 
     members: tuple[Any, ...] = field(eq=frozenset)
     _rows: tuple[Row, ...] = field(init=False, eq=False)
+    _is_of_kinds: bool = field(init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "_rows", tuple([row for member in self.members for row in member._rows]))
+        object.__setattr__(self, "_is_of_kinds", {EventKind} == set(map(type, self.members)))
+
+    def __or__(self, other: Any) -> Any:
+        if self._is_of_kinds and type(other) is EventKind:
+            return _union_of_kinds(*self.members, other)
+        if self._is_of_kinds and type(other) is Union and other._is_of_kinds:
+            return _union_of_kinds(*self.members, *other.members)
+        return union(self, other)
 
     def __instancecheck__(self, value: object) -> bool:
         """Let `isinstance(said, Ping | Pong)` mean what it says: `|` of kinds gives a set, not a union of types."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from inspect import CO_GENERATOR
 from operator import attrgetter
-from types import MethodType
+from types import GeneratorType, MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 import attrs
@@ -202,7 +202,7 @@ class BThread:
     def begin(self) -> BThreadBody:
         """Return a fresh generator; raises TypeError when the function gives none."""
         body = self.function(*self.args, **self.kwargs)
-        if not isinstance(body, Generator):
+        if type(body) is not GeneratorType and not isinstance(body, Generator):
             raise TypeError(f"b-thread {self.name!r}: its function returned {body!r}; it must yield sync(...)")
         return body
 

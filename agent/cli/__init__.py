@@ -6,7 +6,7 @@
 - `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
 - `session`: agents with all of these
 - the commands, one module each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `fork`, `why`, `what_if`,
-  `view`, `verify`, `experiment`, `tools`, `presets`, `protocols`, `config`, `completion`, `doctor`, `new`
+  `view`, `verify`, `experiment`, `config`, `completion`, `new`; those that only list something are `listings`
 """
 
 import sys
@@ -16,6 +16,9 @@ __all__ = ["let_interrupts_end_the_program", "main"]
 
 RUNNING = ("run", "chat", "resume", "demo")
 """Commands that run tools."""
+
+LISTINGS = ("tools", "presets", "protocols", "doctor")
+"""Commands that only show what there is."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +49,7 @@ def _execute(argv: Sequence[str] | None) -> int:
 
     arguments = make_parser().parse_args(argv)
     module = arguments.command.replace("-", "_")
-    command = import_module(f"agent.cli.{module}")
+    command = import_module(f"agent.cli.{'listings' if module in LISTINGS else module}")
     if argv is None and module in RUNNING:  # the program is ours alone
         from agent.tools.descendants import adopt_orphans, hide_memory
 

@@ -33,7 +33,7 @@ def execute(arguments: Namespace) -> int:
     if over:
         return _say_that_it_is_over(recorded, over)
     if not any(record["name"] == "prompt_given" for record in recorded.records):
-        raise Mistake(f"{path} holds no prompt: its run ended before it began; run it again")
+        raise Mistake(f"{path} holds no prompt: it was undone, or none was given; begin a new run")
     return _go_on(arguments, recorded)
 
 

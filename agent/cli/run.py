@@ -28,6 +28,7 @@ def execute(arguments: Namespace) -> int:
         screen,
         preset,
         **prints,
+        elsewhere=arguments.approvals == "page",
         draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
     )
     lead(desk, introduced, prompt, servers)

@@ -41,8 +41,7 @@ from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
-from agent.session.agent import Agent
-from agent.session.run import Run
+from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
@@ -110,17 +109,19 @@ def _terminal_modes() -> list[Any] | None:
 class Desk:
     """The user's side of working agents: the screen, the typed lines, and the run that is under way, if there is one.
 
-    preset: what is shown as the limits, which typed lines stop, and what `always` can allow. present: a user can
-    answer; approver: answers instead. watch: called with the agent at every step, after it was shown. tells: called
-    with the events of S2, pieces included. draws: makes what shows the steps of an agent in another way. talk: takes
-    what is typed between runs, and commands that change the conversation; without it there is one run. leave: called
-    with an exit code when the user leaves. rules: the file that `always` adds to.
+    preset: which typed lines stop, and what `always` can allow. present: a user can
+    answer; elsewhere: one can on the page of `view --follow`; approver: answers instead. watch: called with the agent
+    at every step, after it was shown. tells: called with the events of S2, pieces included. draws: makes what shows the
+    steps of an agent in another way. talk: takes what is typed between runs, and commands that change the conversation;
+    without it there is one run. leave: called with an exit code when the user leaves. rules: the file that `always`
+    adds to.
     interrupted_by: the first signal of the last run.
     """
 
     screen: Screen
     preset: Preset
     present: bool = field(factory=is_terminal)
+    elsewhere: bool = False
     approver: Approver | None = None
     watch: Callable[[Agent], None] | None = None
     tells: Callable[[StreamEvent], None] | None = None
@@ -138,20 +139,16 @@ class Desk:
     _refused: GateRejected | None = field(default=None, init=False)
     _changes: Changes | None = field(default=None, init=False)
     _editor: "Editor | None" = field(default=None, init=False)
-    _progress: Progress = field(factory=Progress, init=False)
+    display: Display = field(init=False)
+    _progress: Progress = field(init=False)
     _modes: list[Any] | None = field(factory=_terminal_modes, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.display = Display(
-            self.screen,
-            shows_final_text=self.shows_final_text,
-            max_iterations=self.preset.max_iterations,
-            attempts=self.preset.attempts,
-        )
         self.standing = StandingAnswers(self.preset.judging_policy(), self.rules)
         self._person = Person(
             self.screen,
             present=self.present,
+            elsewhere=self.elsewhere,
             stop=self._stop,
             stops=self._stops,
             command=self.obey,
@@ -166,6 +163,14 @@ class Desk:
         shows = {"on_step": self._show, "on_text": self._stream, "on_output": self._print, "on_event": self.tells}
         with make(tools, approve=asks, **shows) as agent:
             self.agent = agent
+            self.display = Display(
+                self.screen,
+                agent.totals,
+                agent.journal.tracker,
+                shows_final_text=self.shows_final_text,
+                attempts=self.preset.attempts,
+            )
+            self._progress = Progress(agent.totals)
             self._draw = self.draws and self.draws(agent)
             self._changes = None if agent.log_path is None else Changes(agent.log_path)
             for step in agent.journal.unfinished:  # of a run that goes on: they were shown when they happened

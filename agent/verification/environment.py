@@ -71,11 +71,23 @@ ANNOUNCED, SILENT = AssistantMessage("First this."), AssistantMessage()
 
 def environment(effects: Sequence[Effect], examples: Examples) -> tuple[BThread, ...]:
     """Return the b-threads that promise the outcomes of `effects`; `examples` are what each may return."""
-    return tuple(world(effect.on, effect.until, effect.broken, examples[effect.on]) for effect in effects)
+    return tuple(
+        outcomes(effect.on, effect.until, effect.broken, examples[effect.on]).named(f"{WORLD} {effect.on.name}")
+        for effect in effects
+    )
 
 
-@bthread(name="world")
-def world(
+WORLD, EFFECT = "what comes of", "effect"
+"""The names of the b-threads of an environment: of one for each effect, with what starts it, and of those under way."""
+
+
+def is_of_world(name: str) -> bool:
+    """Tell whether the b-thread of this name belongs to the environment."""
+    return name == EFFECT or name.startswith(WORLD)
+
+
+@bthread
+def outcomes(
     on: type[Event],
     until: Callable[[Any], Any],
     broken: Callable[[Any, Broken], Event],
@@ -89,7 +101,7 @@ def world(
         yield start(under_way((*examples(started), failed), until(started), cancelled))
 
 
-@bthread(name="effect")
+@bthread(name=EFFECT)
 def under_way(outcomes: tuple[Event, ...], until: Any, cancelled: Event) -> BThreadBody:
     """Any of the outcomes may come, now or later or never; when it is cancelled, one of them or that comes."""
     said: Event = STILL_UNDER_WAY
@@ -123,17 +135,6 @@ def lookups(requested: FactsRequested) -> tuple[Event, ...]:
     call, facts, times = requested.call, requested.judged, requested.times
     changed = (evolve(facts, tool=f"{call.tool}, changed"), evolve(facts, command=Level.allow.value))
     return (FactsConfirmed(call), *(ActionChanged(call, each, changes=("a link",), times=times) for each in changed))
-
-
-def confined_descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
-    """Return the same actions in a sandbox; one asks for a right beyond it, one was granted before."""
-    told = descriptions(proposed)
-    inside = (ActionDescribed(each.call, evolve(each.facts, sandbox="any")) for each in told)
-    asking = (evolve(each, facts=evolve(each.facts, rights=("network",))) for each in inside)
-    return (*asking, ActionDescribed(proposed.call, evolve(GRANTED_ACTION, tool=proposed.call.tool)))
-
-
-GRANTED_ACTION = Action("any", "write", "/", command=GRANTED.rule, sandbox="any", needs=("network",))
 
 
 def any_verdict(action: Action) -> Verdict:

@@ -16,8 +16,10 @@ and then nothing "holds"; neither does a program of which some b-thread was neve
     drawing         automata and state spaces as Mermaid diagrams
 """
 
+import gc
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from random import Random
 from typing import Any, Literal
@@ -174,6 +176,17 @@ def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, Reduction
     return space, reducer
 
 
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Look for garbage in circles rarely: what a search makes, it keeps, and each look goes through all of it."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(100_000, before[0]) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def _run(search: Search, explore: Callable[[], None]) -> bool:
     """Explore, and make sure that no b-thread kept state where it could not be seen; return whether that was all."""
     space, is_whole = search.space, False
@@ -181,7 +194,8 @@ def _run(search: Search, explore: Callable[[], None]) -> bool:
         for failure in space.failures:
             search.violations.failed(failure, ())
         if not space.failures:
-            explore()
+            with _few_collections():
+                explore()
         is_whole = True
     except (FirstFound, KeyboardInterrupt):
         pass

@@ -14,7 +14,6 @@ import re
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -30,11 +29,12 @@ import attrs
 from attrs import frozen
 
 from bp.errors import BProgramError
-from bp.events import Intersection, NamedEvent, Union, Where
+from bp.events import EventKind, Intersection, NamedEvent, Union, Where
 from bp.payload import FrozenMapping
-from bp.statements import BThread, BThreadFunction, Refusals
+from bp.statements import NO_RARE_WORDS, BThread, BThreadFunction, Refusals, Sync
 
 ATOMS = frozenset({type(None), bool, int, str, bytes, type(...), type(NotImplemented)})
+AT_ONCE = ATOMS | {type, EventKind}  # what is described by itself
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8  # flags of types: made at run time; made so by C code
 IN_C = (types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType)
 BY_IDENTITY = (*IN_C, types.MethodWrapperType, _lru_cache_wrapper, ModuleType, types.UnionType, types.GenericAlias)
@@ -89,18 +89,21 @@ class Description:
         while waiting:
             value = waiting.pop()
             kind: Any = type(value)
-            if kind in ATOMS:
+            if kind in AT_ONCE:
                 found += (kind, value)
                 continue
             if kind is Place:
-                named = str(value)
+                named = value
                 continue
             shape = SHAPES.get(kind) or _learned_shape(kind)
             if shape is None or not shape.comparable:
                 raise VerificationError(_no_value(value, named))
             if (shape.mutable or (kind is float and value != value)) and self._is_known(value, found):
                 continue
-            header, parts = self._expanded(kind, shape, value, named)
+            try:
+                header, parts = self._expanded(value, named) if kind in IN_CONTEXT else shape.expand(value)
+            except (TypeError, RuntimeError) as error:
+                raise VerificationError(f"{_no_value(value, named)} ({error})") from error
             found += (kind, header)
             waiting += reversed(parts)
         return tuple(found)
@@ -115,18 +118,15 @@ class Description:
         found += ("same as", number)
         return True
 
-    def _expanded(self, kind: type, shape: Shape, value: Any, named: str) -> tuple[Any, Sequence[Any]]:
-        if kind is GeneratorType:
+    def _expanded(self, value: Any, named: str) -> tuple[Any, Sequence[Any]]:
+        """Take apart what says more to this description than its shape knows."""
+        if type(value) is GeneratorType:
             header, parts = self._generator(value)
             return header, (*parts, Place(named))
-        if kind is Elements:
+        if type(value) is Elements:
             return self._elements(value, named), ()
-        if kind is FunctionType:
-            self.assignable |= {id(cell): name for name, cell in cells_of(value) if assigns(value.__code__, name)}
-        try:
-            return shape.expand(value)
-        except (TypeError, RuntimeError) as error:
-            raise VerificationError(f"{_no_value(value, named)} ({error})") from error
+        self.assignable |= {id(cell): name for name, cell in cells_of(value) if assigns(value.__code__, name)}
+        return _function(value)
 
     def _elements(self, elements: "Elements", named: str) -> Any:
         """Describe the elements of a set, each by itself: none of them may be able to change.
@@ -162,9 +162,9 @@ class Description:
         kept = [(name, cell) for name, cell in cells if name in live or name not in code.co_cellvars]
         stack = _stack(referents, code, found)
         plain = tuple([name for name in plain if name in found])
-        parts = [part for name in plain for part in (Place(name), found[name])]
+        parts = [part for name in plain for part in (name, found[name])]
         parts += [part for name, cell in kept for part in (Place(name or "a variable of a function"), cell)]
-        parts += [Place("an expression under way"), *stack]
+        parts += [UNDER_WAY, *stack]
         names = tuple([name for name, _ in kept])
         return (_identity(code), body.__name__, body.__qualname__, at, plain, names, len(stack)), parts
 
@@ -180,6 +180,10 @@ class Place(str):
     """The name of the place where the parts that follow were found; it is no part itself."""
 
     __slots__ = ()
+
+
+UNDER_WAY = Place("an expression under way")
+IN_CONTEXT = frozenset({GeneratorType, FunctionType, Elements})  # see `Description._expanded`
 
 
 def fingerprint_of_value(value: Any) -> Any:
@@ -300,6 +304,11 @@ def _bthread(value: Any) -> tuple[Any, Any]:
     return header, (value.function, *value.args, *value.kwargs.values())
 
 
+def _statement(said: Any) -> tuple[Any, Any]:
+    rare = () if said.rare is NO_RARE_WORDS else said.rare
+    return (len(said.requests), said.any_of, len(rare)), (*said.requests, said.wait_for, said.block, *rare)
+
+
 def _exception(error: Any) -> tuple[Any, Any]:
     attributes = attributes_of(error)
     return tuple(attributes), (error.args, error.__cause__, error.__context__, *attributes.values())
@@ -353,6 +362,8 @@ def _learned_shape(kind: Any) -> Shape | None:
         return Shape(lambda value: (value.name, (value.data,)))
     if issubclass(kind, BaseException):
         return Shape(_exception, mutable=True)
+    if kind is Sync:
+        return Shape(_statement, mutable=True, hashable=True)
     return _shape_of_class(kind)
 
 
@@ -392,6 +403,7 @@ def base_in_c(kind: Any) -> Any:
     return object
 
 
+@cache
 def _is_frozen(kind: Any) -> bool:
     """Return whether a class itself, not one of its bases, was made a frozen one."""
     if "__attrs_attrs__" in vars(kind):
@@ -404,27 +416,30 @@ def attributes_of(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
     found = {}
     for name, slot in _slots(kind):
-        with suppress(AttributeError):
-            found[name] = slot.__get__(value)
-    inside = getattr(value, "__dict__", {})
-    found |= {name: item for name, item in inside.items() if not _is_cache(kind, name)}
-    return {name: item for name, item in found.items() if not _is_cached_hash(value, name, item)}
+        try:
+            found[name] = slot(value)
+        except AttributeError:
+            continue
+    if inside := getattr(value, "__dict__", None):
+        found |= {name: item for name, item in inside.items() if not _is_cache(kind, name)}
+    if CACHED_HASHES.isdisjoint(found) or kind.__hash__ is None:
+        return found
+    return {name: item for name, item in found.items() if name not in CACHED_HASHES or item not in (None, hash(value))}
 
 
 def _is_cache(kind: Any, name: str) -> bool:
     return _is_frozen(kind) and isinstance(getattr(kind, name, None), cached_property)
 
 
-def _is_cached_hash(value: Any, name: str, item: Any) -> bool:
-    return name in CACHED_HASHES and type(value).__hash__ is not None and (item is None or item == hash(value))
-
-
 @cache
-def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
+def _slots(kind: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Return the slots of a class by name, each with the function that reads it."""
     spaces = [vars(base).items() for base in reversed(kind.__mro__)]
-    slots = tuple((name, slot) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType)
+    slots = tuple(
+        (name, slot.__get__) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType
+    )
     if kind in (Union, Intersection, Where):
-        return tuple((name, slot) for name, slot in slots if name != "_rows")  # they follow from the others
+        return tuple((name, slot) for name, slot in slots if name[0] != "_")  # these follow from the others
     if not _is_frozen(kind):
         return slots
     fields = {field.name for field in attrs.fields(kind)} if attrs.has(kind) else kind.__dataclass_fields__
@@ -432,10 +447,10 @@ def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
 
 
 @cache
-def _live_names(code: CodeType, at: int) -> tuple[frozenset[str], tuple[str, ...]]:
+def _live_names(code: CodeType, at: int) -> tuple[frozenset[str], tuple[Place, ...]]:
     """Return the variables that are live at a position, and those of them that are no cells, sorted."""
     live = live_locals(code, at)
-    return live, tuple(sorted(live.difference(code.co_cellvars)))
+    return live, tuple(map(Place, sorted(live.difference(code.co_cellvars))))
 
 
 def _named_cells(referents: list[Any], code: CodeType) -> list[tuple[str, CellType]]:
@@ -459,8 +474,10 @@ def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[
     end say nothing; what stands there is decided by the position, whose stack is always equally deep.
     """
     cells = _cell_names(code)
-    plain = sum([name in found and name not in cells for name in code.co_varnames])
-    before = next(at for at in range(len(referents) - 1, -1, -1) if referents[at] is code) + 1
+    before = len(referents)
+    while referents[before - 1] is not code:
+        before -= 1
+    plain = len([name for name in code.co_varnames if name in found and name not in cells])
     stack = referents[before + plain + len(cells) :]
     while stack and stack[-1] is None:
         stack.pop()

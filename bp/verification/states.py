@@ -7,7 +7,7 @@ states block, refuse, request or hear an event in a global state is then a matte
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial, reduce
-from itertools import chain
+from itertools import chain, zip_longest
 from operator import or_
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +17,7 @@ from bp.board import alternative_of, offers_of
 from bp.events import Event, contains
 from bp.statements import BThread, Refusal, Refusals
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
-from bp.verification.local_states import MOST_LOCALS, Automaton, Move
+from bp.verification.local_states import MOST_LOCALS, Automaton
 from bp.verification.purity import LocalFailure, check_event
 
 
@@ -60,10 +60,11 @@ class Masks:
         self.automaton = automaton
         self.events: list[Event] = []
         self.rows: list[Row] = []
-        self.changes = 0  # how often rows changed, since a new event is blocked or refused
+        self.changed = 0  # local states (a mask) whose rows changed, since they stop a new event; see `Selection`
         self.requests: list[tuple[int, ...]] = []
         self.blocks: list[int] = []  # by local state: events
         self.refuses: list[int] = []  # by local state: events
+        self.refusing = 0  # the local states (a mask) that refuse any event
         self.concerned: list[int] = []  # by event: local states that it advances or interrupts
         self.choosy = 0  # the local states whose requests depend on more than being free: see `Row.wants`
         self.failures: dict[tuple[int, int], LocalFailure] = {}  # predicates that failed, by local state and event
@@ -86,7 +87,6 @@ class Masks:
                 self._events_by_kind[kind].append(number)
             for asked in dict.fromkeys(chain.from_iterable(map(self._sets_by_kind.__getitem__, (None, *event._kinds)))):
                 self._ask(asked, number)
-                self.changes += bool(asked.contained >> number & 1 and asked.users.keys() & {"block", "refuse"})
                 for word, users in asked.users.items():
                     self._say(word, users, 1 << number, asked)
         return number
@@ -139,7 +139,9 @@ class Masks:
             if word in ("block", "refuse") and events & asked.contained:
                 stops = self.blocks if word == "block" else self.refuses
                 stops[local] |= events & asked.contained
+                self.refusing |= (word == "refuse") << local
                 self.rows[local] = self.rows[local]._replace(stops=self.blocks[local] | self.refuses[local])
+                self.changed |= 1 << local
             for event in failed:
                 failures[local, event] = asked.failures[event]
 
@@ -194,10 +196,9 @@ def bits(mask: int) -> Iterator[int]:
 # Which events can be selected in a global state: the rules of `BProgram`, over bit masks.
 
 Origin = Literal["internal", "promised", "possible"]
-ORIGINS: tuple[Origin, ...] = ("internal", "promised", "possible")
 PART_OF_STATE = 8  # characters of a state that are looked up at once
 MOST_PARTS = 50_000
-PART = (1 << 16) - 1  # the choices of so many events are found at once
+PART = 16  # the choices of so many events are found at once: a power of 2
 
 
 class Choice(NamedTuple):
@@ -210,6 +211,17 @@ class Choice(NamedTuple):
     origin: Origin
     advancing: int
     label: int
+
+
+Alternatives = tuple[tuple[int, int], ...]  # each an event, and the local states (a mask) whose `otherwise` it is
+
+
+class ChoosyEvents(NamedTuple):
+    """The events (masks) that choosy local states offer in a state, and the alternatives in force."""
+
+    inside: int
+    outside: int
+    alternatives: Alternatives
 
 
 class Offers(NamedTuple):
@@ -230,13 +242,15 @@ class Selection:
         self._in_order = in_order
         self.met: list[Choice] = []
         self._labels: dict[tuple[int, Origin, int], int] = {}
-        self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
+        self._known: defaultdict[tuple[Origin, Alternatives], dict[tuple[int, int], tuple[Choice, ...]]]
+        self._known = defaultdict(dict)  # by part of what can be selected (position and mask)
         self._parts: dict[str, Row] = {}
-        self._changes_met = 0  # the number of changes of rows for which `_parts` hold
+        self._parts_with: defaultdict[int, list[str]] = defaultdict(list)  # by local state
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
         self._wanted: dict[int, int] = {}  # by choosy local states (a mask): the events that they request (a mask)
+        self._refusing: dict[tuple[int, int], set[str]] = {}  # by choosy and refusing local states: who refuses these
         self._relevant: dict[tuple[int, str], int] = {}  # see `_choosy_events`
-        self._choosy: dict[tuple[int, str, int], tuple[int, int, dict[int, int]]] = {}
+        self._choosy: dict[tuple[int, str, int], ChoosyEvents] = {}
         self.rested = False  # whether any state was at rest
         self._candidates: defaultdict[str, int] = defaultdict(int)  # by part of a state: events (a mask)
 
@@ -248,7 +262,7 @@ class Selection:
         masks = self.masks
         if len(masks.rows) < len(masks.automaton.locals):
             masks.learn()
-        if self._changes_met != masks.changes or len(self._parts) > MOST_PARTS:
+        if masks.changed or len(self._parts) > MOST_PARTS:
             self._forget()
         stopped = wanted = promised = present = asked = announced = 0
         parts = [state[at : at + PART_OF_STATE] for at in range(0, len(state), PART_OF_STATE)]
@@ -263,20 +277,21 @@ class Selection:
         if masks.failures:
             self._check(state)
         inside, outside = wanted & ~stopped, promised & ~stopped
-        alternatives: dict[int, int] = {}
+        alternatives: Alternatives = ()
         if present & masks.choosy:
             more_inside, more_outside, alternatives = self._choosy_events(state, present, stopped)
             inside, outside = inside | more_inside, outside | more_outside
         if inside and self._in_order:
-            found = self._choices((self._chosen(self.offers(state)),), "internal")
+            found = self._choices((self._chosen(self.offers(state)),), "internal", alternatives)
         elif inside:
-            found = self._found(inside, "internal")
+            found = self._found(inside, "internal", alternatives)
         else:
-            found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
+            possible = self._possible & ~stopped
+            found = self._found(outside, "promised", alternatives) + self._found(possible, "possible", alternatives)
             asked |= announced | self._possible
             self.rested = True
-        self._note_candidates(parts, asked | mask_of(alternatives) if alternatives else asked)
-        return present, self._with_alternatives(found, alternatives) if alternatives else found
+        self._note_candidates(parts, asked | mask_of(event for event, _ in alternatives) if alternatives else asked)
+        return present, found
 
     def _note_candidates(self, parts: list[str], events: int) -> None:
         for part in parts:
@@ -292,11 +307,18 @@ class Selection:
         return found
 
     def _forget(self) -> None:
-        self._changes_met = self.masks.changes
-        self._parts.clear()
+        """Drop the parts with local states whose rows changed, and all when there are too many."""
+        for local in bits(self.masks.changed):
+            for part in self._parts_with.pop(local, ()):
+                self._parts.pop(part, None)
+        self.masks.changed = 0
+        self._refusing.clear()
+        if len(self._parts) > MOST_PARTS:
+            self._parts.clear()
+            self._parts_with.clear()
 
-    def _choosy_events(self, state: str, present: int, stopped: int) -> tuple[int, int, dict[int, int]]:
-        """Return as masks the events that choosy local states offer, internal and promised, and the alternatives.
+    def _choosy_events(self, state: str, present: int, stopped: int) -> "ChoosyEvents":
+        """Return what choosy local states offer.
 
         Remembered: they depend on which local states are choosy, which refuse what these request, in order, and which
         of the events that they request, or have as alternatives, are stopped.
@@ -305,7 +327,11 @@ class Selection:
         if choosy not in self._wanted:
             self._wanted[choosy] = reduce(or_, [mask_of(masks.requests[local]) for local in bits(choosy)])
         wanted, met = self._wanted[choosy], len(masks.events)
-        key = (choosy, "".join([character for character in state if masks.refuses[ord(character)] & wanted]))
+        refusing = self._refusing.get((choosy, present & masks.refusing))
+        if refusing is None:
+            refusing = {chr(local) for local in bits(present & masks.refusing) if masks.refuses[local] & wanted}
+            self._refusing[choosy, present & masks.refusing] = refusing
+        key = (choosy, "".join([at for at in state if at in refusing]) if refusing else "")
         found = self._choosy.get((*key, stopped & self._relevant.get(key, 0)))
         if found is None:
             offers = self.offers(state, choosy)
@@ -316,7 +342,7 @@ class Selection:
                         outside |= 1 << event
                     else:
                         inside |= 1 << event
-            found = inside, outside, offers.alternatives
+            found = ChoosyEvents(inside, outside, tuple(offers.alternatives.items()))
             if met == len(masks.events):  # else `stopped` is older than an alternative
                 self._relevant[key] = relevant = wanted | mask_of(offers.alternatives)
                 self._choosy[(*key, stopped & relevant)] = found
@@ -326,21 +352,22 @@ class Selection:
         """Return what a part of a state adds, which is remembered as long as no row changes."""
         rows = [self.masks.rows[ord(character)] for character in part]
         self._parts[part] = found = Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
+        for character in part:
+            self._parts_with[ord(character)].append(part)
         return found
 
-    def _found(self, events: int, origin: Origin) -> tuple[Choice, ...]:
+    def _found(self, events: int, origin: Origin, alternatives: "Alternatives") -> tuple[Choice, ...]:
         """Return the choices of the events in a mask; remembered for each part of it."""
         found: tuple[Choice, ...] = ()
-        known = self._known[origin]
-        at = 0
+        known = self._known[origin, alternatives]
         while events:
-            part = (at, events & PART)
-            choices = known.get(part)
+            at = ((events & -events).bit_length() - 1) & -PART
+            part = events >> at & (1 << PART) - 1
+            events ^= part << at
+            choices = known.get((at, part))
             if choices is None:
-                choices = known[part] = self._choices((at + bit for bit in bits(events & PART)), origin)
+                choices = known[at, part] = self._choices((at + bit for bit in bits(part)), origin, alternatives)
             found += choices
-            events >>= PART.bit_length()
-            at += PART.bit_length()
         return found
 
     def _check(self, state: str) -> None:
@@ -427,7 +454,8 @@ class Selection:
         if key not in self._alternatives:
             found = self.masks.automaton.locals
             refusals = [Refusal(found[by].name, found[by].statement.because) for by in sorted(refusing, key=self._turn)]
-            one, other = self._asked(found[local], refusals), self._asked(found[local], refusals[::-1])
+            one = self._asked(found[local], refusals)
+            other = self._asked(found[local], refusals[::-1], watched=len(refusals) > 1)
             if one != other:
                 raise VerificationError(
                     f"b-thread {found[local].name!r}: its otherwise depends on the order of the refusals, or on "
@@ -436,51 +464,50 @@ class Selection:
             self._alternatives[key] = one
         return self._alternatives[key]
 
-    def _asked(self, found: Any, refusals: list[Refusal]) -> int:
-        event = self.masks.automaton.purity.call(found.name, found.statement.otherwise, Refusals(refusals))
+    def _asked(self, found: Any, refusals: list[Refusal], *, watched: bool = True) -> int:
+        call = self.masks.automaton.purity.call
+        event = call(found.name, found.statement.otherwise, Refusals(refusals), watched=watched)
         if not isinstance(event, Event):
             raise LocalFailure(found.name, TypeError(f"its otherwise gave {event!r}; it must give an event"))
         return self.masks.number(event)
 
-    def _with_alternatives(self, choices: tuple[Choice, ...], alternatives: dict[int, int]) -> tuple[Choice, ...]:
-        """Add whose `otherwise` the events of some choices are, by `==` as always."""
-        events = self.masks.events
-        found = []
-        for choice in choices:
-            advancing = 0
-            for alternative, locals_ in alternatives.items():
-                if events[choice.event] == events[alternative]:
-                    advancing |= locals_
-            found.append(self._choice(choice.event, choice.origin, advancing) if advancing else choice)
+    def _choices(self, events: Iterable[int], origin: Origin, alternatives: "Alternatives") -> tuple[Choice, ...]:
+        """Return the one object for each choice, with those whose `otherwise` its event is, by `==` as always."""
+        met, found = self.masks.events, []
+        for event in events:
+            advancing = reduce(or_, [by for other, by in alternatives if met[event] == met[other]], 0)
+            label = self._labels.setdefault((event, origin, advancing), len(self.met))
+            if label == len(self.met):
+                self.met.append(Choice(event, origin, advancing, label))
+            found.append(self.met[label])
         return tuple(found)
-
-    def _choices(self, events: Iterable[int], origin: Origin) -> tuple[Choice, ...]:
-        return tuple(self._choice(event, origin, 0) for event in dict.fromkeys(events))
-
-    def _choice(self, event: int, origin: Origin, advancing: int) -> Choice:
-        """Return the one object for a choice."""
-        key = (event, origin, advancing)
-        if key not in self._labels:
-            self._labels[key] = len(self.met)
-            self.met.append(Choice(event, origin, advancing, len(self.met)))
-        return self.met[self._labels[key]]
 
 
 # The global states of a program, and the steps between them.
 
 
+Generations = tuple[tuple[int, ...], ...]  # the local states of started b-threads, then of those that these start
+
+
+class Started(NamedTuple):
+    """The b-threads that one b-thread starts: by generation, and all in one text."""
+
+    generations: Generations
+    text: str
+
+
 class Replacement(NamedTuple):
     """The effect of an event on some local states: `pairs` of characters to replace, one after the other.
 
-    `pairs` is None where one would replace what another has put there; then `table` does it all at once. `roles`: those
-    of the local states that move (a mask). `starts`: whether b-threads are started. `moves` has the details.
+    `pairs` is None where one would replace what another has put there; then `table` does it all at once. `spans`: by
+    role, the local states (a mask) that a b-thread passes by: a state with one of them has to be sorted again.
+    `starts`: by local state that starts b-threads, these.
     """
 
     pairs: tuple[tuple[str, str], ...] | None
     table: dict[int, str]
-    roles: int
-    starts: bool
-    moves: dict[int, Move]
+    spans: tuple[tuple[int, int], ...]
+    starts: dict[str, Started]
 
 
 class Places(dict[str, int]):
@@ -490,24 +517,26 @@ class Places(dict[str, int]):
         super().__init__()
         self._automaton = automaton
         self._roles: dict[tuple[str, int, bool], int] = {}
-        self._members: list[int] = []  # by role: local states (a mask)
+        self.members: list[int] = []  # by role: local states (a mask)
 
     def __missing__(self, character: str) -> int:
         local = self._automaton.locals[ord(character)]
         role = self._roles.setdefault((local.name, local.priority, local.environment), len(self._roles))
-        self._members += [0] * (role == len(self._members))
-        self._members[role] |= 1 << ord(character)
+        self.members += [0] * (role == len(self.members))
+        self.members[role] |= 1 << ord(character)
         place = self[character] = role * MOST_LOCALS + ord(character)
         return place
 
-    def roles(self, characters: str) -> list[int]:
-        """Return the role of each character."""
-        return [self[character] // MOST_LOCALS for character in characters]
-
-    def crowded(self, present: int, new: str) -> int:
-        """Return the roles (a mask) of which `new` b-threads are not the only ones beside those that are present."""
-        roles = self.roles(new)
-        return mask_of(role for role in roles if present & self._members[role] or roles.count(role) > 1)
+    def spans(self, table: dict[int, str]) -> tuple[tuple[int, int], ...]:
+        """Return by role the local states (a mask) that b-threads may pass by which move as `table` says."""
+        spans: dict[int, int] = {}
+        for old, new in table.items():
+            if new:
+                role = self[new] // MOST_LOCALS
+                low, high = sorted((old, ord(new)))
+                between = (1 << high) - (2 << low)
+                spans[role] = -1 if role in spans else between
+        return tuple(spans.items())
 
 
 class Begun(NamedTuple):
@@ -515,7 +544,7 @@ class Begun(NamedTuple):
 
     bthread: BThread
     environment: bool
-    generations: tuple[tuple[int, ...], ...]
+    generations: Generations
 
 
 class StateSpace:
@@ -529,7 +558,6 @@ class StateSpace:
         self.masks = Masks(self.automaton)
         self._in_order = in_order
         self._places = Places(self.automaton)
-        self._crowded = 0  # roles (a mask) of which two b-threads can be there at once, so that states are sorted
         try:
             self.begin(bthreads, environment, possible)
         except VerificationError:
@@ -545,9 +573,9 @@ class StateSpace:
         self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
-        self.initial = self._joined("", 0, (*started, *promised))
+        self.initial = self._joined("", _by_generation((*started, *promised)))
 
-    def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
+    def _begun(self, bthread: BThread, environment: bool) -> Generations:
         try:
             generations = self.automaton.begin([(bthread, 0)], environment=environment)
         except LocalFailure as failure:
@@ -558,15 +586,16 @@ class StateSpace:
 
     def started(self) -> set[int]:
         """Return the local states at which b-threads were started on the events that were followed so far."""
-        replacements = [found for known in self._replacements.values() for found in known.values() if found.starts]
-        moves = [move for replacement in replacements for move in replacement.moves.values()]
-        return {local for move in moves for generation in move.started for local in generation}
+        replacements = [found for known in self._replacements.values() for found in known.values()]
+        return {ord(new) for found in replacements for started in found.starts.values() for new in started.text}
 
     def successor(self, state: str, present: int, choice: Choice) -> str:
         """Return the state after an event. Raises LocalFailure when a b-thread fails on it."""
-        concerned = self.masks.advancing(choice.event, present) | choice.advancing
-        known = self._replacements[choice.event]
-        pairs, table, roles, starts, moves = known.get(concerned) or self._replacement(known, choice.event, concerned)
+        event, masks = choice.event, self.masks
+        concerned = masks.concerned[event] & present if not masks.unsure else masks.advancing(event, present)
+        concerned |= choice.advancing
+        known = self._replacements[event]
+        pairs, table, spans, starts = known.get(concerned) or self._replacement(known, event, concerned)
         if pairs is None:
             after = state.translate(table)
         else:
@@ -574,8 +603,12 @@ class StateSpace:
             for old, new in pairs:
                 after = after.replace(old, new)
         if starts:
-            return self._joined(after, present, self._started(state, moves))
-        return self._sorted(after) if roles & self._crowded else after
+            return self._joined(after, self._started(state, starts))
+        members = self._places.members
+        for role, span in spans:
+            if present & span & members[role]:
+                return self._sorted(after)
+        return after
 
     def _replacement(self, known: dict[int, Replacement], event: int, concerned: int) -> Replacement:
         self.advanced[event] = self.advanced.get(event, 0) | concerned
@@ -584,36 +617,23 @@ class StateSpace:
         table = {local: new for local, new in table.items() if new != chr(local)}
         collide = any(new and ord(new) in table for new in table.values())
         pairs = None if collide else tuple((chr(old), new) for old, new in table.items())
-        roles = mask_of(self._places.roles("".join([*map(chr, moves), *table.values()])))
-        starts = any(move.started for move in moves.values())
-        known[concerned] = found = Replacement(pairs, table, roles, starts, moves)
+        spans = () if self._in_order else self._places.spans(table)
+        started = {chr(local): move.started for local, move in moves.items() if move.started}
+        starts = {starter: Started(new, _by_generation((new,))) for starter, new in started.items()}
+        known[concerned] = found = Replacement(pairs, table, spans, starts)
         return found
 
-    def _started(self, state: str, moves: dict[int, Move]) -> list[tuple[tuple[int, ...], ...]]:
+    def _started(self, state: str, starts: dict[str, Started]) -> str:
         """Return the b-threads that an event starts, in the order of their starters: by priority, then by age."""
-        starters = {chr(local): move.started for local, move in moves.items() if move.started}
-        concerned = [character for character in state if character in starters]
-        if self._in_order:
-            concerned.sort(key=lambda starter: -self.automaton.locals[ord(starter)].priority)
-        return [starters[starter] for starter in concerned]
+        if not self._in_order:
+            return "".join([started.text * state.count(starter) for starter, started in starts.items()])
+        starters = [character for character in state if character in starts]
+        starters.sort(key=lambda starter: -self.automaton.locals[ord(starter)].priority)
+        return _by_generation([starts[starter].generations for starter in starters])
 
-    def _joined(self, kept: str, present: int, groups: Sequence[tuple[tuple[int, ...], ...]]) -> str:
-        """Add started b-threads to those kept: generation by generation, in the order of their starters.
-
-        present: the local states (a mask) before.
-        """
-        deepest = max((len(generations) for generations in groups), default=0)
-        new = "".join(
-            chr(local)
-            for depth in range(deepest)
-            for generations in groups
-            if depth < len(generations)
-            for local in generations[depth]
-        )
-        if self._in_order:
-            return kept + new
-        self._crowded |= self._places.crowded(present, new)
-        return self._sorted(kept + new)
+    def _joined(self, kept: str, new: str) -> str:
+        """Add started b-threads to those kept."""
+        return kept + new if self._in_order else self._sorted(kept + new)
 
     def _sorted(self, state: str) -> str:
         return "".join(sorted(state, key=self._places.__getitem__))
@@ -639,3 +659,9 @@ class StateSpace:
                 is_refused = masks.refuses[local] >> number & 1
                 found.append((name, self.automaton.locals[local].statement.because if is_refused else None))
         return tuple(dict.fromkeys(found))
+
+
+def _by_generation(groups: Sequence[Generations]) -> str:
+    """Return the local states of started b-threads: generation by generation, in the order of their starters."""
+    generations = zip_longest(*groups, fillvalue=())
+    return "".join([chr(local) for generation in generations for locals_ in generation for local in locals_])

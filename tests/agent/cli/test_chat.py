@@ -216,6 +216,7 @@ def test_a_conversation_is_continued_with_what_was_said(
     again.rest()
     again.type("and then\n")
     again.wait_for("agent    Second.")
+    again.wait_for("completed (answered) after 2 turns")
     again.type("/quit\n")
 
     assert again.end() == 0
