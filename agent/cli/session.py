@@ -46,7 +46,7 @@ from agent.session.run import Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
-from agent.vocabulary.errors import AgentError, meant
+from agent.vocabulary.errors import AgentError, meant, nearest
 from agent.vocabulary.events import ActionDescribed, GateRejected, StopAsked
 from agent.vocabulary.messages import UserMessage, one_line
 from bp import BProgramError, Step
@@ -92,7 +92,8 @@ COMMANDS = {
 }
 """The effect of a line that begins with one of these words, on a terminal."""
 
-WORD = re.compile(r"(/[a-z]+)(?:\s+(\S+))?", re.IGNORECASE)  # what other programs take for a command to themselves
+WORD = re.compile(r"(/[a-z]+)(?:\s+(.+))?", re.IGNORECASE | re.DOTALL)
+ALIKE = 0.75  # of 1, from which on a word before others is a command that was mistyped; /tmp is none
 LEAVING = ("/quit", "/exit")
 LONGEST_DECISION = 20_000  # characters
 FOR_TALKS = ("/model", "/undo", *LEAVING)
@@ -310,9 +311,11 @@ class Desk:
         if not self.present or found is None or self.agent is None:
             return False
         word, argument = found[1].lower(), found[2] or ""
-        if argument and word != "/model":
+        if argument and word not in COMMANDS and not nearest(word, COMMANDS, most=1, cutoff=ALIKE):
             return False
-        if word in ("/stop", "/abort"):
+        if argument and word in COMMANDS and word != "/model":
+            self.display.system(f"{word} stands alone on its line")
+        elif word in ("/stop", "/abort"):
             self._end_by(word)
         elif self.talk is not None and (word in ("/undo", *LEAVING) or (word == "/model" and argument)):
             if self.run is not None:
