@@ -332,6 +332,8 @@ class Union(EventSet):
     def __or__(self, other: Any) -> Any:
         if self._is_of_kinds and type(other) is EventKind:
             return _union_of_kinds(*self.members, other)
+        if self._is_of_kinds and type(other) is Union and other._is_of_kinds:
+            return _union_of_kinds(*self.members, *other.members)
         return union(self, other)
 
     def __instancecheck__(self, value: object) -> bool:

@@ -13,7 +13,7 @@ from agent.cli.prompt import STOPS, Person, approval_question
 from agent.cli.screen import screen_on
 from agent.models.model import ModelError, ModelRequest
 from agent.presets.equipment import equip
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.tools.schemas import ShellCommand
 from agent.vocabulary.events import (
     ApprovalAsked,

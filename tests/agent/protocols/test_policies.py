@@ -23,7 +23,7 @@ from agent.protocols.policies import (
     read_policies,
     since,
 )
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.tools.definition import Tool, tool
 from agent.verification import verify_loop
 from agent.verification.counterexample import tell

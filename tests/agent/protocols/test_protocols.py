@@ -27,7 +27,7 @@ from agent.protocols.monitoring import (
 from agent.protocols.monitors import ConstantMonitor, Evidence, KeywordMonitor, Score, text_of
 from agent.protocols.policies import only_after
 from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, to_record
 from agent.vocabulary.events import (

@@ -14,7 +14,7 @@ from agent.tools.sandbox.sandbox import Level, Sandbox, why_not
 from agent.tools.shell import ShellOptions, make_shell_tool
 from tests.agent.tools.sandbox.adversary import OWN, Outside, broken_by, missed, outside_home, sandbox_of
 
-EVERY = 6
+EVERY = 12
 CHANGE = 'echo gone > "$CANARY"'
 
 
