@@ -597,7 +597,7 @@ class Agent:
 
     def header(self) -> dict[str, Any]:
         """Return the header of the agent's log."""
-        from agent.history.header import make_header  # with the log, 15 ms that an agent without one does without
+        from agent.history.rebuilding import make_header  # with the log, 15 ms that an agent without one does without
 
         return make_header(
             self.preset,
