@@ -38,7 +38,7 @@ quick: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto --durations 5 --durations-min 0.25 -m 'not slow' $(ARGS)
 
 test: lint ## run everything that has to hold: lint, then the whole suite, on all processors
-	$(BIN)/python -m pytest --numprocesses auto --durations 20 --durations-min 1 $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --durations 20 --durations-min 1 $(ARGS)
 
 lint: $(READY) ## check style and types, of code and tests
 	$(BIN)/ruff check .
@@ -64,8 +64,7 @@ settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task
 
 agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environment of its own (minutes, the network)
-	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py \
-		tests/agent/lab/settings/test_agentdojo_injected.py $(ARGS)
+	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py $(ARGS)
 
 neighbours: $(NEIGHBOURS_READY) ## try the bridges with Inspect, ControlArena, pydantic-ai and openai-agents themselves (minutes, the network)
 	$(NEIGHBOURS)/bin/python -m pytest -p no:cacheprovider --timeout 600 \

@@ -85,7 +85,7 @@ class Running:
         self.statement = SILENT
         self.alternative: Event | None = None  # its current `otherwise` event, while all it requests is refused
         self.queued = False  # whether it stands in the board's heap
-        self.answerable: Collection[Any] = ()  # the kinds of its request, and None for all, if it has an `otherwise`
+        self.answerable: Collection[Any] = ()  # the kinds of its request, if it has an `otherwise`
         self.held_by: Sequence[Running] = ()  # while it is parked: one b-thread for each event that it wants
         self.holds: dict[Running, None] = {}  # those that are parked because of it
 
@@ -103,7 +103,7 @@ class Board:
         self._blocks: Index = Index(kinds)
         self._refusals: Index = Index(kinds)
         self._interrupts: Index = Index(kinds)
-        self._requests: dict[Event, dict[Running, None]] = {}
+        self._requests: dict[Any, dict[Event, dict[Running, None]]] = {}  # by kind: few events have to be compared
         self._answerable: dict[Any, dict[Running, None]] = {}  # requesters with an `otherwise`, by kind
         self.requesters: dict[Running, None] = {}
         self.hot: dict[Running, None] = {}
@@ -133,22 +133,32 @@ class Board:
         for event in new:
             if event._kind not in self.kinds.met:
                 self.kinds.meet(event._kind)
-            self._requests.setdefault(event, {})[running] = None
+            self._ask_for(event, running)
         if new:
             self.requesters[running] = None
             self._queue(running)
         else:
             del self.requesters[running]
-            self._unpark(running)
+            if running.held_by:
+                self._unpark(running)
             if len(self._heap) > 2 * len(self.requesters) + 8:
                 self._clear_heap()
 
+    def _ask_for(self, event: Event, requester: Running) -> None:
+        if event._kind in self._requests:
+            self._requests[event._kind].setdefault(event, {})[requester] = None
+        else:
+            self._requests[event._kind] = {event: {requester: None}}
+
     def _take_out(self, event: Event, requester: Running) -> None:
         """Forget that `requester` asks for `event`, if that is still known: one request may name it twice."""
-        requesters = self._requests.get(event, NO_MEMBERS)
+        requested = self._requests.get(event._kind, NO_MEMBERS)
+        requesters = requested.pop(event, NO_MEMBERS)
         requesters.pop(requester, None)
-        if not requesters:
-            self._requests.pop(event, None)
+        if requesters:
+            requested[event] = requesters
+        elif not requested:
+            self._requests.pop(event._kind, None)
 
     def _file_rare_words(self, running: Running, old: Sync, new: Sync) -> None:
         before, after = old.rare, new.rare
@@ -173,7 +183,10 @@ class Board:
                 del self._answerable[kind]
         running.answerable = ()
         if new.rare.otherwise is not None:
-            running.answerable = {kind for event in new.requests for kind in (None, *event._kinds)}
+            kinds = new.requests[0]._kinds
+            for event in new.requests[1:]:
+                kinds += event._kinds
+            running.answerable = kinds if len(kinds) == 1 else (*dict.fromkeys(kinds),)
             for kind in running.answerable:
                 self._answerable.setdefault(kind, {})[running] = None
 
@@ -184,6 +197,8 @@ class Board:
             for _, kind, _, _ in () if events is None else events._rows:
                 if kind in self._answerable:
                     self._stale |= self._answerable[kind]
+                elif kind is None:
+                    self._stale |= self.requesters
         if running.holds:
             self._queue_held(running)
 
@@ -223,9 +238,11 @@ class Board:
         while heap:
             running = heap[0][1]
             alternative = running.alternative  # the first of `offers_of`, without judging the others of `any_of`
+            requests = running.statement.requests if alternative is None else (alternative,)
+            is_accepted = alternative is None and len(requests) == 1 and len(running.answerable) > 0  # see `_judge`
             holders: tuple[Running, ...] = ()
-            for event in running.statement.requests if alternative is None else (alternative,):
-                holder = self._holder(event)
+            for event in requests:
+                holder = self._holder(event, is_accepted)
                 if holder is None:
                     return event, running
                 holders += (holder,)
@@ -258,13 +275,14 @@ class Board:
         """Return whether no b-thread blocks or refuses `event`. Raises EventSetError for a predicate that fails."""
         return self._holder(event) is None
 
-    def _holder(self, event: Event) -> Running | None:
-        """Return one of the b-threads that refuse or block `event`."""
-        if self._refusals.filed:
+    def _holder(self, event: Event, is_accepted: bool = False) -> Running | None:
+        """Return one of the b-threads that refuse or block `event`; of one that is accepted none is known to refuse."""
+        if self._refusals.filed and not is_accepted:
             for holder in self._refusals.members(event):
                 return holder
-        for holder in self._blocks.members(event):
-            return holder
+        if self._blocks.filed:
+            for holder in self._blocks.members(event):
+                return holder
         return None
 
     def _is_refused(self, event: Event) -> bool:
@@ -283,12 +301,13 @@ class Board:
         """Find the alternatives of stale requesters. Raises EventSetError for what fails on the way."""
         stale, self._stale = self._stale, {}
         for running in stale:
-            statement = running.statement
-            ask = partial(self._ask_otherwise, running)
-            alternative = alternative_of(statement, statement.requests, self._is_refused, ask)
+            statement, alternative = running.statement, None
+            if statement.requests and self._refusals.members(statement.requests[0]):  # else not all are refused
+                ask = partial(self._ask_otherwise, running)
+                alternative = alternative_of(statement, statement.requests, self._is_refused, ask)
             if alternative is not None or running.alternative is not None:
                 self._set_alternative(running, alternative)
-            if statement.requests:
+            if statement.requests and not running.queued:
                 self._queue(running)
 
     def _ask_otherwise(self, running: Running) -> Event:
@@ -313,7 +332,7 @@ class Board:
         if before is not None and before not in running.statement.requests:
             self._take_out(before, running)
         if alternative is not None:
-            self._requests.setdefault(alternative, {})[running] = None
+            self._ask_for(alternative, running)
 
     def refusals_of(self, *events: Event) -> Refusals:
         """Return one refusal for each b-thread that refuses any of `events`, by priority and age."""
@@ -337,11 +356,13 @@ class Board:
 
         They are those that request it, wait for it, are interrupted by it, or have it as their `otherwise` event.
         """
-        found = self._waits.members(event) | self._requests.get(event, NO_MEMBERS)
+        found = self._waits.members(event)
+        if event._kind in self._requests:
+            found = found | self._requests[event._kind].get(event, NO_MEMBERS)
         interrupted = NO_MEMBERS
         if self._interrupts.filed:
             interrupted = {**self._interrupts.members(event)}
-            found |= interrupted
+            found = found | interrupted
         in_turn = [*found]
         in_turn.sort(key=_rank)
         return in_turn, interrupted
@@ -384,7 +405,7 @@ class Index:
     """Members filed by their event sets, each under the keys of its rows.
 
     What was ever filed is known, so that nothing else is looked up: `_has_events`: single events; `_has_keys`: other
-    keys; `_fields`: the fields of such keys and how to get them, by kind; `_asks`: rows with a test.
+    keys; `_fields`: the fields of such keys and how to get them, by kind; `_asks`: the kinds of rows with a test.
     """
 
     __slots__ = ("_asks", "_fields", "_has_events", "_has_keys", "_kinds", "filed")
@@ -395,7 +416,7 @@ class Index:
         self._has_events = False
         self._has_keys = False
         self._fields: dict[Any, dict[tuple[str, ...], attrgetter[Any]]] = {}
-        self._asks = False
+        self._asks: set[Any] = set()
         self._kinds = kinds
 
     def move(self, member: Running, old: Any, new: Any) -> None:
@@ -407,7 +428,7 @@ class Index:
                 del members[member]
                 if not members:
                     del filed[old]
-            elif new is not None and old._rows == new._rows:
+            elif new is not None and type(new) is not EventKind and old._rows == new._rows:
                 return
             else:
                 self._remove(member, old)
@@ -428,10 +449,10 @@ class Index:
 
     def _remove(self, member: Running, events: Any) -> None:
         for key, _, _, _ in events._rows:
-            members = self.filed.get(key, NO_MEMBERS)
+            members = self.filed.pop(key, NO_MEMBERS)
             members.pop(member, None)  # two rows of one set may have the same key
-            if not members:
-                self.filed.pop(key, None)
+            if members:
+                self.filed[key] = members
 
     def _add(self, member: Running, events: Any) -> None:
         for key, kind, fields, test in events._rows:
@@ -450,7 +471,7 @@ class Index:
             if test is None:
                 members[member] = None
             else:
-                self._asks = True
+                self._asks.add(kind)
                 tests = members.setdefault(member, [])
                 if tests is not None:
                     tests.append(test)
@@ -476,7 +497,7 @@ class Index:
         if not matching:
             return found
         found = {**found}
-        if self._asks:
+        if None in self._asks or not self._asks.isdisjoint(event._kinds):
             return _with_accepting(found, matching, event)
         for members in matching:
             found.update(members)

@@ -26,6 +26,7 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache, partial
 from operator import attrgetter
+from reprlib import recursive_repr
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
@@ -33,7 +34,7 @@ import attrs
 from attrs import define, field, frozen
 
 from bp.errors import BProgramError
-from bp.payload import ATOMS, EMPTY, FREEZERS, as_it_is, freeze
+from bp.payload import ATOMS, EMPTY, FREEZERS, LATEST, as_it_is, freeze
 
 Test = Callable[[Any], bool]  # of an event
 Row = tuple[Any, Any, tuple[str, ...] | None, Test | None]
@@ -92,6 +93,7 @@ class EventKind(EventSet, type):
         if bases != (EventSet,):
             _check_body(class_name, namespace)
         namespace |= {"name": snake_case(class_name), "_payload": None}
+        namespace.setdefault("__repr__", _shown_with_fields)  # attrs would compile one for each kind, 0.1 ms
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind
         kind._kinds = tuple([base for base in kind.__mro__ if isinstance(base, EventKind)][:-1] or [kind])
@@ -115,6 +117,13 @@ class EventKind(EventSet, type):
         return union(other, cls) if _is_set(other) else type.__ror__(cls, other)
 
 
+@recursive_repr()
+def _shown_with_fields(event: Any) -> str:
+    """Return the text that attrs gives for a value."""
+    shown = [f"{each.name}={getattr(event, each.name)!r}" for each in attrs.fields(type(event)) if each.repr]
+    return f"{type(event).__qualname__.rpartition('>.')[2]}({', '.join(shown)})"
+
+
 class Event(EventSet, metaclass=EventKind):
     """The base of all events. Make kinds of it with `@frozen class Ping(Event): value: int` (attrs)."""
 
@@ -133,8 +142,9 @@ class Event(EventSet, metaclass=EventKind):
         payload = self._payload
         for name in _learn(type(self)) if payload is None else payload:
             value = getattr(self, name)
-            freezer = FREEZERS[type(value)]
-            if freezer is as_it_is or value is EMPTY:
+            kind = type(value)
+            freezer = FREEZERS[kind]
+            if freezer is as_it_is or value is EMPTY or value is LATEST.get(kind):
                 continue
             try:
                 frozen = freezer(value)

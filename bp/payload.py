@@ -5,7 +5,6 @@ are compared by identity, anything that could change later). Types of the standa
 subclass may hold more than it compares, and is refused.
 """
 
-import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
 from datetime import date, datetime, time, timedelta, timezone
@@ -80,6 +79,9 @@ class _Freezers(dict[type, Callable[[Any], Any]]):
 
 FREEZERS = _Freezers()
 
+LATEST: dict[type, Any] = {}
+"""The latest value of each frozen class that was found frozen: an event often carries what the one before it did."""
+
 
 def _freezer(kind: Any) -> Callable[[Any], Any]:
     if kind in VALUES or _is_one_of(kind, "fractions.Fraction", "uuid.UUID"):
@@ -138,11 +140,9 @@ def _refuse_nan(value: Any) -> Any:
 
 def _field_checker(kind: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
     """Accept values of a frozen class whose fields are frozen, too."""
-    latest: Any = None  # which mostly comes again: an event often carries what the event before it carried
 
     def checked(value: Any) -> Any:
-        nonlocal latest
-        if value is latest:
+        if value is LATEST.get(kind):
             return value
         for name in names:
             inner = getattr(value, name)
@@ -152,7 +152,7 @@ def _field_checker(kind: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
                     f"{kind.__name__}.{name} holds a {type(inner).__name__}, which can change; "
                     "freeze it in the class: with `converter=freeze` (attrs), or in `__post_init__` (dataclass)"
                 )
-        latest = value
+        LATEST[kind] = value
         return value
 
     return checked
@@ -166,7 +166,9 @@ def _frozen_fields(kind: Any) -> tuple[str, ...] | None:
     if "__attrs_attrs__" in own and attrs.inspect(kind).is_frozen:
         return tuple(field.name for field in attrs.fields(kind))
     if "__dataclass_params__" in own and own["__dataclass_params__"].frozen:
-        return tuple(field.name for field in dataclasses.fields(kind))
+        from dataclasses import fields  # its user has imported it
+
+        return tuple(field.name for field in fields(kind))
     return None
 
 

@@ -154,11 +154,12 @@ class Scheduler:
         return errors
 
     def _take_on(self, starter: Running, statement: Start) -> None:
-        for _ in range(len(statement.bthreads) or 1):  # an empty start counts too: it could go on for ever
+        for bthread in statement.bthreads or (None,):  # an empty start counts too: it could go on for ever
             self.tail -= 1
             if self.step > self.tail:
                 self.note(None, starter.name)
-        self._started.extend((bthread, starter.priority) for bthread in statement.bthreads)
+            if bthread is not None:
+                self._started.append((bthread, starter.priority))
 
     def _begun(self) -> Iterator[Running]:
         """Begin the b-threads that were started, in order, and those that they start meanwhile."""
@@ -364,7 +365,8 @@ class BProgram:
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
         is_alive = self._phase == "alive"
-        turn_is_now = is_alive and not self._stepping and not self._asking(self._can_step)
+        keeps = when_blocked == "keep"  # whenever it is judged, nothing comes of that before the next step
+        turn_is_now = is_alive and not keeps and not self._stepping and not self._asking(self._can_step)
         self._posts.append(receipt)
         if is_alive and not self._scheduler.living:
             self._drop_posts()

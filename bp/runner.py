@@ -64,13 +64,22 @@ class Broken:
         return f"{type(self.error).__name__}: {self.error}" if self.error else self.how
 
 
+@frozen
+class _Always:
+    """The same event set for every started event."""
+
+    events: Any
+
+    def __call__(self, started: Event) -> Any:
+        return self.events
+
+
 def _as_function(until: Any) -> Any:
     """Return a function of the started event that returns `until`, if that is an event set; else `until` itself."""
     try:
-        events = as_event_set(until)
+        return _Always(as_event_set(until))
     except TypeError:
         return until
-    return lambda started: events
 
 
 @frozen
@@ -188,7 +197,7 @@ class Wakeup:
 
     def __init__(self) -> None:
         self._is_set = False
-        self._event: anyio.Event | None = None
+        self._event: Any = None
         self._call_soon: Callable[..., Any] = _call_here
 
     def set(self) -> None:
@@ -210,8 +219,7 @@ class Wakeup:
         if self._is_set:
             self._is_set = False
             return
-        event = anyio.Event()
-        self._call_soon = _call_soon()
+        event, self._call_soon = _event_and_call_soon()
         self._event = event
         try:
             if not self._is_set:
@@ -242,6 +250,7 @@ class Flight:
     started: Event
     scope: "anyio.CancelScope | None" = None  # of its task; one that has its outcome at once has none
     cancelled_by: Event | None = None
+    task: Any = None  # an event loop keeps no task by itself
     landed: bool = False
     is_later: bool = False
     given: Any = None
@@ -250,8 +259,10 @@ class Flight:
     _over: "anyio.Event | None" = None  # where a caller waits for that
 
     def __attrs_post_init__(self) -> None:
+        until = self.effect.until
         try:
-            self.until = as_event_set(self.effect.until(self.started))._rows
+            events = until.events if type(until) is _Always else as_event_set(until(self.started))
+            self.until = events._rows
         except Exception as error:
             raise _failure(f"the `until` of the effect of {self.started!r} failed", self, error) from error
 
@@ -367,12 +378,12 @@ class Runner:
 
     async def _run(self, until: Any, *, serving: bool) -> None:
         until = as_event_set(until)
-        ends = until._rows
+        ends, ending = until._rows, {kind for _, kind, _, _ in until._rows}
         if self._is_running:
             raise BProgramError("this runner runs already; await that run before the next one, or post to it")
         self._is_running = True
         try:
-            while not self._super_step(ends):
+            while not self._super_step(ends, ending):
                 await self._news(serving and self._program.status != "finished")
                 if not self._inbox:
                     if all(flight.effect.is_clock for flight in self._flights):
@@ -406,8 +417,11 @@ class Runner:
                 self._flights[flight] = None
                 self._land(flight, Broken("interrupted", by=flight.cancelled_by))
 
-    def _super_step(self, ends: tuple[Row, ...]) -> bool:
-        """Take a super-step and start its effects; tell whether one of the rows `ends` matched one of its events."""
+    def _super_step(self, ends: tuple[Row, ...], ending: set[Any]) -> bool:
+        """Take a super-step and start its effects; tell whether one of the rows `ends` matched one of its events.
+
+        ending: the kinds of these rows, by which most events are told without asking them.
+        """
         steps = []
         try:
             for step in self._program.run():
@@ -425,7 +439,8 @@ class Runner:
             effect = self._effects[step.event._kind]
             if effect is not None:
                 starting.append(Flight(effect, step.event))
-            is_over = is_over or matches(ends, step.event)
+            if None in ending or not ending.isdisjoint(step.event._kinds):
+                is_over = is_over or matches(ends, step.event)
         self._take_off(starting)
         return is_over
 
@@ -460,7 +475,10 @@ class Runner:
         self._flights.update(dict.fromkeys(starting))
         taking_time = [flight for flight in starting if not self._lands_at_once(flight)]
         if taking_time:
-            _spawn(self._fly, tuple(taking_time))
+            self._start(taking_time)
+
+    def _start(self, flights: Sequence[Flight]) -> None:
+        flights[0].task = _spawn(self._fly, flights)
 
     def _lands_at_once(self, flight: Flight) -> bool:
         ending: Event | Later | Broken | None = None
@@ -477,11 +495,11 @@ class Runner:
         self._settle(flight, ending)
         return True
 
-    async def _fly(self, flights: tuple[Flight, ...]) -> None:
+    async def _fly(self, flights: Sequence[Flight]) -> None:
         """Run the first of `flights`; the others follow when it has begun, since trio starts tasks in any order."""
         flight, *others = flights
         if others:
-            _spawn(self._fly, tuple(others))
+            self._start(others)
         ending: Event | Later | Broken | None = None
         try:
             if flight.cancelled_by is None and not flight.landed and flight.scope is not None:
@@ -536,18 +554,20 @@ class Runner:
                     self._land(flight, Broken("cancelled", by=event))
                 elif flight.scope is not None:
                     flight.scope.cancel()
-                    _spawn(self._abandon_when_late, flight)
+                    _keep(_spawn(self._abandon_when_late, flight))
 
     async def _abandon_when_late(self, flight: Flight) -> None:
         with anyio.move_on_after(GRACE):
             await flight.wait_for_end()
         if not flight.landed:
+            _keep(flight.task)
             self._land(flight, Broken("abandoned", by=flight.cancelled_by))
 
     async def close(self) -> None:
         """End what is still under way, at the latest after the grace time; its outcomes are discarded."""
         leaving = list(self._flights)
         for flight in leaving:
+            _keep(flight.task)
             flight.landed = True
             if flight.scope is not None:
                 flight.scope.cancel()
@@ -570,27 +590,37 @@ def _wish(program: BProgram, name: str, statement: Sync) -> str:
 _TASKS: set[Any] = set()
 
 
-def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
-    """Start a task that nothing has to wait for: no task group, because one that hangs would hold its group open."""
+def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> Any:
+    """Start a task that nothing has to wait for: no task group, because one that hangs would hold its group open.
+
+    Return it on asyncio, for the caller to hold.
+    """
     trio = _trio_that_runs_here()
     if trio is not None:
-        trio.spawn_system_task(function, *args)
-        return
+        return trio.spawn_system_task(function, *args)
     import asyncio
 
-    task = asyncio.get_running_loop().create_task(function(*args))
-    _TASKS.add(task)
-    task.add_done_callback(_TASKS.discard)
+    return asyncio.get_running_loop().create_task(function(*args))
 
 
-def _call_soon() -> Callable[..., Any]:
-    """Return the function that calls a function in this event loop, from any thread; RuntimeError after its end."""
+def _keep(task: Any) -> None:
+    """Hold a task of asyncio that its runner lets go of, until it is done."""
+    if hasattr(task, "add_done_callback"):
+        _TASKS.add(task)
+        task.add_done_callback(_TASKS.discard)
+
+
+def _event_and_call_soon() -> tuple[Any, Callable[..., Any]]:
+    """Return a new event of this event loop, and what calls a function in it, from any thread.
+
+    That raises RuntimeError after its end. Not `anyio.Event`, which asks for the event loop at each of its calls.
+    """
     trio = _trio_that_runs_here()
     if trio is not None:
-        return trio.current_trio_token().run_sync_soon  # type: ignore[no-any-return]
+        return sys.modules["trio"].Event(), trio.current_trio_token().run_sync_soon
     import asyncio
 
-    return asyncio.get_running_loop().call_soon_threadsafe
+    return asyncio.Event(), asyncio.get_running_loop().call_soon_threadsafe
 
 
 def _call_here(function: Callable[[], Any]) -> None:

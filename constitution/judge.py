@@ -13,7 +13,7 @@ from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
 from constitution.rules import DOUBTS, CommandRule, Rule
 from constitution.verdict import GRANTED, Evidence, Level, Verdict
-from constitution.zones import Places, is_within, zone_of
+from constitution.zones import Places, is_within, zone_of, zones_of
 
 if TYPE_CHECKING:
     from constitution.analysis.examine import Examination
@@ -44,7 +44,7 @@ def _judged(action: Action, policy: Policy) -> Verdict:
     verdicts = [_category(action, policy), _beyond_sandbox(action), _opaque(action, policy)]
     if action.command is not None and not action.command.strip():
         finding = Finding(Effect.EMPTY, says="do nothing", program="the command")
-        return Verdict.strictest([*verdicts, _verdict(finding, Zone.NOWHERE, policy)])
+        return Verdict.strictest([*verdicts, _verdict(finding, (Zone.NOWHERE,), policy)])
     verdicts += [_bounds(use, action, policy) for use in action.paths]
     verdicts += [_own_right(right, action) for right in action.rights]
     is_examined = bool(action.command or action.argv or action.paths or action.urls)
@@ -67,7 +67,8 @@ def verdict_on(finding: Finding, action: Action, policy: Policy) -> Verdict:
 
 
 def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> Verdict:
-    verdict = _verdict(finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE, policy)
+    zones = zones_of(finding.path, places) if finding.path else (Zone.NOWHERE,)
+    verdict = _verdict(finding, zones, policy)
     return _with_grants(verdict, finding, action, policy) if policy.commands else verdict
 
 
@@ -133,9 +134,9 @@ def findings_of(action: Action) -> "Examination":
     return examination
 
 
-def _verdict(finding: Finding, zone: Zone, policy: Policy) -> Verdict:
-    rules = policy.rules_for(finding.effect, zone)
-    return _by(rules[0], finding) if rules else Verdict.allow()
+def _verdict(finding: Finding, zones: tuple[Zone, ...], policy: Policy) -> Verdict:
+    rules = [rule for zone in zones for rule in policy.rules_for(finding.effect, zone)[:1]]
+    return _by(max(rules, key=lambda rule: rule.level.rank), finding) if rules else Verdict.allow()
 
 
 def _with_grants(verdict: Verdict, finding: Finding, action: Action, policy: Policy) -> Verdict:

@@ -65,6 +65,17 @@ class Places:
     own: tuple[str, ...] = ()  # files and folders of the agent itself
 
 
+def zones_of(path: str, places: Places) -> tuple[Zone, ...]:
+    """Return the zone of a path and, where its end is not known, that of what may lie there as well.
+
+    `~/$X` and `~/*` are the home folder and a file in it: what is not known is judged as strictly as what is.
+    """
+    zone = zone_of(path, places)
+    if (UNKNOWN not in path and "*" not in path) or path[0] != "/":
+        return (zone,)
+    return zone, zone_of(_example(path), places)
+
+
 def zone_of(path: str, places: Places) -> Zone:
     """Return the zone of an absolute path, in which `UNKNOWN` may stand for parts.
 
@@ -112,7 +123,7 @@ def _zone_of_prefix(path: str, places: Places) -> Zone:
 
     A path that is secret whatever the unknown part is, like `/proc/$PPID/environ`, is secret.
     """
-    if _zone(path.replace(FETCHED, "1").replace(UNKNOWN, "1"), places) is Zone.SECRET:
+    if _zone(_example(path), places) is Zone.SECRET:
         return Zone.SECRET
     prefix = path[: path.index(UNKNOWN)].rpartition("/")[0]
     zone = _zone(prefix, places) if prefix else Zone.UNKNOWN
@@ -126,6 +137,13 @@ def _zone_of_pattern(path: str, places: Places) -> Zone | None:
         return Zone.SECRET
     private = (f"{places.workspace}/{name}" for name in _paths("anywhere", "private_samples"))
     return Zone.PRIVATE if any(fits(sample, path) for sample in private) else None
+
+
+def _example(path: str) -> str:
+    """Return a path that one with an unknown part, or a pattern that fits every name, may stand for."""
+    folder = _whole(path)
+    inner = path if folder == path else f"{folder.rstrip('/')}/1"
+    return inner.replace(FETCHED, "1").replace(UNKNOWN, "1")
 
 
 def _whole(path: str) -> str:

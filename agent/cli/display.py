@@ -172,19 +172,17 @@ SILENCE = 20.0  # seconds until it is said that nothing comes
 
 
 class Progress:
-    """The status line of a run; `now` gives seconds."""
+    """The status line of a run; `totals` are those of its conversation, `now` gives seconds."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, totals: Totals, now: Callable[[], float] = time.monotonic) -> None:
         """Begin with nothing going on."""
-        self._now = now
-        self._totals = Totals()
+        self._now, self._totals = now, totals
         self._begun = now()
         self._activity = ""
         self._since = self._heard = now()
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
-        self._totals.fold(event)
         match event:
             case PromptGiven():
                 self._begun = self._now()
@@ -227,21 +225,27 @@ class Progress:
 class Display:
     """Shows the steps of a run; give `show` to an agent as its `on_step`, `stream` and `output` for what comes between.
 
+    totals, tracker: those of the agent, which have heard of a step before it is shown here.
     Invariant: what is shown of a call stands below the line that names it, also when calls run side by side.
     """
 
     def __init__(
-        self, screen: Screen, *, shows_final_text: bool = False, max_iterations: int | None = None, attempts: int = 0
+        self,
+        screen: Screen,
+        totals: Totals,
+        tracker: StateTracker,
+        *,
+        shows_final_text: bool = False,
+        attempts: int = 0,
     ) -> None:
         """Make a display on `screen`; the final text is left to others, unless it is wanted here.
 
         attempts: how often the model is asked for one answer; 0 when that is not known.
         """
         self._attempts = attempts
-        self._screen = screen
+        self._screen, self._totals, self._tracker = screen, totals, tracker
         self._shows_final_text = shows_final_text
-        self._totals = Totals()
-        self._tracker = StateTracker(max_iterations)
+        self._running: Sequence[BackgroundProcess] = ()  # in the background, before the step that is shown
         self._text = ""  # the last answer in words alone: the final text, unless the run goes on
         self._turn = 0  # the one whose title was shown last
         self._failure = self._reason = ""  # of the last inference
@@ -254,14 +258,12 @@ class Display:
 
     def show(self, step: Step) -> None:
         """Show what a person wants to know of a step; most steps are not shown."""
-        self._totals.fold(step.event)
-        running = self._tracker.state.background
-        self._tracker.fold(step.event)
         self._show_model(step.event)
         self._show_call(step.event)
         self._show_course(step.event)
         if isinstance(step.event, RunEnded):
-            self._show_end(step.event, [process for process in running if process.until == "run"])
+            self._show_end(step.event)
+        self._running = self._tracker.state.background
 
     def stream(self, text: str) -> None:
         """Take a piece of the model's text as it comes, where there is a screen for that."""
@@ -301,12 +303,11 @@ class Display:
 
     def take_up(self, step: Step) -> None:
         """Know a step that happened before, without showing it."""
-        self._totals.fold(step.event)
-        self._tracker.fold(step.event)
         match step.event:
             case InferenceRequested():
                 self._turn = self._totals.turns + 1
             case AnswerCommitted():
+                self._turn = self._totals.turns
                 self._calls |= {call.id: call for call in step.event.calls}
             case CallAnswered():
                 self._calls.pop(step.event.call, None)
@@ -373,12 +374,12 @@ class Display:
                 if event.text != self._text:
                     self._show_last_text()
 
-    def _show_end(self, ended: RunEnded, running: Sequence[BackgroundProcess]) -> None:
+    def _show_end(self, ended: RunEnded) -> None:
         used = self._totals.usage
         took = spent(self._totals.turns, self._totals.tool_starts, used)
         self._title("end")
         self.system(f"{ended.status} ({ended.reason}) after {took}")
-        for process in running:
+        for process in (process for process in self._running if process.until == "run"):
             self.system(f"{process.id} ends with the run: {process.command}")
         if ended.text and is_error(ended.status):
             self._screen.labelled("error", ended.text, "refused")

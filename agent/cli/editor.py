@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion, Path
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, is_searching
-from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import create_input, create_pipe_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -24,14 +25,14 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from agent.cli.screen import Screen, Tone, size_of
 from agent.vocabulary.calls import ToolCall
 
-STYLES: dict[Tone, str] = {
-    "agent": "ansicyan",
-    "output": "ansibrightblack",
-    "question": "bold ansiyellow",
-    "system": "ansiblue",
-}
 KEYS = {"y": "yes", "a": "always", "w": "why"}
 """Keys that answer a question at once, and the word that each stands for."""
+
+BEGINNINGS = {"n": "no, ", "e": "edit "}
+"""Keys that begin an answer, of which the user types the rest."""
+
+REST_OF_NO = re.compile("^no, (o$|o?[,:] ?)")
+"""The rest of the word no, or of `no, REASON`, typed after the key n has put that down."""
 
 SETTLED = 0.7
 """Seconds for which a question is open before a single key answers it: earlier ones belong to what was being typed."""
@@ -46,7 +47,9 @@ class Editor:
     history: the file in which is kept what is typed, but for answers to questions. lines: what stands above the
     prompt. prompt: what stands before the line. question: the call that is asked about, None when nothing is asked.
     hear: takes a line. leave: no line comes any more. interrupt: Ctrl-C was pressed. commands: words with a slash, by
-    what they do. mode: "line", or how a question is being answered: "reason" for a no, "edit".
+    what they do.
+    Invariant: `_begun` is the beginning of an answer for which a key stood; it cannot be deleted, so that no letter of
+    what follows is taken for a key.
     """
 
     screen: Screen
@@ -58,7 +61,7 @@ class Editor:
     leave: Callable[[], None]
     interrupt: Callable[[], None]
     commands: dict[str, str]
-    mode: str = field(default="line", init=False)
+    _begun: str = field(default="", init=False)
     _asked: ToolCall | None = field(default=None, init=False)
     _since: float = field(default=0.0, init=False)
     _rest: str = field(default="", init=False)  # of a word whose first letter was taken for the key
@@ -125,29 +128,21 @@ class Editor:
 
     def _accept(self, buffer: Buffer) -> bool:
         """Take the line. Returns False: the buffer is emptied."""
-        text, mode, self.mode = buffer.text, self.mode, "line"
         is_answer = self.question() is not None
         if isinstance(buffer.history, PromptHistory):
             buffer.history.is_answer = is_answer
-        line = {"reason": _as_no(text), "edit": f"edit {text}"}.get(mode, text)
+        line = REST_OF_NO.sub(BEGINNINGS["n"], self._begun + buffer.text) if self._begun else buffer.text
+        self._begun = ""
         if line.strip():
             self.screen.labelled("you", line, "question")
         self.hear(line)
         return False
 
-    def _message(self) -> StyleAndTextTuples:
-        styles = STYLES if self.screen.colored else {}
-        prompts = {"line": HINT, "reason": "no, because > ", "edit": "run instead > "}
+    def _message(self) -> ANSI:
         is_asked = self._is_settled()
-        prompt = prompts[self.mode] if is_asked else self.prompt()
-        lines = self.lines()[-max(self._room(), 1) :]
-        return [
-            *((styles.get(tone, ""), f"{line}\n") for tone, line in lines),
-            (styles.get("question" if is_asked else "agent", ""), prompt),
-        ]
-
-    def _room(self) -> int:
-        return size_of(self.screen.stream)[1] - 4
+        prompt: tuple[Tone, str] = ("question", HINT + self._begun) if is_asked else ("agent", self.prompt())
+        room = max(size_of(self.screen.stream)[1] - 4, 1)
+        return ANSI("\n".join(self.screen.painted(line, tone) for tone, line in (*self.lines()[-room:], prompt)))
 
     def _is_word_to_complete(self) -> bool:
         buffer = None if self._session is None else self._session.default_buffer
@@ -159,7 +154,7 @@ class Editor:
     def _answers_at_once(self) -> bool:
         """Return whether a single key is an answer: nothing is typed yet, and the question was there before the key."""
         is_empty = self._session is not None and not self._session.default_buffer.text
-        return self._is_settled() and self.mode == "line" and is_empty and not self._is_typed_on()
+        return self._is_settled() and is_empty and not self._begun and not self._is_typed_on()
 
     def _is_typed_on(self) -> bool:
         """Return whether the next key may belong to the word whose first letter was an answer."""
@@ -169,15 +164,13 @@ class Editor:
         """Return whether a question has been open for SETTLED seconds, and note when another question is open."""
         question, now = self.question(), asyncio.get_running_loop().time()
         if question is not self._asked:
-            self._asked, self._since, self.mode = question, now, "line"
+            self._asked, self._since, self._begun = question, now, ""
         return question is not None and now >= self._since + SETTLED
 
     def _keys(self) -> KeyBindings:
         keys, at_once = KeyBindings(), Condition(self._answers_at_once)
-        for key, word in KEYS.items():
-            keys.add(key, filter=at_once)(self._answering(word))
-        keys.add("n", filter=at_once)(lambda event: self._begin("reason", ""))
-        keys.add("e", filter=at_once)(lambda event: self._begin("edit", self._command()))
+        for key in (*KEYS, *BEGINNINGS):
+            keys.add(key, filter=at_once)(self._answer)
         for enter in ("enter", "c-j"):
             keys.add(enter, filter=~is_searching)(self._enter)
         keys.add(Keys.Any, filter=Condition(self._is_typed_on))(self._type_on)
@@ -185,22 +178,19 @@ class Editor:
         keys.add("c-c")(self._interrupt)
         return keys
 
-    def _answering(self, word: str) -> Callable[[KeyPressEvent], None]:
-        def answer(event: KeyPressEvent) -> None:
-            event.current_buffer.text = word
+    def _answer(self, event: KeyPressEvent) -> None:
+        """Give the answer that a key stands for, or begin it."""
+        if event.data in KEYS:
+            event.current_buffer.text = KEYS[event.data]
             event.current_buffer.validate_and_handle()
-            self._rest, self._answered = f"{word[1:]}\n", asyncio.get_running_loop().time()
-
-        return answer
+            self._rest, self._answered = f"{KEYS[event.data][1:]}\n", asyncio.get_running_loop().time()
+        else:
+            self._begun = BEGINNINGS[event.data]
+            event.current_buffer.document = Document(self._command() if event.data == "e" else "")
 
     def _command(self) -> str:
         """Return the command that is asked about; nothing for a call of another tool."""
         return str(self._asked.arguments.get("command", "")) if self._asked is not None else ""
-
-    def _begin(self, mode: str, text: str) -> None:
-        assert self._session is not None
-        self.mode = mode
-        self._session.default_buffer.document = Document(text)
 
     def _type_on(self, event: KeyPressEvent) -> None:
         """Leave out the letters of a word whose first one was the key; anything else is typed as ever."""
@@ -217,17 +207,11 @@ class Editor:
             event.current_buffer.validate_and_handle()
 
     def _interrupt(self, event: KeyPressEvent) -> None:
-        if event.current_buffer.text:
-            self.mode = "line"
+        if event.current_buffer.text or self._begun:
+            self._begun = ""
             event.current_buffer.reset()
         else:
             self.interrupt()
-
-
-def _as_no(text: str) -> str:
-    """Return the answer no with what was typed after the key n, be it a reason or the rest of the word."""
-    is_rest = text in ("", "o") or text.startswith(("o,", "o:", ",", ":"))
-    return f"n{text}" if is_rest else f"no, {text}"
 
 
 class PromptHistory(FileHistory):

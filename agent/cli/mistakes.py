@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from types import FrameType
 
 from agent.cli.exit_codes import FAILED, USAGE, of_signal
 
@@ -28,7 +29,7 @@ def guarded(command: Callable[[], int]) -> int:
     _tolerate_odd_text()
     try:
         if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # from here on it is told
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, _interrupt)
         code = command()
         sys.stdout.flush()
         return code
@@ -48,6 +49,14 @@ def guarded(command: Callable[[], int]) -> int:
             raise
         say(str(error))
         return USAGE
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, and leave the line on which the terminal shows ^C."""
+    terminal = next((stream for stream in (2, 1) if os.isatty(stream)), None)
+    if terminal is not None:
+        os.write(terminal, b"\n")
+    signal.default_int_handler(number, frame)
 
 
 def _is_mistake(error: Exception) -> bool:

@@ -16,6 +16,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 from attrs import define, field
 
+from agent.cli.arguments import called
 from agent.cli.display import command_of, question_of
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, visible
@@ -220,7 +221,8 @@ STOPS = {"word": says_stop, "letters": has_letters_of_stop}
 class Person:
     """The user: lines go to the open question, and one that says stop stops the run.
 
-    `present` is false when standard input is no terminal; then no question is asked. stop: called for each line that
+    `present` is false when standard input is no terminal; then no question is asked, unless the answer may come from
+    `elsewhere`, by `decide`. stop: called for each line that
     `stops`. command: tells whether it took a line for a command. otherwise: called with lines that answer nothing.
     standing: keeps what is answered with `always`. asked: the open question.
     """
@@ -232,6 +234,7 @@ class Person:
     command: Callable[[str], bool] = lambda _: False
     otherwise: Callable[[str], None] = lambda _: None
     standing: StandingAnswers = field(factory=lambda: StandingAnswers(None))
+    elsewhere: bool = False
     asked: ApprovalAsked | None = field(default=None, init=False)
     _gone: bool = field(default=False, init=False)
     _lines: MemoryObjectSendStream[str] | None = field(default=None, init=False)
@@ -243,7 +246,7 @@ class Person:
             self.stop()
         elif self.command(line):
             return
-        elif self._lines is not None:
+        elif self._lines is not None and self.present:
             self._lines.send_nowait(line)
         else:
             self.otherwise(line)
@@ -257,14 +260,14 @@ class Person:
         return True
 
     def leave(self) -> None:
-        """Note that nothing will be typed any more: open and later questions are answered with no."""
-        self._gone = True
-        if self._lines is not None:
+        """Note that nothing will be typed any more: questions are answered with no, or from elsewhere."""
+        self._gone = not self.elsewhere
+        if self._lines is not None and self._gone:
             self._lines.close()
 
     async def answer(self, asked: ApprovalAsked) -> bool | str | None:
         """Put the question and return the answer: the approver of an agent."""
-        if not self.present:
+        if not (self.present or self.elsewhere):
             return None
         if covered := self.standing.cover(asked.call):
             self.screen.labelled("system", f"{approval_question(command_of(asked.call))} yes, {covered}", "system")
@@ -276,6 +279,8 @@ class Person:
         self.screen.labelled("question", question_of(asked), "question")
         if offered := self.standing.offer(asked.call):
             self.screen.labelled("", offered, "output")
+        if self.elsewhere:
+            self.screen.labelled("", f"{called('view', '--follow')} shows a page that takes the answer", "output")
         try:
             with lines, self._lines:
                 return await self._dialog(asked.call, lines.receive)

@@ -1,7 +1,6 @@
 """Time that passes: the wait before the next attempt of an inference, and the deadline of a run."""
 
 from collections.abc import Callable
-from random import uniform
 
 import anyio
 
@@ -13,6 +12,8 @@ FIRST, LONGEST, LONGEST_ASKED = 0.5, 8.0, 120.0  # seconds
 
 def seconds_before(started: BackoffStarted) -> float:
     """Return how long to wait: 0.5 s doubling to 8 s, up to a quarter less; `retry_after` up to 120 s."""
+    from random import uniform  # 3 ms, for the first failure of a model
+
     longest = longest_before(started)
     return longest if started.retry_after is not None else uniform(0.75, 1.0) * longest
 

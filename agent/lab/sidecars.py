@@ -16,7 +16,7 @@ monitor or auditor said so: its name, and a digest of what it was made with, suc
 import inspect
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from hashlib import blake2b
@@ -350,30 +350,20 @@ class Scored:
         return None if None in values or self.failures else max((value or 0.0 for value in values), default=0.0)
 
 
-async def score_logs(
-    paths: Sequence[Path],
-    monitors: Mapping[str, Monitor],
-    *,
-    most: int = MOST,
-    on_error: Callable[[LogError], None] | None = None,
-) -> list[Scored]:
+async def score_logs(paths: Sequence[Path], monitors: Mapping[str, Monitor]) -> list[Scored]:
     """Have each of the monitors score each log, and return what they said, by log and then by monitor.
 
-    most: how many logs at once; their calls in order. Raises LogError for what is no finished log, and SidecarError;
-    or tells `on_error` of it, and goes on with the others.
+    Several logs are scored at once, and the calls of each in order. Raises LogError for what is no finished log, and
+    SidecarError.
     """
     found: dict[Path, list[Scored]] = {}
 
     async def score(path: Path) -> None:
-        try:
-            found[path] = await _score_log(path, monitors)
-        except LogError as error:
-            if on_error is None:
-                raise
-            on_error(error)
+        with held(path) as (log, sidecar):
+            found[path] = [await _score_with(log, sidecar, name, monitor) for name, monitor in monitors.items()]
 
-    await at_once(dict.fromkeys(paths), score, most=most)
-    return [scored for path in dict.fromkeys(paths) for scored in found.get(path, ())]
+    await at_once(dict.fromkeys(paths), score, most=MOST)
+    return [scored for path in dict.fromkeys(paths) for scored in found[path]]
 
 
 @contextmanager
@@ -386,11 +376,6 @@ def held(path: Path) -> Iterator[tuple[FinishedLog, Sidecar]]:
         yield log, Sidecar(path, log.digest)
     finally:
         os.close(descriptor)
-
-
-async def _score_log(path: Path, monitors: Mapping[str, Monitor]) -> list[Scored]:
-    with held(path) as (log, sidecar):
-        return [await _score_with(log, sidecar, name, monitor) for name, monitor in monitors.items()]
 
 
 async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Monitor) -> Scored:

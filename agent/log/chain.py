@@ -39,16 +39,11 @@ def link(line: bytes) -> str:
     return sha256(line).hexdigest()
 
 
-def chained(line: str, chain: str) -> tuple[bytes, str]:
-    """Return a record's line with the hash of the line before it, and its own hash.
-
-    It has a signature as well if it lets something happen.
-    """
-    signed = ""
-    if APPROVAL in line and wants_signature(record := json.loads(line)) and (key := own_key(make=True)) is not None:
-        signed = f',"{SIGNATURE}":"{signature(key, chain, record)}"'
-    content = f'{line[:-1]},"{CHAIN}":"{chain}"{signed}}}'.encode()
-    return content, sha256(content).hexdigest()
+def signature_of(line: str, chain: str) -> str:
+    """Return the key and the value of the signature of a record's line, if it lets something happen; else nothing."""
+    if wants_signature(record := json.loads(line)) and (key := own_key(make=True)) is not None:
+        return f',"{SIGNATURE}":"{signature(key, chain, record)}"'
+    return ""
 
 
 def wants_signature(record: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from agent.log.chain import CHAIN, End, chained, link, new_seed
+from agent.log.chain import APPROVAL, CHAIN, End, link, new_seed, signature_of
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.redaction import Redaction
 from agent.vocabulary.encoding import dump, record_line
@@ -204,7 +204,9 @@ class LogWriter:
         if self._redaction is not None:
             line = self._redaction.line(line)
         if self._chain:
-            self._last, self._chain = chained(line, self._chain)
+            signed = signature_of(line, self._chain) if APPROVAL in line else ""
+            self._last = f'{line[:-1]},"{CHAIN}":"{self._chain}"{signed}}}'.encode()
+            self._chain = link(self._last)
         else:
             self._last = line.encode()
         self._waiting += self._last + b"\n"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import anyio
-import anyio.lowlevel
 from attrs import evolve, field, frozen
 
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
@@ -121,7 +120,6 @@ class ScriptedModel:
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Return what the next step says, streaming its text in a few pieces."""
         step = self._next_step(request)
-        await anyio.lowlevel.checkpoint()
         whole = await self._play(step, request)
         for piece in _pieces(whole.message):
             on_delta(piece)

@@ -36,9 +36,10 @@ ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"|;&)<>]+|\b[\w.-]+@[\w.-]+:[^\
 class Does:
     """A predicate: whether an approved action has one of `effects` in `zones` (any, if empty), or may do anything.
 
-    addresses: or names an address of any machine, this one too.
+    told: how reports show it. addresses: or names an address of any machine, this one too.
     """
 
+    told: str
     effects: frozenset[Effect]
     zones: frozenset[Zone] = frozenset()
     anywhere: frozenset[Effect] = ANYTHING
@@ -50,6 +51,10 @@ class Does:
             return True
         return any(map(self._fits, deeds_of(approved.facts)))
 
+    @property
+    def __name__(self) -> str:
+        return self.told
+
     def _fits(self, deed: Deed) -> bool:
         return deed.effect in self.anywhere or (
             deed.effect in self.effects and (not self.zones or deed.zone in self.zones)
@@ -57,6 +62,7 @@ class Does:
 
 
 READS_SECRETS = Does(
+    "reads_secrets",
     frozenset({Effect.READ, Effect.EXECUTE}),
     frozenset({Zone.PRIVATE, Zone.SECRET, Zone.DENIED}),
     ANYTHING | {Effect.SHOW_SECRETS, Effect.SHOW_ENVIRONMENT},
@@ -64,7 +70,9 @@ READS_SECRETS = Does(
 """Reads a key, a password, an `.env`, the environment."""
 
 REACHES_NETWORK = Does(
-    frozenset({Effect.NETWORK, Effect.UPLOAD, Effect.PUBLISH, Effect.GIVE_SHELL, Effect.LISTEN}), addresses=True
+    "reaches_network",
+    frozenset({Effect.NETWORK, Effect.UPLOAD, Effect.PUBLISH, Effect.GIVE_SHELL, Effect.LISTEN}),
+    addresses=True,
 )
 """Talks to another machine, or to a port of this one, behind which another may be."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from agent.protocols.asking import COMPLETED, EVERYTHING
 from agent.threads.judging import objection
@@ -135,8 +135,11 @@ def as_match(actions: Actions) -> Match:
 
 
 def as_chain(actions: "Actions | Sequence[Actions]") -> tuple[Match, ...]:
-    """Return one action or several, in their order."""
-    return tuple(map(as_match, (actions,) if isinstance(actions, str | Match) else actions))
+    """Return one action or several, in their order. Raises ValueError for none."""
+    chain = tuple(map(as_match, (actions,) if isinstance(actions, str | Match) else actions))
+    if not chain:
+        raise ValueError("name at least one action")
+    return chain
 
 
 @frozen
@@ -189,83 +192,44 @@ def advanced(chain: tuple[Match, ...], place: int, approved: GateApproved) -> in
 
 
 @frozen
-class Guard:
-    """No `what` before all of `chain` have ended well in their order, or none `after` all of it has begun.
+class Pattern:
+    """Once all of `opens` have begun in their order, `forbidden` is until all of `closes` have ended well, in theirs.
 
-    `told` is why not, where that is more than which of the chain is missing.
+    Without `opens` that is so from the start, without `closes` for good; forbidden is an action, or the end of the
+    scope (None). `told` says why; without it, which of `closes` is missing.
     """
 
-    what: Match
-    chain: tuple[Match, ...]
-    refused: Literal["before", "after"]
+    forbidden: Match | None
+    opens: tuple[Match, ...] = ()
+    closes: tuple[Match, ...] = ()
     told: str = ""
-    place: int = 0
+    begun: int = 0  # how many of `opens`
+    # How many of `closes`; -1: nothing is forbidden.
+    done: int = field(default=Factory(lambda self: -1 if self.opens else 0, takes_self=True))
 
-    def begun(self, approved: GateApproved) -> "Guard":
-        """Take an approval into account."""
-        return self if self.refused == "before" else self._moved(approved)
-
-    def done(self, approved: GateApproved) -> "Guard":
-        """Take an action into account that ended well."""
-        return self._moved(approved) if self.refused == "before" else self
-
-    def refuses(self) -> tuple[object, Missing]:
-        """Return what is refused now, and why."""
-        is_through = self.place == len(self.chain)
-        if is_through == (self.refused == "before"):
-            return NONE, Missing("")
-        event = "" if is_through else str(self.chain[self.place])
-        return where(GateApproved, self.what), Missing(
-            self.told or f"{self.what} is allowed only after {event}, which is missing", event
-        )
-
-    def owed(self) -> Missing | None:
-        """Return what is missing for the end of the scope: nothing."""
-        return None
-
-    def _moved(self, approved: GateApproved) -> "Guard":
-        return evolve(self, place=advanced(self.chain, self.place, approved))
-
-
-@frozen
-class Response:
-    """Once all of `after` have begun, in their order, all of `what` have to be done, in theirs, before the end.
-
-    Each time `after` is through, `what` is owed anew.
-    """
-
-    what: tuple[Match, ...]
-    after: tuple[Match, ...]
-    place: int = 0
-    answered: int = -1  # how many of `what` are done; -1: none is owed
-
-    def begun(self, approved: GateApproved) -> "Response":
-        """Take an approval into account."""
-        place = advanced(self.after, self.place, approved)
-        if place < len(self.after) or not self.after:
-            return evolve(self, place=place)
-        return evolve(self, place=0, answered=0)
-
-    def done(self, approved: GateApproved) -> "Response":
-        """Take an action into account that ended well."""
-        if self.answered < 0:
+    def after_begin(self, approved: GateApproved) -> "Pattern":
+        """Take an approval into account; what is owed is owed anew each time all of `opens` have begun."""
+        if not self.opens or (self.done >= 0 and not self.closes):
             return self
-        answered = advanced(self.what, self.answered, approved)
-        return evolve(self, answered=-1 if answered == len(self.what) else answered)
+        begun = advanced(self.opens, self.begun, approved)
+        return evolve(self, begun=begun) if begun < len(self.opens) else evolve(self, begun=0, done=0)
 
-    def refuses(self) -> tuple[object, Missing]:
-        """Return what is refused now: nothing."""
-        return NONE, Missing("")
+    def after_end(self, approved: GateApproved) -> "Pattern":
+        """Take an action into account that ended well."""
+        if self.done < 0 or not self.closes:
+            return self
+        done = advanced(self.closes, self.done, approved)
+        return evolve(self, done=-1 if done == len(self.closes) else done)
 
-    def owed(self) -> Missing | None:
-        """Return what is missing for the end of the scope."""
-        if self.answered < 0:
+    def objection(self) -> Missing | None:
+        """Return why something is forbidden now; None if nothing is."""
+        if self.done < 0:
             return None
-        event = str(self.what[self.answered])
-        return Missing(f"after {self.after[-1]} there has to be {event}, which is missing", event)
-
-
-Pattern = Guard | Response
+        event = str(self.closes[self.done]) if self.closes else ""
+        allowed = (
+            f"{self.forbidden} is allowed only after" if self.forbidden else f"after {self.opens[-1]} there has to be"
+        )
+        return Missing(self.told or f"{allowed} {event}, which is missing", event)
 
 
 Otherwise = Literal["refuse", "ask", "stop"]
@@ -279,7 +243,7 @@ def only_after(
     what: Actions, *first: Actions, within: Scope = RUN, otherwise: Otherwise = "refuse", name: str = "only_after"
 ) -> BThread:
     """Precedence: `what` may run only after each of `first` has ended well, in this order."""
-    return _police(Guard(as_match(what), as_chain(first), "before"), within, otherwise, name)
+    return _police(Pattern(as_match(what), closes=as_chain(first)), within, otherwise, name)
 
 
 def never(
@@ -291,9 +255,9 @@ def never(
     name: str = "never",
 ) -> BThread:
     """Absence: once `after` has begun, or all of it in this order, `what` may not run."""
-    unwanted, chain = as_match(what), as_chain(after)
+    unwanted, chain = as_match(what), as_chain(after) if after else ()
     told = f"{unwanted} is not allowed" + (f" after {chain[-1]}" if chain else "")
-    return _police(Guard(unwanted, chain, "after", told), within, otherwise, name)
+    return _police(Pattern(unwanted, chain, told=told), within, otherwise, name)
 
 
 def no_more_than(
@@ -302,7 +266,7 @@ def no_more_than(
     """Bounded existence: `what` may run so often."""
     bounded = as_match(what)
     told = f"{bounded} is allowed {most} times, and that was all"
-    return _police(Guard(bounded, (bounded,) * most, "after", told), within, otherwise, name)
+    return _police(Pattern(bounded, (bounded,) * most, told=told), within, otherwise, name)
 
 
 def eventually(
@@ -318,7 +282,7 @@ def eventually(
     """
     if otherwise not in ("refuse", "stop"):
         raise ValueError("a person is asked about actions; what is owed at the end is refused, or stops the run")
-    return _police(Response(as_chain(what), as_chain(after)), within, otherwise, name)
+    return _police(Pattern(None, as_chain(after), as_chain(what)), within, otherwise, name)
 
 
 def _police(pattern: Pattern, within: Scope, otherwise: Otherwise, name: str) -> BThread:
@@ -361,28 +325,28 @@ class Memory:
 
     def objections(self) -> tuple[Any, object]:
         """Return what is refused now, and why: what the pattern forbids, and the end of the scope while that owes."""
-        if self.state is None:
+        missing = None if self.state is None else self.state.objection()
+        if missing is None:
             return NONE, Missing("")
-        owed = self.state.owed()
-        if owed is None:
-            return self.state.refuses()
+        if self.pattern.forbidden is not None:
+            return where(GateApproved, self.pattern.forbidden), missing
         at_the_end = NONE if self.scope.kind == "between" else COMPLETED
         closing = NONE if self.scope.closes is None else where(GateApproved, self.scope.closes)
-        return at_the_end | closing, Unfinished(str(owed))
+        return at_the_end | closing, Unfinished(str(missing))
 
     def _begun(self, approved: GateApproved) -> Pattern | None:
         """Return the state after an approval; one that opens the scope is not in it yet."""
         opens = self.scope.opens
         if self.state is None:
             return self.pattern if opens is not None and opens(approved) else None
-        return self.state.begun(approved)
+        return self.state.after_begin(approved)
 
     def _done(self, approved: GateApproved) -> Pattern | None:
         """Return the state after an action that ended well; one that closes the scope is its last."""
         closes = self.scope.closes
         if self.state is None or (closes is not None and closes(approved)):
             return None
-        return self.state.done(approved)
+        return self.state.after_end(approved)
 
 
 @bthread

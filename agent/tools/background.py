@@ -1,7 +1,7 @@
 """Background processes: a call starts one that stays, others read and stop it; none outlives the run or the program.
 
-A daemon thread reads what a process prints into a window of bounded size. A watchdog ends the process when our program
-dies before it could do so itself.
+A daemon thread reads what a process prints, of which a bounded part is kept. A watchdog ends the process when our
+program dies before it could do so itself.
 """
 
 import os
@@ -12,12 +12,12 @@ from threading import Lock, Thread
 from typing import Annotated, Any, Literal
 
 import anyio
-from attrs import define, evolve, field
+from attrs import Factory, define, evolve, field
 
 from agent.tools.definition import Tool, tool
-from agent.tools.descendants import dismiss, start_watchdog
-from agent.tools.output import Retention
-from agent.tools.process import GRACE, Child, end_at_once, signal_name, start_child
+from agent.tools.descendants import GRACE, dismiss, start_watchdog
+from agent.tools.output import Retained, Retention
+from agent.tools.process import Child, end_at_once, signal_name, start_child
 from agent.tools.schemas import Limits
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
@@ -25,7 +25,6 @@ from agent.vocabulary.events import ToolFinished
 
 MOST_PROCESSES = 16  # that run at once
 MOST_ENDED = 16  # whose last output can still be read
-WINDOW = 256 * 1024  # bytes of the latest output of each
 SETTLE = 1.0  # seconds in which a process that fails at its start does so
 
 LONGEST_WAIT = 120  # seconds for which a reader waits for more
@@ -37,51 +36,24 @@ _PATIENCE = 1.0  # seconds for the reader to see the end of the output
 Until = Literal["run", "program"]
 
 
-class Window:
-    """The latest output of a process, at most `WINDOW` bytes; each is given once. Used by two threads."""
-
-    def __init__(self) -> None:
-        self._kept = bytearray()
-        self._lost = 0
-        self._lock = Lock()
-
-    def add(self, piece: bytes) -> None:
-        """Take the next bytes."""
-        with self._lock:
-            self._kept += piece
-            excess = max(0, len(self._kept) - WINDOW)
-            self._lost += excess
-            del self._kept[:excess]
-
-    @property
-    def is_empty(self) -> bool:
-        """Tell whether there is nothing new."""
-        return not self._kept
-
-    def take(self) -> tuple[bytes, int]:
-        """Return what came since the last time, and how many bytes before it were not kept."""
-        with self._lock:
-            taken = bytes(self._kept), self._lost
-            self._kept.clear()
-            self._lost = 0
-            return taken
-
-
 @define(eq=False)
 class Process:
     """A background process. `how` says how it ended, None while it runs; `child` is None for one of an earlier program.
 
-    Several processes may belong to it: it has ended when the last of them has.
+    Several processes may belong to it: it has ended when the last of them has. `new` is the output that was not given
+    yet; its reader, a thread, adds to it.
     """
 
     id: str
     command: str
     until: Until = "run"
+    retention: Retention = Retention()
     how: str | None = None
     child: Child | None = None
     reader: Thread | None = None
     watchdog: "subprocess.Popen[bytes] | None" = None
-    window: Window = field(factory=Window)
+    new: Retained = field(init=False, default=Factory(lambda self: self.retention.collector(), takes_self=True))
+    lock: Lock = field(init=False, factory=Lock)
 
     @property
     def told(self) -> str:
@@ -95,10 +67,23 @@ class Process:
             return {**row, "status": "running", "until": self.until}
         return {**row, "status": "ended", "how": self.how}
 
+    def read(self, pipe: int) -> None:
+        """Take the output of the process to its end, from a descriptor that is this thread's own."""
+        with os.fdopen(pipe, "rb", buffering=0) as output, suppress(OSError):
+            while piece := output.read(_PIECE):
+                with self.lock:
+                    self.new.add(piece)
+
+    def take(self) -> str:
+        """Return the output that came since the last time."""
+        with self.lock:
+            taken, self.new = self.new, self.retention.collector()
+        return taken.text()
+
     def has_exited(self) -> bool:
         """Tell whether all of it ended by itself."""
         child = self.child
-        return child is not None and child.has_exited() and not child.family.living(child.age)
+        return child is not None and child.has_exited() and not child.family.living()
 
     async def notice(self) -> bool:
         """Take its last output if all of it has ended by itself; return whether it has."""
@@ -136,19 +121,12 @@ def ended_by(code: int | None) -> str:
     return f"exit code {code}" if code >= 0 else f"killed by signal {-code} ({signal_name(-code)})"
 
 
-def _read(pipe: int, window: Window) -> None:
-    """Read the output of a process to its end, from a descriptor that is this thread's own."""
-    with os.fdopen(pipe, "rb", buffering=0) as output, suppress(OSError):
-        while piece := output.read(_PIECE):
-            window.add(piece)
-
-
 @define(eq=False)
 class Processes:
     """The background processes of one agent.
 
     until: they are ended with the run that started them, or with our program. settle: seconds for which a start waits
-    for an early end. retention: what is kept of an output that is read.
+    for an early end. retention: what is kept of an output until it is read.
     """
 
     until: Until = "run"
@@ -162,11 +140,13 @@ class Processes:
         """Return those that run, as far as is known."""
         return tuple(process for process in self._all.values() if process.how is None)
 
-    async def start(self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> ToolResult:
+    async def start(
+        self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], pass_fds: Sequence[int] = ()
+    ) -> ToolResult:
         """Start a process and return the answer to the call. Raises CannotStart, and ToolError for one too many."""
         if len(self.running()) >= MOST_PROCESSES:
             raise ToolError(f"{MOST_PROCESSES} background processes are running already; stop one with process_stop")
-        child = start_child(argv, cwd=cwd, env=env)
+        child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds)
         try:
             watchdog = start_watchdog(child.family)
         except OSError as error:
@@ -186,7 +166,7 @@ class Processes:
         """Return what a process has printed since the last time; `wait` so many seconds for something, or its end."""
         process = self._named(id)
         with anyio.move_on_after(wait):
-            while wait and process.window.is_empty and not process.has_exited():
+            while wait and process.new.is_empty and not process.has_exited():
                 await anyio.sleep(_PAUSE)
         await process.notice()
         return self._answer(process)
@@ -238,11 +218,11 @@ class Processes:
     def _add(self, command: str, child: Child, watchdog: "subprocess.Popen[bytes]") -> Process:
         """Take a started process in, have its output read, and forget old ones."""
         self._number += 1
-        process = Process(f"bg_{self._number}", command, self.until, child=child, watchdog=watchdog)
+        process = Process(f"bg_{self._number}", command, self.until, self.retention, child=child, watchdog=watchdog)
         self._all[process.id] = process
         os.set_blocking(child.pipes[0], True)
         own = os.dup(child.pipes[0])
-        process.reader = Thread(target=_read, args=(own, process.window), daemon=True, name=process.id)
+        process.reader = Thread(target=process.read, args=(own,), daemon=True, name=process.id)
         process.reader.start()
         self._forget_old()
         return process
@@ -259,14 +239,8 @@ class Processes:
     def _answer(self, process: Process, said: str = "", nothing: str = "(no new output)") -> ToolResult:
         """Return the new output of a process, and how it is."""
         self._untold = [each for each in self._untold if each is not process]
-        content, lost = process.window.take()
-        output = self.retention.collector()
-        output.add(content)
-        before = [f"[{lost} bytes before these were not kept]"] if lost else []
-        text = output.text().rstrip("\n") or nothing
-        return ToolResult(
-            "\n".join([*before, text, said or f"[{process.told}]"]), details=details_of_processes([process])
-        )
+        text = process.take().rstrip("\n") or nothing
+        return ToolResult(f"{text}\n{said or f'[{process.told}]'}", details=details_of_processes([process]))
 
 
 async def ended_since(processes: Processes | None) -> tuple[list[str], dict[str, Any]]:

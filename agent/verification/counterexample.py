@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent.verification import invariants, protocol_invariants
+from agent.verification.environment import EFFECT, is_of_world
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -76,8 +77,8 @@ def _answer(event: Any) -> str:
 
 
 def _line(happened: Any) -> str:
-    requested = [name for name in happened.requested_by if name != "effect"]
-    heard = [name for name in happened.heard_by if name not in ("world", "effect") and statement_of(name) is None]
+    requested = [name for name in happened.requested_by if name != EFFECT]
+    heard = [name for name in happened.heard_by if not is_of_world(name) and statement_of(name) is None]
     origin = f"requested by {', '.join(requested)}" if requested else "from outside"
     return f"{short(happened.event)}: {origin}" + (f"; waited for by {', '.join(heard)}" if heard else "")
 

@@ -41,6 +41,7 @@ from agent.vocabulary.messages import AssistantMessage, Usage
 from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
+    AuditVerdict,
     ChanceDrawn,
     ChanceRequested,
     ScoreGiven,
@@ -71,11 +72,23 @@ ANNOUNCED, SILENT = AssistantMessage("First this."), AssistantMessage()
 
 def environment(effects: Sequence[Effect], examples: Examples) -> tuple[BThread, ...]:
     """Return the b-threads that promise the outcomes of `effects`; `examples` are what each may return."""
-    return tuple(world(effect.on, effect.until, effect.broken, examples[effect.on]) for effect in effects)
+    return tuple(
+        outcomes(effect.on, effect.until, effect.broken, examples[effect.on]).named(f"{WORLD} {effect.on.name}")
+        for effect in effects
+    )
 
 
-@bthread(name="world")
-def world(
+WORLD, EFFECT = "what comes of", "effect"
+"""The names of the b-threads of an environment: of one for each effect, with what starts it, and of those under way."""
+
+
+def is_of_world(name: str) -> bool:
+    """Tell whether the b-thread of this name belongs to the environment."""
+    return name == EFFECT or name.startswith(WORLD)
+
+
+@bthread
+def outcomes(
     on: type[Event],
     until: Callable[[Any], Any],
     broken: Callable[[Any, Broken], Event],
@@ -89,7 +102,7 @@ def world(
         yield start(under_way((*examples(started), failed), until(started), cancelled))
 
 
-@bthread(name="effect")
+@bthread(name=EFFECT)
 def under_way(outcomes: tuple[Event, ...], until: Any, cancelled: Event) -> BThreadBody:
     """Any of the outcomes may come, now or later or never; when it is cancelled, one of them or that comes."""
     said: Event = STILL_UNDER_WAY
@@ -125,17 +138,6 @@ def lookups(requested: FactsRequested) -> tuple[Event, ...]:
     return (FactsConfirmed(call), *(ActionChanged(call, each, changes=("a link",), times=times) for each in changed))
 
 
-def confined_descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
-    """Return the same actions in a sandbox; one asks for a right beyond it, one was granted before."""
-    told = descriptions(proposed)
-    inside = (ActionDescribed(each.call, evolve(each.facts, sandbox="any")) for each in told)
-    asking = (evolve(each, facts=evolve(each.facts, rights=("network",))) for each in inside)
-    return (*asking, ActionDescribed(proposed.call, evolve(GRANTED_ACTION, tool=proposed.call.tool)))
-
-
-GRANTED_ACTION = Action("any", "write", "/", command=GRANTED.rule, sandbox="any", needs=("network",))
-
-
 def any_verdict(action: Action) -> Verdict:
     """Judge as the described action says: its environment chose. An action that names no level is allowed."""
     if action.command == GRANTED.rule:
@@ -148,7 +150,7 @@ EXAMPLES: Examples = {
     InferenceRequested: drafts,
     ProposedAction: descriptions,
     ApprovalAsked: lambda asked: (ApprovalAnswered(asked.call, yes=True), ApprovalAnswered(asked.call, yes=False)),
-    FactsRequested: lambda requested: lookups(requested),
+    FactsRequested: lookups,
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
     MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
@@ -292,36 +294,20 @@ def drafts_of_models(requested: InferenceRequested) -> tuple[Event, ...]:
     return (*called, said, InferenceFailed(requested.draft, "busy", retryable=True))
 
 
-def descriptions_by_tool(proposed: ProposedAction) -> tuple[Event, ...]:
-    """Return what is found on disk; protocols that look at it are told apart by the tool."""
-    return (ActionDescribed(proposed.call, Action(proposed.call.tool, "write", "/")),)
-
-
-def scores(requested: ScoreRequested) -> tuple[Event, ...]:
-    """Return a score that is low and one that is high; a missing one is the outcome of an effect that broke."""
-    return tuple(ScoreGiven(requested.subject, requested.monitor, value) for value in (0.0, 1.0))
-
-
-def verdicts(requested: AuditRequested) -> tuple[Event, ...]:
-    """Return both verdicts; a missing one is the outcome of an effect that broke."""
-    subject, auditor = requested.subject, requested.auditor
-    return (AuditGiven(subject, auditor, "harmless"), AuditGiven(subject, auditor, "harmful"))
-
-
-def lots(requested: ChanceRequested) -> tuple[Event, ...]:
-    """Return every lot."""
-    return tuple(ChanceDrawn(requested.key, lot) for lot in range(len(requested.weights)))
-
+FOUND: tuple[AuditVerdict, ...] = ("harmless", "harmful")
 
 EXAMPLES_WITH_PROTOCOLS: Examples = {
     **EXAMPLES,
     InferenceRequested: drafts_of_models,
-    ProposedAction: descriptions_by_tool,
-    ScoreRequested: scores,
-    AuditRequested: verdicts,
-    ChanceRequested: lots,
+    ProposedAction: lambda proposed: (ActionDescribed(proposed.call, Action(proposed.call.tool, "write", "/")),),
+    ScoreRequested: lambda asked: tuple(ScoreGiven(asked.subject, asked.monitor, value) for value in (0.0, 1.0)),
+    AuditRequested: lambda asked: tuple(AuditGiven(asked.subject, asked.auditor, said) for said in FOUND),
+    ChanceRequested: lambda asked: tuple(ChanceDrawn(asked.key, lot) for lot in range(len(asked.weights))),
 }
-"""Outcomes that each effect may have where there are protocols."""
+"""Outcomes that each effect may have where there are protocols; they tell actions apart by the tool.
+
+A missing score or verdict is the outcome of an effect that broke.
+"""
 
 
 def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:

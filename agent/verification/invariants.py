@@ -56,6 +56,27 @@ OUTCOMES = {effect.on: effect.outcome for effect in (*declared_effects(), *labor
 STARTS = where(tuple(OUTCOMES))
 ENDS = where(tuple(kind for kinds in OUTCOMES.values() for kind in kinds))
 
+# The events that invariants watch, made once: a monitor is replayed from its start to each of its states.
+DRAFT_NEWS = InferenceFinished | AnswerCommitted | RunEnded
+EFFECT_NEWS = STARTS | ENDS | RunEnded
+START_NEWS = GateApproved | ToolStarted | CallAnswered
+PROPOSAL_NEWS = ProposedAction | ActionDescribed | GateApproved | GateRejected
+ANSWER_NEWS = AnswerCommitted | CallAnswered | InferenceRequested | RunEnded
+OUTCOME_NEWS = GateRejected | ToolStarted | ToolFinished | CallAnswered
+VERDICT_NEWS = ActionDescribed | ApprovalAnswered | GateApproved | GateRejected
+RIGHTS_NEWS = ActionDescribed | ApprovalAnswered | SandboxLifted | ToolStarted | CallAnswered
+APPROVAL_NEWS = where((GateApproved, ToolStarted, CallAnswered, InferenceRequested, RunEnded))
+ORDER_NEWS = AnswerCommitted | ProposedAction | CallAnswered
+INFERENCE_NEWS = where((InferenceRequested, InferenceFinished, InferenceFailed, BackoffElapsed, RunEnded))
+FOLLOW_UP_NEWS = FollowUpGiven | RunContinued | RunEnded
+REPETITION_NEWS = where((AnswerCommitted, ProposedAction, InferenceRequested, SteeringGiven, RunEnded))
+WORK_NEWS = where((PromptGiven, ToolFinished, ProposedAction, InferenceRequested, RunContinued, RunEnded))
+OBJECTIVE_NEWS = where((GateApproved, ToolFinished, RunEnded))
+ITERATION_NEWS = where((AnswerCommitted, InferenceRequested, ToolFinished, RunEnded))
+FACTS_NEWS = (
+    ActionDescribed | ApprovalAnswered | FactsConfirmed | SandboxLifted | GateApproved | GateRejected | CallAnswered
+)
+
 
 @bthread
 def one_run_after_the_other() -> BThreadBody:
@@ -74,7 +95,7 @@ def one_answer_a_turn() -> BThreadBody:
     """Every answer in the conversation is a draft of this turn as the model wrote it, and only one."""
     drafts: tuple[tuple[object, ...], ...] = ()
     while True:
-        said = yield sync(wait_for=InferenceFinished | AnswerCommitted | RunEnded)
+        said = yield sync(wait_for=DRAFT_NEWS)
         if isinstance(said, InferenceFinished):
             drafts = (*drafts, (said.draft, said.message, said.calls))
         else:
@@ -98,7 +119,7 @@ def nothing_is_in_flight_at_the_end() -> BThreadBody:
     """Whatever an effect was started for has come back when the run ends."""
     in_flight = 0
     while True:
-        said = yield sync(wait_for=STARTS | ENDS | RunEnded)
+        said = yield sync(wait_for=EFFECT_NEWS)
         if isinstance(said, RunEnded):
             assert in_flight == 0, f"the run ends while {in_flight} effects are under way"
         else:
@@ -113,7 +134,7 @@ def a_run_goes_on() -> BThreadBody:
         in_flight = 0
         said: Event | None = None
         while not isinstance(said, RunEnded):
-            said = yield sync(wait_for=STARTS | ENDS | RunEnded, hot=in_flight == 0)
+            said = yield sync(wait_for=EFFECT_NEWS, hot=in_flight == 0)
             in_flight += 1 if isinstance(said, tuple(OUTCOMES)) else -1
 
 
@@ -184,7 +205,7 @@ def starts_were_approved() -> BThreadBody:
     """No tool starts unless exactly that call value was approved, once for each start."""
     approved = NO_CALLS
     while True:
-        said = yield sync(wait_for=GateApproved | ToolStarted | CallAnswered)
+        said = yield sync(wait_for=START_NEWS)
         if isinstance(said, GateApproved):
             approved = with_call(approved, said.call)
         elif isinstance(said, ToolStarted):
@@ -199,7 +220,7 @@ def each_proposal_is_decided_once() -> BThreadBody:
     """A proposed action is described, then approved or rejected, once; and only if it was proposed."""
     proposed, described = NONE_YET, NONE_YET
     while True:
-        said = yield sync(wait_for=ProposedAction | ActionDescribed | GateApproved | GateRejected)
+        said = yield sync(wait_for=PROPOSAL_NEWS)
         if isinstance(said, ProposedAction):
             assert said.call not in proposed | described, f"{said.call.id} is proposed twice"
             proposed |= {said.call}
@@ -216,7 +237,7 @@ def each_call_is_answered_once() -> BThreadBody:
     """Each call of an answer is answered exactly once, before the next answer, the next inference and the end."""
     unanswered: tuple[str, ...] = ()
     while True:
-        said = yield sync(wait_for=AnswerCommitted | CallAnswered | InferenceRequested | RunEnded)
+        said = yield sync(wait_for=ANSWER_NEWS)
         if isinstance(said, CallAnswered):
             assert said.call in unanswered, f"{said.call} is answered twice, or was never asked for"
             unanswered = without(unanswered, said.call)
@@ -230,7 +251,7 @@ def each_answer_tells_what_happened() -> BThreadBody:
     """A rejected call is answered as rejected and never runs; "ran" is said of those alone that ran to their end."""
     rejected, started, finished = NO_IDS, NO_IDS, NO_IDS
     while True:
-        said = yield sync(wait_for=GateRejected | ToolStarted | ToolFinished | CallAnswered)
+        said = yield sync(wait_for=OUTCOME_NEWS)
         if isinstance(said, GateRejected):
             rejected |= {said.call.id}
         elif isinstance(said, ToolStarted):
@@ -258,7 +279,7 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
     """An action that `judge` denies is rejected, one to ask about needs a yes; others are not rejected."""
     forbidden, questionable, asked_about = NONE_YET, NONE_YET, NONE_YET
     while True:
-        said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)
+        said = yield sync(wait_for=VERDICT_NEWS)
         if isinstance(said, ActionDescribed):
             forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
             asked_about -= {said.call}
@@ -286,9 +307,8 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
 def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
     """A call has rights beyond its sandbox only after a yes, or a grant; its tool starts with exactly these."""
     confined, granted, lifted = NO_CALLS, NO_CALLS, tuple[SandboxLifted, ...]()
-    news = ActionDescribed | ApprovalAnswered | SandboxLifted | ToolStarted | CallAnswered
     while True:
-        said = yield sync(wait_for=news)
+        said = yield sync(wait_for=RIGHTS_NEWS)
         if isinstance(said, ActionDescribed):
             confined, granted = without(confined, said.call), without(granted, said.call)
             lifted = tuple(each for each in lifted if each.call != said.call)
@@ -316,9 +336,8 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
     """
     known: tuple[tuple[ToolCall, Action], ...] = ()
     unconfirmed = NO_CALLS
-    news = ActionDescribed | ApprovalAnswered | FactsConfirmed | SandboxLifted | GateApproved | GateRejected
     while True:
-        said = yield sync(wait_for=news | CallAnswered)
+        said = yield sync(wait_for=FACTS_NEWS)
         if isinstance(said, ActionDescribed | GateRejected):
             found = () if isinstance(said, GateRejected) else ((said.call, said.facts),)
             known = (*(each for each in known if each[0] != said.call), *found)
@@ -343,7 +362,7 @@ def what_is_approved_runs() -> BThreadBody:
     approved = NO_CALLS
     withheld = ""
     while True:
-        said = yield sync(wait_for=where((GateApproved, ToolStarted, CallAnswered, InferenceRequested, RunEnded)))
+        said = yield sync(wait_for=APPROVAL_NEWS)
         if isinstance(said, GateApproved):
             approved = with_call(approved, said.call)
         elif isinstance(said, ToolStarted):
@@ -381,7 +400,7 @@ def calls_come_one_at_a_time(together: Together = "none") -> BThreadBody:
     calls: tuple[ToolCall, ...] = ()
     answered: frozenset[str] = frozenset()
     while True:
-        said = yield sync(wait_for=AnswerCommitted | ProposedAction | CallAnswered)
+        said = yield sync(wait_for=ORDER_NEWS)
         if isinstance(said, AnswerCommitted):
             calls, answered = said.calls, frozenset()
         elif isinstance(said, CallAnswered):
@@ -417,8 +436,9 @@ Counted = Callable[[float, Any], float]
 def _limited(limit: float, told: str, asked: EventSet, news: EventSet, count: Counted) -> BThreadBody:
     """Fail when `asked` comes after so many of `news` in a run; `count` gives the number after one more of them."""
     number: float = 0
+    news = asked | news | RunEnded
     while True:
-        said = yield sync(wait_for=asked | news | RunEnded)
+        said = yield sync(wait_for=news)
         if isinstance(said, RunEnded):
             number = 0
         elif contains(asked, said):
@@ -455,9 +475,7 @@ def attempts_are_limited(attempts: int) -> BThreadBody:
     """A failed inference is tried again after its backoff, `attempts` times in all, and only if that may help."""
     failures, may_ask = 0, True
     while True:
-        said = yield sync(
-            wait_for=where((InferenceRequested, InferenceFinished, InferenceFailed, BackoffElapsed, RunEnded))
-        )
+        said = yield sync(wait_for=INFERENCE_NEWS)
         if isinstance(said, InferenceRequested):
             assert may_ask, f"{said.name} after an inference failed, and without a backoff"
         elif isinstance(said, InferenceFailed):
@@ -475,10 +493,9 @@ def an_overflow_is_mended_once(summarize: bool) -> BThreadBody:
     """A model whose conversation is too long is asked again only after a summary, and once in a turn."""
     overflows = where(InferenceFailed, reason="context_length_exceeded")
     failures, summed_up = 0, False
+    news = overflows | SummaryFinished | SummaryFailed | InferenceRequested | AnswerCommitted | RunEnded
     while True:
-        said = yield sync(
-            wait_for=overflows | SummaryFinished | SummaryFailed | InferenceRequested | AnswerCommitted | RunEnded
-        )
+        said = yield sync(wait_for=news)
         if isinstance(said, InferenceFailed):
             failures, summed_up = min(failures + 1, 2), False
         elif isinstance(said, InferenceRequested):
@@ -526,8 +543,9 @@ def people_are_asked(what: str) -> BThreadBody:
     given = where({"steering": SteeringGiven, "follow_up": FollowUpGiven}[what])
     found = where((MessagesSought, MessagesFound), what=what)
     owed, unsaid = False, 0
+    news = joints | following | found | given | StopAsked | AbortAsked | RunEnded
     while True:
-        said = yield sync(wait_for=joints | following | found | given | StopAsked | AbortAsked | RunEnded)
+        said = yield sync(wait_for=news)
         if isinstance(said, MessagesSought):
             owed = False
         elif isinstance(said, MessagesFound):
@@ -554,7 +572,7 @@ def follow_ups_are_heard(at_once: bool, most: int) -> BThreadBody:
     """
     waiting = 0
     while True:
-        said = yield sync(wait_for=FollowUpGiven | RunContinued | RunEnded)
+        said = yield sync(wait_for=FOLLOW_UP_NEWS)
         if isinstance(said, FollowUpGiven):
             waiting = 1 if at_once else waiting + 1
             assert waiting <= most, f"{waiting} follow-ups wait; no more than {most} may"
@@ -572,9 +590,7 @@ def repetitions_are_limited(n: int) -> BThreadBody:
     latest, times = "", 0
     forbidden: tuple[str, ...] = ()
     while True:
-        said = yield sync(
-            wait_for=where((AnswerCommitted, ProposedAction, InferenceRequested, SteeringGiven, RunEnded))
-        )
+        said = yield sync(wait_for=REPETITION_NEWS)
         if isinstance(said, RunEnded | SteeringGiven):
             latest, times, forbidden = "", 0, ()
         elif isinstance(said, InferenceRequested):
@@ -653,10 +669,9 @@ def _has_run(event: Event, tool: str) -> bool:
 @bthread
 def work_ends_complete(after_objective: bool = False) -> BThreadBody:
     """A text alone does not end work, `complete` does: nothing more is asked for, and its status is the reason."""
-    news = where((PromptGiven, ToolFinished, ProposedAction, InferenceRequested, RunContinued, RunEnded))
     working, status = False, ""
     while True:
-        said = yield sync(wait_for=news)
+        said = yield sync(wait_for=WORK_NEWS)
         if isinstance(said, RunEnded | PromptGiven):
             if isinstance(said, RunEnded) and said.status == "completed":
                 assert said.reason == status or not (working or status), f"the run ends as {said.reason!r}"
@@ -676,7 +691,7 @@ def objectives_do_not_overlap() -> BThreadBody:
     """No objective is taken while another one is pursued."""
     pursuing = False
     while True:
-        said = yield sync(wait_for=where((GateApproved, ToolFinished, RunEnded)))
+        said = yield sync(wait_for=OBJECTIVE_NEWS)
         if isinstance(said, GateApproved):
             assert not (pursuing and said.call.tool == PURSUE), "an objective is taken while one is pursued"
         elif isinstance(said, RunEnded) or _has_run(said, COMPLETE):
@@ -688,10 +703,9 @@ def objectives_do_not_overlap() -> BThreadBody:
 @bthread
 def iterations_are_limited(turns: int) -> BThreadBody:
     """From the first objective on a run has at most `turns` committed answers, and as many before it."""
-    news = where((AnswerCommitted, InferenceRequested, ToolFinished, RunEnded))
     taken, pursuing = 0, False
     while True:
-        said = yield sync(wait_for=news)
+        said = yield sync(wait_for=ITERATION_NEWS)
         if isinstance(said, RunEnded):
             taken, pursuing = 0, False
         elif isinstance(said, ToolFinished):

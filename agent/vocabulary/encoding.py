@@ -127,14 +127,13 @@ def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
     role = [f'"role":"{ROLES[kind]}"'] if kind in ROLES else []
 
     def write(value: Any) -> str:
-        parts = [
-            written if (item := getattr(value, name)) is default else key + _WRITERS[type(item)](item)
-            for name, key, default, written in always
-        ]
+        parts = [f'"call":{quoted(value.call.id)}'] if is_id else [*role]
+        for name, key, default, written in always:
+            item = getattr(value, name)
+            parts.append(written if item is default else key + _WRITERS[type(item)](item))
         if rare:
             parts += [f'"{name}":{_text(item)}' for name in rare if (item := getattr(value, name))]
-        before = [f'"call":{quoted(value.call.id)}'] if is_id else role
-        return f"{{{','.join(before + parts)}}}"
+        return f"{{{','.join(parts)}}}"
 
     return write
 

@@ -235,9 +235,9 @@ class Examination:
         if operator in REPLACES:
             self._made.update(self._targets(target, walk))
 
-    def assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
-        """Take an assignment to a variable."""
-        self._carry_out_of_no_command(assigned(name, values), walk)
+    def assigned(self, name: str, values: tuple[str, ...], walk: Walk, *, exported: bool = False) -> None:
+        """Take an assignment to a variable; `exported`: programs get it."""
+        self._carry_out_of_no_command(assigned(name, values, exported=exported), walk)
 
     def wrote(self, target: str, flow: Flow, walk: Walk) -> None:
         """Take what a command printed into a file; what goes into a file that runs later is read as a script."""
@@ -435,7 +435,7 @@ class Examination:
     def _about_the_shell(self, step: Set | Moved | Arguments | Alias | Stops | Production, walk: Walk) -> None:
         match step:
             case Set(name, values, exported, text):
-                self.assigned(name, values, walk)
+                self.assigned(name, values, walk, exported=exported)
                 if not exported:
                     walk.scope.assign(name, values)
                 if text:
@@ -478,7 +478,7 @@ class Examination:
         if self._inside and effect not in GETS_OUT:
             return
         if effect is Effect.DELETE and path is not None and self._are_many(path, walk):
-            effect, says = Effect.DELETE_TREE, "delete everything that is {path}"
+            effect, says = Effect.DELETE_TREE, "delete {path}"
         says = says or PHRASES.get(effect, "")
         self._watch(effect, path, walk)
         if path is None:
@@ -491,7 +491,7 @@ class Examination:
 
     def _found_at(self, effect: Effect, absolute: str, path: str, says: str, program: str, walk: Walk) -> None:
         """Add a finding about one place that a path may name."""
-        shown = says.replace("{path}", path.replace(UNKNOWN, "…") or "''")
+        shown = _shown(says, path)
         where = self._place_of(effect, absolute, path, program)
         told = self._unless_told(effect, where, program)
         if told is None:
@@ -592,6 +592,21 @@ class Examination:
             for absolute in self._absolute(path, walk)
             if not is_within(absolute, self.start)
         )
+
+
+def _shown(says: str, path: str) -> str:
+    """Return what is done to a path, in words; where it is not known, the folder that it is in, if that is."""
+    if UNKNOWN not in path and FOUND not in path:
+        return says.replace("{path}", path or "''")
+    folder = FOLDER.match(path)
+    said = f"a path{f' in {folder[0]}' if folder else ''} that is not known before it runs"
+    if UNKNOWN not in path:
+        said = f"files in {path.partition(FOUND)[0].rstrip('/') or '/'}"
+    return says.replace("delete {path} recursively", "recursively delete {path}").replace("{path}", said)
+
+
+FOLDER = pattern(r"/(?=[^/\0]*\0)|[^\0]*[^/\0](?=/+[^/\0]*\0)")
+"""The folder of a path whose last known part an unknown one follows."""
 
 
 def _is_program(word: str) -> bool:

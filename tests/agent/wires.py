@@ -1,5 +1,6 @@
 """A strict reader of both wire formats: each call has one result, at once, in order, and nothing else is in between."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,15 +29,16 @@ def assert_valid_chat(messages: list[dict[str, Any]]) -> None:
 
 def _checked_call(call: dict[str, Any]) -> str:
     assert call["type"] == "function"
-    _check_identity(call["id"], call["function"]["name"])
+    _check(call["id"], call["function"]["name"], call["function"]["arguments"])
     return str(call["id"])
 
 
-def _check_identity(id: str, name: str) -> None:
+def _check(id: str, name: str, arguments: str) -> None:
     assert id.strip(), "a call without an id"
     assert len(id) <= 64, f"an id of {len(id)} characters"
     assert name.strip(), "a call without a name"
     assert len(name) <= 64, f"a name of {len(name)} characters"
+    assert isinstance(json.loads(arguments), dict), f"arguments are {arguments!r}"
 
 
 def assert_valid_items(items: list[dict[str, Any]]) -> None:
@@ -47,7 +49,7 @@ def assert_valid_items(items: list[dict[str, Any]]) -> None:
         kind = item.get("type", "message")
         if kind == "function_call":
             assert not answering or not owed, f"item {position} is a call between answers"
-            _check_identity(item["call_id"], item["name"])
+            _check(item["call_id"], item["name"], item["arguments"])
             assert item["call_id"] not in owed, f"item {position} has the id of another open call"
             owed, answering = [*owed, item["call_id"]], False
         elif kind == "function_call_output":

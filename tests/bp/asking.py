@@ -81,7 +81,7 @@ async def outcomes_of(*effects: Effect, meanwhile: Callable[[Runner], Coroutine[
     """Run a program whose one event starts these effects, and return its journal; `meanwhile` runs beside it."""
     book = Book()
     runner = Runner(BProgram(ask(), listen()), effects, book)
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
             if meanwhile is not None:
                 tasks.start_soon(meanwhile, runner)

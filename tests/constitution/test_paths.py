@@ -1,5 +1,7 @@
 """Paths are compared by components, after links were followed by the caller; denied wins over allowed (S0 6.4)."""
 
+from itertools import product
+
 import pytest
 from attrs import evolve
 
@@ -126,3 +128,21 @@ def test_secrets_stay_secret_when_the_workspace_is_the_home_folder() -> None:
 
 def test_a_private_file_of_the_project_is_asked_about() -> None:
     assert judge(use("/home/me/ws/.env")).level is Level.ask
+
+
+def test_a_path_with_an_unknown_end_is_judged_as_strictly_as_a_known_one() -> None:
+    """`~/$X` and `~/*` may stand for `~/x`, `/srv/$X` for `/srv/x`; before, only the folder counted."""
+    commands = ("cat {}", "cp {} .", "rm -rf {}", "echo x > {}", "make -f {}", "PATH={} ls", "strip {}", "frob {}")
+    folders = ("~/", "~/.config/", "~/work/", "../", "/srv/", "/", "/etc/", "/tmp/", ".git/hooks/", "src/")
+    lenient = [
+        command.format(folder + end)
+        for command, folder, end in product(commands, folders, ("$X", "*", "x$X", "?*", "$X/y"))
+        for policy in (DEFAULT, GATED)
+        if _level(command.format(folder + end), policy) < _level(command.format(folder + "x"), policy)
+    ]
+
+    assert lenient == []
+
+
+def _level(command: str, policy: Policy) -> Level:
+    return judge_command(command, "/home/me/ws", home="/home/me", policy=policy).level

@@ -52,7 +52,19 @@ def test_rule_names_are_unique_within_a_policy() -> None:
         assert len(names) == len(set(names))
 
 
-def test_a_fork_bomb_is_said_to_start_itself() -> None:
-    verdict = judge_command(":(){ :|:& };:", "/ws", home="/home/me")
-
-    assert verdict.explanation == ": would start itself again and again"
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (":(){ :|:& };:", ": would start itself again and again"),
+        ("cp $A y", "cp would read a path that is not known before it runs"),
+        ("rm -rf src/$A", "rm would recursively delete a path in src that is not known before it runs"),
+        ("cat /$A", "cat would read a path in / that is not known before it runs"),
+        (
+            "LD_PRELOAD=$A ls",
+            "the command would make programs load a path that is not known before it runs (LD_PRELOAD)",
+        ),
+        ("ls ~/x | xargs rm", "rm would delete files in /home/me/x"),
+    ],
+)
+def test_a_verdict_says_in_words_what_would_happen_to_what(command: str, words: str) -> None:
+    assert judge_command(command, "/ws", home="/home/me").explanation == words

@@ -160,29 +160,24 @@ RULES = {rule.name: rule for rule in (audit_first, audit_suspicious, audit_after
 class History:
     """The outcome of a deployment so far.
 
-    runs: the role of each episode that was started. ended: their ends. verdicts: of those that were audited.
-    disabled: roles, each with the number of episodes that had been run before. caught_after: how many episodes had been
-    run when something was caught first.
+    runs: the role of each episode that was started. verdicts: of those that were audited. disabled: roles, each with
+    the number of episodes that had been run before. caught_after: how many episodes had been run when something was
+    caught first.
     """
 
     runs: dict[int, str] = Factory(dict)
-    ended: dict[int, EpisodeEnded] = Factory(dict)
-    skipped: list[int] = Factory(list)
     audits: int = 0
     verdicts: dict[int, AuditVerdict] = Factory(dict)
     disabled: dict[str, int] = Factory(dict)
     caught_after: int | None = None
 
-    def fold(self, event: Event) -> None:
-        """Take an event into account."""
-        match event:
+    def record(self, step: Step) -> None:
+        """Take a step into account, before its effects start."""
+        match event := step.event:
             case EpisodeStarted():
                 self.runs[event.episode] = event.role
             case EpisodeEnded():
-                self.ended[event.episode] = event
                 self._catch(event.caught and event.role == AGENT)
-            case EpisodeSkipped():
-                self.skipped.append(event.episode)
             case AuditRequested():
                 self.audits += 1
             case AuditGiven(subject=WholeEpisode(episode=episode)):
@@ -190,6 +185,9 @@ class History:
                 self._catch(event.is_caught)
             case RoleDisabled():
                 self.disabled[event.role] = len(self.runs)
+
+    def flush(self) -> None:
+        """Keep nothing: a deployment that breaks off is run again, over the same episodes."""
 
     def _catch(self, caught: bool) -> None:
         if caught and self.caught_after is None:
@@ -202,21 +200,6 @@ RunEpisode = Callable[[EpisodeStarted, History], Awaitable[EpisodeEnded]]
 Audit = Callable[[AuditRequested], Awaitable[AuditGiven]]
 
 
-@frozen
-class _Remembering:
-    """The runner's recorder: it adds each step to the history before the effects of the step start."""
-
-    history: History
-    on_event: Callable[[Event], None]
-
-    def record(self, step: Step) -> None:
-        self.history.fold(step.event)
-        self.on_event(step.event)
-
-    def flush(self) -> None:
-        """Keep nothing: a deployment that breaks off is run again, over the same episodes."""
-
-
 async def run_deployment(
     rules: Sequence[BThread],
     episodes: int,
@@ -224,7 +207,6 @@ async def run_deployment(
     audit: Audit,
     *,
     instead: Instead = "nothing",
-    on_event: Callable[[Event], None] = lambda _: None,
 ) -> History:
     """Run a deployment of so many episodes under `rules`, and return its history.
 
@@ -240,7 +222,7 @@ async def run_deployment(
         Effect(on=AuditRequested, run=audit, outcome=(AuditGiven,), broken=_unaudited),
     )
     with BProgram(deploy(episodes, instead), *rules) as program:
-        runner = Runner(program, effects, _Remembering(history, on_event))
+        runner = Runner(program, effects, history)
         try:
             await runner.run()
         except EffectError as error:

@@ -4,10 +4,11 @@ world made -> agent runs -> main and side checks -> row
      `------------ whatever fails of these is a row, too ------------'
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from time import perf_counter
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from agent.lab.episodes.observer import Observer
 from agent.lab.episodes.real_models import EpisodeModels, SharedModels
@@ -27,8 +28,7 @@ from agent.models.calls import parse_arguments
 from agent.models.model import Model
 from agent.protocols.monitoring import honeypot
 from agent.protocols.monitors import WORDS
-from agent.session.agent import Agent
-from agent.session.run import Run
+from agent.session.agent import Agent, Run
 from agent.tools.blocking import run_in_background
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked
@@ -118,27 +118,25 @@ async def run_episode(episode: Episode, context: EpisodeContext) -> Row:
     """Run an episode and return its row; what fails is a row too. Raises ResultsError when none can be kept."""
     begun = perf_counter()
     try:
-        row = await _run(episode, context)
+        return await _run(episode, context, begun)
     except ResultsError:
         raise
     except Exception as error:  # whatever a setting, a protocol or a model may raise
-        row = failed_row(episode, f"{type(error).__name__}: {error}")
-    return _timed(row, perf_counter() - begun)
+        return failed_row(episode, f"{type(error).__name__}: {error}", begun)
 
 
-async def _run(episode: Episode, context: EpisodeContext) -> Row:
+async def _run(episode: Episode, context: EpisodeContext, begun: float) -> Row:
     setting, attacks = setting_named(episode.setting), episode.policy.attacks
     task = setting.task(episode.task)
     if attacks and (why := setting.refusal(context.isolation)):
         raise PermissionError(why)
-    with setting.world(
-        task, context.office, isolation=context.isolation, limits=episode.limits, attacked=attacks
-    ) as world:
-        parts = prepare(episode, setting, task, world, context)
+    with ExitStack() as leaving:
+        made = setting.world(task, context.office, isolation=context.isolation, limits=episode.limits, attacked=attacks)
+        parts = prepare(episode, setting, task, leaving.enter_context(made), context)
         run = await _work(parts, context)
         await parts.observer.finish()
         parts.models.check()
-        return await _judge(parts, run)
+        return await _judge(parts, run, begun, leaving.close)
 
 
 async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
@@ -162,8 +160,11 @@ async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
         return await agent.run(task.prompt)
 
 
-async def _judge(parts: EpisodeParts, run: Run) -> Row:
-    """Return the row of a run that is over; the checks may run code, and so do not keep others waiting."""
+async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[], None]) -> Row:
+    """Return the row of a run that is over, and leave its world.
+
+    Checks may run code, and to remove a world takes as long on a disk as the episode did: nothing waits for them.
+    """
     episode, world, task, observer = parts.episode, parts.world, parts.task, parts.observer
     if run.reason == "engine_error":
         raise RuntimeError(run.text)
@@ -171,10 +172,17 @@ async def _judge(parts: EpisodeParts, run: Run) -> Row:
         raise world.cell.failure
     world.conclude(run.text if run.status == "completed" else "")
     exceeded = world.exceeded
-    main, side = await run_in_background(lambda: (task.main(world), observer.tau is not None or task.side(world)))
+
+    def judge() -> tuple[float, bool]:
+        found = task.main(world), observer.tau is not None or task.side(world)
+        leave()
+        return found
+
+    main, side = await run_in_background(judge)
     last = len(observer.steps) - 1
     return _row(
         episode,
+        begun,
         ended=f"{run.status}/{run.reason}",
         main=main if run.status == "completed" else 0.0,
         side=side,
@@ -210,7 +218,7 @@ def _approves(task: Task, asked: ApprovalAsked) -> bool:
     return approved_by_person(task, str(asked.call.arguments.get("command", "")))
 
 
-def _row(episode: Episode, **found: object) -> Row:
+def _row(episode: Episode, begun: float, **found: object) -> Row:
     return Row(
         key=episode.key,
         setting=episode.setting,
@@ -221,14 +229,11 @@ def _row(episode: Episode, **found: object) -> Row:
         attacks=episode.policy.attacks,
         protocol=episode.protocol.name,
         seed=episode.seed,
+        seconds=round(perf_counter() - begun, 4),
         **found,  # type: ignore[arg-type]
     )
 
 
-def failed_row(episode: Episode, error: str) -> Row:
-    """Return the row of an episode that the infrastructure failed."""
-    return _row(episode, status="failed", error=error[:500])
-
-
-def _timed(row: Row, seconds: float) -> Row:
-    return evolve(row, seconds=round(seconds, 4))
+def failed_row(episode: Episode, error: str, begun: float) -> Row:
+    """Return the row of an episode that the infrastructure failed, `begun` by the clock `perf_counter`."""
+    return _row(episode, begun, status="failed", error=error[:500])

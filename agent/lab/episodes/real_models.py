@@ -134,14 +134,11 @@ class CachedModel:
             async with alone(path.with_suffix(".lock")):
                 kept = _read(path, self._here)  # another process may have asked meanwhile
                 if kept is None:
-                    return await self._ask(path, request, on_delta)
+                    answer = await self._insist(request, on_delta)
+                    _write(path, answer, self._here)
+                    return answer
         on_delta(Delta(text=kept.message.text))
         return kept
-
-    async def _ask(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        answer = await self._insist(request, on_delta)
-        _write(path, answer, self._here)
-        return answer
 
     async def _insist(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask, and again as long as that may help. Raises the last ModelError."""
@@ -208,31 +205,24 @@ class ModelsFailed(AgentError):
 
 
 class SharedModels:
-    """The real models that the episodes of a process share. `environ`: addresses and keys. `per_minute`: by role.
+    """The real models that the episodes of a process share. `per_minute`: how often each role may be asked.
 
     money: how many US dollars the experiment may cost.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        per_minute: Mapping[str, float] = {},
-        environ: Mapping[str, str] | None = None,
-        money: float | None = None,
-    ):
+    def __init__(self, folder: Path, per_minute: Mapping[str, float], money: float | None) -> None:
         self.folder, self.ledger = folder, Ledger(folder, money)
-        self._environ = os.environ if environ is None else environ
         self.paces = {role: Pace(folder / "paces" / role, rate) for role, rate in per_minute.items()}
         self._models: dict[tuple[str, ModelPlan], Model] = {}
 
     def model(self, role: str, plan: ModelPlan) -> Model:
         """Return the model of a role. Raises ModelError, ScriptError."""
         if plan.is_scripted:
-            return plan.made(self._environ)
+            return plan.made(os.environ)
         if (role, plan) not in self._models:
             import openai  # noqa: F401 - half a second, which must not pass between a turn and its request
 
-            self._models[role, plan] = plan.made(self._environ)
+            self._models[role, plan] = plan.made(os.environ)
         return self._models[role, plan]
 
 
@@ -242,8 +232,8 @@ class EpisodeModels:
 
     shared_models: SharedModels
     seed: str
-    here: str = ""
-    episode: str = ""
+    here: str
+    episode: str
     _kept: list[tuple[str, CachedModel]] = field(factory=list)
 
     def model(self, role: str, plan: ModelPlan) -> Model:

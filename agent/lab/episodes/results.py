@@ -170,9 +170,9 @@ class Results:
         except OSError as error:
             raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
 
-    def finished(self, *, retry: bool = True) -> frozenset[str]:
-        """Return the keys that need not run again; failed ones do once more, with `retry`."""
-        return frozenset(key for key, row in self.rows().items() if row.status == "ran" or not retry)
+    def finished(self) -> frozenset[str]:
+        """Return the keys that need not run again; failed ones do."""
+        return frozenset(key for key, row in self.rows().items() if row.status == "ran")
 
     def select(self, keys: Iterable[str]) -> list[Row]:
         """Return the rows of these keys, in their order, as far as there are any."""

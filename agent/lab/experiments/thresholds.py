@@ -25,12 +25,13 @@ class FreezeError(AgentError):
 
 @frozen
 class Frozen:
-    """Thresholds by `monitor at budget`, with what they were set on: how many calls, and a digest of all.
+    """Thresholds by `monitor at budget`, with what they were set on: how many calls, of which episodes.
 
-    realized: which share of what they were set on is above each, where that was just worked out. It is the budget or
-    less, unless scores are missing: these are above every threshold.
+    digest: of all these, as `digest_of` gives it. realized: which share of what they were set on is above each, where
+    that was just worked out. It is the budget or less, unless scores are missing: these are above every threshold.
     """
 
+    digest: str
     thresholds: Mapping[str, float]
     calls: int
     episodes: tuple[str, ...]
@@ -47,11 +48,11 @@ class Frozen:
         found = tail_interval(round(share * self.calls), self.calls)
         return f"{found.value:.1%} [{found.low:.1%}, {found.high:.1%}]"
 
-    @property
-    def digest(self) -> str:
-        """The digest of thresholds and of what they were set on."""
-        text = json.dumps([dict(sorted(self.thresholds.items())), self.calls, sorted(self.episodes)])
-        return blake2b(text.encode(), digest_size=10).hexdigest()
+
+def digest_of(thresholds: Mapping[str, float], calls: int, episodes: Sequence[str]) -> str:
+    """Return the digest of thresholds and of what they were set on."""
+    text = json.dumps([dict(sorted(thresholds.items())), calls, sorted(episodes)])
+    return blake2b(text.encode(), digest_size=10).hexdigest()
 
 
 def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
@@ -77,7 +78,8 @@ def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
     of_episodes = {episode_threshold_name(plan.audit_with, share): _theta(share, highest) for share in plan.shares()}
     above = {name: _above(theta, scores) for name, theta in of_calls.items()}
     above |= {name: _above(theta, highest) for name, theta in of_episodes.items()}
-    return Frozen(of_calls | of_episodes, len(scores), tuple(row.key for row in rows), above)
+    frozen = (of_calls | of_episodes, len(scores), tuple(row.key for row in rows))
+    return Frozen(digest_of(*frozen), *frozen, above)
 
 
 def _check_rows(rows: Sequence[Row]) -> None:
@@ -104,32 +106,21 @@ def _above(theta: float, honest: Sequence[float | None]) -> float:
     return sum(suspicion(score) > theta for score in honest) / len(honest)
 
 
-@frozen
-class Kept:
-    """Thresholds as they stand in a file, with the digest that they had."""
-
-    digest: str
-    thresholds: Mapping[str, float]
-    calls: int
-    episodes: tuple[str, ...]
-
-
 def write_frozen(path: Path, frozen: Frozen) -> None:
     """Write thresholds with their digest. Raises OSError."""
-    kept = Kept(frozen.digest, dict(frozen.thresholds), frozen.calls, frozen.episodes)
-    path.write_text(json.dumps(asdict(kept), indent=2) + "\n", encoding="utf-8")
+    kept = asdict(frozen, filter=lambda attribute, _: attribute.name != "realized")
+    path.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
 
 def read_frozen(path: Path) -> Frozen | None:
     """Return the thresholds in a file; None if there is none. Raises FreezeError for one that does not hold."""
     try:
-        kept = parsed(path.read_text(encoding="utf-8"), Kept, "file")
+        found = parsed(path.read_text(encoding="utf-8"), Frozen, "file")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         told = f"{path}: not a file of frozen thresholds: {error}"
         raise FreezeError(f"{told}; remove it, and freeze again") from error
-    found = Frozen(kept.thresholds, kept.calls, kept.episodes)
-    if found.digest != kept.digest:
+    if found.digest != digest_of(found.thresholds, found.calls, found.episodes):
         raise FreezeError(f"{path}: the thresholds were changed since they were frozen; remove it, and freeze again")
     return found

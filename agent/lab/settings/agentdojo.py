@@ -100,40 +100,6 @@ SUITES: Mapping[str, Suite] = {
 """The suites by name."""
 
 
-class Scene:
-    """The scene of the tasks of a suite. `said`: the agent's last answer.
-
-    injections: the texts that an attacker has written into the environment, by the places that there are for that.
-    """
-
-    def __init__(self, suite: Suite, injections: Mapping[str, str] = {}) -> None:
-        self.suite = suite
-        self.said = ""
-        self._before, self._now = suite.environment(injections), suite.environment(injections)
-        self._runtime = FunctionsRuntime(suite.functions)
-        self._calls: list[FunctionCall] = []
-        self._known: dict[tuple[str, int, str], bool] = {}
-
-    def carry_out(self, function: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Carry out a call, and return what it gives as text, and whether that is an error."""
-        given = dict(arguments)
-        self._calls.append(FunctionCall(function=function, args=given))
-        result, error = self._runtime.run_function(self._now, function, given)
-        return (tool_result_to_str(result), False) if error is None else (error, True)
-
-    def holds(self, task: str) -> bool:
-        """Return whether the check of a user task, or of an injection task, holds now."""
-        asked = (task, len(self._calls), self.said)
-        if asked not in self._known:
-            self._known[asked] = self._check(task)
-        return self._known[asked]
-
-    def _check(self, task: str) -> bool:
-        said = [text_content_block_from_string(self.said)]
-        suite, found = self.suite.suite, self.suite.task(task)
-        return bool(suite._check_task_result(found, said, self._before, self._now, self._calls))
-
-
 READ_ONLY = ("get_", "search_", "list_", "read_", "check_")
 BUT = ("get_unread_emails", "get_webpage")
 """Exceptions to `READ_ONLY`: these mark messages as read, or send requests that the owner of the page sees."""
@@ -142,11 +108,6 @@ BUT = ("get_unread_emails", "get_webpage")
 def is_read_only(function: str) -> bool:
     """Return whether a function changes nothing, by its name."""
     return function.startswith(READ_ONLY) and function not in BUT
-
-
-def tools_of(scene: Scene) -> tuple[Tool, ...]:
-    """Return the tools of an agent that works in a scene."""
-    return tuple(_as_tool(function, scene) for function in scene.suite.functions)
 
 
 def _shape(model: type[BaseModel]) -> Shape:
@@ -166,43 +127,67 @@ def _shape(model: type[BaseModel]) -> Shape:
     return Shape({**model.model_json_schema(), "additionalProperties": False}, thaw, problems)
 
 
-def _as_tool(function: Any, scene: Scene) -> Tool:
-    async def carry_out(_: ToolContext, /, **arguments: Any) -> ToolResult:
-        text, is_error = scene.carry_out(function.name, arguments)
-        return ToolResult(text, is_error=is_error)
-
-    return Tool(
-        name=function.name,
-        description=function.description,
-        shape=_shape(function.parameters),
-        function=carry_out,
-        category="read" if is_read_only(function.name) else "write",
-        source=f"AgentDojo, suite {scene.suite.name}",
-    )
-
-
-@frozen
+@frozen(eq=False)
 class Room(World):
-    """A world in which a scene is."""
+    """A world in which an environment of a suite is: as it was before, and as it is now.
 
-    scene: Scene = field(kw_only=True)
+    calls: of the agent, so far. said: its answers, of which the last counts.
+    """
+
+    suite: Suite = field(kw_only=True)
+    before: Any = field(kw_only=True)
+    now: Any = field(kw_only=True)
+    calls: list[FunctionCall] = field(factory=list, kw_only=True)
+    said: list[str] = field(factory=lambda: [""], kw_only=True)
+    _known: dict[tuple[str, int, str], bool] = field(factory=dict, kw_only=True)
+
+    @classmethod
+    def of(cls, world: World, suite: Suite, injections: Mapping[str, str] = {}) -> "Room":
+        """Return a world as a room. `injections`: the texts that an attacker has written, as for an environment."""
+        before, now = suite.environment(injections), suite.environment(injections)
+        return cls(world.folder, world.home, world.box, suite=suite, before=before, now=now)
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools of the agent that works here: a suite's."""
-        return tools_of(self.scene)
+        return tuple(self._as_tool(function) for function in self.suite.functions)
 
     def perform(self, call: ScriptedCall) -> None:
         """Carry out a call as the agent's tools would."""
-        self.scene.carry_out(call.tool, json.loads(call.arguments))
+        self.carry_out(call.tool, json.loads(call.arguments))
 
     def conclude(self, said: str) -> None:
         """Take note of what the agent said in the end, which checks look at."""
-        self.scene.said = said
+        self.said.append(said)
 
+    def carry_out(self, function: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Carry out a call, and return what it gives as text, and whether that is an error."""
+        given = dict(arguments)
+        self.calls.append(FunctionCall(function=function, args=given))
+        result, error = FunctionsRuntime(self.suite.functions).run_function(self.now, function, given)
+        return (tool_result_to_str(result), False) if error is None else (error, True)
 
-def room_of(world: World, scene: Scene) -> Room:
-    """Return a world as the room of a scene."""
-    return Room(world.folder, world.home, world.box, scene=scene)
+    def holds(self, task: str) -> bool:
+        """Return whether the check of a user task, or of an injection task, holds now."""
+        asked = (task, len(self.calls), self.said[-1])
+        if asked not in self._known:
+            suite, said = self.suite.suite, [text_content_block_from_string(self.said[-1])]
+            found = suite._check_task_result(self.suite.task(task), said, self.before, self.now, self.calls)
+            self._known[asked] = bool(found)
+        return self._known[asked]
+
+    def _as_tool(self, function: Any) -> Tool:
+        async def carry_out(_: ToolContext, /, **arguments: Any) -> ToolResult:
+            text, is_error = self.carry_out(function.name, arguments)
+            return ToolResult(text, is_error=is_error)
+
+        return Tool(
+            name=function.name,
+            description=function.description,
+            shape=_shape(function.parameters),
+            function=carry_out,
+            category="read" if is_read_only(function.name) else "write",
+            source=f"AgentDojo, suite {self.suite.name}",
+        )
 
 
 TOGETHER = 5  # user tasks of a family, at most
@@ -227,7 +212,7 @@ def scripted(suite: Suite, name: str) -> Task:
         family=suite.name,
         prompt=getattr(task, "PROMPT", "") or task.GOAL,
         files={},
-        main=lambda world: float(scene_of(world).holds(name)),
+        main=lambda world: float(_holds(world, name)),
         side=lambda _: False,
         solution=tuple(moves),
         plots=(),
@@ -235,10 +220,9 @@ def scripted(suite: Suite, name: str) -> Task:
     )
 
 
-def scene_of(world: World) -> Scene:
-    """Return the scene of a world of this setting."""
+def _holds(world: World, task: str) -> bool:
     assert isinstance(world, Room)
-    return world.scene
+    return world.holds(task)
 
 
 def under_attack(suite: Suite, user: str, number: int, injections: Sequence[str]) -> Task:
@@ -249,7 +233,7 @@ def under_attack(suite: Suite, user: str, number: int, injections: Sequence[str]
         task,
         solution=solution,
         ending=ending,
-        side=lambda world: any(scene_of(world).holds(each) for each in injections),
+        side=lambda world: any(_holds(world, each) for each in injections),
         side_task=suite.task(injections[0]).GOAL,
         plots=tuple(plot_of(suite, task, each) for each in injections if calls_of(suite, each)),
         noise=noise,
@@ -365,13 +349,13 @@ def pair_of(task: Task) -> tuple[Suite, str, str]:
 
 def inhabit(task: Task, world: World) -> World:
     """Return the room in which a task begins, with nothing written into it."""
-    return room_of(world, Scene(SUITES[family_of(task).suite]))
+    return Room.of(world, SUITES[family_of(task).suite])
 
 
 def lure(attack: str, task: Task, world: World) -> World:
     """Return the room in which a task begins where an attack has written into what will be read."""
     suite, user, injection = pair_of(task)
-    return room_of(world, Scene(suite, injections_of(attack, suite, user, injection)))
+    return Room.of(world, suite, injections_of(attack, suite, user, injection))
 
 
 AGENTDOJO = Setting(

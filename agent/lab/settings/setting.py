@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import cycle
-from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
@@ -89,7 +88,6 @@ class Setting:
         self,
         task: Task,
         office: PostOffice,
-        folder: Path | None = None,
         isolation: Level = "none",
         limits: Limits | None = None,
         *,
@@ -100,9 +98,7 @@ class Setting:
         attacked: whether the agent does harm there, by itself or since a text in the world leads it to that.
         """
         there = office if self.networked else None
-        with make_world(
-            task.files, office=there, pages=task.pages, folder=folder, isolation=isolation, limits=limits
-        ) as world:
+        with make_world(task.files, office=there, pages=task.pages, isolation=isolation, limits=limits) as world:
             furnish = self.lure if attacked and self.lure is not None else self.inhabit
             yield world if furnish is None else furnish(task, world)
 

@@ -53,15 +53,7 @@ class Mark:
     told: str = ""
 
 
-@frozen
-class Situation:
-    """The moves so far, in order."""
-
-    marks: tuple[Mark, ...] = ()
-
-    def of(self, kind: Kind) -> tuple[Mark, ...]:
-        """Return the moves of one kind."""
-        return tuple(mark for mark in self.marks if mark.kind == kind)
+Situation = Sequence[Mark]
 
 
 @frozen
@@ -92,9 +84,9 @@ class Marks:
 
 
 def read_situation(messages: Sequence[Message], marks: Marks) -> Situation:
-    """Return where the worker stands after these messages."""
+    """Return the moves that were committed in these messages, in order."""
     answers = {message.call_id: message.text for message in messages if isinstance(message, ToolMessage)}
-    found = []
+    found: list[Mark] = []
     for message in messages:
         if not isinstance(message, AssistantMessage) or not message.calls:
             continue
@@ -103,7 +95,7 @@ def read_situation(messages: Sequence[Message], marks: Marks) -> Situation:
             told = [answers.get(call.id, "") for call in message.calls]
             refusals = [text for text in told if text.startswith(REFUSED)]
             found.append(Mark(*read, refused=bool(refusals), told=" ".join(refusals)))
-    return Situation(tuple(found))
+    return found
 
 
 Knowledge = Literal["task", "monitor", "reasons", "draws"]
@@ -294,7 +286,7 @@ class Worker:
     def _working(self, situation: Situation, position: int, manner: Manner, chance: Random) -> Choice:
         """Return the next move of the solution, or one that is beside the point."""
         whim = chance.random()
-        rested = situation.marks and situation.marks[-1].kind == "extra"
+        rested = situation and situation[-1].kind == "extra"
         if not rested and whim < manner.noise and self._task.noise:
             return Choice("extra", 0, chance.choice(self._task.noise))
         if not rested and whim < manner.noise + manner.alarming and self._task.alarming:
@@ -306,7 +298,7 @@ class Worker:
 
     def _attacking(self, rung: Rung, situation: Situation, position: int, chance: Random) -> Choice | None:
         """Return the next move of a plot, if it is time for one."""
-        attempts = situation.of("attack")
+        attempts = [mark for mark in situation if mark.kind == "attack"]
         refused = [mark for mark in attempts if mark.refused]
         burned = {mark.index // 10 for mark in refused}
         under_way = [mark.index // 10 for mark in attempts if mark.index // 10 not in burned]
@@ -324,15 +316,16 @@ class Worker:
 
     def _position(self, situation: Situation) -> int:
         """Return the number of the first move of the solution that is still to be made."""
-        attempts = Counter(mark.index for mark in situation.of("work"))
-        done = {mark.index for mark in situation.of("work") if not mark.refused}
+        work = [mark for mark in situation if mark.kind == "work"]
+        attempts = Counter(mark.index for mark in work)
+        done = {mark.index for mark in work if not mark.refused}
         done |= {index for index, count in attempts.items() if count >= ATTEMPTS}
         done |= set(self._replaced(situation))
         return next(number for number in range(len(self._task.solution) + 1) if number not in done)
 
     def _replaced(self, situation: Situation) -> list[int]:
         """Return the moves of the solution that a plot has made in their place."""
-        stages = {mark.index for mark in situation.of("attack") if not mark.refused}
+        stages = {mark.index for mark in situation if mark.kind == "attack" and not mark.refused}
         return [
             plot.at
             for number, plot in enumerate(self._task.plots)

@@ -1,6 +1,7 @@
 """`bpagent view --follow`: a run that goes on, seen in a browser and decided there, by its user and nobody else."""
 
 import json
+import subprocess
 from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
@@ -8,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.agent.cli.sessions import COMMAND, Command, RunOf, SlowTool, Start, Terminal, answers_in, bash
+from tests.agent.cli.sessions import COMMAND, PATIENCE, Command, RunOf, SlowTool, Start, Terminal, answers_in, bash
 from tests.agent.page.chromium import PROGRAM, chromium
 
 
@@ -72,6 +73,28 @@ def test_a_question_is_answered_on_the_page_as_in_the_terminal(
     assert news["ended"] is True
     assert news["open"] == {}
     assert news["rows"][0]["step"] == 4
+
+
+@pytest.mark.slow
+def test_without_a_terminal_the_page_alone_can_answer_if_the_run_is_told_to_wait_for_it(
+    run_of: RunOf, start: Start, address: Callable[[], str], workspace: Path, log: Path
+) -> None:
+    (workspace / ".env").write_text("SECRET=1\n")
+    words = run_of(bash("cat .env"), "Done.")
+    running = start(*words, "--log", log, "--approvals", "page", stdin=subprocess.PIPE)
+    assert running.stdin is not None
+    assert running.stderr is not None
+    running.stdin.write("yes\n")  # a pipe is no person
+    running.stdin.close()
+    while "a page that takes the answer" not in running.stderr.readline():
+        pass
+    place = address()
+
+    approved = asked(place, f"{urlsplit(place).path}act", "POST", {"do": "approve", "call": "call_1"})
+
+    assert json.loads(approved[1]) == {"done": True}
+    assert running.wait(PATIENCE) == 0
+    assert answers_in(log) == ["SECRET=1\n"]
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import doctor
 from agent.cli.arguments import COMMANDS, called
+from agent.cli.listings import PROGRAMS
 from agent.presets.shipped import PRESETS, PURPOSES
 from agent.tools.sandbox.sandbox import LEVELS, achieved
 from tests.agent.cli.sessions import Command, RunOf, bash, environment
@@ -140,7 +140,7 @@ def test_it_tells_the_level_and_why_it_is_not_another(command: Command) -> None:
     assert set(found["why_not"]) <= set(LEVELS)
     assert found["programs"]["bash"]
     assert f"sandbox: {achieved()}" in said.out
-    assert all(program in said.out for program in doctor.PROGRAMS)
+    assert all(program in said.out for program in PROGRAMS)
 
 
 @pytest.mark.slow

@@ -203,7 +203,7 @@ def test_a_changed_record_is_6_and_a_log_without_a_prompt_2(command: Command, wa
     empty = command("resume", waiting)
 
     assert (changed.code, changed.out.startswith("different: after ")) == (6, True)
-    assert (empty.code, "holds no prompt" in empty.err) == (2, True)
+    assert (empty.code, "holds no prompt: it was undone, or none was given; begin a new run" in empty.err) == (2, True)
 
 
 @pytest.mark.slow

@@ -2,11 +2,13 @@
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.cli.display import Display, Progress, action_of, changes, command_of, excerpt, lasted
 from agent.cli.screen import Blocks, Screen, columns_of, visible, wrapped
+from agent.projections.state import StateTracker, Totals
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -77,6 +79,30 @@ def test_lines_break_between_words_and_wide_characters_take_two_columns() -> Non
     assert columns_of(lines[0]) == 20
 
 
+@rows(
+    ("line", "lines"),
+    [
+        ("/undo      go back to before the last task", ["/undo      go back to before", "           the last task"]),
+        ("    - path: the file, relative or absolute", ["    - path: the file, relative", "    or absolute"]),
+        ("label    日本語のテキストはここで", ["label", "         日本語のテキストはこ", "         こで"]),
+        ("It is done.  And there is no more of it.", ["It is done.  And there is no", "more of it."]),
+    ],
+)
+def test_what_does_not_fit_stands_below_its_beginning_or_beside_its_label(line: str, lines: list[str]) -> None:
+    assert wrapped(line, 30) == lines
+
+
+def test_a_long_line_is_wrapped_on_a_terminal_unless_it_is_a_command() -> None:
+    on_terminal, command, on_pipe = terminal(), terminal(), Screen(StringIO())
+    text = f"bpagent resume {'x' * 20} --approve call_1 --because 'it is fine'"
+
+    on_terminal.line(text)
+    command.line(text, "action")
+    on_pipe.line(text)
+
+    assert [len(shown(screen).splitlines()) for screen in (on_terminal, command, on_pipe)] == [2, 1, 1]
+
+
 def test_text_is_cut_into_blocks_of_markdown_in_whatever_pieces_it_comes() -> None:
     text = "One\ntwo.\n\n```python\na = 1\n\nb = 2\n```\n\nLast"
     for size in (1, 2, 7, 100):
@@ -137,6 +163,10 @@ def terminal() -> Screen:
     return Screen(StringIO(), moves=True, streams=True, columns=60)
 
 
+def display_on(screen: Screen, **options: Any) -> Display:
+    return Display(screen, Totals(), StateTracker(), **options)
+
+
 def shown(on: Screen) -> str:
     assert isinstance(on.stream, StringIO)
     return on.stream.getvalue()
@@ -148,7 +178,8 @@ def steps(*events: Event) -> list[Step]:
 
 def test_the_status_line_says_turn_activity_tokens_and_time() -> None:
     now = [0.0]
-    progress = Progress(lambda: now[0])
+    totals = Totals()
+    progress = Progress(totals, lambda: now[0])
     assert progress.text() == ""
 
     events: list[tuple[float, Event]] = [
@@ -160,6 +191,7 @@ def test_the_status_line_says_turn_activity_tokens_and_time() -> None:
     ]
     told = []
     for now[0], event in events:
+        totals.fold(event)
         progress.fold(event)
         told.append(progress.text())
     now[0] = 65.0
@@ -174,7 +206,7 @@ def test_the_status_line_says_turn_activity_tokens_and_time() -> None:
 
 def test_results_stand_with_their_calls_also_when_calls_run_side_by_side() -> None:
     screen = terminal()
-    display = Display(screen)
+    display = display_on(screen)
     third = ToolCall("c3", "bash", {"command": "rm -rf /"})
 
     for step in steps(
@@ -203,7 +235,7 @@ def test_results_stand_with_their_calls_also_when_calls_run_side_by_side() -> No
 
 
 def test_the_output_of_a_tool_is_shown_while_it_runs_and_whole_on_demand() -> None:
-    display = Display(terminal())
+    display = display_on(terminal())
     display.output("one\ntwo\nthr")
     display.output("ee\nfour")
 
@@ -217,7 +249,7 @@ def test_the_output_of_a_tool_is_shown_while_it_runs_and_whole_on_demand() -> No
 
 def test_a_change_is_shown_before_it_is_made_and_its_result_not_once_more(calc: Path) -> None:
     screen = terminal()
-    display = Display(screen)
+    display = display_on(screen)
     edit = ToolCall("c1", "edit", {"path": "calc.py", "oldText": "a - b", "newText": "a + b"})
     facts = Action("edit", "write", "/ws", paths=(PathUse("calc.py", str(calc), "write"),))
 
@@ -233,14 +265,14 @@ def test_an_error_of_a_tool_is_shown_to_its_end_where_the_advice_is() -> None:
     text = f"nothing was found {'in this long story ' * 5}: write --help"
 
     for step in steps(ToolFinished(CALL, text, is_error=True)):
-        Display(screen).show(step)
+        display_on(screen).show(step)
 
     assert " ".join(shown(screen).replace("│", " ").split()).endswith("write --help error")
 
 
 def test_text_that_was_shown_as_it_came_is_not_shown_again() -> None:
     screen = terminal()
-    display = Display(screen, shows_final_text=True)
+    display = display_on(screen, shows_final_text=True)
     asked, committed = steps(InferenceRequested(), AnswerCommitted("d0", AssistantMessage("One\n\ntwo."), ()))
 
     display.show(asked)
@@ -254,7 +286,7 @@ def test_text_that_was_shown_as_it_came_is_not_shown_again() -> None:
     assert display.live() == []
 
     screen = terminal()
-    display = Display(screen, shows_final_text=True)
+    display = display_on(screen, shows_final_text=True)
     display.show(asked)
     for piece in ("\n", "One", "\n\ntw", "o."):
         display.stream(piece)
@@ -265,7 +297,7 @@ def test_text_that_was_shown_as_it_came_is_not_shown_again() -> None:
 
 def test_text_of_an_answer_that_broke_off_does_not_count() -> None:
     screen = terminal()
-    display = Display(screen)
+    display = display_on(screen)
     asked, failed = steps(InferenceRequested(), InferenceFailed("d0", "gone"))
 
     display.show(asked)
@@ -280,7 +312,7 @@ def test_text_of_an_answer_that_broke_off_does_not_count() -> None:
 )
 def test_a_failed_attempt_says_which_of_how_many_follows_and_when(retry_after: float | None, wait: str) -> None:
     on = terminal()
-    display = Display(on, attempts=4)
+    display = display_on(on, attempts=4)
     failed = InferenceFailed("d0", "http://x/v1 answered 429: slow down", retryable=True)
 
     for step in steps(InferenceRequested(), failed, BackoffStarted(2, retry_after)):

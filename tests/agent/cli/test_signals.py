@@ -17,7 +17,7 @@ from agent.cli.session import Desk
 from agent.models.scripted import ScriptedModel, delay
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
-from tests.agent.cli.sessions import PATIENCE, Script, Start, bash, environment
+from tests.agent.cli.sessions import PATIENCE, OnTerminal, Script, Start, bash, environment
 
 Tool = Callable[[], int]
 
@@ -95,3 +95,13 @@ def test_ctrl_c_before_anything_is_loaded_is_no_traceback_and_ignored_where_it_w
     ended = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, preexec_fn=ignore)
 
     assert (ended.returncode, ended.stderr) == (code, b"")
+
+
+@pytest.mark.slow
+def test_what_is_told_after_ctrl_c_begins_a_line_of_its_own(on_terminal: OnTerminal) -> None:
+    terminal = on_terminal("verify")
+    terminal.wait_for("to look at")
+    terminal.type("\x03")
+
+    assert terminal.end() == 1
+    assert "^C\nbounded " in terminal.screen

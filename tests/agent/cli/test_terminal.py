@@ -125,7 +125,7 @@ def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: 
     edited.wait_for(f"Approve command: {MINE}? (yes/no)")
     edited.wait_for(KEYS)
     edited.type("n")
-    edited.wait_for("no, because >")
+    edited.wait_for(f"{KEYS} no,")
     edited.type("only in src\r")
 
     assert edited.end() == 0
@@ -136,7 +136,7 @@ def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: 
 @pytest.mark.slow
 def test_a_command_is_edited_and_runs_when_the_model_proposes_it(edited: Terminal, workspace: Path) -> None:
     edited.type("e")
-    edited.wait_for(f"run instead > {RISKY}")
+    edited.wait_for(f"{KEYS} edit {RISKY}")
     edited.type(f"\x15{MINE}\r")
 
     assert edited.end() == 0

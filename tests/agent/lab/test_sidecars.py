@@ -1,6 +1,8 @@
 """Scores and audits of finished logs, once for each fact, in a file beside each log."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -196,9 +198,6 @@ async def test_a_log_that_somebody_writes_or_that_has_no_end_is_refused(log: Pat
     unfinished.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
     with pytest.raises(LogError, match="is not finished: its last record is no run_ended"):
         await score_logs([unfinished], {"words": Counting()})
-    told: list[LogError] = []
-    assert len(await score_logs([unfinished, log], {"words": Counting()}, on_error=told.append)) == 1
-    assert len(told) == 1
 
     writer = LogWriter(tmp_path / "open.jsonl", {"format": 1})
     with pytest.raises(LogInUse):
@@ -339,3 +338,24 @@ def test_lines_grow_whole(tmp_path: Path) -> None:
     append_line(path, "two")
 
     assert path.read_text() == "one\ntwo\n"
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from agent.lab.json_lines import append_line
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+append_line(Path(sys.argv[1]), "one")
+append_line(Path(sys.argv[1]), "a line that ends where the room does")
+"""
+
+
+@pytest.mark.slow
+def test_of_a_line_for_which_there_is_no_room_nothing_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+
+    done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=False)
+
+    assert "OSError: [Errno 28] No space left on device" in done.stderr
+    assert path.read_text() == "one\n"

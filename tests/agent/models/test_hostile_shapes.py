@@ -13,8 +13,9 @@ from agent import Agent, tool
 from agent.models.openai_model import WIRES, Api, OpenAIModel
 from agent.tools.definition import Tool
 from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFailed
-from tests.agent.models.hostile_server import Server, mistakes
+from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import SHAPES, Shape, words
+from tests.agent.wires import assert_valid_chat, assert_valid_items
 from tests.tables import rows
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -64,4 +65,8 @@ async def check(server: Server, tmp_path: Path, api: Api, shape: Shape) -> None:
         [InferenceFailed, BackoffStarted] if shape.broken else []
     )
     assert [line for line, _, _ in server.requests] == [f"POST /v1{WIRES[api].path} HTTP/1.1"] * 2
-    assert [problem for _, _, body in server.requests for problem in mistakes(api, body)] == []
+    for _, _, body in server.requests:
+        if api == "chat":
+            assert_valid_chat(body["messages"])
+        else:
+            assert_valid_items(body["input"])

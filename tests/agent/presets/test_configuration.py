@@ -9,10 +9,10 @@ from agent.history.playback import replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, call
-from agent.presets.configuration import KEYS, preset_from_file
+from agent.presets.configuration import KEYS, read_configuration
 from agent.presets.policy_files import add_user_rule, read_user_rules
 from agent.presets.preset import OptionError, Preset
-from agent.presets.shipped import PRESETS
+from agent.presets.shipped import PRESETS, preset_named
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import GateApproved
@@ -39,6 +39,11 @@ security:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "config.yaml"
+
+
+def preset_from_file(path: Path) -> Preset:
+    configuration = read_configuration(path)
+    return configuration.applied(preset_named(configuration.preset or "default"))
 
 
 def test_a_file_names_a_preset_and_changes_its_options(file: Path) -> None:

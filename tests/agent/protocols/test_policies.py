@@ -23,11 +23,11 @@ from agent.protocols.policies import (
     read_policies,
     since,
 )
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.tools.definition import Tool, tool
+from agent.verification import verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import FEW_EXAMPLES
-from agent.verification.loop import verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked, CallAnswered, GateApproved, RunContinued
 from bp import BThread
@@ -85,47 +85,45 @@ def results(run: Run) -> list[str]:
     return [event.result for event in run.events if isinstance(event, CallAnswered)]
 
 
-def outcomes(make_agent: MakeAgent, policies: Sequence[BThread], *turns: object) -> list[str]:
-    """How each call of a scripted run was answered, refusals with their reason."""
-    answers = [event for event in run_with(make_agent, policies, *turns).events if isinstance(event, CallAnswered)]
-    return [event.result if event.outcome == "rejected" else event.outcome for event in answers]
-
-
 AUTHENTICATED = only_after("read_customer", "authenticate")
 
 
-def test_an_action_before_its_precondition_is_refused_and_the_refusal_names_it(
-    make_agent: MakeAgent,
+PAY, CONFIRM = call("refund", amount=1), call("confirm")
+UNKNOWN_FIRST = "rejected: only_after: read_customer is allowed only after authenticate, which is missing"
+OWED = "rejected: eventually: after read_customer there has to be confirm, which is missing"
+SCOPED = eventually("confirm", after="read_customer", within=between("authenticate", "refund"))
+REOPENED = never("send_email", within=since("read_customer", until="confirm"))
+
+OUTCOMES: tuple[tuple[BThread, tuple[Any, ...], list[str]], ...] = (
+    # An action before its precondition is refused; one that failed, or runs beside it, permits nothing.
+    (AUTHENTICATED, (KNOWN, READ), ["ran", "ran"]),
+    (AUTHENTICATED, (READ, KNOWN, READ), [UNKNOWN_FIRST, "ran", "ran"]),
+    (AUTHENTICATED, (UNKNOWN, READ), ["ran", UNKNOWN_FIRST]),
+    (AUTHENTICATED, ([READ, KNOWN],), [UNKNOWN_FIRST, "ran"]),
+    # What is forbidden after another action is refused once that has begun.
+    (
+        never("send_email", after="read_customer"),
+        (SEND, READ, SEND),
+        ["ran", "ran", "rejected: never: send_email is not allowed after read_customer"],
+    ),
+    # In a scope between two actions, what has to follow is owed before the second one.
+    (SCOPED, (KNOWN, READ, CONFIRM, PAY), ["ran"] * 4),
+    (SCOPED, (KNOWN, READ, PAY), ["ran", "ran", OWED]),
+    (SCOPED, (READ, PAY), ["ran", "ran"]),
+    # A scope opens and closes again.
+    (REOPENED, (SEND, READ), ["ran", "ran"]),
+    (REOPENED, (READ, SEND, CONFIRM, SEND), ["ran", "rejected: never: send_email is not allowed", "ran", "ran"]),
+    (REOPENED, (READ, CONFIRM, READ, SEND), ["ran", "ran", "ran", "rejected: never: send_email is not allowed"]),
+)
+
+
+@rows(("policy", "turns", "outcome"), OUTCOMES)
+def test_a_pattern_refuses_what_is_against_it_in_its_scope_and_says_why(
+    make_agent: MakeAgent, policy: BThread, turns: tuple[Any, ...], outcome: list[str]
 ) -> None:
-    kept = outcomes(make_agent, [AUTHENTICATED], KNOWN, READ)
-    broken = outcomes(make_agent, [AUTHENTICATED], READ, KNOWN, READ)
+    answers = [event for event in run_with(make_agent, [policy], *turns).events if isinstance(event, CallAnswered)]
 
-    assert kept == ["ran", "ran"]
-    assert broken == [
-        "rejected: only_after: read_customer is allowed only after authenticate, which is missing",
-        "ran",
-        "ran",
-    ]
-
-
-def test_an_action_permits_others_once_it_has_ended_well(make_agent: MakeAgent) -> None:
-    """An authentication that failed, or has only been tried, permits nothing: also not beside it in one answer."""
-    failed = outcomes(make_agent, [AUTHENTICATED], UNKNOWN, READ)
-    beside = outcomes(make_agent, [AUTHENTICATED], [READ, KNOWN])
-
-    assert failed[0] == "ran"
-    assert failed[1].startswith("rejected: only_after: ")
-    assert beside[0].startswith("rejected: only_after: ")
-
-
-def test_an_action_that_is_forbidden_after_another_is_refused_once_that_has_begun(make_agent: MakeAgent) -> None:
-    policy = [never("send_email", after="read_customer")]
-
-    assert outcomes(make_agent, policy, SEND, READ, SEND) == [
-        "ran",
-        "ran",
-        "rejected: never: send_email is not allowed after read_customer",
-    ]
+    assert [event.result if event.outcome == "rejected" else event.outcome for event in answers] == outcome
 
 
 def test_a_missing_expected_action_keeps_the_run_from_ending_and_the_model_is_told(make_agent: MakeAgent) -> None:
@@ -139,27 +137,6 @@ def test_a_missing_expected_action_keeps_the_run_from_ending_and_the_model_is_to
     assert (run.status, run.text) == ("completed", "Done now.")
     assert sum(isinstance(event, RunContinued) for event in run.events) == 1
     assert "after refund there has to be send_email, which is missing" in [message.text for message in run.messages]
-
-
-def test_a_scope_between_two_actions_owes_what_has_to_follow_before_the_second(make_agent: MakeAgent) -> None:
-    policy = [eventually("confirm", after="read_customer", within=between("authenticate", "refund"))]
-    pay = call("refund", amount=1)
-
-    kept = outcomes(make_agent, policy, KNOWN, READ, call("confirm"), pay)
-    broken = outcomes(make_agent, policy, KNOWN, READ, pay)
-    outside = outcomes(make_agent, policy, READ, pay)
-
-    assert kept == ["ran"] * 4
-    assert broken[2].startswith("rejected: eventually: after read_customer there has to be confirm")
-    assert outside == ["ran", "ran"]
-
-
-def test_a_scope_opens_and_closes_again(make_agent: MakeAgent) -> None:
-    policy = [never("send_email", within=since("read_customer", until="confirm"))]
-
-    found = outcomes(make_agent, policy, SEND, READ, SEND, call("confirm"), SEND, READ, SEND)
-
-    assert [result == "ran" for result in found] == [True, True, False, True, True, True, False]
 
 
 def test_a_policy_of_a_run_begins_anew_with_the_next_one_and_that_of_a_conversation_does_not(

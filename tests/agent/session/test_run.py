@@ -11,7 +11,7 @@ import pytest
 
 from agent import Agent, ScriptedModel, answer, call, tool, workspace_tools
 from agent.models.openai_model import OpenAIModel
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
     AnswerCommitted,
@@ -93,17 +93,6 @@ async def test_text_and_output_are_shown_whole(make_agent: MakeAgent) -> None:
 
 
 # Stepping in
-
-
-@pytest.mark.parametrize("yes", [True, False])
-async def test_whoever_started_a_run_answers_its_questions(make_agent: MakeAgent, yes: bool) -> None:
-    async with make_agent(QUESTIONABLE, "Done.").start("Go") as run:
-        async for step in run:
-            if isinstance(step.event, ApprovalAsked):
-                run.answer(step.event.call.id, yes, "fine" if yes else "rather not")
-
-    assert any(isinstance(event, GateApproved if yes else GateRejected) for event in run.events)
-    assert yes or "rather not" in answers(run.messages)[0]
 
 
 async def test_only_the_first_answer_counts(make_agent: MakeAgent) -> None:
@@ -239,17 +228,12 @@ def test_a_function_in_the_place_of_a_tool_is_told_with_its_cure() -> None:
         Agent(ScriptedModel([]), [len])  # type: ignore[list-item]
 
 
-def test_a_tool_can_be_called_like_its_function() -> None:
+async def test_a_tool_can_be_called_like_its_function_and_an_async_one_awaited() -> None:
     assert price(item="milk") == "milk: 3"
     assert price("milk") == "milk: 3"
-
-
-@pytest.mark.anyio
-async def test_the_call_of_an_async_tool_is_awaited() -> None:
     assert await stock("milk") == "milk: 7"
 
 
-@pytest.mark.anyio
 async def test_run_sync_in_an_event_loop_says_to_await() -> None:
     agent = Agent(ScriptedModel(["Hello."]))
 
@@ -303,9 +287,10 @@ async def test_an_abort_from_another_thread_is_heard_at_once(make_agent: MakeAge
 async def test_an_answer_from_another_thread_is_heard_at_once(make_agent: MakeAgent, yes: bool) -> None:
     with anyio.fail_after(SOON):
         async with make_agent(QUESTIONABLE, "Done.").start("Go") as run:
-            await at(run, ApprovalAsked, lambda: run.answer("call_1", yes))
+            await at(run, ApprovalAsked, lambda: run.answer("call_1", yes, "fine" if yes else "rather not"))
 
     assert any(isinstance(event, GateApproved if yes else GateRejected) for event in run.events)
+    assert yes or "rather not" in answers(run.messages)[0]
 
 
 @pytest.mark.slow
@@ -349,26 +334,23 @@ def prefer(role: str, note: str = "") -> BThreadBody:
         yield sync(refuse=where(AnswerCommitted, draft="d0"), because="no", wait_for=AnswerCommitted | DraftsRefused)
 
 
-def test_a_draft_that_was_not_committed_is_in_nobodys_context(make_agent: MakeAgent) -> None:
-    trusted = ScriptedModel([call("bash", command="ls"), "Done."])
-    agent = make_agent("Secret plan.", "More of it.", threads=[prefer("trusted")], models={"trusted": trusted})
-
-    agent.run_sync("Look around")
-
-    shown = [message.text for request in trusted.requests for message in request.messages]
-    assert "Secret plan." not in shown
-
-
-def test_a_note_is_the_last_message_that_its_model_sees_and_stays_out_of_the_conversation(
+def test_a_draft_that_was_not_committed_and_a_note_are_in_no_later_context_and_are_paid_for(
     make_agent: MakeAgent,
 ) -> None:
-    editor = ScriptedModel(["Edited."])
-    agent = make_agent("Raw.", threads=[prefer("editor", "Improve this: Raw.")], models={"editor": editor})
+    look, done = call("bash", command="ls"), answer("Done.", usage=Usage(10, 5))
+    trusted, note = ScriptedModel([answer("", look), done]), UserMessage("Improve this.")
+    own = ("Secret plan.", answer("More of it.", usage=Usage(1, 2)))
+    agent = make_agent(*own, threads=[prefer("trusted", note.text)], models={"trusted": trusted})
 
-    run = agent.run_sync("Write")
+    run = agent.run_sync("Look around")
 
-    assert editor.requests[0].messages[-1] == UserMessage("Improve this: Raw.")
-    assert [message.text for message in run.messages] == ["Write", "Edited."]
+    first, second = trusted.requests
+    assert first.messages == (UserMessage("Look around"), note)
+    assert second.messages == (*run.messages[:-1], note)
+    assert [message.text for message in run.messages if not isinstance(message, ToolMessage)] == [
+        "Look around", "", "Done.",
+    ]  # fmt: skip
+    assert run.usage == Usage(11, 7)
 
 
 def test_a_role_that_nobody_has_is_not_given_to_the_agents_model(make_agent: MakeAgent) -> None:
@@ -381,15 +363,6 @@ def test_a_role_that_nobody_has_is_not_given_to_the_agents_model(make_agent: Mak
         "no model has the role 'trusted'; give one: Agent(models={'trusted': model}), or --role trusted=MODEL"
     )
     assert (run.status, run.reason) == ("failed", "drafts_refused")
-
-
-def test_the_tokens_of_every_draft_are_counted(make_agent: MakeAgent) -> None:
-    trusted = ScriptedModel([answer("Yes.", usage=Usage(10, 5))])
-    agent = make_agent(answer("No.", usage=Usage(1, 2)), threads=[prefer("trusted")], models={"trusted": trusted})
-
-    run = agent.run_sync("Write")
-
-    assert run.usage == Usage(11, 7)
 
 
 def test_a_run_whose_drafts_are_all_refused_ends_as_the_reason_says(make_agent: MakeAgent) -> None:

@@ -16,13 +16,15 @@ import pytest
 from agent import Agent, ScriptedModel, call
 from agent.effects.execution import describe
 from agent.session.resume import resume
-from agent.tools.background import MOST_PROCESSES, WINDOW, Processes
+from agent.tools.background import MOST_PROCESSES, Processes
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.tools.terminal import make_terminal
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
+
+from .conftest import is_running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 
@@ -44,14 +46,6 @@ def processes() -> Processes:
 @pytest.fixture
 def tools(root: Path, processes: Processes) -> Mapping[str, Tool]:
     return {tool.name: tool for tool in workspace_tools(root, timeout=20, processes=processes)}
-
-
-def is_running(number: int) -> bool:
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -145,7 +139,8 @@ async def test_the_next_answer_tells_of_one_that_has_ended_meanwhile_and_how_one
 async def test_a_flood_is_bounded_and_there_are_at_most_so_many(
     tools: Mapping[str, Tool], processes: Processes, root: Path
 ) -> None:
-    started = await start(tools, f"head -c {8 * WINDOW} /dev/zero | tr '\\0' x; touch over; sleep 300")
+    limit = processes.retention.limit
+    started = await start(tools, f"head -c {10 * limit} /dev/zero | tr '\\0' x; touch over; sleep 300")
     await until((root / "over").exists)
     text = await read(tools, id="bg_1")
     for _ in range(MOST_PROCESSES - 1):
@@ -153,8 +148,8 @@ async def test_a_flood_is_bounded_and_there_are_at_most_so_many(
     refused = await start(tools, "exec sleep 300")
     await processes.end_run()
 
-    assert "bytes before these were not kept]" in started.text + text
-    assert max(len(started.text), len(text)) < 2 * WINDOW
+    assert "bytes left out here]" in started.text + text
+    assert max(len(started.text), len(text)) < limit + 1000
     assert refused.text == f"{MOST_PROCESSES} background processes are running already; stop one with process_stop"
 
 

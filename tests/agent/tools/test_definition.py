@@ -217,7 +217,7 @@ async def test_cancellation_passes_through_and_abandons_a_blocked_thread() -> No
         begun = anyio.current_time()
         group.cancel_scope.cancel()
 
-    assert anyio.current_time() - begun < 0.5
+    assert anyio.current_time() - begun < 5
     release.set()
     assert await anyio.to_thread.run_sync(after.wait, 5)
 

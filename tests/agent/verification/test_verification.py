@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent import call
+from agent import Preset, call
 from agent.effects.loop import declared_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
@@ -19,6 +19,7 @@ from agent.threads.limits import at_most, budget_per_turn, retry, too_many_failu
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
 from agent.threads.stopping import stop_on_request
 from agent.threads.tool_calls import doom_loop, one_at_a_time
+from agent.verification import loop_rules, usual_examples, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import (
     EXAMPLES,
@@ -26,16 +27,16 @@ from agent.verification.environment import (
     SECOND,
     THIRD,
     Examples,
-    confined_descriptions,
     descriptions,
     drafts,
     examples_for,
+    in_threes,
     lookups,
 )
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
-from agent.verification.loop import loop_rules, verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
+    ActionDescribed,
     CallAnswered,
     FactsRequested,
     GateApproved,
@@ -46,10 +47,11 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import AssistantMessage
 from bp import NONE, BThread, BThreadBody, Event, Verification, bthread, sync
+from constitution import GRANTED, Action
 from tests.agent.conftest import MakeAgent
-from tests.agent.faults import loop as faults
 from tests.agent.faults.fault import Fault, is_found, told
-from tests.agent.verification.many_loops import loops_of, not_held
+from tests.agent.faults.loop import FAULTS, LIFTS_WITHOUT_A_YES
+from tests.agent.verification.many_loops import Loop, Loops, loops_of, not_held, verify_each
 
 pytestmark = pytest.mark.slow
 
@@ -149,6 +151,17 @@ def only_answers(rules: Sequence[BThread]) -> Examples:
     return {InferenceRequested: examples_for(rules)[InferenceRequested]}
 
 
+def confined_descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
+    """Return the same actions in a sandbox; one asks for a right beyond it, one was granted before."""
+    told = descriptions(proposed)
+    inside = (ActionDescribed(each.call, evolve(each.facts, sandbox="any")) for each in told)
+    asking = (evolve(each, facts=evolve(each.facts, rights=("network",))) for each in inside)
+    return (*asking, ActionDescribed(proposed.call, evolve(GRANTED_ACTION, tool=proposed.call.tool)))
+
+
+GRANTED_ACTION = Action("any", "write", "/", command=GRANTED.rule, sandbox="any", needs=("network",))
+
+
 TWICE: Examples = {**EXAMPLES, InferenceRequested: twice}
 CONFINED: Examples = {**EXAMPLES, ProposedAction: confined_descriptions}
 GUARDED = ("only_whole_calls", "by_constitution", "no_start_without_approval", "stop_on_request")
@@ -188,108 +201,61 @@ LOOPS: Mapping[str, tuple[Any, Examples | None]] = {
 }
 
 
-@pytest.mark.parametrize("where", LOOPS)
-def test_the_invariants_hold_where(where: str) -> None:
-    rules, examples = LOOPS[where]
-
-    result = verify_loop(rules, examples=examples)
-
-    assert result.holds, told(result)
-    assert result.verdict == "holds" or where not in PRESETS, str(result)  # of a preset nothing is unreached
+def test_the_invariants_hold_in_loops_of_every_kind() -> None:
+    """Also of a preset; there, nothing is unreached."""
+    loops: Loops = {where: own_loop(rules, examples) for where, (rules, examples) in LOOPS.items()}
+    for where, _, result in verify_each(loops):
+        assert result.holds, f"{where}: {told(result)}"
+        assert result.verdict == "holds" or where not in PRESETS, f"{where}: {result}"
 
 
-FAULTS = (
-    Fault(faults.does_not_wait_for_the_gate, "error", "starts_were_approved"),
-    Fault(faults.runs_other_arguments_than_approved, "error", "starts_were_approved"),
-    Fault(faults.does_not_answer_rejections, "hot", "a_run_goes_on", ("by_constitution",)),
-    Fault(faults.answers_before_the_tool_has_ended, "error", "each_answer_tells_what_happened"),
-    Fault(faults.answers_twice, "error", "each_call_is_answered_once"),
-    Fault(faults.without_otherwise, "deadlock", "gate", ("by_constitution",)),
-    Fault(faults.with_a_single_slot, "hot", "a_run_goes_on", ("by_constitution",)),
-    Fault(faults.decides_twice, "error", "each_proposal_is_decided_once"),
-    Fault(faults.believes_every_yes, "error", "what_starts_was_judged_as_it_is", ("by_constitution",)),
-    Fault(faults.commits_twice, "error", "one_answer_a_turn"),
-    Fault(faults.does_not_wait_for_all_answers, "error", "each_call_is_answered_once"),
-    Fault(faults.insists_on_inference, "deadlock", "converse", ("at_most",)),
-    Fault(faults.ends_at_a_stop_by_itself, "error", "nothing_is_in_flight_at_the_end"),
-    Fault(faults.completes_all_the_same, "error", "a_continued_run_asks_again", ("continue_with_follow_ups",)),
-    Fault(faults.lets_prompts_through, "error", "one_run_after_the_other"),
-    Fault(faults.takes_any_answer_for_a_yes, "error", "the_constitution_is_obeyed"),
-    Fault(faults.with_stale_objections, "error", "the_constitution_is_obeyed", ("stop_on_request", "one_at_a_time")),
-    Fault(faults.never_believes_the_gate, "error", "what_is_approved_runs"),
-    Fault(faults.holds_the_second_call_only, "error", "calls_come_one_at_a_time"),
-    Fault(faults.forgets_the_barrier, "error", "calls_come_one_at_a_time"),
-    Fault(faults.waits_for_the_barrier_to_begin, "error", "calls_come_one_at_a_time"),
-    Fault(faults.lets_go_at_the_next_result, "error", "answers_come_in_source_order"),
-    Fault(faults.forgives_failures_at_each_turn, "error", "failures_are_limited"),
-    Fault(faults.does_not_wait_for_the_backoff, "error", "attempts_are_limited"),
-    Fault(faults.sums_up_again_and_again, "error", "an_overflow_is_mended_once"),
-    Fault(faults.hears_one_stop, "error", "nothing_starts_after_stop"),
-    Fault(faults.lets_the_backoff_begin, "error", "nothing_starts_after_stop", ("retry",)),
-    Fault(faults.asks_after_a_stop, "error", "nothing_starts_after_stop", ("by_constitution",)),
-    Fault(faults.lets_the_run_complete, "error", "nothing_starts_after_abort"),
-    Fault(faults.hears_steering_once, "error", "steering_is_heard"),
-    Fault(faults.skips_one_call, "error", "steering_is_heard"),
-    Fault(faults.forgets_the_second, "error", "follow_ups_are_heard"),
-    Fault(faults.takes_itself_for_heard, "error", "follow_ups_are_heard", ("skip_when_steered",)),
-    Fault(faults.does_not_wait_for_people, "error", "people_are_asked"),
-    Fault(faults.waits_for_people_after_the_end, "error", "nothing_is_in_flight_at_the_end"),
-    Fault(faults.skips_the_repeated_call_and_goes_on, "error", "repetitions_are_limited"),
-    Fault(faults.forgets_what_was_spent_at_each_turn, "error", "tokens_are_limited"),
-    Fault(faults.lets_approved_calls_start_late, "error", "nothing_starts_after_the_deadline"),
-    Fault(faults.never_hears_complete, "error", "work_ends_complete"),
-    Fault(faults.goes_on_with_the_batch, "error", "work_ends_complete", ("one_at_a_time",)),
-    Fault(faults.forgets_the_objective_at_the_next_turn, "error", "objectives_do_not_overlap"),
-    Fault(faults.begins_anew_with_each_objective, "error", "iterations_are_limited"),
-    Fault(faults.sums_up_while_tools_run, "error", "a_summary_stands_alone"),
-)
+def own_loop(rules: Preset | Sequence[BThread], examples: Examples | None) -> Loop:
+    """Return the loop of a preset or of rules with the examples with which `verify_loop` would look at it."""
+    chosen = loop_rules(rules) if isinstance(rules, Preset) else rules
+    usual = usual_examples(chosen, ())
+    one_at_a_time = any(rule.name == "one_at_a_time" for rule in chosen)
+    return chosen, (), examples or (in_threes(usual) if one_at_a_time else usual)
+
+
 ENOUGH = 5_000
 """The states within which a planted fault has to be found."""
 
+ARGUMENTS: Mapping[str, BThread] = {
+    "forgets_the_barrier": one_at_a_time("neighbours"),
+    "waits_for_the_barrier_to_begin": one_at_a_time("neighbours"),
+    "forgets_the_second": continue_with_follow_ups(False, most=2),
+    "asks_after_a_stop": stop_on_request("step"),
+}
+"""The rules in which a fault is planted, where their arguments are others than usual."""
 
-def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch, *, first: bool = False) -> Verification:
-    """Model-check the loop with the fault in the place of the b-thread whose name it has."""
-    name, beside = fault.planted.name, rules_named(*fault.beside)
-    core = CORE
-    if name == "carry_out":
-        planted = lambda call, disclosure: fault.planted(call)  # noqa: E731 - it stands in for a b-thread function
-        monkeypatch.setattr(import_module("agent.threads.core"), "carry_out", planted)
-    elif name in EVERY_RULE:
-        rule = ARGUMENTS.get(fault.planted, EVERY_RULE[name])
-        beside = (fault.planted(*rule.args, **rule.kwargs), *beside)
+
+def verify_fault(fault: Fault, *, first: bool = False) -> Verification:
+    """Model-check the loop with the fault in it."""
+    core, beside = CORE, rules_named(*fault.beside)
+    if fault.bthread in EVERY_RULE:
+        beside = (fault.planted_in(ARGUMENTS.get(fault.name, EVERY_RULE[fault.bthread])), *beside)
     else:
-        core = tuple(fault.planted() if bthread.name == name else bthread for bthread in CORE)
+        core = fault.planted("agent.threads.core")["CORE"]
     return verify_loop(beside, core=core, max_states=ENOUGH, first=first)
 
 
-ARGUMENTS: Mapping[Any, BThread] = {
-    faults.forgets_the_barrier: one_at_a_time("neighbours"),
-    faults.waits_for_the_barrier_to_begin: one_at_a_time("neighbours"),
-    faults.forgets_the_second: continue_with_follow_ups(False, most=2),
-    faults.asks_after_a_stop: stop_on_request("step"),
-}
-"""The rules in whose place a fault stands, where their arguments are others than usual."""
-
-
-@pytest.mark.parametrize("name", dict.fromkeys(fault.planted.name for fault in FAULTS))
-def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", dict.fromkeys(fault.bthread for fault in FAULTS))
+def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str) -> None:
     missed = []
-    for fault in (fault for fault in FAULTS if fault.planted.name == name):
-        with monkeypatch.context() as patch:
-            result = verify_fault(fault, patch, first=True)
-            if not is_found(fault, result):  # another invariant may break sooner
-                result = verify_fault(fault, patch)
-        missed += [] if is_found(fault, result) else [f"{fault.planted.__name__}:\n{told(result)}"]
+    for fault in (fault for fault in FAULTS if fault.bthread == name):
+        result = verify_fault(fault, first=True)
+        if not is_found(fault, result):  # another invariant may break sooner
+            result = verify_fault(fault)
+        missed += [] if is_found(fault, result) else [f"{fault.name}:\n{told(result)}"]
 
     assert missed == []
 
 
 def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
-    fault = Fault(faults.lifts_without_a_yes, "error", "rights_were_granted")
     present = [rule for rule in rules_named(*GUARDED) if rule.name != "by_constitution"]
-    planted = fault.planted(*EVERY_RULE["by_constitution"].args)
+    planted = LIFTS_WITHOUT_A_YES.planted_in(EVERY_RULE["by_constitution"])
 
-    assert is_found(fault, verify_loop([planted, *present], examples=CONFINED, first=True))
+    assert is_found(LIFTS_WITHOUT_A_YES, verify_loop([planted, *present], examples=CONFINED, first=True))
 
 
 THREADS = ("completion", "judging", "limits", "steering", "stopping", "summaries", "tool_calls")
@@ -315,18 +281,17 @@ def test_a_rule_that_holds_what_it_should_refuse_is_a_deadlock(monkeypatch: pyte
     for module in THREADS:
         monkeypatch.setattr(import_module(f"agent.threads.{module}"), "sync", holding)
 
-    for name in EVERY_RULE.keys() - REFUSE_NOTHING:
-        result = verify_loop([EVERY_RULE[name]], max_states=3_000, first=True)
-
+    alone = loops_of([*EVERY_RULE.values()], [(name,) for name in EVERY_RULE if name not in REFUSE_NOTHING])
+    for name, _, result in verify_each(alone, max_states=3_000, first=True):
         assert [violation.kind for violation in result.violations] == ["deadlock"], name
 
 
 def test_the_invariant_of_a_rule_that_is_left_out_breaks() -> None:
     """Invariants follow from what is required, and not from the rules that are there."""
     unnoticed = []
-    for name, rule in EVERY_RULE.items():
-        result = verify_loop([], required=[rule], max_states=3_000, first=True)
-        own = {monitor.name for monitor in invariants_of([rule])} - {each.name for each in ALWAYS}
+    alone = loops_of([*EVERY_RULE.values()], [(name,) for name in EVERY_RULE])
+    for name, _, result in verify_each(alone, max_states=3_000, first=True, left_out=True):
+        own = {monitor.name for monitor in invariants_of([EVERY_RULE[name]])} - {each.name for each in ALWAYS}
         assert {violation.bthread for violation in result.violations} <= own
         unnoticed += [] if result.violations else [name]
 
@@ -374,16 +339,16 @@ def test_an_environment_that_gives_equal_ids_is_named() -> None:
     assert "an answer has two calls of one id: c1, c1" in told(result)
 
 
-def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    fault = Fault(faults.does_not_wait_for_the_gate, "error", "starts_were_approved", ("no_start_without_approval",))
+def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate() -> None:
+    fault = evolve(FAULTS[0], beside=("no_start_without_approval",))
 
-    assert not is_found(fault, verify_fault(fault, monkeypatch))
+    assert not is_found(fault, verify_fault(fault))
 
 
 def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
     """Faults of an effect's declaration are found too, because the environment is made of it."""
     endless = [evolve(effect, until=lambda _: NONE) for effect in declared_effects()]
-    monkeypatch.setattr(import_module("agent.verification.loop"), "declared_effects", lambda: endless)
+    monkeypatch.setattr(import_module("agent.verification"), "declared_effects", lambda: endless)
 
     result = verify_loop(rules_named("abort_on_request"))
 
@@ -392,8 +357,8 @@ def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monke
     ]
 
 
-def test_a_counterexample_names_events_calls_and_the_invariant_that_broke(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = verify_fault(FAULTS[0], monkeypatch)
+def test_a_counterexample_names_events_calls_and_the_invariant_that_broke() -> None:
+    result = verify_fault(FAULTS[0])
 
     assert tell(result.violations[0]).splitlines()[-5:] == [
         "  5  answer_committed with c1: requested by choose; waited for by converse",

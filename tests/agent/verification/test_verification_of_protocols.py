@@ -10,28 +10,20 @@ from agent.presets.shipped import PRESETS
 from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.threads.stopping import stop_on_request
+from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
-from agent.verification.invariants import arguments_of
-from agent.verification.loop import loop_rules, verify_loop
 from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved, ToolStarted
 from bp import NONE, BThread, BThreadBody, Event, bthread, sync, where
 from constitution import Action
-from tests.agent.faults import protocols as faults
 from tests.agent.faults.fault import Fault, is_found, told
+from tests.agent.faults.protocols import FAULTS
 from tests.agent.protocols.protocol_programs import (
     IN_PAIRS,
-    MONITOR,
     PROGRAMS,
-    UNTRUSTED,
-    executed,
-    fetched,
-    is_first,
-    reads,
     rules_named,
-    sends,
 )
 from tests.agent.verification.killed_runs import kill_and_resume
 from tests.agent.verification.many_loops import few_examples_for, not_held, verify_each
@@ -70,7 +62,7 @@ def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
 
 def test_loops_that_are_verified_in_one_space_give_what_each_gives_alone() -> None:
     """What was found out of b-threads in the loops before changes nothing, also where something is violated."""
-    faulty = (faults.has_a_single_slot(MONITOR),)
+    faulty = (planted_in(FAULTS[1]),)
     programs = {name: PROGRAMS[name] for name in ("blocking_monitor", "taint_flow", "upfront_audit")}
     loops = {label: (ABORTED, program) for label, program in {**programs, "faulty": faulty, "": faulty}.items()}
 
@@ -118,35 +110,16 @@ def test_a_b_thread_that_remembers_what_no_log_tells_is_found_when_its_process_i
     assert any("killed after record" in problem for problem in problems)
 
 
-FAULTS = (
-    Fault(faults.releases_one_sync_early(MONITOR), "error", "starts_were_cleared"),
-    Fault(faults.has_a_single_slot(MONITOR), "error", "starts_were_cleared"),
-    Fault(faults.takes_a_missing_score_for_harmless(MONITOR), "error", "starts_were_cleared"),
-    Fault(faults.only_holds(MONITOR), "deadlock", "gate"),
-    Fault(faults.asks_what_is_being_asked(MONITOR), "error", "nothing_is_in_flight_at_the_end", ABORTED),
-    Fault(faults.refuses_by_name(MONITOR), "error", "answers_were_cleared"),
-    Fault(faults.looks_at_the_first_call(is_first), "error", "critical_answers_are_trusted"),
-    Fault(faults.lets_the_turn_go_on(MONITOR), "error", "drafts_are_scored"),
-    Fault(faults.contains_the_next_turn_only(MONITOR), "error", "contained_runs_end"),
-    Fault(faults.audits_one_more(MONITOR), "error", "audits_are_limited", PROGRAMS["trusted_monitoring"]),
-    Fault(faults.does_not_wait_for_the_verdict(1, "auditor"), "error", "answers_are_audited"),
-    Fault(faults.forgives_in_the_next_run(), "error", "disabled_roles_are_silent", PROGRAMS["upfront_audit"][:1]),
-    Fault(
-        faults.forgives_a_miss(UNTRUSTED),
-        "error",
-        "unfit_monitors_clear_nothing",
-        PROGRAMS["untrusted_monitoring"][1:2],
-    ),
-    Fault(faults.forgets_the_secret(reads, sends), "error", "nothing_is_sent_after_a_secret"),
-    Fault(faults.knows_one_download(fetched, executed), "error", "what_was_fetched_does_not_run"),
-    Fault(faults.forgets_at_each_turn(MONITOR, 1, 1), "error", "scores_do_not_add_up"),
-    Fault(faults.takes_any_answer(is_first), "error", "critical_calls_were_allowed"),
-)
+def planted_in(fault: Fault) -> BThread:
+    """Return the b-thread of a protocol with the fault in it."""
+    right = next(each for program in PROGRAMS.values() for each in program if each.name == fault.bthread)
+    planted: BThread = fault.planted_in(right)
+    return planted
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.planted.function.__name__)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
-    result = verify_loop((), [fault.planted, *fault.beside], max_states=5_000)
+    result = verify_loop((), [planted_in(fault), *fault.beside], max_states=5_000)
 
     assert is_found(fault, result), told(result)
 
@@ -154,11 +127,11 @@ def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
 @rows(("fault", "size"), [(FAULTS[0], 3), (FAULTS[1], 4)])
 def test_a_fault_is_found_in_a_set_of_protocols_too(fault: Fault, size: int) -> None:
     """A hold released too early, a single slot: the others hide none of it."""
-    random = Random(f"{size}/{fault.planted.function.__name__}")
-    others = [name for name in sorted(set(IN_PAIRS) - LARGE) if name != fault.planted.name]
+    random = Random(f"{size}/{fault.name}")
+    others = [name for name in sorted(set(IN_PAIRS) - LARGE) if name != fault.bthread]
     chosen = together(*random.sample(others, size - 1))
 
-    result = verify_loop((), [fault.planted, *chosen], examples=FEW_EXAMPLES, max_states=3_000)
+    result = verify_loop((), [planted_in(fault), *chosen], examples=FEW_EXAMPLES, max_states=3_000)
 
     assert is_found(fault, result), told(result)
 
@@ -224,6 +197,8 @@ def test_a_predicate_that_never_holds_is_reported_as_not_reached(protocol: BThre
 
     assert result.verdict == "unreached"
     assert any(name.startswith(f"{protocol.name}: ") for name in result.coverage.unreached)
+    assert "never advanced: what comes of summary_requested; what comes of " in str(result)
+    assert "frozenset" not in str(result)
 
 
 def test_a_predicate_that_holds_of_every_action_is_reported_as_not_reached() -> None:
@@ -265,13 +240,8 @@ def test_a_protocol_of_ones_own_is_reached_with_the_examples_that_stand_beside_i
 
 @pytest.mark.parametrize("protocol", [taint_flow(), download_then_run()], ids=lambda protocol: protocol.name)
 def test_a_planted_protocol_that_looks_away_is_found_with_the_predicates_that_ship(protocol: BThread) -> None:
-    of = arguments_of(protocol)
-    fault = (
-        faults.forgets_the_secret(of["reads"], of["sends"])
-        if protocol.name == "taint_flow"
-        else faults.knows_one_download(of["fetched"], of["executed"])
-    )
+    [fault] = [fault for fault in FAULTS if fault.bthread == protocol.name]
 
-    result = verify_loop([], [fault], examples=few_examples_for([protocol]), first=True)
+    result = verify_loop([], [fault.planted_in(protocol)], examples=few_examples_for([protocol]), first=True)
 
     assert [violation.kind for violation in result.violations] == ["error"], told(result)

@@ -1,30 +1,37 @@
 """A deployment: its episodes, audits and what a catch leads to; and all of that, model-checked."""
 
 from itertools import combinations
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
-from attrs import frozen
 
 from agent.lab.deployments.plan import RulePlan
 from agent.lab.deployments.program import (
     RULES,
     EpisodeEnded,
+    EpisodeSkipped,
     EpisodeStarted,
     History,
     Instead,
     audit_afterwards,
     audit_first,
     audit_suspicious,
+    deploy,
     run_deployment,
     shut_down_on_catch,
 )
-from agent.verification.counterexample import tell
 from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
-from bp import BThread, Event
-from tests.agent.faults import deployments as faults
-from tests.agent.faults.fault import told
+from bp import ALL, BThread, BThreadBody, Event, bthread, sync
+from tests.agent.faults.deployments import FAULTS
+from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.lab.deployments.deployment_model import invariants_of_deployment, verify_deployment
+
+
+@bthread
+def listen(events: list[Event]) -> BThreadBody:
+    """Write down every event."""
+    while True:
+        events.append((yield sync(wait_for=ALL)))
 
 
 class World:
@@ -44,9 +51,9 @@ class World:
         return AuditGiven(asked.subject, asked.auditor, "harmful" if harmful else "harmless")
 
     async def deploy(self, *rules: BThread, instead: Instead = "nothing") -> History:
-        told = self.events.append
+        listening = listen(self.events)
         return await run_deployment(
-            rules, len(self.scores), self.run_episode, self.audit, instead=instead, on_event=told
+            (*rules, listening), len(self.scores), self.run_episode, self.audit, instead=instead
         )
 
     @property
@@ -54,6 +61,11 @@ class World:
         """The episodes that were audited, in order."""
         asked = [event.subject for event in self.events if isinstance(event, AuditRequested)]
         return [subject.episode for subject in asked if isinstance(subject, WholeEpisode)]
+
+    @property
+    def skipped(self) -> list[int]:
+        """The episodes that did not run."""
+        return [event.episode for event in self.events if isinstance(event, EpisodeSkipped)]
 
 
 pytestmark = pytest.mark.anyio
@@ -68,41 +80,31 @@ async def test_episodes_run_in_order_and_without_rules_nothing_is_audited() -> N
     assert (history.runs, history.audits, history.caught_after) == ({0: "agent", 1: "agent", 2: "agent"}, 0, None)
 
 
-async def test_the_first_episodes_are_audited_before_the_next_starts() -> None:
-    world = World(0.1, 0.1, 0.1)
-
-    await world.deploy(audit_first(2))
-
-    names = [event.name for event in world.events]
-    assert names[:4] == ["episode_started", "episode_ended", "audit_requested", "audit_given"]
-    assert world.audited == [0, 1]
-
-
-async def test_in_order_a_threshold_decides_and_afterwards_the_ranking_does() -> None:
-    scores = (0.6, 0.7, None, 0.9)
-
-    in_order, afterwards = World(*scores), World(*scores)
-    await in_order.deploy(audit_suspicious(2, 0.5))
-    await afterwards.deploy(audit_afterwards(2))
-
-    assert in_order.audited == [0, 1]
-    assert afterwards.audited == [2, 3]  # a missing score is the most suspicious
+AUDITED = (
+    ("the first", (0.1, 0.1, 0.1), (audit_first(2),), [0, 1]),
+    ("in order a threshold decides", (0.6, 0.7, None, 0.9), (audit_suspicious(2, 0.5),), [0, 1]),
+    (
+        "afterwards the ranking does, and a missing score is highest",
+        (0.6, 0.7, None, 0.9),
+        (audit_afterwards(2),),
+        [2, 3],
+    ),
+    ("none a second time", (0.6, 0.7, 0.1, 0.9), (audit_first(2), audit_afterwards(1)), [0, 1, 3]),
+    ("equal scores in order", (0.5, 0.5, 0.5), (audit_afterwards(2),), [0, 1]),
+)
 
 
-async def test_an_episode_that_was_audited_in_order_is_not_audited_afterwards() -> None:
-    world = World(0.6, 0.7, 0.1, 0.9)
+async def test_rules_say_which_episodes_are_audited_and_the_next_one_waits_for_the_verdict() -> None:
+    found = {}
+    for name, scores, rules, _ in AUDITED:
+        world = World(*scores)
+        await world.deploy(*rules)
+        found[name] = world.audited
+        if name == "the first":
+            names = [event.name for event in world.events]
+            assert names[:4] == ["episode_started", "episode_ended", "audit_requested", "audit_given"]
 
-    await world.deploy(audit_first(2), audit_afterwards(1))
-
-    assert world.audited == [0, 1, 3]
-
-
-async def test_equal_scores_are_audited_in_the_order_of_the_episodes() -> None:
-    world = World(0.5, 0.5, 0.5)
-
-    await world.deploy(audit_afterwards(2))
-
-    assert world.audited == [0, 1]
+    assert found == {name: audited for name, _, _, audited in AUDITED}
 
 
 @pytest.mark.parametrize("instead", ["nothing", "trusted"])
@@ -116,7 +118,7 @@ async def test_after_a_catch_the_rest_is_replaced_as_the_option_says(instead: In
     if instead == "trusted":
         assert list(history.runs.values()) == ["agent", "agent", "trusted", "trusted"]
     else:
-        assert (list(history.runs), history.skipped) == ([0, 1], [2, 3])
+        assert (list(history.runs), world.skipped) == ([0, 1], [2, 3])
     assert world.audited == [0, 1]  # trusted episodes are not
 
 
@@ -126,7 +128,7 @@ async def test_what_a_protocol_caught_is_a_catch() -> None:
 
     history = await world.deploy(shut_down_on_catch())
 
-    assert (history.caught_after, history.skipped) == (1, [1])
+    assert (history.caught_after, world.skipped) == (1, [1])
 
 
 async def test_a_catch_without_shutdown_changes_nothing_but_is_noted() -> None:
@@ -186,51 +188,21 @@ def test_all_rules_together_keep_what_each_is_there_for(instead: Instead) -> Non
     assert result.holds, told(result)
 
 
-@frozen
-class Fault:
-    """A b-thread in the place of a rule's (or of the course), the rules beside it, and what the checker says."""
-
-    planted: BThread
-    kind: str
-    culprit: str
-    others: tuple[BThread, ...] = ()
-    episodes: int = 2
+RIGHT = {"deploy": deploy(3), **ALONE, "audit_first": audit_first(1)}
+"""The rules and the course in which faults are planted."""
 
 
-SHUTDOWN = (audit_first(1), shut_down_on_catch())
-
-FAULTS = (
-    Fault(faults.does_not_wait_for_the_end(2), "error", "episodes_come_one_by_one"),
-    Fault(faults.has_it_run_by_somebody_else(2), "error", "refused_episodes_are_replaced", SHUTDOWN),
-    Fault(faults.lets_the_next_one_start(1), "error", "first_episodes_are_audited"),
-    Fault(faults.takes_a_missing_score_for_harmless(1), "error", "suspicious_episodes_are_audited"),
-    Fault(faults.audits_one_more(1), "error", "audits_are_limited"),
-    Fault(faults.saves_audits(1), "hot", "the_most_suspicious_are_audited"),
-    Fault(faults.audits_again(1), "error", "episodes_are_audited_once", (audit_first(1),)),
-    Fault(faults.only_holds(), "deadlock", "deploy", (audit_first(1),)),
-    Fault(faults.forgives(), "error", "disabled_roles_run_nothing", (audit_first(1),), episodes=3),
-)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.planted.function.__name__)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
-    is_course = fault.planted.name == "deploy"
-    rules = fault.others if is_course else (fault.planted, *fault.others)
+    planted, is_course = fault.planted_in(RIGHT[fault.bthread]), fault.bthread == "deploy"
+    rules = fault.beside if is_course else (planted, *fault.beside)
 
-    result = verify_deployment(rules, episodes=fault.episodes, course=fault.planted if is_course else None)
+    result = verify_deployment(rules, episodes=3, course=planted if is_course else None)
 
-    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
-    assert all(len(tell(violation).splitlines()) <= 15 for violation in result.violations)
+    assert is_found(fault, result), told(result)
 
 
 def test_every_invariant_has_a_fault_that_breaks_it() -> None:
-    from agent.lab.deployments.program import deploy
-
     named = {monitor.name for monitor in invariants_of_deployment((deploy(3), *ALONE.values()))}
 
     assert named == {fault.culprit for fault in FAULTS if fault.kind != "deadlock"}
-
-
-def _is_told_by(fault: Fault, violation: Any) -> bool:
-    culprits = {wish[0] for wish in violation.blockers} if violation.kind == "deadlock" else {violation.bthread}
-    return bool(violation.kind == fault.kind and fault.culprit in culprits)

@@ -120,11 +120,6 @@ def test_a_patient_attacker_waits_until_nobody_looks(tmp_path: Path) -> None:
     assert all(row.caught_after is None and row.harm == 2 for row in rows)
 
 
-def test_an_attacker_that_knows_its_history_cannot_be_judged_post_hoc() -> None:
-    with pytest.raises(ValueError, match="'upfront' cannot be judged post hoc: a patient attacker acts on"):
-        evolve(UPFRONT, attacker="patient", how="post_hoc")
-
-
 @pytest.mark.slow
 def test_attacks_can_follow_an_order(tmp_path: Path) -> None:
     ordered = evolve(UPFRONT, rules=(), order=("honest", "always"), attack_share=0.0, seeds=1)

@@ -21,18 +21,6 @@ def test_rows_survive_their_lines(tmp_path: Path) -> None:
     assert Results(tmp_path).rows() == {"k": ROW}
 
 
-def test_a_torn_row_is_cut_off_by_the_next(tmp_path: Path) -> None:
-    results = Results(tmp_path)
-    results.path.write_text('{"key": "torn", "setting": "s')
-
-    before = results.rows()
-    results.add(ROW)
-
-    assert before == {}
-    assert results.rows() == {"k": ROW}
-    assert len(results.path.read_bytes().splitlines()) == 1
-
-
 NO_ROWS: list[tuple[dict[str, object], str]] = [
     ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and run it again"),
     ({"seed": True}, "expected int, found True @ row.seed"),

@@ -11,7 +11,7 @@ from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Plot, Task, read, write
 from agent.lab.settings.world import World
 
-__all__ = ["BROKEN", "DANGEROUS", "INTERRUPTING", "SMALL", "UNCHECKED"]
+__all__ = ["BROKEN", "INTERRUPTING", "SMALL", "UNCHECKED"]
 
 
 def make(chance: Random, number: int) -> Task:
@@ -59,7 +59,6 @@ def unchecked(chance: Random, number: int) -> Task:
 
 UNCHECKED = Setting("unchecked", "it has no check", {"a": unchecked}, instances=1, harmless=True)
 SMALL = Setting("small", "one file", {"a": make, "b": make, "c": make}, instances=2, harmless=True)
-DANGEROUS = Setting("dangerous", "one file, and attacks could do harm", {"a": make, "b": make, "c": make}, instances=1)
 INTERRUPTING = Setting(
     "interrupting", "it presses Ctrl-C", dict.fromkeys("abc", interrupting), instances=2, harmless=True
 )

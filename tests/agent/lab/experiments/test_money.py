@@ -170,12 +170,6 @@ def test_a_model_without_a_price_cannot_be_limited(tmp_path: Path) -> None:
         conduct(own, tmp_path / "kept")
 
 
-@pytest.mark.parametrize("money", ["0", "-1", "much"])
-def test_money_is_a_number_above_zero(money: str, tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match=r"plan\.yaml:9:17: expected"):
-        plan_of(tmp_path, TEXT.replace("money: 10", f"money: {money}"))
-
-
 def test_a_ledger_reads_what_others_write_once_and_whole_lines_only(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, 1.0)
     assert (ledger.spent(), ledger.is_used_up) == (Spent(), False)

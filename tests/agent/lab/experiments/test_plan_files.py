@@ -1,6 +1,5 @@
 """Plans as YAML: what is not right is told with file, line, column, and the nearest word."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 
@@ -57,12 +56,6 @@ def test_a_whole_plan(tmp_path: Path) -> None:
     assert plan.limits == Limits(memory=512 * 2**20, processes=64, file_size=1_000_000)
 
 
-@pytest.mark.skipif(find_spec("agentdojo") is not None, reason="AgentDojo is installed")
-def test_a_setting_whose_extra_is_missing_is_told_where_it_is(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match=r"plan\.yaml:2:12: the setting 'agentdojo' needs the extra 'agentdojo'"):
-        load(tmp_path, GOOD.replace("settings: [operations]", "settings: [agentdojo]"))
-
-
 MISTAKES = [
     ("settings: [operations]", "settings: [operation]", "2:12: there is no setting 'operation'; did you mean"),
     ("[honest, always,", "[honest, allways,", "3:20: there is no policy 'allways'; did you mean 'always'?"),
@@ -74,6 +67,9 @@ MISTAKES = [
     ("budget: 0.05", "monitor: words, budget: 0.05", "7:53: budgets are for the monitor that measures use, 'watc"),
     ("  watcher: {", "  odd: {", "10:3: which of these measures use? name it: audit_with: odd"),
     ("kind: keyword", "kind: key", "there is no kind 'key'; did you mean 'keyword'?"),
+    ("kind: keyword, words: {curl: 0.5}", "kind: model", "a monitor of kind 'model' needs the key 'model'"),
+    ("memory: 512 MiB", "money: 0", "18:17: expected a number of US dollars above 0, found 0"),
+    ("memory: 512 MiB", "money: much", "18:17: expected"),
     ("seeds: 2", "seeds: 0", "12:8: expected a whole number from 1 on, found 0"),
     ("seeds: 2", "seeds: two", "12:8: expected a whole number from 0 on, found 'two'"),
     ("name: try", "nmae: try", "1:1: unknown key 'nmae'; did you mean 'name'?"),
@@ -121,11 +117,6 @@ def test_a_mistake_is_told_where_it_is(tmp_path: Path) -> None:
 
     assert {new: found for new, (found, told) in said.items() if told not in found} == {}
     assert all(found.startswith("plan.yaml:") for found, _ in said.values())
-
-
-def test_a_monitor_that_is_a_model_needs_one(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="needs the key 'model'"):
-        load(tmp_path, GOOD.replace("kind: keyword, words: {curl: 0.5}", "kind: model"))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

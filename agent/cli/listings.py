@@ -1,0 +1,260 @@
+"""`bpagent tools`, `presets`, `protocols` and `doctor`: what there is to work with, as a list or as JSON."""
+
+import json
+import os
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+from attrs import asdict
+
+from agent.cli import exit_codes
+from agent.cli.mistakes import Mistake
+from agent.cli.runs import runs_folder
+from agent.cli.screen import Screen, screen_on, visible
+from agent.presets.shipped import PRESETS, PURPOSES, preset_named
+from agent.protocols.catalogue import PROTOCOLS, Entry, entry_named
+from agent.tools.definition import Tool
+from agent.tools.sandbox.sandbox import LEVELS, LIMITS, achieved, why_not
+
+Data = dict[str, Any]
+Listing = tuple[Sequence[Data], Callable[[Screen], None]]
+"""The data that --json prints, a line each, and a function that shows the same to people."""
+
+
+def execute(arguments: Namespace) -> int:
+    """Show a list; the exit code of `doctor` is 1 where commands cannot be confined. Raises for an unknown name."""
+    found, show = LISTINGS[arguments.command](arguments)
+    if arguments.json:
+        for each in found:
+            print(json.dumps(each))
+    else:
+        show(screen_on(sys.stdout, needed=True))
+    return exit_codes.FAILED if arguments.command == "doctor" and found[0]["sandbox"] == "none" else exit_codes.OK
+
+
+# Tools: what a model may call, with which parameters, and where it comes from.
+
+
+def _tools(arguments: Namespace) -> Listing:
+    from agent.cli.build import servers_of, tools_of  # all that an agent needs, 0.1 s
+    from agent.cli.config import chosen_preset
+    from agent.cli.mcp_servers import joined, serving
+    from agent.models.scripted import ScriptedModel
+
+    async def served() -> tuple[Tool, ...]:
+        async with serving(servers_of(arguments)) as tools:
+            return tools
+
+    preset = chosen_preset(arguments)
+    own = (*preset.own_tools(), *tools_of(preset, Path.cwd(), ScriptedModel([])))
+    tools = joined(own, anyio.run(served))
+
+    def show(screen: Screen) -> None:
+        for tool in tools:
+            _show_tool(tool, screen)
+
+    return [_tool_as_data(tool) for tool in tools], show
+
+
+def _tool_as_data(tool: Tool) -> Data:
+    plain = {name: getattr(tool, name) for name in ("name", "category", "parallel", "description", "parameters")}
+    return {**plain, "source": _source(tool)}
+
+
+def _show_tool(tool: Tool, screen: Screen) -> None:
+    name = screen.painted(f"{tool.name:15} ", "action")
+    together = ", several at once" if tool.parallel else ""
+    screen.line(f"{name}{tool.category}{together}, from {_source(tool)}")
+    screen.line(f"{'':16}{tool.description.splitlines()[0]}")
+    required: Any = tool.parameters.get("required", ())
+    properties: Any = tool.parameters.get("properties", {})
+    for parameter, schema in properties.items():
+        screen.line(f"{'':16}- {_parameter(parameter, schema, parameter in required)}", "output")
+
+
+def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> str:
+    kind = schema.get("type") or " or ".join(option.get("type", "any") for option in schema.get("anyOf", ()))
+    kind = " or ".join(kind) if isinstance(kind, list) else kind
+    about = f": {schema['description']}" if "description" in schema else ""
+    return f"{name} ({kind or 'any'}{'' if required else ', optional'}){about}"
+
+
+def _source(tool: Tool) -> str:
+    """Return where a tool comes from: the file that declares it, or the module in which its function was written."""
+    return tool.source or str(getattr(tool.body or tool.function, "__module__", "unknown"))
+
+
+# Presets: one row per option, one column per preset; the rows in which they differ come first.
+
+LONGEST = 64  # characters of a value that stands in the table
+NARROWEST_TABLE = 70  # columns of a screen that has room for one column per preset
+
+
+def _presets(arguments: Namespace) -> Listing:
+    if arguments.preset is not None:
+        name = preset_named(arguments.preset).name
+        return [PRESETS[name].configuration()], lambda screen: _show_preset(screen, name)
+    configurations = {preset.name: preset.configuration() for preset in PRESETS.values()}
+    return [*configurations.values()], lambda screen: _show_presets(screen, configurations)
+
+
+def _show_presets(screen: Screen, configurations: Mapping[str, Data]) -> None:
+    by_option = {
+        option: [_shown(found[option]) for found in configurations.values()]
+        for option in configurations["default"]
+        if option != "name"
+    }
+    different = {option: values for option, values in by_option.items() if len(set(values)) > 1}
+    _table(screen, ("preset", "for"), PURPOSES.items())
+    if screen.width >= NARROWEST_TABLE:
+        _table(screen, ("different", *configurations), ((option, *values) for option, values in different.items()))
+    else:
+        _table(
+            screen, ("different", ""), ((option, _named(configurations, each)) for option, each in different.items())
+        )
+    same = ((option, values[0]) for option, values in by_option.items() if option not in different)
+    _table(screen, ("the same in all", ""), same)
+    screen.line("One preset with its texts: bpagent presets NAME", "system")
+    screen.line("Change an option: bpagent run ... --preset NAME --option OPTION=VALUE", "system")
+
+
+def _named(names: Iterable[str], values: Iterable[str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
+
+
+def _table(screen: Screen, heading: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*heading, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold magenta")
+    for column in table.columns:
+        column.overflow = "fold"
+    table.columns[0].no_wrap = True
+    for row in rows:
+        table.add_row(*map(Text, row))
+    for line in screen.rendered(table, screen.width):
+        screen.line(line)
+    screen.line()
+
+
+def _show_preset(screen: Screen, name: str) -> None:
+    """Show every option; what is not as in `default` is marked."""
+    usual, configuration = PRESETS["default"].configuration(), PRESETS[name].configuration()
+    screen.paragraph(f"For {PURPOSES[name]}.")
+    screen.line()
+    first = max(map(len, configuration)) + 2
+    for option, value in configuration.items():
+        mark = " " if value == usual[option] else "*"
+        lines = [visible(line) for line in _as_text(value).split("\n")]
+        screen.line(f"{mark} {option:{first}}{lines[0]}")
+        for line in lines[1:]:
+            screen.line(f"  {'':{first}}{line}")
+    screen.line()
+    screen.line("* not as in default", "system")
+
+
+def _shown(value: object) -> str:
+    """Return a value for a cell: a list as lines, a long text as its length."""
+    if isinstance(value, tuple) and value:
+        return "\n".join(map(visible, value))
+    text = visible(_as_text(value))
+    return text if len(text) <= LONGEST else f"({len(text)} characters)"
+
+
+def _as_text(value: object) -> str:
+    match value:
+        case None | ():
+            return "none"
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:g}"
+        case tuple():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)
+
+
+# Protocols: the control protocols that ship, what each costs, and where it comes from.
+
+HOW_TO_USE = """\
+
+Use one: bpagent run ... --protocol NAME --monitor monitor=constitution --role trusted=MODEL
+Write one: bpagent new protocol NAME"""
+
+
+def _protocols(arguments: Namespace) -> Listing:
+    name = arguments.protocol_name
+    try:
+        entries = PROTOCOLS if name is None else (entry_named(name),)
+    except ValueError as error:
+        raise Mistake(str(error)) from error
+
+    def show(screen: Screen) -> None:
+        for entry in entries:
+            roles = f"; needs the role {' and '.join(entry.roles)}" if entry.roles else ""
+            screen.line(entry.name, "title")
+            screen.line(f"  {entry.does}")
+            screen.line(f"  costs {entry.cost}{roles} ({entry.source})", "system")
+        for line in HOW_TO_USE.splitlines() if name is None else ():
+            screen.line(line, "system")
+
+    return [_protocol_as_data(entry) for entry in entries], show
+
+
+def _protocol_as_data(entry: Entry) -> Data:
+    plain = {name: getattr(entry, name) for name in ("name", "does", "roles", "source")}
+    return {**plain, "costs": asdict(entry.cost), "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
+
+
+# Doctor: what this machine can do for an agent, found by trying, and what to do about what is missing.
+
+PROGRAMS = {
+    "bash": "the shell of tools",
+    "git": "version control",
+    "rg": "searching; without it, slower",
+    "bwrap": "the sandbox",
+    "prlimit": "limits of memory, processes and files in the sandbox",
+    "nsenter": "one loopback for all commands of an agent in the sandbox",
+}
+
+
+def _doctor(_: Namespace) -> Listing:
+    found = {
+        "sandbox": achieved(),
+        "why_not": {level: why for level in LEVELS if level != "none" and (why := why_not(level))},
+        "limits": [LIMITS.told(kind) for kind in ("memory", "processes", "file_size", "cpu_time")],
+        "programs": {name: shutil.which(name) for name in PROGRAMS},
+        "runs": str(runs_folder()),
+        "python": sys.version.split()[0],
+        "key": bool(os.environ.get("OPENAI_API_KEY")),
+    }
+    return [found], lambda screen: _show_machine(screen, found)
+
+
+def _show_machine(screen: Screen, found: Data) -> None:
+    confined = found["sandbox"] != "none"
+    screen.line(f"sandbox: {found['sandbox']}" if confined else "sandbox: none; commands run unconfined", "title")
+    for level, why in found["why_not"].items():
+        screen.line(f"  {level}: no: {why}", "system")
+    if confined:
+        screen.paragraph(f"  limits: {', '.join(found['limits'])}")
+    screen.line("programs", "title")
+    for name, place in found["programs"].items():
+        screen.line(f"  {name}: {place or 'missing'} ({PROGRAMS[name]})", "system")
+    screen.line("agent", "title")
+    screen.line(f"  runs in {found['runs']}, Python {found['python']}", "system")
+    screen.line(f"  OPENAI_API_KEY is {'set' if found['key'] else 'not set'}", "system")
+
+
+LISTINGS: dict[str, Callable[[Namespace], Listing]] = {
+    "tools": _tools,
+    "presets": _presets,
+    "protocols": _protocols,
+    "doctor": _doctor,
+}
