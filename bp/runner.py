@@ -63,11 +63,11 @@ class Broken:
         return f"{type(self.error).__name__}: {self.error}" if self.error else self.how
 
 
+@frozen
 class _Always:
-    """The same event set for every started event."""
+    """The same event set for every started event: a value, so that a verifier may carry effects about."""
 
-    def __init__(self, events: Any) -> None:
-        self.events = events
+    events: Any
 
     def __call__(self, started: Event) -> Any:
         return self.events
