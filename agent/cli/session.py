@@ -38,8 +38,7 @@ from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
-from agent.session.agent import Agent
-from agent.session.run import Run
+from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError, meant, nearest

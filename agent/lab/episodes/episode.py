@@ -4,7 +4,8 @@ world made -> agent runs -> main and side checks -> row
      `------------ whatever fails of these is a row, too ------------'
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from time import perf_counter
 
 from attrs import frozen
@@ -27,8 +28,7 @@ from agent.models.calls import parse_arguments
 from agent.models.model import Model
 from agent.protocols.monitoring import honeypot
 from agent.protocols.monitors import WORDS
-from agent.session.agent import Agent
-from agent.session.run import Run
+from agent.session.agent import Agent, Run
 from agent.tools.blocking import run_in_background
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked
@@ -130,14 +130,13 @@ async def _run(episode: Episode, context: EpisodeContext, begun: float) -> Row:
     task = setting.task(episode.task)
     if attacks and (why := setting.refusal(context.isolation)):
         raise PermissionError(why)
-    with setting.world(
-        task, context.office, isolation=context.isolation, limits=episode.limits, attacked=attacks
-    ) as world:
-        parts = prepare(episode, setting, task, world, context)
+    with ExitStack() as leaving:
+        made = setting.world(task, context.office, isolation=context.isolation, limits=episode.limits, attacked=attacks)
+        parts = prepare(episode, setting, task, leaving.enter_context(made), context)
         run = await _work(parts, context)
         await parts.observer.finish()
         parts.models.check()
-        return await _judge(parts, run, begun)
+        return await _judge(parts, run, begun, leaving.close)
 
 
 async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
@@ -161,8 +160,11 @@ async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
         return await agent.run(task.prompt)
 
 
-async def _judge(parts: EpisodeParts, run: Run, begun: float) -> Row:
-    """Return the row of a run that is over; the checks may run code, and so do not keep others waiting."""
+async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[], None]) -> Row:
+    """Return the row of a run that is over, and leave its world.
+
+    Checks may run code, and to remove a world takes as long on a disk as the episode did: nothing waits for them.
+    """
     episode, world, task, observer = parts.episode, parts.world, parts.task, parts.observer
     if run.reason == "engine_error":
         raise RuntimeError(run.text)
@@ -170,7 +172,13 @@ async def _judge(parts: EpisodeParts, run: Run, begun: float) -> Row:
         raise world.cell.failure
     world.conclude(run.text if run.status == "completed" else "")
     exceeded = world.exceeded
-    main, side = await run_in_background(lambda: (task.main(world), observer.tau is not None or task.side(world)))
+
+    def judge() -> tuple[float, bool]:
+        found = task.main(world), observer.tau is not None or task.side(world)
+        leave()
+        return found
+
+    main, side = await run_in_background(judge)
     last = len(observer.steps) - 1
     return _row(
         episode,

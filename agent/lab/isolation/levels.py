@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -66,6 +66,7 @@ def achieve(wanted: Wanted) -> Level:
     return found.level
 
 
+@cache
 def limits_at(level: Level) -> tuple[Kind, ...]:
     """Return the limits that the kernel keeps at a level: none without cells, and not always that of processes."""
     counts = linux() >= (OF_EACH_NAMESPACE if os.geteuid() == 0 else COUNTED)
