@@ -23,9 +23,8 @@ from agent.log.reading import RecordedRun, read_log
 from agent.log.writing import check_free
 from agent.models.model import Delta
 from agent.projections.narration import StreamEvent
-from agent.session.agent import Agent
+from agent.session.agent import Agent, Run
 from agent.session.approvals import UndecidableError
-from agent.session.run import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
 
