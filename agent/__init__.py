@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from agent.effects.hooks import Hooks
     from agent.models.scripted import ScriptedModel, answer, call
     from agent.presets.preset import Preset
-    from agent.session.agent import Agent
+    from agent.session.agent import Agent, Run
     from agent.session.resume import resume
-    from agent.session.run import Run
     from agent.session.stateless import LoopConfig, agent_loop
     from agent.tools.collections import workspace_tools
     from agent.tools.definition import Tool, tool
@@ -47,8 +46,7 @@ __getattr__, __dir__ = from_modules(
         "effects.hooks": "Hooks",
         "session.stateless": "LoopConfig agent_loop",
         "presets.preset": "Preset",
-        "session.agent": "Agent",
-        "session.run": "Run",
+        "session.agent": "Agent Run",
         "models.scripted": "ScriptedModel answer call",
         "tools.definition": "Tool tool",
         "session.resume": "resume",

@@ -14,7 +14,7 @@ from typing import Any, cast
 from attrs import fields, frozen, has
 
 from agent.history.playback import Held, retrace
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage, shortened

@@ -1,4 +1,4 @@
-"""What every test may rely on: both async backends, and no silent skip for a missing program under CI."""
+"""What every test may rely on: both async backends, the same random examples, no silent skip under CI."""
 
 import gc
 import os
@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 MANY = 1000  # tests
 OUR_PROGRAMS = ROOT / ".tools" / "node_modules" / ".bin"
+
+# The same examples in every run, and no judgement of a busy machine; `--hypothesis-profile default` explores.
+settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -76,8 +81,20 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + (0 if is_quick else 1)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected: all that is made then stays."""
+    gc.disable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the slow tests, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave thousands of collected tests out of every later garbage collection."""
+    gc.enable()
     if len(session.items) > MANY:
         gc.collect()
         gc.freeze()

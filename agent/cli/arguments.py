@@ -21,9 +21,11 @@ def called(*words: str) -> str:
 
 EXIT_CODES = """\
 exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped,
-5 waits for approval, 6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM;
-check: 0 allow, 10 ask, 11 deny; verify: 0 holds, 1 does not, 7 nothing is wrong, and some
-rule or invariant was never reached"""
+5 waits for approval, 6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM.
+
+check: 0 allow, 10 ask, 11 deny.
+
+verify: 0 holds, 1 does not, 7 nothing is wrong, and some rule or invariant was never reached."""
 
 FIRST_CONTACT = """\
 bpagent lets a model work with tools,
@@ -51,13 +53,13 @@ MOST = 1_000_000_000
 NAMING = ("DIR", "FILE", "ID", "NAME")
 
 MODELS = """\
-a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server),
-http://127.0.0.1:8080/v1, http://127.0.0.1:8080/v1#name, script:FILE.yaml. A script is
-steps: [{say: TEXT, call: {tool: NAME, arguments: {...}}}, ...]; with calls, a list of calls"""
+a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
+http://127.0.0.1:8080/v1#name, script:FILE.yaml. A script is steps: [{say: TEXT, call: {tool: NAME, arguments: {...}}},
+...]; with calls, a list of calls"""
 RUN_NOTES = f"""\
-Standard output is the final text and nothing else (with --json: the records of the log, one
-JSON object per line); progress, questions and errors go to standard error. A line that is
-"stop" on standard input stops the run, Ctrl-C aborts it.
+Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
+progress, questions and errors go to standard error. A line that is "stop" on standard input stops the run, Ctrl-C
+aborts it.
 
 {MODELS}"""
 
@@ -315,7 +317,7 @@ def make_parser() -> argparse.ArgumentParser:
         prog="bpagent",
         description="An agent loop in which every rule is a b-thread that you can name, test and take out.",
         epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Paragraphs,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
@@ -325,11 +327,18 @@ def make_parser() -> argparse.ArgumentParser:
             help=purpose,
             description=f"{purpose[0].upper()}{purpose[1:]}{'' if purpose.endswith('?') else '.'}",
             epilog=NOTES.get(name),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Paragraphs,
         )
         for names, options in arguments:
             command.add_argument(*names, **options)
     return parser
+
+
+class _Paragraphs(argparse.HelpFormatter):
+    """Fits each paragraph of a text to the terminal."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(super(_Paragraphs, self)._fill_text(each, width, indent) for each in text.split("\n\n"))
 
 
 class _Parser(argparse.ArgumentParser):

@@ -92,6 +92,7 @@ def _source(tool: Tool) -> str:
 # Presets: one row per option, one column per preset; the rows in which they differ come first.
 
 LONGEST = 64  # characters of a value that stands in the table
+NARROWEST_TABLE = 70  # columns of a screen that has room for one column per preset
 
 
 def _presets(arguments: Namespace) -> Listing:
@@ -110,11 +111,20 @@ def _show_presets(screen: Screen, configurations: Mapping[str, Data]) -> None:
     }
     different = {option: values for option, values in by_option.items() if len(set(values)) > 1}
     _table(screen, ("preset", "for"), PURPOSES.items())
-    _table(screen, ("different", *configurations), ((option, *values) for option, values in different.items()))
+    if screen.width >= NARROWEST_TABLE:
+        _table(screen, ("different", *configurations), ((option, *values) for option, values in different.items()))
+    else:
+        _table(
+            screen, ("different", ""), ((option, _named(configurations, each)) for option, each in different.items())
+        )
     same = ((option, values[0]) for option, values in by_option.items() if option not in different)
     _table(screen, ("the same in all", ""), same)
     screen.line("One preset with its texts: bpagent presets NAME", "system")
     screen.line("Change an option: bpagent run ... --preset NAME --option OPTION=VALUE", "system")
+
+
+def _named(names: Iterable[str], values: Iterable[str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
 
 
 def _table(screen: Screen, heading: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -233,7 +243,7 @@ def _show_machine(screen: Screen, found: Data) -> None:
     for level, why in found["why_not"].items():
         screen.line(f"  {level}: no: {why}", "system")
     if confined:
-        screen.paragraph(f"  limits: {', '.join(found['limits'])}", "  ")
+        screen.paragraph(f"  limits: {', '.join(found['limits'])}")
     screen.line("programs", "title")
     for name, place in found["programs"].items():
         screen.line(f"  {name}: {place or 'missing'} ({PROGRAMS[name]})", "system")

@@ -1,11 +1,12 @@
 """`bpagent replay`: the program of a log, run again on what came from outside, must give the same records."""
 
+import sys
 from argparse import Namespace
 
 from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.runs import find_log
-from agent.cli.screen import visible
+from agent.cli.screen import Screen, screen_on, visible
 from agent.history.playback import Difference, replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import LogError, RecordedRun, read_log
@@ -17,24 +18,26 @@ def execute(arguments: Namespace) -> int:
     """Replay and say what came of it. Raises LogError for what is no log, or one of another program."""
     run = read_log(find_log(arguments.log))
     program = rebuild(run, load_protocols(arguments.protocol))
+    screen = screen_on(sys.stdout, needed=True)
     if run.torn:
-        print(f"the last line ({len(run.records) + 2}) is torn; it was left out")
-    code = _replayed(run, program)
+        screen.line(f"the last line ({len(run.records) + 2}) is torn; it was left out")
+    code = _replayed(run, program, screen)
     if run.integrity:
-        print(visible(run.integrity))
+        screen.line(visible(run.integrity))
     return exit_codes.DIFFERENT if run.misfit else code
 
 
-def _replayed(run: RecordedRun, program: BProgram) -> int:
+def _replayed(run: RecordedRun, program: BProgram, screen: Screen) -> int:
     try:
         result = replay(run, program)
     except LogError as error:  # a record that no run could have written
-        print(f"different: {visible(str(error))}")
+        screen.line(f"different: {visible(str(error))}")
         return exit_codes.DIFFERENT
     if result.difference is not None:
-        print("\n".join(told_difference(run, result.difference)))
+        for line in told_difference(run, result.difference):
+            screen.line(line)
         return exit_codes.DIFFERENT
-    print(f"equal: {_count(result.equal)}, replayed without model, tools or network; {_end(run)}")
+    screen.line(f"equal: {_count(result.equal)}, replayed without model, tools or network; {_end(run)}")
     return exit_codes.OK
 
 

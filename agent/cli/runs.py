@@ -16,10 +16,10 @@ from attrs import asdict, define, field
 
 from agent.cli import exit_codes
 from agent.cli.mistakes import Mistake, say
-from agent.cli.screen import Screen, Tone, screen_on, visible
+from agent.cli.screen import Screen, Tone, cut, screen_on, visible
 from agent.log.reading import LogError
 from agent.log.writing import is_in_use
-from agent.vocabulary.messages import Usage, shortened
+from agent.vocabulary.messages import Usage
 
 SPENDING = ("inference_finished", "summary_finished", "tool_finished")
 ENDINGS = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
@@ -193,8 +193,8 @@ def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
     return record["name"], record["data"]
 
 
-FOLDER, END = 16, 11  # columns
-WIDE = 80  # columns of a screen on which all of a row is shown
+FOLDER, END, NARROWEST_PROMPT = 16, 11, 5  # columns
+WITH_FOLDER, WITH_COST = 45, 60  # columns beside the id from which on these are shown
 
 TONES: dict[str, Tone] = {
     "completed": "good",
@@ -231,13 +231,16 @@ def execute(arguments: Namespace) -> int:
 
 
 def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], str] = str) -> str:
-    """Return a row that fits the width: id, folder, end, turns, cost, prompt; a narrow one without folder and cost."""
+    """Return a row that fits the width: id, folder, end, turns, cost, prompt; a narrow one without what has no room."""
     name, folder, end, turns, cost, prompt = cells
-    wide = width >= WIDE
-    before = f"{name:{longest}}  " + (f"{shortened(folder, FOLDER):{FOLDER}}  " if wide else "")
-    after = f"  {turns:>5}  {cost:>10}  " if wide else "  "
-    room = max(width - len(before) - END - len(after), 5)
-    return f"{before}{paint(f'{end:{END}}')}{after}{shortened(prompt, room)}"
+    before, after = f"{name:{longest}}  ", "  "
+    if width >= longest + WITH_FOLDER:
+        before += f"{cut(folder, FOLDER):{FOLDER}}  "
+    if width >= longest + WITH_COST:
+        after = f"  {turns:>5}  {cost:>10}  "
+    room = width - len(before) - END - len(after)
+    told = f"{after}{cut(prompt, room)}" if room >= NARROWEST_PROMPT else ""
+    return f"{before}{paint(f'{end:{END}}')}{told}".rstrip()
 
 
 def _say_how_to_go_on(found: list[Summary], screen: Screen) -> None:

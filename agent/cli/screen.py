@@ -46,8 +46,14 @@ COLORS: dict[Tone, str] = {
 
 NARROWEST, WIDEST, UNKNOWN = 30, 120, 100  # columns
 MARGIN = 9  # columns for a label
+PAINT = re.compile(r"\x1b\[[0-9;]*m")
 FENCE = re.compile(r"^ {0,3}(```|~~~)")
 PART = re.compile(r"\s+|\S+")
+LABEL = re.compile(r" +|(?:\S+ ){0,2}\S*[^\s.,;:!?] {2,}(?=\S)")
+"""The beginning of a line before its text: blanks, or a label of up to three words and two blanks."""
+
+WHOLE: tuple[Tone, ...] = ("action", "question")
+"""The tones of commands, which people copy, and of which they have to see every blank: they are never wrapped."""
 
 
 def visible(text: str) -> str:
@@ -83,9 +89,16 @@ def cut(text: str, columns: int) -> str:
 
 
 def wrapped(line: str, columns: int) -> list[str]:
-    """Cut a line between words. A word of ASCII (a path, to be copied) stays whole, any other is cut where it must."""
+    """Cut a line between words. A word of ASCII (a path, to be copied) stays whole, any other is cut where it must.
+
+    What does not fit stands below its beginning, or below what stands beside its label.
+    """
+    label = LABEL.match(line)
+    hang = label.end() if label is not None and label.end() <= columns // 2 else 0
     if line.isascii():
-        return textwrap.wrap(line, columns, break_long_words=False, break_on_hyphens=False) or [""]
+        indent = " " * hang
+        cut = textwrap.wrap(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        return cut or [""]
     from rich.cells import chop_cells
 
     lines = [""]
@@ -93,8 +106,9 @@ def wrapped(line: str, columns: int) -> list[str]:
         if columns_of(lines[-1]) + columns_of(part) <= columns:
             lines[-1] += part
         elif not part.isspace():
-            pieces = [part] if part.isascii() else chop_cells(part, columns)
-            lines += pieces if lines[-1].strip() else [lines.pop() + pieces[0], *pieces[1:]]
+            pieces = [part] if part.isascii() else chop_cells(part, columns - hang)
+            first = f"{lines.pop()}{pieces.pop(0)}" if not lines[-1].strip() else None
+            lines += [*([first] if first else []), *(f"{'':{hang}}{piece}" for piece in pieces)]
     return [each.rstrip() for each in lines]
 
 
@@ -177,11 +191,15 @@ class Screen:
         self.markdown("" if self.has_begun_text else label, block, tone)
         self.has_begun_text = True
 
-    def line(self, text: str = "", tone: Tone = "plain") -> None:
-        """Show one line of text that is visible already."""
+    def line(self, text: str = "", tone: Tone = "plain", *, whole: bool = False) -> None:
+        """Show a line of text that is visible already; on a terminal in as many as it takes, unless it stays whole."""
+        lines = [text] if whole or not self._is_too_long(text, tone) else wrapped(text, self.width)
         beginning = "\n" if self.line_is_open else ""
         self.line_is_open = False
-        self._write(f"{beginning}{self.painted(text, tone)}\n")
+        self._write(beginning + "".join(f"{self.painted(line, tone)}\n" for line in lines))
+
+    def _is_too_long(self, text: str, tone: Tone) -> bool:
+        return self.streams and tone not in WHOLE and columns_of(PAINT.sub("", text)) > self.width
 
     def labelled(self, label: str, text: str, tone: Tone) -> None:
         """Show lines under a label, which tells them apart where there are no colors."""
@@ -216,10 +234,9 @@ class Screen:
         lines = [line.rstrip() for line in captured.get().strip("\n").split("\n")]
         return [line for place, line in enumerate(lines) if line or lines[place - 1]]
 
-    def paragraph(self, text: str, indent: str = "") -> None:
-        """Show text in as many lines as it takes, all but the first indented."""
-        first, *others = wrapped(visible(text), self.width - len(indent))
-        for line in (first, *(f"{indent}{line}" for line in others)):
+    def paragraph(self, text: str) -> None:
+        """Show text in as many lines as it takes, also where there is no terminal."""
+        for line in wrapped(visible(text), self.width):
             self.line(line)
 
     def ask(self, question: str) -> None:

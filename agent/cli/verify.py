@@ -16,11 +16,12 @@ from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.config import chosen_preset
 from agent.cli.mistakes import Mistake
+from agent.cli.screen import Screen, screen_on
 from agent.cli.view import write_page
 from agent.page.counterexample import verification_page
+from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import short, tell
 from agent.verification.environment import examples_for
-from agent.verification.loop import loop_rules, verify_loop
 from bp import BThread, Verification, VerificationError
 
 LABEL = "as configured"
@@ -38,7 +39,7 @@ def execute(arguments: Namespace) -> int:
     if arguments.json:
         print(json.dumps(_as_data(rules, result)), flush=True)
     else:
-        _tell(result)
+        _tell(result, screen_on(sys.stdout, needed=True))
     if arguments.page:
         title = f"Verified: {', '.join(protocol.name for protocol in protocols) or 'the loop as configured'}"
         write_page(Path(arguments.page), verification_page([(LABEL, result)], protocols, title))
@@ -52,15 +53,16 @@ def _unreached(result: Verification) -> tuple[str, ...]:
     return (*result.coverage.silent, *result.coverage.unreached)
 
 
-def _tell(result: Verification) -> None:
+def _tell(result: Verification, screen: Screen) -> None:
     counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
-    print(f"{result.verdict:8}  {counted}: {LABEL}")
+    screen.line(f"{result.verdict:8}  {counted}: {LABEL}")
     if result.verdict == "bounded":
-        print("          not verified: interrupted, or more than --max-states; only these states were looked at")
+        screen.line("          not verified: interrupted, or more than --max-states; only these states were looked at")
     if missed := _unreached(result):
-        print(f"          never reached: {', '.join(missed)}")
+        screen.line(f"          never reached: {', '.join(missed)}")
     for violation in result.violations:
-        print(f"\n{tell(violation)}\n")
+        for line in ("", *tell(violation).splitlines(), ""):
+            screen.line(line)
 
 
 def _as_data(rules: Sequence[BThread], result: Verification) -> dict[str, Any]:

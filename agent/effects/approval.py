@@ -1,17 +1,27 @@
-"""Ask a person. No answer, no user, or an error means no."""
+"""Ask a person, and look up again what a call would touch after that took a while. No answer, or an error, means no."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from time import time
 
+from agent.effects.execution import OVER, describe
+from agent.tools.blocking import run_in_background
+from agent.tools.toolbox import Toolbox
 from agent.vocabulary.events import (
     AbortAsked,
+    ActionChanged,
     ApprovalAnswered,
     ApprovalAsked,
     DeadlineReached,
+    FactsConfirmed,
+    FactsRequested,
     GateRejected,
     StopAsked,
 )
-from bp import where
+from bp import Event, where
 from bp.runner import LATER, Broken, Effect, Later
+from constitution import Action
 
 Answer = bool | str | Later | None
 Approver = Callable[[ApprovalAsked], Awaitable[Answer] | Answer]
@@ -47,3 +57,64 @@ def approval_effect(approver: Approver | None) -> Effect:
         broken=unanswered,
         until=lambda asked: where(GateRejected, call=asked.call) | AbortAsked | StopAsked | DeadlineReached,
     )
+
+
+MOST = 5
+"""Changes that are named to the user."""
+
+
+def lookup_effect(toolbox: Toolbox) -> Effect:
+    """Return the effect of `facts_requested`."""
+    since = time()
+
+    def look_up(requested: FactsRequested) -> Event | Awaitable[Event]:
+        compared = partial(_compared, requested, toolbox, since)
+        return run_in_background(compared) if toolbox.changes_files(requested.call) else compared()
+
+    return Effect(on=FactsRequested, run=look_up, outcome=(FactsConfirmed, ActionChanged), broken=_unknown, until=OVER)
+
+
+def _compared(requested: FactsRequested, toolbox: Toolbox, since: float) -> Event:
+    now = describe(requested.call, toolbox, since=since)
+    changes = tuple(islice(changes_between(requested.judged, now), MOST))
+    if not changes:
+        return FactsConfirmed(requested.call)
+    return ActionChanged(requested.call, now, changes=changes, times=requested.times)
+
+
+def _unknown(requested: FactsRequested, broken: Broken) -> ActionChanged:
+    """Return the outcome for a call of which it is not known any more what it would touch."""
+    facts, problem = Action(requested.call.tool, requested.call.category, "/"), str(broken.error or broken.how)
+    return ActionChanged(requested.call, facts, problem, ("what it would touch cannot be found",), requested.times)
+
+
+def changes_between(before: Action, now: Action) -> Iterator[str]:
+    """Yield what the disk says otherwise than before about one call, each in a few words.
+
+    Unsaved work is left aside: what changed since the session began is the agent's own.
+    """
+    if before.cwd != now.cwd:
+        yield f"it would start in {now.cwd}, not in {before.cwd}"
+    if before.sandbox != now.sandbox:
+        yield f"its sandbox is {now.sandbox or 'off'}, not {before.sandbox or 'off'}"
+    used, uses = ({use.given: use.resolved for use in facts.paths} for facts in (before, now))
+    yield from _differences(used, uses, "{name} leads to {now}, not to {before}")
+    yield from _differences(before.resolved, now.resolved, "{name} leads to {now}, not to {before}")
+    yield from _differences(before.executables, now.executables, "{name} starts {now}, not {before}")
+    yield from _differences(before.contents, now.contents, "{name}, which it would run, has other content")
+    yield from _differences(before.disk.matches, now.disk.matches, "{name} stands for other files")
+    yield from _members(before.disk.folders, now.disk.folders, "a folder")
+    yield from _members(before.disk.linked, now.disk.linked, "a file with other names too")
+    yield from _members(before.disk.repositories, now.disk.repositories, "a repository")
+    yield from _members(before.disk.declared, now.disk.declared, "a package that the project declares")
+
+
+def _differences(before: Mapping[str, str], now: Mapping[str, str], told: str) -> Iterator[str]:
+    for name in dict.fromkeys((*before, *now)):
+        if before.get(name) != now.get(name):
+            yield told.format(name=name, now=now.get(name) or "nothing", before=before.get(name) or "nothing")
+
+
+def _members(before: tuple[str, ...], now: tuple[str, ...], what: str) -> Iterator[str]:
+    yield from (f"{name} is {what}" for name in now if name not in before)
+    yield from (f"{name} is not {what} any more" for name in before if name not in now)

@@ -106,7 +106,7 @@ class Inferences:
         messages, key = await self.hooks.context(self.context.messages()), await self.hooks.api_key()
         if requested.note:
             messages = (*messages, UserMessage(requested.note))
-        return ModelRequest(self.system_prompt, messages, self.toolbox.schemas(), requested.role, key)
+        return ModelRequest(self.system_prompt, messages, self.toolbox.schemas, requested.role, key)
 
     async def _said(self, voice: Voice, request: ModelRequest) -> Answer:
         """Have a voice answer. Of the agent's own people see what comes, and a hook may stand in for it."""

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from agent.effects.approval import Approver, approval_effect
-from agent.effects.changed_facts import lookup_effect
+from agent.effects.approval import Approver, approval_effect, lookup_effect
 from agent.effects.execution import description_effect, execution_effect
 from agent.effects.hooks import seeking_effect
 from agent.effects.inference import Inferences, Voice, inference_effect, summary_effect

@@ -22,16 +22,15 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
-from attrs import evolve, fields, frozen
+from attrs import evolve, frozen
 
-from agent.presets.preset import OptionError, Preset, alternatives, expected, fits, with_value
+from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives, expected, fits
 from agent.presets.shipped import PRESETS, preset_named
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 from constitution import Level, Policy, read_command_rule, read_rule
 
 KEYS = ("model", "preset", "options", "security", "rules", "tools", "mcp")  # tools: declared ones, as in tools.yaml
 PATHS = ("allowed_paths", "denied_paths")
-OPTIONS = {field.name: field.type for field in fields(Preset) if field.name != "name"}
 
 SCHEMA = Path(__file__).with_name("configuration.schema.json")
 """The schema of such files, for editors."""
@@ -58,7 +57,7 @@ class Configuration:
         """Return `preset` with the options of the file. Raises OptionError."""
         for name, node in self.options:
             try:
-                preset = with_value(preset, name, _value(node, OPTIONS[name]))
+                preset = preset.with_value(name, _value(node, OPTIONS[name]))
             except NodeError as error:
                 raise OptionError(str(error)) from error
             except ValueError as error:

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
-from attrs import Attribute, asdict, evolve, field, fields_dict, frozen, validators
+from attrs import Attribute, asdict, evolve, field, fields, frozen, validators
 
 from agent.models.model import Price, read_prices
 from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_text
@@ -96,39 +96,8 @@ def _of_its_type(_: object, field: "Attribute[Any]", value: object) -> None:
         raise ValueError(f"expected {expected(field.type)}, found {value!r:.60}")
 
 
-Bundle = TypeVar("Bundle")
-
-
 class OptionError(AgentError):
     """A preset or an option does not exist, or has a value that it cannot have; the message says what would do."""
-
-
-def with_options(bundle: Bundle, options: Mapping[str, str]) -> Bundle:
-    """Return `bundle`, whose fields are options except for its name, with some given as text. Raises OptionError."""
-    for name, text in options.items():
-        hint = option_type(bundle, name)
-        try:
-            bundle = with_value(bundle, name, _parsed(text, hint))
-        except ValueError as error:
-            raise OptionError(f"option {name}={text!r}: {error}") from error
-    return bundle
-
-
-def with_value(bundle: Bundle, name: str, value: object) -> Bundle:
-    """Return `bundle` with one option set. Raises ValueError for a value that it cannot have."""
-    try:
-        changed: Any = bundle
-        return evolve(changed, **{name: value})  # type: ignore[no-any-return]
-    except (ValueError, TypeError) as error:
-        raise ValueError(_first_line(error)) from error
-
-
-def option_type(bundle: Any, name: str) -> Any:
-    """Return the type of an option. Raises OptionError for an unknown name, naming the nearest."""
-    known = {option: attribute for option, attribute in fields_dict(type(bundle)).items() if option != "name"}
-    if name not in known:
-        raise OptionError(f"there is no option {name!r}; {meant(name, known)}")
-    return known[name].type
 
 
 def _parsed(text: str, hint: Any) -> Any:
@@ -288,8 +257,23 @@ class Preset:
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)
 
     def with_options(self, options: Mapping[str, str]) -> "Preset":
-        """Return this preset with options given as text. Raises OptionError."""
-        return with_options(self, options)
+        """Return this preset with options given as text. Raises OptionError, for an unknown name with the nearest."""
+        preset = self
+        for name, text in options.items():
+            if name not in OPTIONS:
+                raise OptionError(f"there is no option {name!r}; {meant(name, OPTIONS)}")
+            try:
+                preset = preset.with_value(name, _parsed(text, OPTIONS[name]))
+            except ValueError as error:
+                raise OptionError(f"option {name}={text!r}: {error}") from error
+        return preset
+
+    def with_value(self, name: str, value: object) -> "Preset":
+        """Return this preset with one option set. Raises ValueError for a value that it cannot have."""
+        try:
+            return evolve(self, **{name: value})  # type: ignore[arg-type]
+        except (ValueError, TypeError) as error:
+            raise ValueError(_first_line(error)) from error
 
     def configuration(self) -> dict[str, Any]:
         """Return all options as plain data, for the header of a log."""
@@ -380,6 +364,9 @@ class Preset:
             )
         return price
 
+
+OPTIONS = {option.name: option.type for option in fields(Preset) if option.name != "name"}
+"""The options of a preset, with their types."""
 
 Judgement = Callable[[Action], Verdict]
 Choice = Callable[["Preset", Judgement | None], BThread | None]

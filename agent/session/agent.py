@@ -1,4 +1,4 @@
-"""Agents: a conversation with a model that uses tools, one run after the other, each from a prompt to its end.
+"""Agents and runs: a conversation with a model that uses tools, one run after the other, each from a prompt to its end.
 
 agent = Agent(model=ScriptedModel(["Hello."]), tools=workspace_tools(folder))
 run = await agent.run("Say hello")
@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from math import isfinite
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -22,27 +23,345 @@ from agent.effects.timers import seconds_before
 from agent.models.model import Delta, Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
-from agent.projections.narration import StreamEvent
-from agent.projections.state import BackgroundProcess, Totals
-from agent.session.approvals import Approval, Decisions
-from agent.session.journal import Journal, Narrator
-from agent.session.run import Run
+from agent.projections.state import BackgroundProcess, State, Totals
+from agent.session.approvals import Approval, Decisions, open_questions
+from agent.session.journal import Journal, note_failure
 from agent.tools.definition import Tool
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
+    AbortAsked,
+    ApprovalAsked,
     BackoffStarted,
+    FollowUpGiven,
     HistoryGiven,
     PromptGiven,
+    RunEnded,
+    SteeringGiven,
+    StopAsked,
 )
-from agent.vocabulary.messages import Message, UserMessage
+from agent.vocabulary.messages import Message, Usage, UserMessage
 from bp import BProgram, BThread, Event, Step
-from bp.runner import Effect
+from bp.runner import GRACE, Effect, Runner, Wakeup
 
 if TYPE_CHECKING:
     from agent.log.writing import LogWriter
+    from agent.projections.narration import Narration, StreamEvent
+
+NEWS = frozenset([RunEnded, ApprovalAsked, SteeringGiven, FollowUpGiven])
+"""The kinds of events after which a run knows more than its steps."""
+
+
+class Run:
+    """One run of an agent.
+
+    `status`, `reason`, `text` and `result` say how it ended, `steps` what happened, `messages` the conversation so
+    far. `async for step in run` gives the steps as they happen. `stop`, `abort`, `steer`, `follow_up` and `answer`
+    are what people do meanwhile, from any thread: the run hears them at once. `agent` is whose run it is.
+    """
+
+    def __init__(self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False) -> None:
+        """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: a user may `answer`.
+
+        Without a prompt it goes on with the run that rests. Raises RunError when none does.
+        """
+        openings = agent.openings(prompt)
+        self.agent = agent
+        self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
+        self._narration = None if agent.on_event is None else _new_narration()
+        effects = agent.effects(self.ask if attended else None, self._fail, self._narration)
+        self._runner = Runner(agent.program, effects, journal=agent.journal)
+        self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
+        self._over = False
+        self._speaking = Lock()  # held by threads that step in, and by the end of the run
+        self._attended = attended
+        self._questions: dict[str, _Question] = {}  # from the moment that listeners may hear of them
+        self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # what people said, and its turn has not come yet
+        self.steps: list[Step] = list(self._taken_up)
+        self.ended: RunEnded | None = None
+        if attended:
+            self._questions = {call: _Question() for call in open_questions(self._taken_up)}
+        for opening in openings:  # now, so that nothing that people do can come before it
+            self._runner.post(opening)
+
+    def __repr__(self) -> str:
+        how = f"{self.status}, {self.reason}" if self.reason else self.status
+        return f"<Run: {how}, {len(self.steps)} steps>"
+
+    # How it went.
+
+    @property
+    def status(self) -> str:
+        """The status at the end: completed, limit, doom_loop, failed, stopped or aborted; "running" until then.
+
+        "waiting" when it rests because a person has to decide later: see `waiting_for` and `Agent.decide`.
+        """
+        if self.ended is not None:
+            return self.ended.status
+        return "waiting" if self._over else "running"
+
+    @property
+    def waiting_for(self) -> tuple[ApprovalAsked, ...]:
+        """The questions that are still open."""
+        return tuple(open_questions(self.steps).values())
+
+    @property
+    def reason(self) -> str:
+        """The reason of the end, as one word."""
+        return "" if self.ended is None else self.ended.reason
+
+    @property
+    def text(self) -> str:
+        """The last words: the final answer, or why there is none."""
+        return "" if self.ended is None else self.ended.text
+
+    @property
+    def result(self) -> Any:
+        """The `result` of the `run_ended` that ended the run; None from the b-threads that ship."""
+        return None if self.ended is None else self.ended.result
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events of the run, in order."""
+        return tuple(step.event for step in self.steps)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole conversation, this run's part included."""
+        return self.agent.journal.conversation.messages
+
+    @property
+    def new_messages(self) -> tuple[Message, ...]:
+        """The messages that this run added to the conversation so far, its prompt first."""
+        narration = _new_narration()
+        for event in self.events:
+            for _ in narration.tell(event):
+                pass
+        return narration.new_messages
+
+    @property
+    def state(self) -> State:
+        """The state of the run, at its end the last one: objective, iteration, terminal, files that were modified."""
+        return self.agent.journal.tracker.state
+
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """The texts of people that the model was not shown, in this run and after its end until the next one begins."""
+        unsaid = (*self._unsaid, *self.agent.left_unsaid)
+        return (*self.agent.journal.conversation.unheard, *(words.text for words in unsaid))
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of the whole conversation."""
+        return self.agent.journal.totals.usage
+
+    @property
+    def log(self) -> Path | None:
+        """The path of the log, or None without one."""
+        return self.agent.journal.log_path
+
+    # What people do meanwhile.
+
+    def stop(self, text: str = "") -> None:
+        """Let what runs finish, then end."""
+        self._runner.post(StopAsked(text), "drop")
+
+    def abort(self, text: str = "") -> None:
+        """End everything now; every call is still answered."""
+        self._runner.post(AbortAsked(text), "drop")
+
+    def steer(self, text: str | UserMessage) -> None:
+        """Change the course of the run: calls that have not started are skipped, and the model hears this next.
+
+        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
+        run begins with.
+        """
+        message = _as_message(text)
+        self._say(SteeringGiven(message.text, message.images))
+
+    def follow_up(self, text: str | UserMessage) -> None:
+        """Ask for more: when the run would complete it goes on with this instead.
+
+        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
+        run begins with.
+        """
+        message = _as_message(text)
+        self._say(FollowUpGiven(message.text, message.images))
+
+    def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
+        with self._speaking:
+            if self._over:
+                self.agent.left_unsaid.append(UserMessage(words.text, words.images))
+                return
+            self._unsaid.append(words)
+            self._runner.post(words, "drop")
+
+    def answer(self, call: str, yes: bool, text: str = "") -> None:
+        """Answer the question about the call with this id. Raises KeyError when none is open."""
+        with self._speaking:
+            question = self._questions[call]
+            if question.is_answered:
+                raise KeyError(call)
+            question.answer(yes, text)
+
+    async def ask(self, asked: ApprovalAsked) -> bool | str:
+        """Wait for `answer`: the approver of a run that was started with `Agent.start`."""
+        try:
+            return await self._questions[asked.call.id].wait()
+        finally:
+            self._questions.pop(asked.call.id, None)
+
+    def __aiter__(self) -> AsyncIterator[Step]:
+        """Give every step, those that happened already first, until the run is over."""
+        return _Steps(self)
+
+    async def step_at(self, position: int) -> Step | None:
+        """Return the step at a position in `steps`, as soon as it is there; None if the run is over before."""
+        while position >= len(self.steps) and not self._over:
+            self._news = self._news or anyio.Event()
+            await self._news.wait()
+        return self.steps[position] if position < len(self.steps) else None
+
+    # Driving it.
+
+    async def drive(self) -> None:
+        """Run to the end, after the run before it. A cancelled run is aborted first, and its log says so.
+
+        Raises what the engine raises, and RunError when the log or a listener failed; the log says so as far
+        as it can, and the agent takes no further run.
+        """
+        async with self.agent.under_way:
+            try:
+                if not self._taken_up and self.agent.journal.is_under_way:
+                    raise RunError(
+                        "a run rests already; go on with it, run() without a prompt, before you ask for more"
+                    )
+                await self._to_its_end()
+            finally:
+                await self._runner.close()
+                await self.agent.run_over()
+                with self._speaking:
+                    self._runner = Runner(self.agent.program)  # it hears nothing more; the other one holds this run
+                    self._over = True
+                    self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
+                    self._unsaid.clear()
+                self.agent.journal.leave()
+                self._wake_readers()
+
+    async def _to_its_end(self) -> None:
+        try:
+            self.agent.program.run()  # raises when an earlier run failed, or the agent was closed
+            self._watch()
+            self._runner.resume(self._taken_up)
+            await self._runner.run(until=RunEnded)
+        except anyio.get_cancelled_exc_class():
+            await self._aborted()
+            raise
+        except Exception as error:
+            self._record_failure(error)
+            raise
+
+    async def _aborted(self) -> None:
+        """Abort a run that was cancelled; where no b-thread hears that, break it off."""
+        try:
+            with anyio.fail_after(2 * GRACE, shield=True):
+                self.abort("the run was cancelled")
+                await self._runner.run(until=RunEnded)
+        except TimeoutError:
+            self._record_failure(RunError("the run was cancelled, and did not end when aborted"))
+        except Exception as error:
+            self._record_failure(error)
+            raise
+
+    def _record_failure(self, error: Exception) -> None:
+        """Write down that the run broke off, answer the calls that are open, and close the program.
+
+        A run that had ended keeps its end; what goes wrong here becomes a note of `error`.
+        """
+        if self.ended is None:
+            self.ended = RunEnded("failed", "engine_error", str(error))
+            self.agent.journal.break_off(self.ended, error)
+        note_failure(error, self.agent.program.close)
+
+    def _watch(self) -> None:
+        self.agent.journal.watch(self._hear, *self.agent.watchers(self._narration))
+
+    def _hear(self, step: Step) -> None:
+        """Know of a step, before the projections and those who look on do."""
+        self.steps.append(step)
+        if type(step.event) in NEWS:
+            self._take_news(step.event)
+        if self._news is not None:
+            self._wake_readers()
+
+    def _take_news(self, event: Event) -> None:
+        match event:
+            case RunEnded():
+                self.ended = event
+            case ApprovalAsked() if self._attended:
+                self._questions[event.call.id] = _Question()
+            case SteeringGiven() | FollowUpGiven() if event in self._unsaid:
+                self._unsaid.remove(event)
+
+    def _wake_readers(self) -> None:
+        """Have those who wait for the next step look, once it has been taken into account."""
+        news, self._news = self._news, None
+        if news is not None:
+            news.set()
+
+    def _fail(self, error: Exception) -> None:
+        self._runner.fail(error)
+
+
+class _Steps:
+    """The steps of a run as they happen; no generator, so that a reader that leaves early has nothing to clean up."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._position = 0
+
+    def __aiter__(self) -> "_Steps":
+        return self
+
+    async def __anext__(self) -> Step:
+        step = await self._run.step_at(self._position)
+        if step is None:
+            raise StopAsyncIteration
+        self._position += 1
+        return step
+
+
+def _new_narration() -> "Narration":
+    from agent.projections.narration import Narration  # 1 ms, which a run without a listener does without
+
+    return Narration()
+
+
+def _as_message(said: str | UserMessage) -> UserMessage:
+    return UserMessage(said) if isinstance(said, str) else said
+
+
+class _Question:
+    """An open question: the first answer counts, from any thread."""
+
+    def __init__(self) -> None:
+        self._answer: bool | str | None = None
+        self._answered = Wakeup()
+
+    @property
+    def is_answered(self) -> bool:
+        return self._answer is not None
+
+    def answer(self, yes: bool, text: str) -> None:
+        self._answer = yes or text
+        self._answered.set()
+
+    async def wait(self) -> bool | str:
+        while self._answer is None:
+            await self._answered.wait()
+        return self._answer
 
 
 class Agent:
@@ -86,7 +405,7 @@ class Agent:
         on_step: Callable[[Step], None] | None = None,
         on_text: Watcher | None = None,
         on_output: Watcher | None = None,
-        on_event: Callable[[StreamEvent], None] | None = None,
+        on_event: "Callable[[StreamEvent], None] | None" = None,
         wait: Callable[[BackoffStarted], float] | None = None,
         hooks: Hooks | None = None,
         models: Mapping[str, Model] = {},
@@ -168,15 +487,14 @@ class Agent:
         return anyio.run(self.run, prompt)
 
     @asynccontextmanager
-    async def start(self, prompt: str | UserMessage | None = None, *, narrated: bool = False) -> AsyncIterator[Run]:
+    async def start(self, prompt: str | UserMessage | None = None) -> AsyncIterator[Run]:
         """Start a run, or go on with the one that rests, and give it.
 
         Leaving the block waits for its end, an error in the block aborts it.
 
         Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
-        narrated: `run.story` gives the events of S2.
         """
-        run = Run(self, prompt, attended=self._approve is None, narrated=narrated)
+        run = Run(self, prompt, attended=self._approve is None)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(run.drive)
@@ -216,12 +534,15 @@ class Agent:
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
-    def effects(self, attendant: Approver | None, fail: Fail, narrator: Narrator | None = None) -> tuple[Effect, ...]:
+    def effects(self, attendant: Approver | None, fail: Fail, narration: "Narration | None") -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
         `attendant` is asked for approvals when the agent has no approver; `fail` is told when a hook or a listener does
-        not do what it should, `narrator` what models and tools say meanwhile.
+        not do what it should, `narration` what models and tools say meanwhile.
         """
+        pieces = outputs = None
+        if narration is not None:
+            pieces, outputs = self._telling(narration.piece), self._telling(narration.output)
         asking = Inferences(
             self._voiced(self.model),
             self.toolbox,
@@ -229,12 +550,11 @@ class Agent:
             self.journal.context,
             self.totals,
             self._others,
-            _listening(fail, _of_text(self._on_text), None if narrator is None else narrator.piece),
+            _listening(fail, _of_text(self._on_text), pieces),
             HookCaller(self._hooks, fail),
         )
         approver = self.decisions.answering(self._approve or attendant)
-        narrated = None if narrator is None else narrator.output
-        on_output = _listening(fail, _of_output(self._on_output), narrated)
+        on_output = _listening(fail, _of_output(self._on_output), outputs)
         wait = seconds_before if self._wait is None else _finite(self._wait, fail)
         return (*loop_effects(asking, approver, on_output, wait), *self.more_effects)
 
@@ -242,7 +562,7 @@ class Agent:
         return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
 
     def _make_journal(self, log: "LogWriter | None") -> Journal:
-        room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas()))
+        room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas))
         return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
     def _voiced(self, model: Model) -> Voice:
@@ -261,16 +581,29 @@ class Agent:
         await self.toolbox.run_over()
         self.journal.tracker.end_background("run")
 
-    def watchers(self) -> Iterator[tuple[str, Callable[[Step], object]]]:
+    def watchers(self, narration: "Narration | None") -> Iterator[tuple[str, Callable[[Step], object]]]:
         """Yield those who hear of every step, and what they are called in errors."""
         if self.toolbox.listens:
             yield "a tool", lambda step: self.toolbox.hear(step.event)
         if self._on_step is not None:
             yield "on_step", self._on_step
+        if narration is not None:
+            tell = self._telling(narration.tell)
+            yield "on_event", lambda step: tell(step.event)
+
+    def _telling(self, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
+        """Return what passes on to `on_event` what a narration makes of an event or a piece."""
+
+        def tell(*news: Any) -> None:
+            for event in told(*news):
+                if self.on_event is not None:
+                    self.on_event(event)
+
+        return tell
 
     def header(self) -> dict[str, Any]:
         """Return the header of the agent's log."""
-        from agent.history.header import make_header  # with the log, 15 ms that an agent without one does without
+        from agent.history.rebuilding import make_header  # with the log, 15 ms that an agent without one does without
 
         return make_header(
             self.preset,

@@ -10,8 +10,7 @@ from agent.models.model import Delta, Model
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections.narration import StreamEvent
-from agent.session.agent import Agent
-from agent.session.run import Run
+from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import AnswerCommitted, CallAnswered, RunContinued, RunEnded

@@ -17,9 +17,8 @@ from attrs import define, evolve, field, frozen
 from agent.effects.approval import Approver
 from agent.models.model import Model
 from agent.presets.preset import Preset
-from agent.session.agent import Agent
+from agent.session.agent import Agent, Run
 from agent.session.resume import resume
-from agent.session.run import Run
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.schemas import Limits
 from agent.vocabulary.calls import ToolResult

@@ -1,6 +1,7 @@
 """The constitution at the gate: what is denied is refused, what needs a person waits for one."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from attrs import frozen
 
@@ -121,6 +122,9 @@ def _lifted(right: str) -> str:
     return LIFTED.get(right) or right.replace("write ", "change ", 1).replace("network ", "reach ", 1)
 
 
+_judged = lru_cache(maxsize=64)(judge)  # calls of tools that touch nothing have the same facts, one like the other
+
+
 @frozen
 class Judge:
     """The constitution under one policy, as a pure function of an action."""
@@ -129,7 +133,7 @@ class Judge:
 
     def __call__(self, action: Action) -> Verdict:
         """Return the verdict on `action`."""
-        verdict = judge(action, self.policy)
+        verdict = _judged(action, self.policy)
         return GRANTED if self._is_approved(action, verdict) else verdict
 
     def _is_approved(self, action: Action, verdict: Verdict) -> bool:

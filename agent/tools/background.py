@@ -15,9 +15,9 @@ import anyio
 from attrs import Factory, define, evolve, field
 
 from agent.tools.definition import Tool, tool
-from agent.tools.descendants import dismiss, start_watchdog
+from agent.tools.descendants import GRACE, dismiss, start_watchdog
 from agent.tools.output import Retained, Retention
-from agent.tools.process import GRACE, Child, end_at_once, signal_name, start_child
+from agent.tools.process import Child, end_at_once, signal_name, start_child
 from agent.tools.schemas import Limits
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
@@ -83,7 +83,7 @@ class Process:
     def has_exited(self) -> bool:
         """Tell whether all of it ended by itself."""
         child = self.child
-        return child is not None and child.has_exited() and not child.family.living(child.age)
+        return child is not None and child.has_exited() and not child.family.living()
 
     async def notice(self) -> bool:
         """Take its last output if all of it has ended by itself; return whether it has."""
@@ -140,11 +140,13 @@ class Processes:
         """Return those that run, as far as is known."""
         return tuple(process for process in self._all.values() if process.how is None)
 
-    async def start(self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> ToolResult:
+    async def start(
+        self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], pass_fds: Sequence[int] = ()
+    ) -> ToolResult:
         """Start a process and return the answer to the call. Raises CannotStart, and ToolError for one too many."""
         if len(self.running()) >= MOST_PROCESSES:
             raise ToolError(f"{MOST_PROCESSES} background processes are running already; stop one with process_stop")
-        child = start_child(argv, cwd=cwd, env=env)
+        child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds)
         try:
             watchdog = start_watchdog(child.family)
         except OSError as error:

@@ -10,9 +10,8 @@ from attrs import evolve, field, frozen
 from agent.tools.background import Processes, make_process_tools
 from agent.tools.definition import Tool, tool
 from agent.tools.files.editing import make_edit, make_write
-from agent.tools.files.find import make_find, make_list_files
-from agent.tools.files.grep import make_grep
 from agent.tools.files.reading import make_ls, make_read
+from agent.tools.files.search import make_find, make_grep, make_list_files
 from agent.tools.output import Retention, keep_head
 from agent.tools.schemas import Path, render_tools
 from agent.tools.shell import Commands, Session, ShellOptions, make_shell_tool
@@ -178,52 +177,30 @@ def make_collection(
 
     With `processes` commands may stay in the background, and the tools for that come last.
     """
+    session, limit = Session(), shell.retention.limit
+    make = {
+        "bash": lambda: make_shell_tool(workspace.root, shell, session=session, processes=processes),
+        "run_command": lambda: make_shell_tool(
+            workspace.root, shell, name="run_command", session=session, processes=processes
+        ),
+        "terminal": lambda: make_terminal(workspace.root, shell, processes),
+        "read_file": lambda: make_read_file(workspace, output_limit=limit),
+        "write_file": lambda: make_write(workspace, name="write_file"),
+        "list_directory": lambda: make_list_directory(workspace, output_limit=limit),
+        "list_files": lambda: make_list_files(workspace),
+    }
     more = () if processes is None else make_process_tools(processes)
-    return tuple(evolve(tool, workspace=workspace) for tool in (*COLLECTIONS[name](workspace, shell, processes), *more))
-
-
-def _of_workspace(workspace: Workspace, shell: ShellOptions, processes: Processes | None) -> tuple[Tool, ...]:
-    return make_shell_tool(workspace.root, shell, processes=processes), *_files(workspace, shell)
-
-
-def _with_terminal(workspace: Workspace, shell: ShellOptions, processes: Processes | None) -> tuple[Tool, ...]:
-    return make_terminal(workspace.root, shell, processes), *_files(workspace, shell)
-
-
-def _gated(workspace: Workspace, shell: ShellOptions, processes: Processes | None) -> tuple[Tool, ...]:
-    read_file, write_file, _ = _files(workspace, shell)
-    bash = make_shell_tool(workspace.root, shell, processes=processes)
-    return read_file, write_file, make_list_files(workspace), bash
-
-
-def _command(workspace: Workspace, shell: ShellOptions, processes: Processes | None) -> tuple[Tool, ...]:
-    """One tool under two names (S4), which count together."""
-    session = Session()
-    return tuple(
-        make_shell_tool(workspace.root, shell, name=name, session=session, processes=processes)
-        for name in ("bash", "run_command")
-    )
-
-
-def _files(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, Tool, Tool]:
-    limit = shell.retention.limit
-    return (
-        make_read_file(workspace, output_limit=limit),
-        make_write(workspace, name="write_file"),
-        make_list_directory(workspace, output_limit=limit),
-    )
-
-
-COLLECTIONS: Mapping[str, Callable[[Workspace, ShellOptions, Processes | None], tuple[Tool, ...]]] = {
-    "workspace": _of_workspace,
-    "terminal": _with_terminal,
-    "gated": _gated,
-    "command": _command,
-}
-"""The functions that make the collections. That of S2 has options of its own: see `create_coding_tools`."""
+    return tuple(evolve(tool, workspace=workspace) for tool in (*(make[each]() for each in COLLECTIONS[name]), *more))
 
 
 BUILT_IN_TOOLS = ("read_file", "write_file", "list_files", "bash")
+COLLECTIONS: Mapping[str, tuple[str, ...]] = {
+    "workspace": ("bash", "read_file", "write_file", "list_directory"),
+    "terminal": ("terminal", "read_file", "write_file", "list_directory"),
+    "gated": BUILT_IN_TOOLS,
+    "command": ("bash", "run_command"),
+}
+"""The tools of the collections; `bash` and `run_command` (S4) count together. S2's: see `create_coding_tools`."""
 
 ToolExecutor = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
 
@@ -261,7 +238,4 @@ def built_in_tool_schemas() -> tuple[dict[str, Any], ...]:
 
 
 def _built_in(place: Workspace) -> tuple[Tool, ...]:
-    tools = {
-        tool.name: tool for tool in make_collection("gated", place, ShellOptions(shell=("sh", "-c"), inherit=True))
-    }
-    return tuple(tools[name] for name in BUILT_IN_TOOLS)
+    return make_collection("gated", place, ShellOptions(shell=("sh", "-c"), inherit=True))

@@ -56,11 +56,6 @@ _CURE = (
 )
 
 
-def find_shape(annotation: Any, *, inside: tuple[type, ...] = ()) -> Shape:
-    """Return the shape of `annotation`. Raises TypeError for what is not supported, naming what is."""
-    return _shape(annotation, _NO_LIMITS, inside)
-
-
 def find_marks(annotation: Any) -> tuple[Mark, ...]:
     """Return the marks in `annotation`: on the whole, on members of a union, on elements of an array or mapping."""
     own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Mark))
@@ -74,11 +69,12 @@ def _metadata(annotation: Any) -> tuple[Any, ...]:
     return annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
 
 
-def _shape(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
+def find_shape(annotation: Any, limits: Limits = _NO_LIMITS, inside: tuple[type, ...] = ()) -> Shape:
+    """Return the shape of `annotation`, whose values have `limits`. Raises TypeError for what is not supported."""
     origin = typing.get_origin(annotation)
     if origin is Annotated:
         own = next((mark for mark in annotation.__metadata__ if isinstance(mark, Limits)), limits)
-        return _shape(annotation.__origin__, own, inside)
+        return find_shape(annotation.__origin__, own, inside)
     if origin in _UNIONS:
         return _union(annotation, limits, inside)
     if origin in (list, tuple, Sequence):
@@ -109,7 +105,7 @@ def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Shape:
 def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
     """Return a union, whose limits are for its members, except null; the first member that fits builds the value."""
     members = typing.get_args(annotation)
-    parts = [_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members]
+    parts = [find_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members]
 
     def build(value: Any) -> Any:
         return next(part.build(value) for part in parts if not any(problems(part.written, value, "")))
@@ -209,46 +205,33 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
 
     Raises TypeError, naming function and parameter, for what cannot be described to a model.
     """
-    written = _Written.of(function)
-    if written is None or written not in _READ:
-        found = _read_signature(function, context_type)
-        if written is None:
-            return found
+    written = _as_written(function)
+    if written is None:
+        return _read_signature(function, context_type)
+    if written not in _READ:
         if len(_READ) >= MOST_READ:
             _READ.clear()
-        _READ[written] = found
+        _READ[written] = _read_signature(function, context_type)
     return _READ[written]
 
 
-@frozen
-class _Written:
-    """A function as it is written: closures that are made again and again say the same about themselves."""
-
-    module: str
-    name: str
-    code: types.CodeType
-    doc: str | None
-    annotations: tuple[tuple[str, object], ...]
-    defaults: tuple[object, ...]
-
-    @classmethod
-    def of(cls, function: Callable[..., Any]) -> "_Written | None":
-        """Return what a function says of itself; None where that cannot be compared."""
-        if not isinstance(function, types.FunctionType):
-            return None
-        given: dict[object, object] = dict(enumerate(function.__defaults__ or ()))
-        given.update(function.__kwdefaults__ or {})
-        defaults = tuple((name, type(value), value) for name, value in given.items())  # 1 is equal to True
-        names = function.__module__, function.__qualname__
-        made = cls(*names, function.__code__, function.__doc__, tuple(function.__annotations__.items()), defaults)
-        try:
-            hash(made)
-        except TypeError:
-            return None
-        return made
+def _as_written(function: Callable[..., Any]) -> tuple[object, ...] | None:
+    """Return what a function says of itself, which closures that are made again share; None where it has no hash."""
+    if not isinstance(function, types.FunctionType):
+        return None
+    given = (*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
+    defaults = tuple((name, type(value), value) for name, value in given)  # 1 is equal to True
+    annotations = tuple(function.__annotations__.items())
+    names = function.__module__, function.__qualname__
+    written = (*names, function.__code__, function.__doc__, annotations, defaults)
+    try:
+        hash(written)
+    except TypeError:
+        return None
+    return written
 
 
-_READ: dict[_Written, Signature] = {}
+_READ: dict[tuple[object, ...], Signature] = {}
 MOST_READ = 256
 
 

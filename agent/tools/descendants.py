@@ -5,18 +5,23 @@ as long with it.
 """
 
 import atexit
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from attrs import frozen
 
 TOKEN_VARIABLE = "BPAGENT_CALL"
+
+GRACE = 2.0  # seconds between TERM and KILL
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.05  # seconds between two looks at what still runs
+_KILL_ROUNDS = 30
 
 _KEEPERS = frozenset([b"bwrap"])
 
@@ -53,17 +58,40 @@ def token_value(token: str) -> str:
 class Family:
     """All processes of one command: `leader` is the number of its first process, which also names its session.
 
-    With `outputs`, as links in /proc name pipes, processes that hold one belong too; looking for them takes longer.
+    started: when that was, on the monotonic clock in seconds. With `outputs`, as links in /proc name pipes, processes
+    that hold one belong too; looking for them takes longer.
     """
 
     leader: int
     token: str
+    started: float = -math.inf
     outputs: frozenset[str] = frozenset()
 
-    def living(self, age: float) -> tuple[_Process, ...]:
-        """Return the processes that belong to the command and still run. `age`: seconds since it was started."""
+    @property
+    def age(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def ending(self, grace: float, has_exited: Callable[[], bool] = lambda: True) -> Iterator[float]:
+        """End all of the processes: TERM, also for stopped ones, and KILL after `grace` seconds.
+
+        Yields how long to wait before it goes on, in seconds, until nothing runs and the first process `has_exited`.
+        """
+        self.send(signal.SIGTERM)
+        self.send(signal.SIGCONT)
+        until, pause = time.monotonic() + grace, FIRST_PAUSE
+        while (left := until - time.monotonic()) > 0 and not (has_exited() and not self.living()):
+            yield min(pause, left)
+            pause = min(2 * pause, LONGEST_PAUSE)
+        for _ in range(_KILL_ROUNDS):
+            if not self.send(signal.SIGKILL) and has_exited():
+                return
+            yield FIRST_PAUSE
+
+    def living(self) -> tuple[_Process, ...]:
+        """Return the processes that belong to the command and still run."""
         begun = _started(self.leader)
-        running = (process for number in self._candidates(age) if (process := _read(number)) is not None)
+        running = (process for number in self._candidates() if (process := _read(number)) is not None)
         processes = [process for process in running if process.started >= begun]
         belonging = {process.number for process in processes if self._is_own(process)}
         while True:
@@ -72,33 +100,33 @@ class Family:
                 return tuple(process for process in processes if process.number in belonging)
             belonging |= children
 
-    def send(self, signal_number: int, age: float) -> int:
+    def send(self, signal_number: int) -> int:
         """Send a signal to each of the command's processes, once; return how many were found.
 
         SIGTERM is not for those that keep its namespaces: with them all of it would end at once.
         """
         if signal_number == signal.SIGTERM:
-            found = tuple(process for process in self.living(age) if not process.is_keeper())
+            found = tuple(process for process in self.living() if not process.is_keeper())
             if found:
                 for process in found:
                     _send(process, signal_number)
                 return len(found)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.leader, signal_number)  # at once, so that they cannot multiply between two signals
-        found = self.living(age)
+        found = self.living()
         for process in found:
             if process.group != self.leader:
                 _send(process, signal_number)
         return len(found)
 
-    def _candidates(self, age: float) -> Iterator[int]:
+    def _candidates(self) -> Iterator[int]:
         """Yield the processes that can belong: younger ones have higher numbers, until the numbers go round."""
         try:
             numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         except OSError:
             return
-        reach = self.leader + _NUMBERS_AT_LEAST + age * _NUMBERS_PER_SECOND
-        only_newer = age < _SHORT and reach < _highest_number()
+        reach = self.leader + _NUMBERS_AT_LEAST + self.age * _NUMBERS_PER_SECOND
+        only_newer = self.age < _SHORT and reach < _highest_number()
         ours = os.getpid()
         for number in numbers:
             if number != ours and not (only_newer and number < self.leader):
@@ -272,11 +300,6 @@ def _children() -> set[int]:
 # The watchdog: a process that ends a background process and all it started when our program dies, also by SIGKILL. It
 # reads a pipe to which nothing is ever written, and which the system closes when our program is gone.
 
-GRACE = 2.0  # seconds between TERM and KILL
-_PAUSE = 0.02  # seconds
-_KILL_ROUNDS = 30
-_LONG_AGO = 1e9  # seconds; an age with which all processes are looked at
-
 _CODE = "import sys; sys.path[:] = sys.argv[3:]; from agent.tools.descendants import watch; watch()"
 
 
@@ -306,12 +329,5 @@ def watch() -> None:
     family = Family(int(sys.argv[1]), sys.argv[2])
     while os.read(0, 1):
         pass
-    family.send(signal.SIGTERM, _LONG_AGO)
-    family.send(signal.SIGCONT, _LONG_AGO)
-    until = time.monotonic() + GRACE
-    while family.living(_LONG_AGO) and time.monotonic() < until:
-        time.sleep(_PAUSE)
-    for _ in range(_KILL_ROUNDS):
-        if not family.send(signal.SIGKILL, _LONG_AGO):
-            return
-        time.sleep(_PAUSE)
+    for pause in family.ending(GRACE):
+        time.sleep(pause)

@@ -155,68 +155,44 @@ def _make_room(folder: str, size: int) -> None:
 
 
 class Spill:
-    """Holds an output up to `limit` bytes, and writes it to a file from then on: up to `quota` bytes of it."""
+    """A file with the first `quota` bytes of an output."""
 
-    def __init__(self, limit: int, quota: int) -> None:
-        self.path: str | None = None
-        self._limit, self._quota = limit, quota
-        self._held = bytearray()
-        self._file: BinaryIO | None = None
-        self._written = 0
-        self._problem = ""
-
-    def add(self, piece: bytes) -> None:
-        """Take the next bytes."""
-        if self._file is None and not self._problem:
-            self._held += piece
-            if len(self._held) > self._limit:
-                self._open()
-        else:
-            self._write(piece)
-
-    def keep(self) -> str:
-        """Write what is held, and say where the output is."""
-        if self._file is None and not self._problem:
-            self._open()
-        if self._problem:
-            return f"all of it could not be kept: {self._problem}"
-        if self._file is not None:
-            self._file.close()
-        part = "all of it" if self._written < self._quota else f"its first {size_in_words(self._written)}"
-        return f"{part} is in {self.path}"
-
-    def drop(self) -> None:
-        """Remove the file, which no answer names."""
-        if self._file is not None:
-            self._file.close()
-        if self.path is not None:
-            with suppress(OSError):
-                os.unlink(self.path)
-
-    def _open(self) -> None:
+    def __init__(self, quota: int) -> None:
         from tempfile import mkstemp  # brings compression and random numbers along
 
+        self.path: str | None = None
+        self._quota, self._written, self._problem = quota, 0, ""
+        self._file: BinaryIO | None = None
         try:
             folder = _folder()
-            _make_room(folder, self._quota)
+            _make_room(folder, quota)
             descriptor, self.path = mkstemp(prefix="output-", suffix=".txt", dir=folder)
             self._file = os.fdopen(descriptor, "wb", buffering=0)
         except OSError as error:
             self._problem = str(error.strerror)
-        self._write(bytes(self._held))
-        self._held.clear()
 
-    def _write(self, piece: bytes) -> None:
-        if self._file is None or self._problem:
-            return
+    def add(self, piece: bytes) -> None:
+        """Write the next bytes, as many as there is room for."""
         rest = memoryview(piece)[: self._quota - self._written]
         try:
-            while rest:
+            while rest and self._file is not None and not self._problem:
                 count = self._file.write(rest) or 0
                 self._written += count
                 rest = rest[count:]
         except OSError as error:  # no room on the disk: the command goes on
             self._problem = str(error.strerror)
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self._file is not None:
+            self._file.close()
+
+    def told(self) -> str:
+        """Say where the output is."""
+        if self._problem:
+            return f"all of it could not be kept: {self._problem}"
+        part = "all of it" if self._written < self._quota else f"its first {size_in_words(self._written)}"
+        return f"{part} is in {self.path}"
 
 
 QUOTA = 64 * 1024 * 1024  # bytes of one output that go to a file
@@ -248,14 +224,14 @@ class Retained:
         rooms = {"both": (retention.limit - half, half), "head": (whole, 0), "tail": (0, whole)}
         self._head_room, self._tail_room = rooms[retention.keep]
         self._head, self._tail = bytearray(), bytearray()
-        self._spill = Spill(retention.limit, retention.quota) if retention.spill else None
+        self._spill: Spill | None = None
 
     def add(self, piece: bytes) -> None:
         """Take the next bytes."""
         self._total += len(piece)
         self._newlines += piece.count(b"\n")
-        if self._spill is not None:
-            self._spill.add(piece)
+        if self._retention.spill and self._total > self._retention.limit:
+            self._spilled().add(piece)
         room = self._head_room - len(self._head)
         self._head += piece[:room]
         self._tail += piece[room:]
@@ -275,12 +251,22 @@ class Retained:
 
     @property
     def path(self) -> str | None:
-        """The file with all of the output; None when nothing was left out, or it is not kept."""
-        return self._spill.path if self._spill is not None and self.truncated else None
+        """The file with all of the output, once its text was asked for; None when nothing was left out."""
+        return None if self._spill is None else self._spill.path
+
+    def _spilled(self) -> Spill:
+        """Return the file, to which at first all is written that came before."""
+        if self._spill is None:
+            self._spill = Spill(self._retention.quota)
+            self._spill.add(bytes(self._head + self._tail))
+        return self._spill
 
     def text(self) -> str:
         """Return what is kept, with a notice of what is not; bytes that are no UTF-8 become U+FFFD."""
-        where = self._spill.keep() if self._spill is not None and self.truncated else ""
+        where = ""
+        if self._retention.spill and self.truncated:
+            self._spilled().close()
+            where = self._spilled().told()
         if self._retention.keep == "both":
             return self._within_lines(self._ends()) + (f"\n[{where}]" if where else "")
         cut = self._cut()
@@ -297,7 +283,10 @@ class Retained:
     def drop(self) -> None:
         """Remove the file of an output that is not shown."""
         if self._spill is not None:
-            self._spill.drop()
+            self._spill.close()
+        if self.path is not None:
+            with suppress(OSError):
+                os.unlink(self.path)
 
     @property
     def _left_out(self) -> int:

@@ -1,18 +1,22 @@
 """Run one command to its end, and leave nothing of it behind: no process, no thread, no file descriptor."""
 
 import codecs
-import errno
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from fcntl import F_DUPFD_CLOEXEC, fcntl
+from tempfile import TemporaryFile
 
 import anyio
 from attrs import evolve, field, frozen
 
 from agent.tools.descendants import (
+    FIRST_PAUSE,
+    GRACE,
+    LONGEST_PAUSE,
     TOKEN_VARIABLE,
     Family,
     end_commands_with_us,
@@ -44,10 +48,6 @@ def tool_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return allowed | dict(extra or {})
 
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.05  # seconds between two looks at what still runs
-_KILL_ROUNDS = 30
-
-
 @frozen(eq=False)
 class Child:
     """A started process. `pipes` read its output, and its errors, if these have a pipe of their own.
@@ -59,13 +59,7 @@ class Child:
     pipes: tuple[int, ...]
     handle: int | None
     family: Family
-    started: float
     siblings: frozenset[int] = frozenset()
-
-    @property
-    def age(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started
 
     def has_exited(self) -> bool:
         """Tell whether the process itself has ended; it is not reaped by asking."""
@@ -78,27 +72,21 @@ class Child:
         """Wait until the process itself has ended."""
         while not self.has_exited():
             if self.handle is None:
-                await anyio.sleep(_FIRST_PAUSE)
+                await anyio.sleep(FIRST_PAUSE)
             else:
                 await anyio.wait_readable(self.handle)
 
     async def vanish(self) -> None:
         """Wait until nothing of the command runs any more."""
-        pause = _FIRST_PAUSE
-        while not self.has_exited() or self.family.living(self.age):
+        pause = FIRST_PAUSE
+        while not self.has_exited() or self.family.living():
             await anyio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def end(self, grace: float) -> None:
         """End all of the command's processes: TERM, also for stopped ones, and KILL after `grace` seconds."""
-        self.family.send(signal.SIGTERM, self.age)
-        self.family.send(signal.SIGCONT, self.age)
-        with anyio.move_on_after(grace):
-            await self.vanish()
-        for _ in range(_KILL_ROUNDS):
-            if not self.family.send(signal.SIGKILL, self.age) and self.has_exited():
-                return
-            await anyio.sleep(_FIRST_PAUSE)
+        for pause in self.family.ending(grace, self.has_exited):
+            await anyio.sleep(pause)
 
     def end_orphans(self) -> int:
         """End what hid from the command completely, where this process adopts orphans; return how many still ran."""
@@ -159,7 +147,38 @@ def start_child(
     for reading, _ in pipes:
         os.set_blocking(reading, False)
     outputs = tuple(reading for reading, _ in pipes)
-    return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token), started, siblings)
+    return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token, started), siblings)
+
+
+_HIGH = 200  # descriptors from here on are seldom used in commands
+LONGEST_WORD = 128 * 1024 - 1  # bytes of one word that a program can be started with (Linux)
+
+
+@contextmanager
+def unnamed_file(content: bytes = b"") -> Iterator[int]:
+    """Give the descriptor of a file without a name."""
+    with TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        descriptor = fcntl(file.fileno(), F_DUPFD_CLOEXEC, _HIGH)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def shell_words(shell: Sequence[str], command: str) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """Give the words that run a command, and the descriptors for that: a very long command is read from a file.
+
+    Raises CannotStart for what is no text.
+    """
+    content = encoded(command, "command", CannotStart)
+    if len(content) < LONGEST_WORD:
+        yield (*shell, command), ()
+        return
+    with unnamed_file(content) as script:
+        yield (*shell, f". /dev/fd/{script}"), (script,)
 
 
 def _open_handle(number: int) -> int | None:
@@ -171,15 +190,12 @@ def _open_handle(number: int) -> int | None:
 def _explain(error: OSError, program: str, cwd: str) -> str:
     if not os.path.isdir(cwd):
         return f"cannot start {program!r}: the working directory {cwd!r} does not exist"
-    if error.errno == errno.E2BIG:
-        return f"cannot start {program!r}: the command is too long; write it into a file, and run that"
     if isinstance(error, FileNotFoundError):
         return f"cannot start {program!r}: no such program on PATH"
     return f"cannot start {program!r}: {error.strerror or error}"
 
 
-GRACE = 2.0  # seconds between TERM and KILL when the time is up
-CANCELLED_GRACE = 0.3  # and when the call is cancelled, which must be over within a second
+CANCELLED_GRACE = 0.3  # seconds between TERM and KILL when the call is cancelled, which must be over within a second
 LEFT_BEHIND_GRACE = 0.2  # and for what a finished command left behind
 DRAIN = 0.2  # seconds in which background processes may end by themselves after the command
 
@@ -214,7 +230,6 @@ async def run_process(
     cwd: str,
     env: Mapping[str, str],
     timeout: float | None,
-    output_limit: int = 200 * 1024,
     output: Retained | None = None,
     errors: Retained | None = None,
     progress: Callable[[str], None] | None = None,
@@ -222,13 +237,13 @@ async def run_process(
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
-    `timeout` is in seconds, None for none. Of the output the first and last bytes are kept, `output_limit` in all, or
-    what `output` keeps; with `errors` the standard error goes there. `progress` gets it as it comes. Standard input is
-    empty; `pass_fds` are descriptors that the process gets by the same numbers.
+    `timeout` is in seconds, None for none. `output` keeps what is printed, by default its first and last bytes; with
+    `errors` the standard error goes there. `progress` gets it as it comes. Standard input is empty; `pass_fds` are
+    descriptors that the process gets by the same numbers.
     Raises CannotStart if nothing was started.
     """
     child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds, separate=errors is not None)
-    collectors = [output or Retention(output_limit).collector(), *([] if errors is None else [errors])]
+    collectors = [output or Retention().collector(), *([] if errors is None else [errors])]
     try:
         timed_out, survivors = await _attended(child, collectors, timeout, progress)
     except BaseException:
@@ -313,7 +328,7 @@ async def _settle(child: Child, listeners: Sequence[_Listener]) -> int:
         return 0
     if not all(listener.at_end.is_set() for listener in listeners):
         child = child.with_holders()
-    left = child.family.living(child.age)
+    left = child.family.living()
     survivors = sum(not process.is_keeper() for process in left)
     if left:
         await child.end(LEFT_BEHIND_GRACE)
@@ -345,5 +360,5 @@ def _finished(child: Child, collectors: Sequence[Retained], timed_out: bool, sur
         timed_out=timed_out,
         truncated=any(collector.truncated for collector in collectors),
         survivors=survivors,
-        duration=child.age,
+        duration=child.family.age,
     )

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal
 
 from attrs import frozen
 
-from agent.tools.patterns import matches
 from agent.vocabulary.calls import thaw
 from agent.vocabulary.errors import ToolError
 
@@ -21,7 +21,7 @@ class Limits:
     """Limits of a value beyond its type.
 
     `minimum` and `maximum` are inclusive, `above` is exclusive: for numbers. `max_length` counts characters of a text
-    or elements of a list. `pattern` must match the whole text; it is one of RE2 (`agent.tools.patterns`).
+    or elements of a list. `pattern` must match the whole text; it is one of RE2 (see `compiled`).
     """
 
     minimum: float | None = None
@@ -185,6 +185,49 @@ def is_same(value: object, allowed: object) -> bool:
     if isinstance(value, bool) or isinstance(allowed, bool):
         return value is allowed
     return value == allowed
+
+
+MOST_CHARACTERS = 100_000  # of a pattern
+
+
+def compiled(text: str | bytes, *, literal: bool = False, ignore_case: bool = False) -> Any:
+    """Return an expression of RE2, which takes time linear in the text. Raises ValueError for one that is none.
+
+    There is no look-around and there are no back references; `\\d`, `\\w`, `\\s` and `\\b` mean ASCII.
+    """
+    import re2  # a library of C++, which nothing needs that has no pattern
+
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"the pattern has {len(text)} characters; {MOST_CHARACTERS} are the most")
+    options = re2.Options()
+    options.log_errors, options.literal, options.case_sensitive = False, literal, not ignore_case
+    try:
+        return re2.compile(text, options)
+    except re2.error as error:
+        raise ValueError(f"the pattern {_shown(text)} is not supported: {_reason(error)}") from error
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the pattern holds a lone surrogate at position {error.start}; leave it out") from error
+
+
+def _shown(text: str | bytes) -> str:
+    return repr(text.decode("utf-8", "replace")[:60] if isinstance(text, bytes) else text[:60])
+
+
+def _reason(error: Exception) -> str:
+    reason = error.args[0] if error.args else ""
+    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+
+
+_expression = lru_cache(maxsize=256)(compiled)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Return whether a pattern matches a whole text; one that is no Unicode it does not. Raises ValueError."""
+    expression = _expression(pattern)
+    try:
+        return expression.fullmatch(text) is not None
+    except UnicodeEncodeError:
+        return False
 
 
 _SHOWN_CHARACTERS = 60

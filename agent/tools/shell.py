@@ -13,10 +13,10 @@ from attrs import evolve, field, frozen, mutable, validators
 from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Retained, Retention
-from agent.tools.process import Finished, inherited_environment, run_process, signal_name, tool_environment
-from agent.tools.schemas import Background, Limits, ShellCommand, encoded
+from agent.tools.process import Finished, inherited_environment, run_process, shell_words, signal_name, tool_environment
+from agent.tools.schemas import Background, Limits, ShellCommand
 from agent.vocabulary.calls import ToolResult
-from agent.vocabulary.errors import CannotStart, ToolError
+from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import AnswerCommitted, ToolFinished
 from bp import Event
 
@@ -122,8 +122,8 @@ class LocalCommands:
 
     async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
         """Run `command` as `Commands` says."""
-        encoded(command, "command", CannotStart)
-        return await run_process((*shell, command), **how)
+        with shell_words(shell, command) as (argv, descriptors):
+            return await run_process(argv, pass_fds=descriptors, **how)
 
 
 EMPTY = "the command is empty; give one"
@@ -337,8 +337,9 @@ class Runner:
             raise ToolError(EMPTY)
         assert self.processes is not None
         seen = env(await self.options.environment(cwd, context.rights))
-        argv = (*self.options.before(cwd, context.rights), *self.options.shell, self.options.prefix + command)
-        return await self.processes.start(command, argv, cwd=cwd, env=seen)
+        shell = (*self.options.before(cwd, context.rights), *self.options.shell)
+        with shell_words(shell, self.options.prefix + command) as (argv, descriptors):
+            return await self.processes.start(command, argv, cwd=cwd, env=seen, pass_fds=descriptors)
 
     async def run(
         self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute

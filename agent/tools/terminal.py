@@ -2,10 +2,7 @@
 
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from fcntl import F_DUPFD_CLOEXEC, fcntl
-from tempfile import TemporaryFile
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import anyio
@@ -13,7 +10,7 @@ from attrs import define, evolve, field, frozen
 
 from agent.tools.background import Processes
 from agent.tools.definition import Tool, ToolContext, tool
-from agent.tools.process import Finished, run_process
+from agent.tools.process import Finished, run_process, unnamed_file
 from agent.tools.sandbox.rights import hosts_of
 from agent.tools.schemas import Background, Limits, ShellCommand, encoded
 from agent.tools.shell import (
@@ -142,8 +139,6 @@ def _note(names: Sequence[str], why: str) -> str:
     return f"[not kept: {', '.join([*shown, *more])}: {why}]"
 
 
-_HIGH = 200  # descriptors from here on are seldom used in commands
-
 _SCRIPT = r"""
 __bpagent_leave() {
     builtin set +euf
@@ -169,22 +164,6 @@ builtin trap '{ __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leav
 builtin eval "$(</dev/fd/COMMAND)"; \
 { __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leave
 """
-
-
-@contextmanager
-def exchange(command: bytes) -> Iterator[tuple[int, int]]:
-    """Give the descriptors of two files without a name: the command, and what will be left."""
-    with TemporaryFile() as script, TemporaryFile() as left:
-        script.write(command)
-        script.flush()
-        script.seek(0)
-        opened: list[int] = []
-        try:
-            opened += [fcntl(file.fileno(), F_DUPFD_CLOEXEC, _HIGH) for file in (script, left)]
-            yield opened[0], opened[1]
-        finally:
-            for descriptor in opened:
-                os.close(descriptor)
 
 
 # Where they are missing, a shell would set them by itself, each as it was built: that would look like the command's.
@@ -305,7 +284,7 @@ class _Terminal:
         given = {**OF_A_BARE_SHELL, **how["env"]}
         if not os.path.isdir(now.cwd):
             raise ToolError(f"the session's directory {now.cwd} is gone; close the session with close=true")
-        with exchange(encoded(command, "command", CannotStart)) as (script, out):
+        with unnamed_file(encoded(command, "command", CannotStart)) as script, unnamed_file() as out:
             inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
             text = _SCRIPT.replace("/dev/fd/COMMAND", f"/dev/fd/{script}").replace(">&OUT", f">&{out}")
             finished = await run_process((*before, "bash", "-c", text), pass_fds=(script, out), **inside)

@@ -52,12 +52,9 @@ class Toolbox:
         """The category of each tool."""
         return {name: tool.category for name, tool in self._tools.items()}
 
-    def schemas(self) -> tuple[ToolSchema, ...]:
-        """Return the tools as a model is told about them."""
-        return self._schemas
-
     @cached_property
-    def _schemas(self) -> tuple[ToolSchema, ...]:
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """The tools as a model is told about them."""
         return tuple(tool.schema() for tool in self._tools.values())
 
     def get(self, name: str) -> Tool | None:

@@ -25,77 +25,6 @@ Identity = tuple[int, int]  # device and inode: what a file is, whatever it is c
 _MOST_DENIED_FILES = 10_000
 
 
-@frozen
-class Boundary:
-    """Allowed roots and denied paths, absolute. Denied wins (S0 6.4). Roots are without links."""
-
-    root: str
-    allowed: tuple[str, ...]
-    denied: tuple[str, ...]
-    home: str
-
-    def absolute(self, path: str) -> str:
-        """Return `path` as an absolute one, links not followed: relative ones start at the root, `~` is the home."""
-        encoded(path, repr(path[:60]), PathRefused)
-        return os.path.join(self.root, expand(path, self.home))
-
-    def check(self, real: str, asked: str, besides: str | None = None) -> None:
-        """Raise PathRefused for a path without links that is outside or denied; `asked` is how the caller wrote it.
-
-        `besides`: a folder of our own that may be read, and which the message does not name.
-        """
-        name = asked if asked == real else f"{asked} leads to {real}, which"
-        if any(is_within(real, denied) for denied in self._names()):
-            raise PathRefused(f"permission denied: {name} is a denied path")
-        if self.is_denied(real):
-            raise PathRefused(f"permission denied: {name} is another name of a denied path")
-        roots = self.allowed if besides is None else (*self.allowed, besides)
-        if not any(is_within(real, root) for root in roots):
-            raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.allowed)})")
-
-    def is_denied(self, real: str) -> bool:
-        """Tell whether a path without links is a denied one or lies below it."""
-        return any(is_within(real, denied) for denied in self.denied_names())
-
-    def denied_names(self) -> frozenset[str]:
-        """Return the denied paths: as they are written, with their links followed, and where else they are mounted."""
-        names = self._names()
-        return names.union(other_names(names))
-
-    def _names(self) -> frozenset[str]:
-        return frozenset(name for path in self.denied for name in (path, follow_links(path)))
-
-    def check_identity(self, asked: str, found: os.stat_result) -> None:
-        """Raise PathRefused for another name of a denied file: renamed, or hard-linked."""
-        if (found.st_dev, found.st_ino) in self._denied_identities(hard_linked=found.st_nlink > 1):
-            raise PathRefused(f"permission denied: {asked} is another name of a denied path")
-
-    def may_create(self, real: str) -> bool:
-        """Tell whether a missing directory may be made: an allowed root, or what lies below one."""
-        return any(is_within(real, root) for root in self.allowed)
-
-    def _denied_identities(self, *, hard_linked: bool) -> set[Identity]:
-        found: set[Identity] = set()
-        for path in self.denied:
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue  # not there, so nothing can be another name of it
-            found.add((status.st_dev, status.st_ino))
-            if hard_linked and os.path.isdir(path):
-                found |= _identities_below(path)
-        return found
-
-
-def make_boundary(root: str, allowed: Iterable[str], denied: Iterable[str], home: str | None) -> Boundary:
-    """Return the boundary of a workspace; `~` in `allowed` and `denied` is `home`, by default the user's."""
-    home = os.path.expanduser("~") if home is None else home
-    real_root = follow_links(os.path.abspath(expand(root, home)))
-    roots = [real_root, *(follow_links(os.path.join(real_root, expand(path, home))) for path in allowed)]
-    refused = (os.path.normpath(os.path.join(real_root, expand(path, home))) for path in denied)
-    return Boundary(real_root, tuple(dict.fromkeys(roots)), tuple(refused), home)
-
-
 def follow_links(path: str) -> str:
     """Return `path` without links, as far as it exists. Raises PathRefused if it changes faster than one can look."""
     for _ in range(_ATTEMPTS):
@@ -164,51 +93,42 @@ def _unescaped(text: bytes) -> str:
 
 
 class Changed(Exception):
-    """A directory is not where it was when the path was resolved: a link stands there, or it was moved."""
+    """A path is not what it was when it was resolved: a link stands there, or it was moved."""
 
 
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def open_real(real: str, flags: int, kind: str = "file") -> int:
+    """Open a path without links. Raises Changed where a link was followed on the way, or OSError naming the path."""
+    with _naming(real, kind):
+        opened = os.open(real, flags)
+    if _path_of(opened) != real:
+        os.close(opened)
+        raise Changed(real)
+    return opened
 
 
 @contextmanager
-def open_directory(real: str, boundary: Boundary, *, create: bool = False) -> Iterator[int]:
-    """Yield a handle on the directory `real`, a path without links. With `create` it is made where it may be.
-
-    Raises Changed, PathRefused, or OSError naming the path.
-    """
-    handle = _directory(real, boundary, create)
+def _naming(real: str, kind: str = "file") -> Iterator[None]:
+    """Name the path in an error of the system. Raises Changed for a link."""
     try:
-        if _path_of(handle) != real:  # a link was followed on the way, or the directory was moved since
-            raise Changed(real)
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _directory(real: str, boundary: Boundary, create: bool) -> int:
-    try:
-        return os.open(real, _HANDLE)
+        yield
     except FileNotFoundError as error:
-        if not (create and boundary.may_create(real)):
-            raise FileNotFoundError(f"no such directory: {real}") from error
+        raise FileNotFoundError(f"no such {kind}: {real}") from error
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Changed(real) from error
         raise type(error)(f"{real}: {error.strerror}") from error
-    above, name = os.path.split(real)
-    with open_directory(above, boundary, create=True) as parent:
-        with suppress(FileExistsError):
-            os.mkdir(name, dir_fd=parent)
-        return open_at(parent, name, _HANDLE | os.O_NOFOLLOW, real)
 
 
-def _path_of(handle: int) -> str:
-    """Return where an open directory is now; the name of one that was removed ends with a note."""
+def _path_of(opened: int) -> str:
+    """Return where something open is now; the name of what was removed ends with a note."""
     if sys.platform == "darwin":
-        return os.fsdecode(fcntl.fcntl(handle, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
-    return os.readlink(f"/proc/self/fd/{handle}")
-
-
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.fsdecode(fcntl.fcntl(opened, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+    return os.readlink(f"/proc/self/fd/{opened}")
 
 
 @frozen
@@ -226,7 +146,7 @@ class LocalFolder:
 
     handle: int
     real: str
-    boundary: Boundary
+    workspace: "Workspace"
     denied: frozenset[str]
 
     def entries(self) -> tuple[Entry, ...]:
@@ -237,28 +157,28 @@ class LocalFolder:
 
     def open(self, name: str) -> BinaryIO:
         """Return an ordinary file in it, open for reading. Raises PathRefused, or OSError naming the path."""
-        path = self._path(name)
-        if path in self.denied:
-            raise PathRefused(f"permission denied: {path} is a denied path")
-        try:
-            return open_file(self.handle, name, path, self.boundary)
-        except Changed as error:
-            raise PathRefused(f"permission denied: {path} is a link") from error
+        with self._entry(name) as path:
+            return open_file(path, self.workspace)
 
     @contextmanager
     def folder(self, name: str) -> Iterator["LocalFolder"]:
         """Give a directory in it. Raises PathRefused, or OSError naming the path."""
+        with self._entry(name) as path:
+            handle = open_real(path, _FOLDER, "directory")
+        try:
+            yield LocalFolder(handle, path, self.workspace, self.denied)
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def _entry(self, name: str) -> Iterator[str]:
         path = self._path(name)
         if path in self.denied:
             raise PathRefused(f"permission denied: {path} is a denied path")
         try:
-            handle = open_at(self.handle, name, _FOLDER, path)
+            yield path
         except Changed as error:
             raise PathRefused(f"permission denied: {path} is a link") from error
-        try:
-            yield LocalFolder(handle, path, self.boundary, self.denied)
-        finally:
-            os.close(handle)
 
     def _path(self, name: str) -> str:
         return f"{self.real.rstrip('/')}/{name}"
@@ -273,53 +193,41 @@ def sorted_entries(entries: Iterable["os.DirEntry[str]"]) -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda entry: entry.name))
 
 
-def open_file(directory: int, name: str, real: str, boundary: Boundary) -> BinaryIO:
+def open_file(real: str, workspace: "Workspace") -> BinaryIO:
     """Return an ordinary file, open for reading. Raises Changed for a link, PathRefused for what is none."""
-    look_at(directory, name, real, boundary)
-    descriptor = open_at(directory, name, _READ, real)
+    look_at(real, real)
+    opened = open_real(real, _READ)
     try:
-        _check_file(os.fstat(descriptor), real, boundary)
-        return os.fdopen(descriptor, "rb")
+        found = os.fstat(opened)
+        _check_file(found, real)
+        workspace.check_identity(real, found)
+        return os.fdopen(opened, "rb")
     except BaseException:
-        os.close(descriptor)
+        os.close(opened)
         raise
 
 
-def look_at(directory: int, name: str, real: str, boundary: Boundary) -> os.stat_result | None:
+def look_at(name: str, real: str, directory: int | None = None) -> os.stat_result | None:
     """Return the status of `name`, None when there is no such file: opening a device unseen can do things.
 
-    Raises Changed for a link, PathRefused for what is denied or no file, else OSError naming `real`.
+    Raises Changed for a link, PathRefused for what is no file, else OSError naming `real`.
     """
     try:
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        with _naming(real):
+            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise type(error)(f"{real}: {error.strerror}") from error
     if stat.S_ISLNK(found.st_mode):
         raise Changed(real)
-    _check_file(found, real, boundary)
+    _check_file(found, real)
     return found
 
 
-def open_at(directory: int, name: str, flags: int, real: str, mode: int = 0o600) -> int:
-    """Open `name` in the directory `directory`. Raises Changed for a link, else OSError naming `real`."""
-    try:
-        return os.open(name, flags, mode, dir_fd=directory)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"no such file: {real}") from error
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise Changed(real) from error
-        raise type(error)(f"{real}: {error.strerror}") from error
-
-
-def _check_file(found: os.stat_result, real: str, boundary: Boundary) -> None:
+def _check_file(found: os.stat_result, real: str) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(f"{real} is a directory, not a file")
     if not stat.S_ISREG(found.st_mode):
         raise PathRefused(f"permission denied: {real} is {_kind(found.st_mode)}, not an ordinary file")
-    boundary.check_identity(real, found)
 
 
 def _kind(mode: int) -> str:
@@ -335,10 +243,10 @@ T = TypeVar("T")
 
 
 class Workspace:
-    """A root directory, further allowed roots, and denied paths, which win.
+    """A root directory, further allowed roots, and denied paths, which win (S0 6.4).
 
-    Relative paths start at `root`, `~` is `home` (by default the user's). All methods raise PathRefused for what is
-    not allowed, and OSError for what does not work; both name the path.
+    Relative paths start at `root`, which is absolute and without links; `~` is `home`, by default the user's. All
+    methods raise PathRefused for what is not allowed, and OSError for what does not work; both name the path.
     """
 
     def __init__(
@@ -348,26 +256,68 @@ class Workspace:
         denied: Iterable[str | os.PathLike[str]] = DENIED_PATHS,
         home: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._boundary: Boundary = make_boundary(
-            os.fspath(root),
-            [os.fspath(path) for path in allowed],
-            [os.fspath(path) for path in denied],
-            None if home is None else os.fspath(home),
-        )
+        self._home = os.path.expanduser("~") if home is None else os.fspath(home)
+        self.root = follow_links(os.path.abspath(expand(os.fspath(root), self._home)))
+        roots = (follow_links(self._placed(path)) for path in allowed)
+        self._allowed = tuple(dict.fromkeys([self.root, *roots]))
+        self._denied = tuple(os.path.normpath(self._placed(path)) for path in denied)
 
-    @property
-    def root(self) -> str:
-        """The root, absolute and without links."""
-        return self._boundary.root
+    def _placed(self, path: str | os.PathLike[str]) -> str:
+        """Return `path` as an absolute one, links not followed: relative ones start at the root, `~` is the home."""
+        return os.path.join(self.root, expand(os.fspath(path), self._home))
+
+    def _absolute(self, path: str) -> str:
+        """Return a path that was asked for as an absolute one. Raises PathRefused for what is none."""
+        encoded(path, repr(path[:60]), PathRefused)
+        return self._placed(path)
 
     def resolve(self, path: str) -> str:
         """Return `path` absolute and with its links followed, as far as it exists. Nothing is checked."""
-        return follow_links(self._boundary.absolute(path))
+        return follow_links(self._absolute(path))
+
+    def check(self, real: str, asked: str, besides: str | None = None) -> None:
+        """Raise PathRefused for a path without links that is outside or denied; `asked` is how the caller wrote it.
+
+        `besides`: a folder of our own that may be read, and which the message does not name.
+        """
+        name = asked if asked == real else f"{asked} leads to {real}, which"
+        if any(is_within(real, denied) for denied in self._names()):
+            raise PathRefused(f"permission denied: {name} is a denied path")
+        if any(is_within(real, denied) for denied in self.denied_names()):
+            raise PathRefused(f"permission denied: {name} is another name of a denied path")
+        roots = self._allowed if besides is None else (*self._allowed, besides)
+        if not any(is_within(real, root) for root in roots):
+            raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self._allowed)})")
+
+    def denied_names(self) -> frozenset[str]:
+        """Return the denied paths: as they are written, with their links followed, and where else they are mounted."""
+        names = self._names()
+        return names.union(other_names(names))
+
+    def _names(self) -> frozenset[str]:
+        return frozenset(name for path in self._denied for name in (path, follow_links(path)))
+
+    def check_identity(self, asked: str, found: os.stat_result) -> None:
+        """Raise PathRefused for another name of a denied file: renamed, or hard-linked."""
+        if (found.st_dev, found.st_ino) in self._denied_identities(hard_linked=found.st_nlink > 1):
+            raise PathRefused(f"permission denied: {asked} is another name of a denied path")
+
+    def _denied_identities(self, *, hard_linked: bool) -> set[Identity]:
+        found: set[Identity] = set()
+        for path in self._denied:
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue  # not there, so nothing can be another name of it
+            found.add((status.st_dev, status.st_ino))
+            if hard_linked and os.path.isdir(path):
+                found |= _identities_below(path)
+        return found
 
     def open_read(self, path: str) -> BinaryIO:
         """Return an ordinary file, open for reading: also one with a long output of a command of ours."""
         _check_file_name(path)
-        return self._open(path, self._open_file, outputs_folder())
+        return self._open(path, lambda real: open_file(real, self), outputs_folder())
 
     @contextmanager
     def open_write(self, path: str) -> Iterator[BinaryIO]:
@@ -378,9 +328,10 @@ class Workspace:
         """
         _check_file_name(path)
         temporary = f".bpagent-{os.urandom(8).hex()}"
-        directory, name, file = self._open(path, lambda real: self._create(real, temporary))
+        directory, name, file, old = self._open(path, lambda real: self._create(real, temporary))
         try:
             with file:
+                _copy_mode(file.fileno(), old)
                 yield file
             os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
         except BaseException:
@@ -392,60 +343,61 @@ class Workspace:
 
     def list(self, path: str = ".") -> tuple[Entry, ...]:
         """Return what is in a directory, sorted by name. A link is not followed, so it is no directory."""
-        handle, _ = self._open(path, self._folder)
-        try:
-            with os.scandir(handle) as entries:
-                return sorted_entries(entries)
-        finally:
-            os.close(handle)
+        with self.open_folder(path) as folder, os.scandir(folder.handle) as entries:
+            return sorted_entries(entries)
 
     @contextmanager
     def open_folder(self, path: str = ".") -> Iterator[LocalFolder]:
         """Give a directory, from which what is below it is reached without following links."""
-        handle, real = self._open(path, self._folder)
+        handle, real = self._open(path, lambda real: (open_real(real, _FOLDER, "directory"), real))
         try:
-            yield LocalFolder(handle, real, self._boundary, self._boundary.denied_names())
+            yield LocalFolder(handle, real, self, self.denied_names())
         finally:
             os.close(handle)
 
     def _open(self, path: str, action: Callable[[str], T], besides: str | None = None) -> T:
         """Do `action(resolved)` with an allowed path, or one below `besides`; again if it changed meanwhile."""
         for _ in range(_ATTEMPTS):
-            asked = self._boundary.absolute(path)
+            asked = self._absolute(path)
             real = follow_links(asked)
             written = os.path.normpath(asked) if ".." not in asked.split("/") else asked
-            self._boundary.check(real, written, besides)
-            try:
-                with suppress(Changed):
-                    return action(real)
-            except PermissionError as error:  # of a directory on the way
-                if isinstance(error, PathRefused) or real in str(error):
-                    raise
-                raise PermissionError(f"{real}: {error}") from error
+            self.check(real, written, besides)
+            with suppress(Changed):
+                return action(real)
         raise PathRefused(f"permission denied: {path} is a loop of links, or is being changed all the time")
 
-    def _open_file(self, real: str) -> BinaryIO:
-        with open_directory(os.path.dirname(real), self._boundary) as directory:
-            return open_file(directory, os.path.basename(real) or ".", real, self._boundary)
+    def _create(self, real: str, temporary: str) -> tuple[int, str, BinaryIO, os.stat_result | None]:
+        """Return a handle on the directory of a file, its name, a new file beside it, and its status if it is there."""
+        folder, name = os.path.split(real)
+        directory = self._directory(folder)
+        try:
+            old = look_at(name or ".", real, directory)
+            if old is not None:
+                self.check_identity(real, old)
+                if not os.access(name, os.W_OK, dir_fd=directory, effective_ids=True):
+                    raise PermissionError(f"permission denied: {real} is not writable")
+            with _naming(real):
+                descriptor = os.open(temporary, _WRITE, 0o666 if old is None else 0o600, dir_fd=directory)
+            return directory, name, os.fdopen(descriptor, "wb"), old
+        except BaseException:
+            os.close(directory)
+            raise
 
-    def _create(self, real: str, temporary: str) -> tuple[int, str, BinaryIO]:
-        folder, name = os.path.dirname(real), os.path.basename(real) or "."
-        with open_directory(folder, self._boundary, create=True) as parent:
-            old = look_at(parent, name, real, self._boundary)
-            if old is not None and not os.access(name, os.W_OK, dir_fd=parent, effective_ids=True):
-                raise PermissionError(f"permission denied: {real} is not writable")
-            descriptor = open_at(parent, temporary, _WRITE, real, mode=0o666 if old is None else 0o600)
-            try:
-                _copy_mode(descriptor, old)
-                return os.dup(parent), name, os.fdopen(descriptor, "wb")
-            except BaseException:
-                os.close(descriptor)
-                os.unlink(temporary, dir_fd=parent)
+    def _directory(self, real: str) -> int:
+        """Return a handle on a directory, which is made where it may be."""
+        try:
+            return open_real(real, _HANDLE, "directory")
+        except FileNotFoundError:
+            if not any(is_within(real, root) for root in self._allowed):
                 raise
-
-    def _folder(self, real: str) -> tuple[int, str]:
-        with open_directory(real, self._boundary) as directory:
-            return open_at(directory, ".", _FOLDER, real), real
+        above, name = os.path.split(real)
+        parent = self._directory(above)
+        try:
+            with suppress(FileExistsError), _naming(real, "directory"):
+                os.mkdir(name, dir_fd=parent)
+        finally:
+            os.close(parent)
+        return open_real(real, _HANDLE, "directory")
 
 
 def _check_file_name(path: str) -> None:

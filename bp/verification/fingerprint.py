@@ -93,14 +93,17 @@ class Description:
                 found += (kind, value)
                 continue
             if kind is Place:
-                named = str(value)
+                named = value
                 continue
             shape = SHAPES.get(kind) or _learned_shape(kind)
             if shape is None or not shape.comparable:
                 raise VerificationError(_no_value(value, named))
             if (shape.mutable or (kind is float and value != value)) and self._is_known(value, found):
                 continue
-            header, parts = self._expanded(kind, shape, value, named)
+            try:
+                header, parts = self._expanded(value, named) if kind in IN_CONTEXT else shape.expand(value)
+            except (TypeError, RuntimeError) as error:
+                raise VerificationError(f"{_no_value(value, named)} ({error})") from error
             found += (kind, header)
             waiting += reversed(parts)
         return tuple(found)
@@ -115,18 +118,15 @@ class Description:
         found += ("same as", number)
         return True
 
-    def _expanded(self, kind: type, shape: Shape, value: Any, named: str) -> tuple[Any, Sequence[Any]]:
-        if kind is GeneratorType:
+    def _expanded(self, value: Any, named: str) -> tuple[Any, Sequence[Any]]:
+        """Take apart what says more to this description than its shape knows."""
+        if type(value) is GeneratorType:
             header, parts = self._generator(value)
             return header, (*parts, Place(named))
-        if kind is Elements:
+        if type(value) is Elements:
             return self._elements(value, named), ()
-        if kind is FunctionType:
-            self.assignable |= {id(cell): name for name, cell in cells_of(value) if assigns(value.__code__, name)}
-        try:
-            return shape.expand(value)
-        except (TypeError, RuntimeError) as error:
-            raise VerificationError(f"{_no_value(value, named)} ({error})") from error
+        self.assignable |= {id(cell): name for name, cell in cells_of(value) if assigns(value.__code__, name)}
+        return _function(value)
 
     def _elements(self, elements: "Elements", named: str) -> Any:
         """Describe the elements of a set, each by itself: none of them may be able to change.
@@ -162,9 +162,9 @@ class Description:
         kept = [(name, cell) for name, cell in cells if name in live or name not in code.co_cellvars]
         stack = _stack(referents, code, found)
         plain = tuple([name for name in plain if name in found])
-        parts = [part for name in plain for part in (Place(name), found[name])]
+        parts = [part for name in plain for part in (name, found[name])]
         parts += [part for name, cell in kept for part in (Place(name or "a variable of a function"), cell)]
-        parts += [Place("an expression under way"), *stack]
+        parts += [UNDER_WAY, *stack]
         names = tuple([name for name, _ in kept])
         return (_identity(code), body.__name__, body.__qualname__, at, plain, names, len(stack)), parts
 
@@ -180,6 +180,10 @@ class Place(str):
     """The name of the place where the parts that follow were found; it is no part itself."""
 
     __slots__ = ()
+
+
+UNDER_WAY = Place("an expression under way")
+IN_CONTEXT = frozenset({GeneratorType, FunctionType, Elements})  # see `Description._expanded`
 
 
 def fingerprint_of_value(value: Any) -> Any:
@@ -443,10 +447,10 @@ def _slots(kind: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
 
 
 @cache
-def _live_names(code: CodeType, at: int) -> tuple[frozenset[str], tuple[str, ...]]:
+def _live_names(code: CodeType, at: int) -> tuple[frozenset[str], tuple[Place, ...]]:
     """Return the variables that are live at a position, and those of them that are no cells, sorted."""
     live = live_locals(code, at)
-    return live, tuple(sorted(live.difference(code.co_cellvars)))
+    return live, tuple(map(Place, sorted(live.difference(code.co_cellvars))))
 
 
 def _named_cells(referents: list[Any], code: CodeType) -> list[tuple[str, CellType]]:
@@ -470,8 +474,10 @@ def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[
     end say nothing; what stands there is decided by the position, whose stack is always equally deep.
     """
     cells = _cell_names(code)
-    plain = sum([name in found and name not in cells for name in code.co_varnames])
-    before = next(at for at in range(len(referents) - 1, -1, -1) if referents[at] is code) + 1
+    before = len(referents)
+    while referents[before - 1] is not code:
+        before -= 1
+    plain = len([name for name in code.co_varnames if name in found and name not in cells])
     stack = referents[before + plain + len(cells) :]
     while stack and stack[-1] is None:
         stack.pop()
@@ -516,7 +522,7 @@ def check_interpreter() -> None:
                 body.send(True)
             looks.add(Description().value(body, ""))
         if len(looks) != positions or not all(isinstance(look, tuple) for look in looks):
-            raise VerificationError("this Python hides where a generator stands; verify on CPython 3.11 to 3.13")
+            raise VerificationError("this Python hides where a generator stands; verify on CPython 3.11 to 3.14")
 
 
 # Which local variables of a suspended b-thread can still matter.

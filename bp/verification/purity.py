@@ -94,11 +94,12 @@ class LocalFailure(Exception):
 
 class Reading(NamedTuple):
     """The outside names that the code of a function reads, with their attributes, and whether the result is called at
-    once."""
+    once; the modules that it imports; the attributes that it reads of anything."""
 
     globals: frozenset[tuple[tuple[str, ...], bool]]
     variables: frozenset[tuple[tuple[str, ...], bool]]
     imports: frozenset[tuple[str, int]]
+    attributes: frozenset[str]
     assigned: frozenset[str]
     reflects: frozenset[str]
     stores: bool
@@ -120,26 +121,29 @@ class Snapshots:
     """Objects outside that could change, and how they looked when they were met: thousands are compared at once."""
 
     def __init__(self) -> None:
-        self._objects: list[tuple[Any, str]] = []  # each with what it is called
+        self._objects: list[tuple[Callable[[Any], Any], Any]] = []  # each with how it is looked at
+        self._called: list[str] = []
         self._headers: list[Any] = []
         self._parts: list[tuple[Any, ...]] = []
         self._all_parts: list[Any] = []
 
     def add(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
         """Remember one more."""
-        self._objects.append((value, called))
+        is_plain = type(value) in (dict, list)  # most of what is compared after each step
+        self._objects.append((SHAPES[type(value)].expand if is_plain else _outside_parts, value))
+        self._called.append(called)
         self._headers.append(header)
         self._parts.append(tuple(parts))
         self._all_parts += self._parts[-1]
 
     def changed(self) -> str | None:
         """Return what an object is called that looks different now: with another header, or with other parts."""
-        looks = [_outside_parts(value) or (None, ()) for value, _ in self._objects]
+        looks = [look(value) or (None, ()) for look, value in self._objects]
         if [header for header, _ in looks] == self._headers:
             now = chain.from_iterable(parts for _, parts in looks)
             if all(map(is_, now, self._all_parts)):  # the header tells how many there are
                 return None
-        for (_, called), *before, look in zip(self._objects, self._headers, self._parts, looks, strict=True):
+        for called, *before, look in zip(self._called, self._headers, self._parts, looks, strict=True):
             if look[0] != before[0] or not all(map(_is_same, look[1], before[1])):
                 return called
         return None
@@ -294,7 +298,7 @@ class Purity:
                 self._reach(variables[name], attributes, is_called, code)
         for name, level in reading.imports:
             module = import_module(resolve_name("." * level + name, names.get("__package__") or ""))
-            for attribute in code.co_names:
+            for attribute in reading.attributes:
                 if hasattr(module, attribute):
                     self._reach(module, [attribute], False, code)
 
@@ -492,8 +496,6 @@ def _is_same(one: Any, other: Any) -> bool:
 def _outside_parts(value: Any) -> tuple[Any, Any] | None:
     """Return how an object outside looks, and what it holds; None when that is not known."""
     kind = type(value)
-    if kind in (dict, list):  # most of what is compared after each step
-        return SHAPES[kind].expand(value)
     if isinstance(value, type):
         return _parts_of_class(value)
     if isinstance(value, Enum):
@@ -558,4 +560,5 @@ def _reading(code: CodeType) -> Reading:
         for before, instruction in pairwise(instructions)
     )
     chains = frozenset(found["GLOBAL"]), frozenset(found["DEREF"])
-    return Reading(*chains, frozenset(imports), frozenset(assigned), reflects, stores)
+    attributes = frozenset(one.argval for one in instructions if one.opname in (*OF_ATTRIBUTES, "IMPORT_FROM"))
+    return Reading(*chains, frozenset(imports), attributes, frozenset(assigned), reflects, stores)

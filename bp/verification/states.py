@@ -7,7 +7,7 @@ states block, refuse, request or hear an event in a global state is then a matte
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial, reduce
-from itertools import chain
+from itertools import chain, zip_longest
 from operator import or_
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +17,7 @@ from bp.board import alternative_of, offers_of
 from bp.events import Event, contains
 from bp.statements import BThread, Refusal, Refusals
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
-from bp.verification.local_states import MOST_LOCALS, Automaton, Move
+from bp.verification.local_states import MOST_LOCALS, Automaton
 from bp.verification.purity import LocalFailure, check_event
 
 
@@ -248,6 +248,7 @@ class Selection:
         self._parts_with: defaultdict[int, list[str]] = defaultdict(list)  # by local state
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
         self._wanted: dict[int, int] = {}  # by choosy local states (a mask): the events that they request (a mask)
+        self._refusing: dict[tuple[int, int], set[str]] = {}  # by choosy and refusing local states: who refuses these
         self._relevant: dict[tuple[int, str], int] = {}  # see `_choosy_events`
         self._choosy: dict[tuple[int, str, int], ChoosyEvents] = {}
         self.rested = False  # whether any state was at rest
@@ -311,6 +312,7 @@ class Selection:
             for part in self._parts_with.pop(local, ()):
                 self._parts.pop(part, None)
         self.masks.changed = 0
+        self._refusing.clear()
         if len(self._parts) > MOST_PARTS:
             self._parts.clear()
             self._parts_with.clear()
@@ -325,7 +327,10 @@ class Selection:
         if choosy not in self._wanted:
             self._wanted[choosy] = reduce(or_, [mask_of(masks.requests[local]) for local in bits(choosy)])
         wanted, met = self._wanted[choosy], len(masks.events)
-        refusing = {chr(local) for local in bits(present & masks.refusing) if masks.refuses[local] & wanted}
+        refusing = self._refusing.get((choosy, present & masks.refusing))
+        if refusing is None:
+            refusing = {chr(local) for local in bits(present & masks.refusing) if masks.refuses[local] & wanted}
+            self._refusing[choosy, present & masks.refusing] = refusing
         key = (choosy, "".join([at for at in state if at in refusing]) if refusing else "")
         found = self._choosy.get((*key, stopped & self._relevant.get(key, 0)))
         if found is None:
@@ -449,7 +454,8 @@ class Selection:
         if key not in self._alternatives:
             found = self.masks.automaton.locals
             refusals = [Refusal(found[by].name, found[by].statement.because) for by in sorted(refusing, key=self._turn)]
-            one, other = self._asked(found[local], refusals), self._asked(found[local], refusals[::-1])
+            one = self._asked(found[local], refusals)
+            other = self._asked(found[local], refusals[::-1], watched=len(refusals) > 1)
             if one != other:
                 raise VerificationError(
                     f"b-thread {found[local].name!r}: its otherwise depends on the order of the refusals, or on "
@@ -458,8 +464,9 @@ class Selection:
             self._alternatives[key] = one
         return self._alternatives[key]
 
-    def _asked(self, found: Any, refusals: list[Refusal]) -> int:
-        event = self.masks.automaton.purity.call(found.name, found.statement.otherwise, Refusals(refusals))
+    def _asked(self, found: Any, refusals: list[Refusal], *, watched: bool = True) -> int:
+        call = self.masks.automaton.purity.call
+        event = call(found.name, found.statement.otherwise, Refusals(refusals), watched=watched)
         if not isinstance(event, Event):
             raise LocalFailure(found.name, TypeError(f"its otherwise gave {event!r}; it must give an event"))
         return self.masks.number(event)
@@ -479,18 +486,28 @@ class Selection:
 # The global states of a program, and the steps between them.
 
 
+Generations = tuple[tuple[int, ...], ...]  # the local states of started b-threads, then of those that these start
+
+
+class Started(NamedTuple):
+    """The b-threads that one b-thread starts: by generation, and all in one text."""
+
+    generations: Generations
+    text: str
+
+
 class Replacement(NamedTuple):
     """The effect of an event on some local states: `pairs` of characters to replace, one after the other.
 
-    `pairs` is None where one would replace what another has put there; then `table` does it all at once. `roles`: those
-    of the local states that move (a mask). `starts`: whether b-threads are started. `moves` has the details.
+    `pairs` is None where one would replace what another has put there; then `table` does it all at once. `spans`: by
+    role, the local states (a mask) that a b-thread passes by: a state with one of them has to be sorted again.
+    `starts`: by local state that starts b-threads, these.
     """
 
     pairs: tuple[tuple[str, str], ...] | None
     table: dict[int, str]
-    roles: int
-    starts: bool
-    moves: dict[int, Move]
+    spans: tuple[tuple[int, int], ...]
+    starts: dict[str, Started]
 
 
 class Places(dict[str, int]):
@@ -500,34 +517,26 @@ class Places(dict[str, int]):
         super().__init__()
         self._automaton = automaton
         self._roles: dict[tuple[str, int, bool], int] = {}
-        self._members: list[int] = []  # by role: local states (a mask)
+        self.members: list[int] = []  # by role: local states (a mask)
 
     def __missing__(self, character: str) -> int:
         local = self._automaton.locals[ord(character)]
         role = self._roles.setdefault((local.name, local.priority, local.environment), len(self._roles))
-        self._members += [0] * (role == len(self._members))
-        self._members[role] |= 1 << ord(character)
+        self.members += [0] * (role == len(self.members))
+        self.members[role] |= 1 << ord(character)
         place = self[character] = role * MOST_LOCALS + ord(character)
         return place
 
-    def roles(self, characters: str) -> list[int]:
-        """Return the role of each character."""
-        return [self[character] // MOST_LOCALS for character in characters]
-
-    def are_several(self, present: int, roles: int) -> bool:
-        """Return whether b-threads of one of some roles (a mask) are present at different local states."""
-        while roles:
-            lowest = roles & -roles
-            of_role = present & self._members[lowest.bit_length() - 1]
-            if of_role & (of_role - 1):
-                return True
-            roles ^= lowest
-        return False
-
-    def crowded(self, present: int, new: str) -> int:
-        """Return the roles (a mask) of which `new` b-threads are not the only ones beside those that are present."""
-        roles = self.roles(new)
-        return mask_of(role for role in roles if present & self._members[role] or roles.count(role) > 1)
+    def spans(self, table: dict[int, str]) -> tuple[tuple[int, int], ...]:
+        """Return by role the local states (a mask) that b-threads may pass by which move as `table` says."""
+        spans: dict[int, int] = {}
+        for old, new in table.items():
+            if new:
+                role = self[new] // MOST_LOCALS
+                low, high = sorted((old, ord(new)))
+                between = (1 << high) - (2 << low)
+                spans[role] = -1 if role in spans else between
+        return tuple(spans.items())
 
 
 class Begun(NamedTuple):
@@ -535,7 +544,7 @@ class Begun(NamedTuple):
 
     bthread: BThread
     environment: bool
-    generations: tuple[tuple[int, ...], ...]
+    generations: Generations
 
 
 class StateSpace:
@@ -549,7 +558,6 @@ class StateSpace:
         self.masks = Masks(self.automaton)
         self._in_order = in_order
         self._places = Places(self.automaton)
-        self._crowded = 0  # roles (a mask) of which two b-threads can be there at once, so that states are sorted
         try:
             self.begin(bthreads, environment, possible)
         except VerificationError:
@@ -565,9 +573,9 @@ class StateSpace:
         self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
-        self.initial = self._joined("", 0, (*started, *promised))
+        self.initial = self._joined("", _by_generation((*started, *promised)))
 
-    def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
+    def _begun(self, bthread: BThread, environment: bool) -> Generations:
         try:
             generations = self.automaton.begin([(bthread, 0)], environment=environment)
         except LocalFailure as failure:
@@ -578,9 +586,8 @@ class StateSpace:
 
     def started(self) -> set[int]:
         """Return the local states at which b-threads were started on the events that were followed so far."""
-        replacements = [found for known in self._replacements.values() for found in known.values() if found.starts]
-        moves = [move for replacement in replacements for move in replacement.moves.values()]
-        return {local for move in moves for generation in move.started for local in generation}
+        replacements = [found for known in self._replacements.values() for found in known.values()]
+        return {ord(new) for found in replacements for started in found.starts.values() for new in started.text}
 
     def successor(self, state: str, present: int, choice: Choice) -> str:
         """Return the state after an event. Raises LocalFailure when a b-thread fails on it."""
@@ -588,7 +595,7 @@ class StateSpace:
         concerned = masks.concerned[event] & present if not masks.unsure else masks.advancing(event, present)
         concerned |= choice.advancing
         known = self._replacements[event]
-        pairs, table, roles, starts, moves = known.get(concerned) or self._replacement(known, event, concerned)
+        pairs, table, spans, starts = known.get(concerned) or self._replacement(known, event, concerned)
         if pairs is None:
             after = state.translate(table)
         else:
@@ -596,9 +603,12 @@ class StateSpace:
             for old, new in pairs:
                 after = after.replace(old, new)
         if starts:
-            return self._joined(after, present, self._started(state, moves))
-        roles &= self._crowded
-        return self._sorted(after) if roles and self._places.are_several(present, roles) else after
+            return self._joined(after, self._started(state, starts))
+        members = self._places.members
+        for role, span in spans:
+            if present & span & members[role]:
+                return self._sorted(after)
+        return after
 
     def _replacement(self, known: dict[int, Replacement], event: int, concerned: int) -> Replacement:
         self.advanced[event] = self.advanced.get(event, 0) | concerned
@@ -607,36 +617,23 @@ class StateSpace:
         table = {local: new for local, new in table.items() if new != chr(local)}
         collide = any(new and ord(new) in table for new in table.values())
         pairs = None if collide else tuple((chr(old), new) for old, new in table.items())
-        roles = mask_of(self._places.roles("".join([*map(chr, moves), *table.values()])))
-        starts = any(move.started for move in moves.values())
-        known[concerned] = found = Replacement(pairs, table, roles, starts, moves)
+        spans = () if self._in_order else self._places.spans(table)
+        started = {chr(local): move.started for local, move in moves.items() if move.started}
+        starts = {starter: Started(new, _by_generation((new,))) for starter, new in started.items()}
+        known[concerned] = found = Replacement(pairs, table, spans, starts)
         return found
 
-    def _started(self, state: str, moves: dict[int, Move]) -> list[tuple[tuple[int, ...], ...]]:
+    def _started(self, state: str, starts: dict[str, Started]) -> str:
         """Return the b-threads that an event starts, in the order of their starters: by priority, then by age."""
-        starters = {chr(local): move.started for local, move in moves.items() if move.started}
-        concerned = [character for character in state if character in starters]
-        if self._in_order:
-            concerned.sort(key=lambda starter: -self.automaton.locals[ord(starter)].priority)
-        return [starters[starter] for starter in concerned]
+        if not self._in_order:
+            return "".join([started.text * state.count(starter) for starter, started in starts.items()])
+        starters = [character for character in state if character in starts]
+        starters.sort(key=lambda starter: -self.automaton.locals[ord(starter)].priority)
+        return _by_generation([starts[starter].generations for starter in starters])
 
-    def _joined(self, kept: str, present: int, groups: Sequence[tuple[tuple[int, ...], ...]]) -> str:
-        """Add started b-threads to those kept: generation by generation, in the order of their starters.
-
-        present: the local states (a mask) before.
-        """
-        deepest = max((len(generations) for generations in groups), default=0)
-        new = "".join(
-            chr(local)
-            for depth in range(deepest)
-            for generations in groups
-            if depth < len(generations)
-            for local in generations[depth]
-        )
-        if self._in_order:
-            return kept + new
-        self._crowded |= self._places.crowded(present, new)
-        return self._sorted(kept + new)
+    def _joined(self, kept: str, new: str) -> str:
+        """Add started b-threads to those kept."""
+        return kept + new if self._in_order else self._sorted(kept + new)
 
     def _sorted(self, state: str) -> str:
         return "".join(sorted(state, key=self._places.__getitem__))
@@ -662,3 +659,9 @@ class StateSpace:
                 is_refused = masks.refuses[local] >> number & 1
                 found.append((name, self.automaton.locals[local].statement.because if is_refused else None))
         return tuple(dict.fromkeys(found))
+
+
+def _by_generation(groups: Sequence[Generations]) -> str:
+    """Return the local states of started b-threads: generation by generation, in the order of their starters."""
+    generations = zip_longest(*groups, fillvalue=())
+    return "".join([chr(local) for generation in generations for locals_ in generation for local in locals_])

@@ -41,9 +41,9 @@ def _text(name: str) -> str:
 
 
 @cache
-def _index() -> tuple[dict[str, dict[str, list[str]]], dict[str, frozenset[str]], dict[str, str]]:
+def _index() -> tuple[dict[str, dict[str, tuple[str, ...]]], dict[str, frozenset[str]], dict[str, str]]:
     """Return the texts of blocks by their kind and each name, the kinds of program, and the forms, of each name."""
-    texts: dict[str, dict[str, list[str]]] = {"program": {}, "wrapper": {}, "kind": {}}
+    texts: dict[str, dict[str, tuple[str, ...]]] = {"program": {}, "wrapper": {}, "kind": {}}
     kinds: dict[str, frozenset[str]] = {}
     forms: dict[str, str] = {}
     for text in map(_text, PROGRAM_FILES):
@@ -53,7 +53,7 @@ def _index() -> tuple[dict[str, dict[str, list[str]]], dict[str, frozenset[str]]
             kind, many, one, said = match.groups()
             names = words((many or one).replace("\n", "|"), separator="|")
             for name in names:
-                texts[kind].setdefault(name, []).append(block)
+                texts[kind][name] = (*texts[kind].get(name, ()), block)
             if kind == "kind":
                 of_it, form = frozenset((said or "").split()), FORM.search(block)
                 kinds.update((name, of_it | kinds[name] if name in kinds else of_it) for name in names)

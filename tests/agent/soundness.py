@@ -36,7 +36,7 @@ def assert_sound(agent: Agent) -> None:
 
 def assert_valid_on_both_wires(agent: Agent) -> None:
     """A server of either kind could take the whole conversation."""
-    request = ModelRequest(agent.system_prompt, agent.messages, agent.toolbox.schemas())
+    request = ModelRequest(agent.system_prompt, agent.messages, agent.toolbox.schemas)
     assert_valid_chat(render_messages(request))
     assert_valid_items(render_input("any", request))
 

@@ -11,7 +11,7 @@ from time import perf_counter
 import anyio
 
 from agent.tools.collections import workspace_tools
-from agent.tools.files.grep import make_grep
+from agent.tools.files.search import make_grep
 from agent.tools.workspace import Workspace
 from tests.bench.memory import STATUS
 from tests.bench.rows import Aim, Row

@@ -28,8 +28,7 @@ from agent.models.calls import parse_arguments
 from agent.models.model import Model
 from agent.protocols.monitoring import honeypot
 from agent.protocols.monitors import WORDS
-from agent.session.agent import Agent
-from agent.session.run import Run
+from agent.session.agent import Agent, Run
 from agent.tools.blocking import run_in_background
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked

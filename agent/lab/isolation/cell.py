@@ -20,9 +20,8 @@ import anyio.to_thread
 from attrs import evolve, frozen
 
 from agent.tools.process import Finished
-from agent.tools.sandbox.bubblewrap import episode_arguments
+from agent.tools.sandbox.bubblewrap import EVERYTHING, Namespaces, episode_arguments, hold
 from agent.tools.sandbox.limits import Kind, Limits, kinds_shown_by, linux
-from agent.tools.sandbox.namespaces import EVERYTHING, Namespaces, hold
 from agent.tools.shell import How, LocalCommands
 from agent.vocabulary.errors import AgentError
 

@@ -4,6 +4,6 @@ Modules in reading order:
 
 - `places`: what one command may do, and what is hidden. `rights`: what it may do beyond that, when the user said yes
 - `limits`: memory, processes, file sizes and time
-- `bubblewrap` (with `namespaces` and `egress`), `landlock`, `seatbelt`: how the system keeps a command confined
+- `bubblewrap` (with `egress`), `landlock`: how the system keeps a command confined
 - `sandbox`: the sandbox of an agent, and which of these this machine achieves
 """

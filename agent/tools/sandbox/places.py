@@ -1,9 +1,10 @@
 """The permissions of one command, and the places that are hidden: secrets, denied paths, the agent's own things."""
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 
 from attrs import frozen
@@ -17,6 +18,7 @@ PACKAGES = ("agent", "bp", "constitution")
 
 PUBLIC = ("/etc/passwd", "/etc/passwd-")  # names of users, without which programs do not know who runs them
 SYSTEM_FOLDERS = ("/etc", "/etc/ssh", "/etc/ssl", "/var/lib", "/var/spool")
+SETTLED = 1_000_000_000  # nanoseconds; two changes within less may have the same time
 DEPTH = 2  # of a folder in the home folder: `.config/gh` is a secret, and so is `.codex/auth.json`
 
 SERVERS = (
@@ -91,21 +93,44 @@ def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tupl
 def _secrets(home: str) -> Iterator[str]:
     places = Places(workspace="/dev/null", home=home)  # no workspace: what is secret is so wherever work goes on
     for folder in SYSTEM_FOLDERS:
-        yield from (path for path, _ in _entries(folder) if zone_of(path, places) is Zone.SECRET)
+        yield from _entries(folder, places)[0]
     yield from _secrets_below(home, places, DEPTH)
 
 
 def _secrets_below(folder: str, places: Places, depth: int) -> Iterator[str]:
     """Yield what is secret in a folder; of the home folder only what begins with a dot is looked into."""
-    for path, is_folder in _entries(folder):
-        zone = zone_of(path, places)
-        if zone is Zone.SECRET:
-            yield path
-        elif is_folder and (zone is Zone.KEEPS_SECRETS or (depth > 1 and os.path.basename(path).startswith("."))):
-            yield from _secrets_below(path, places, depth - 1)
+    secrets, keeping, hidden = _entries(folder, places)
+    yield from secrets
+    for path in (*keeping, *(hidden if depth > 1 else ())):
+        yield from _secrets_below(path, places, depth - 1)
 
 
-def _entries(folder: str) -> Iterator[tuple[str, bool]]:
+Entries = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _entries(folder: str, places: Places) -> Entries:
+    """Return what is secret in a folder, its folders that keep secrets, and those whose names begin with a dot."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return (), (), ()
+    state = (status.st_dev, status.st_ino, status.st_ctime_ns)
+    if abs(time.time_ns() - status.st_ctime_ns) < SETTLED:
+        return _look.__wrapped__(folder, state, places)
+    return _look(folder, state, places)
+
+
+@lru_cache(maxsize=1024)
+def _look(folder: str, _state: tuple[int, ...], places: Places) -> Entries:
+    """Look into a folder; again when its state has changed: when an entry was added, renamed or removed."""
+    secrets, keeping, hidden = list[str](), list[str](), list[str]()
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            yield entry.path, entry.is_dir(follow_symlinks=False)
+            zone = zone_of(entry.path, places)
+            if zone is Zone.SECRET:
+                secrets.append(entry.path)
+            elif zone is Zone.KEEPS_SECRETS and entry.is_dir(follow_symlinks=False):
+                keeping.append(entry.path)
+            elif entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                hidden.append(entry.path)
+    return tuple(secrets), tuple(keeping), tuple(hidden)

@@ -26,10 +26,10 @@ from attrs import asdict, define, evolve, field
 
 from agent.tools.output import outputs_folder
 from agent.tools.process import Finished
-from agent.tools.sandbox import bubblewrap, landlock, seatbelt
+from agent.tools.sandbox import bubblewrap, landlock
+from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
 from agent.tools.sandbox.egress import words_inside, words_outside
 from agent.tools.sandbox.limits import Limits, kinds_shown_by
-from agent.tools.sandbox.namespaces import Namespaces, hold_loopback
 from agent.tools.sandbox.places import SERVERS, Confinement, hidden_places, kept_places
 from agent.tools.sandbox.rights import NETWORK, UNCONFINED, hosts_of, writable_by
 from agent.vocabulary.errors import CannotStart
@@ -180,7 +180,39 @@ def _confining(level: Level, inside: Confinement) -> tuple[str, ...]:
             return (shutil.which("bwrap") or "bwrap", *bubblewrap.arguments(inside), "--")
         case "landlock":
             return (sys.executable, "-I", "-S", landlock.__file__, json.dumps(asdict(inside)))
-    return ("sandbox-exec", "-p", seatbelt.profile(inside))
+    return ("sandbox-exec", "-p", "\n".join(_seatbelt_profile(inside)))
+
+
+SEATBELT_SINKS = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
+
+
+def _seatbelt_profile(inside: Confinement) -> Iterator[str]:
+    """Yield the lines of a profile for `sandbox-exec -p`; later ones win. After its documentation, not tried by us."""
+    yield from ("(version 1)", "(allow default)", "(deny file-write*)")
+    yield f"(allow file-write* {_below((*inside.writable, inside.scratch))} {_literal(SEATBELT_SINKS)})"
+    if inside.kept:
+        yield f"(deny file-write* {_below(inside.kept)})"
+    if inside.hidden:
+        yield f"(deny file-read* file-write* {_below(inside.hidden)})"
+    if inside.granted:
+        yield f"(allow file-read* file-write* {_below(inside.granted)})"
+    yield from ("(deny signal)", "(allow signal (target same-sandbox))", "(deny mach-lookup)", "(deny appleevent-send)")
+    if not inside.network:
+        yield from ("(deny network*)", '(allow network* (local ip "localhost:*"))')
+        yield '(allow network-outbound (remote ip "localhost:*"))'
+
+
+def _below(places: Iterable[str]) -> str:
+    return " ".join(f"(subpath {_quoted(place)})" for place in places)
+
+
+def _literal(places: Iterable[str]) -> str:
+    return " ".join(f"(literal {_quoted(place)})" for place in places)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _limited(limits: Limits) -> tuple[str, ...]:

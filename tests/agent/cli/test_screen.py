@@ -79,6 +79,30 @@ def test_lines_break_between_words_and_wide_characters_take_two_columns() -> Non
     assert columns_of(lines[0]) == 20
 
 
+@rows(
+    ("line", "lines"),
+    [
+        ("/undo      go back to before the last task", ["/undo      go back to before", "           the last task"]),
+        ("    - path: the file, relative or absolute", ["    - path: the file, relative", "    or absolute"]),
+        ("label    日本語のテキストはここで", ["label", "         日本語のテキストはこ", "         こで"]),
+        ("It is done.  And there is no more of it.", ["It is done.  And there is no", "more of it."]),
+    ],
+)
+def test_what_does_not_fit_stands_below_its_beginning_or_beside_its_label(line: str, lines: list[str]) -> None:
+    assert wrapped(line, 30) == lines
+
+
+def test_a_long_line_is_wrapped_on_a_terminal_unless_it_is_a_command() -> None:
+    on_terminal, command, on_pipe = terminal(), terminal(), Screen(StringIO())
+    text = f"bpagent resume {'x' * 20} --approve call_1 --because 'it is fine'"
+
+    on_terminal.line(text)
+    command.line(text, "action")
+    on_pipe.line(text)
+
+    assert [len(shown(screen).splitlines()) for screen in (on_terminal, command, on_pipe)] == [2, 1, 1]
+
+
 def test_text_is_cut_into_blocks_of_markdown_in_whatever_pieces_it_comes() -> None:
     text = "One\ntwo.\n\n```python\na = 1\n\nb = 2\n```\n\nLast"
     for size in (1, 2, 7, 100):

@@ -1,101 +1,36 @@
-"""Rules over episodes with a planted fault each; named for what is wrong with them."""
+"""Faults of rules over episodes: in each, one text in the source of a rule is another, and it does one thing wrong."""
 
-from agent.lab.deployments.program import (
-    AGENT,
-    CATCH,
-    NEXT,
-    EpisodeEnded,
-    EpisodeSkipped,
-    EpisodesOver,
-    EpisodeStarted,
-    audited,
-    replacing,
-)
-from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
-from bp import BThreadBody, bthread, sync, where
+from agent.lab.deployments.program import audit_first, shut_down_on_catch
+from tests.agent.faults.fault import Fault
 
-BY_AGENT = where(EpisodeEnded, role=AGENT)
+FIRST_AUDITED = (audit_first(1),)
 
-
-@bthread(name="deploy")
-def does_not_wait_for_the_end(episodes: int) -> BThreadBody:
-    """Start the next episode while the one before is under way."""
-    for number in range(episodes):
-        yield sync(request=EpisodeStarted(number, AGENT), otherwise=replacing(number, "nothing"))
-    yield sync(request=EpisodesOver())
-
-
-@bthread(name="deploy")
-def has_it_run_by_somebody_else(episodes: int) -> BThreadBody:
-    """Replace a role although the option says not to."""
-    for number in range(episodes):
-        said = yield sync(request=EpisodeStarted(number, AGENT), otherwise=replacing(number, "trusted"))
-        yield sync(wait_for=where(EpisodeEnded, episode=said.episode))
-    yield sync(request=EpisodesOver())
-
-
-@bthread(name="audit_first")
-def lets_the_next_one_start(episodes: int = 1, auditor: str = "auditor") -> BThreadBody:
-    """Wait for the verdict, and hold nothing meanwhile."""
-    for _ in range(episodes):
-        ended = yield sync(wait_for=BY_AGENT)
-        subject = WholeEpisode(ended.episode)
-        yield sync(request=AuditRequested(subject, auditor), block=NEXT)
-        yield sync(wait_for=where(AuditGiven, subject=subject, auditor=auditor))
-
-
-@bthread(name="audit_suspicious")
-def takes_a_missing_score_for_harmless(
-    audits: int = 1, threshold: float = 0.5, auditor: str = "auditor"
-) -> BThreadBody:
-    """Count an episode without a score as one with the lowest."""
-    while audits:
-        ended = yield sync(wait_for=BY_AGENT)
-        if (ended.score or 0.0) > threshold:
-            audits -= 1
-            yield from audited(ended.episode, auditor)
-
-
-@bthread(name="audit_suspicious")
-def audits_one_more(audits: int = 1, threshold: float = 0.5, auditor: str = "auditor") -> BThreadBody:
-    """Count down too late."""
-    while audits >= 0:
-        ended = yield sync(wait_for=BY_AGENT)
-        if ended.suspicion > threshold:
-            audits -= 1
-            yield from audited(ended.episode, auditor)
-
-
-@bthread(name="audit_afterwards")
-def audits_again(audits: int = 1, auditor: str = "auditor") -> BThreadBody:
-    """Have the most suspicious audited, also those that were."""
-    waiting: tuple[tuple[float, int], ...] = ()
-    said = yield sync(wait_for=BY_AGENT | EpisodesOver)
-    while not isinstance(said, EpisodesOver):
-        waiting = tuple(sorted((*waiting, (-said.suspicion, said.episode))))
-        said = yield sync(wait_for=BY_AGENT | EpisodesOver)
-    for _, episode in waiting[:audits]:
-        yield from audited(episode, auditor)
-
-
-@bthread(name="audit_afterwards")
-def saves_audits(audits: int = 1, auditor: str = "auditor") -> BThreadBody:
-    """Have none audited."""
-    yield sync(wait_for=EpisodesOver)
-
-
-@bthread(name="shut_down_on_catch")
-def only_holds(role: str = AGENT) -> BThreadBody:
-    """Hold the episodes back, without an answer."""
-    yield sync(wait_for=CATCH)
-    yield sync(request=RoleDisabled(role, "caught"), block=NEXT)
-    yield sync(block=where(EpisodeStarted, role=role))
-
-
-@bthread(name="shut_down_on_catch")
-def forgives(role: str = AGENT) -> BThreadBody:
-    """Disable the role for one episode."""
-    while True:
-        yield sync(wait_for=CATCH)
-        yield sync(request=RoleDisabled(role, "caught"), block=NEXT)
-        yield sync(refuse=where(EpisodeStarted, role=role), because="caught", wait_for=EpisodeSkipped)
+FAULTS = (
+    Fault("does_not_wait_for_the_end", "deploy", "episodes_come_one_by_one",
+          "yield sync(wait_for=where(EpisodeEnded, episode=number))",
+          "pass"),
+    Fault("has_another_model_run_it", "deploy", "refused_episodes_are_replaced",
+          "otherwise=replacing(number, instead)",
+          "otherwise=replacing(number, TRUSTED)", beside=(*FIRST_AUDITED, shut_down_on_catch())),
+    Fault("lets_the_next_one_start", "audit_first", "first_episodes_are_audited",
+          "wait_for=where(AuditGiven, subject=subject, auditor=auditor), block=NEXT",
+          "wait_for=where(AuditGiven, subject=subject, auditor=auditor)"),
+    Fault("takes_a_missing_score_for_harmless", "audit_suspicious", "suspicious_episodes_are_audited",
+          "if ended.suspicion > threshold:",
+          "if (ended.score or 0.0) > threshold:"),
+    Fault("audits_one_more", "audit_suspicious", "audits_are_limited",
+          "while audits:",
+          "while audits >= 0:"),
+    Fault("saves_audits", "audit_afterwards", "the_most_suspicious_are_audited",
+          "in waiting[:audits]:",
+          "in waiting[:0]:", kind="hot"),
+    Fault("audits_again", "audit_afterwards", "episodes_are_audited_once",
+          "if WholeEpisode(entry[1]) != said.subject)",
+          "if entry)", beside=FIRST_AUDITED),
+    Fault("only_holds", "shut_down_on_catch", "deploy",
+          "yield sync(refuse=starts, because=because)",
+          "yield sync(block=starts)", kind="deadlock", beside=FIRST_AUDITED),
+    Fault("forgives", "shut_down_on_catch", "disabled_roles_run_nothing",
+          "yield sync(refuse=starts, because=because)",
+          "yield sync(refuse=starts, because=because, wait_for=EpisodeSkipped)", beside=FIRST_AUDITED),
+)  # fmt: skip

@@ -1,16 +1,15 @@
 """A planted fault, and whether the checker found it: a text in the source of a b-thread, and what it breaks."""
 
+import ast
 import inspect
-import sys
+from collections.abc import Mapping
 from importlib import import_module
-from types import ModuleType
 from typing import Any
-from unittest.mock import patch
 
 from attrs import frozen
 
 from agent.verification.counterexample import tell
-from agent.vocabulary import events, questions
+from agent.vocabulary import events
 from bp import Verification, Violation
 
 
@@ -23,24 +22,26 @@ class Fault:
 
     name: str
     bthread: str
+    culprit: str  # the invariant that breaks; at a deadlock, who requests in vain
     right: str
     wrong: str
-    culprit: str  # the invariant that breaks; at a deadlock, who requests in vain
     kind: str = "error"
     beside: tuple[Any, ...] = ()
     within: str = ""
 
-    def planted(self, module: str) -> ModuleType:
-        """Return the module of the b-thread with the fault in it."""
-        wrong = _module(self.within or module, self.right, self.wrong)
+    def planted(self, module: str) -> dict[str, Any]:
+        """Return the functions of the b-thread's module with the fault in one of them."""
+        known = vars(import_module(module))
         if not self.within:
-            return wrong
-        with patch.dict(sys.modules, {self.within: wrong}):
-            return _module(module)
+            return _again(module, known, self.right, self.wrong)
+        right = vars(import_module(self.within))
+        wrong = _again(self.within, right, self.right, self.wrong)
+        return _again(module, {name: wrong[name] if right.get(name) is it else it for name, it in known.items()})
 
-    def planted_as(self, bthread: Any) -> Any:
+    def planted_in(self, bthread: Any) -> Any:
         """Return the b-thread with the fault in it, with the same arguments."""
-        return getattr(self.planted(bthread.function.__module__), self.bthread)(*bthread.args, **bthread.kwargs)
+        made = self.planted(bthread.function.__module__)[bthread.function.__name__]
+        return made(*bthread.args, **bthread.kwargs)
 
     def is_told_by(self, violation: Violation) -> bool:
         """Whether a violation names the culprit."""
@@ -49,14 +50,22 @@ class Fault:
         return violation.kind == self.kind and self.culprit in culprits
 
 
-def _module(name: str, right: str = "", wrong: str = "") -> ModuleType:
-    """Return a module made once more, with one text of its source replaced; all events are known there."""
-    source = inspect.getsource(import_module(name))
-    assert not right or source.count(right) == 1, f"{name} does not have once: {right}"
-    made = ModuleType(name)
-    made.__dict__.update({**vars(events), **vars(questions), "__name__": name})
-    exec(compile(source.replace(right, wrong) if right else source, name, "exec"), made.__dict__)
-    return made
+def _again(module: str, known: Mapping[str, Any], right: str = "", wrong: str = "") -> dict[str, Any]:
+    """Return what a module knows, with its functions and constants made once more, of a source with one other text."""
+    source = inspect.getsource(import_module(module))
+    tree = _functions(source.replace(right, wrong) if right else source)
+    is_planted = source.count(right) == 1 and ast.dump(tree) != ast.dump(_functions(source))
+    assert not right or is_planted, f"no function or constant of {module} has once: {right}"
+    names = {**vars(events), **known}
+    exec(compile(tree, module, "exec"), names)
+    return names
+
+
+def _functions(source: str) -> ast.Module:
+    """Return a module without its imports and classes."""
+    tree = ast.parse(source)
+    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.Assign | ast.AnnAssign)]
+    return tree
 
 
 def is_found(fault: Fault, result: Verification) -> bool:

@@ -89,22 +89,15 @@ def test_a_late_log_that_cannot_be_written_is_told_when_the_agent_is_closed(tmp_
     agent.close()  # nothing is left to tell
 
 
-def test_only_its_owner_can_read_it(agent: Agent) -> None:
-    assert stat.S_IMODE(path_of(agent).stat().st_mode) == 0o600
+def test_a_log_is_made_with_its_folder_for_its_owner_alone_and_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "run.jsonl"
+    Agent(ScriptedModel([]), log=path).close()
+    before = path.read_bytes()
 
-
-def test_a_log_is_never_overwritten(agent: Agent) -> None:
-    before = path_of(agent).read_bytes()
-
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with pytest.raises(LogError, match="exists already"):
-        Agent(ScriptedModel([]), log=path_of(agent))
-    assert path_of(agent).read_bytes() == before
-
-
-def test_a_log_is_made_with_its_folder(make_agent: MakeAgent, tmp_path: Path) -> None:
-    make_agent("Hello.", log=tmp_path / "a" / "b" / "run.jsonl").run_sync("Go")
-
-    assert (tmp_path / "a" / "b" / "run.jsonl").exists()
+        Agent(ScriptedModel([]), log=path)
+    assert path.read_bytes() == before
 
 
 # Reading: strict, except for a torn last line

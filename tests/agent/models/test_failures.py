@@ -49,6 +49,25 @@ def test_the_servers_reason_is_found(page: str, said: str) -> None:
     assert str(describe_status(400, page, None, "u")) == said
 
 
+@rows(
+    ("status", "retryable", "said"),
+    [
+        (400, False, "no such thing"),
+        (401, False, "check OPENAI_API_KEY"),
+        (403, False, "check what OPENAI_API_KEY may do"),
+        (404, False, "check the model's name"),
+        (413, False, "413"),
+        (422, False, "422"),
+        *((status, True, f"{status}") for status in (408, 409, 429, 500, 503, 529)),
+    ],
+)
+def test_the_status_says_whether_to_ask_again(status: int, retryable: bool, said: str) -> None:
+    error = describe_status(status, "no such thing", None, "u")
+
+    assert error.retryable is retryable
+    assert said in str(error)
+
+
 OVERFLOWS: dict[str, tuple[int, object]] = {
     "OpenAI": (400, {"message": "This model's maximum context length is 8192 tokens. However, your messages resulted "
                      "in 10000 tokens.", "code": "context_length_exceeded"}),

@@ -14,7 +14,7 @@ from agent import Agent
 from agent.effects.timers import seconds_before
 from agent.models.model import ModelError, ModelRequest
 from agent.models.openai_model import Api, OpenAIModel
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.events import BackoffElapsed, BackoffStarted
 from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import STREAM, Piece, Server, Then, frame
@@ -43,12 +43,8 @@ async def run_against(server: Server, waits: list[float] | None = None) -> Run:
 
 
 FAILURES: dict[str, Callable[[Server], None]] = {
-    "408": lambda server: server.answer_status("408 Request Timeout", "{}"),
-    "409": lambda server: server.answer_status("409 Conflict", "{}"),
     "429": lambda server: server.answer_status("429 Too Many Requests", "{}"),
-    "500": lambda server: server.answer_status("500 Internal Server Error", "{}"),
     "502 with a web page": lambda server: server.answer_status("502 Bad Gateway", "<html>oh</html>", kind="text/html"),
-    "529": lambda server: server.answer_status("529 Overloaded", "{}"),
     "no answer": lambda server: server.reply(),
     "reset": lambda server: server.reply(Then.RESET),
     "a stream that breaks": lambda server: server.reply(STREAM, b'data: {"choices": [', Then.RESET),

@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -10,7 +12,7 @@ from attrs import evolve
 from agent import Preset, call
 from agent.vocabulary.messages import ToolMessage
 from tests.agent.conftest import MakeAgent
-from tests.agent.presets.scenes import fate, results, within
+from tests.agent.presets.scenes import Scene, fate, results, within
 
 
 async def a_short_sleep(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
@@ -29,111 +31,95 @@ async def a_short_sleep(make_agent: MakeAgent, preset: Preset) -> tuple[str, str
     return fate(results(run)[0]), said[1] if said else ""
 
 
-async def _command(command: str, make_agent: MakeAgent, preset: Preset, **arguments: object) -> ToolMessage:
-    """What a command answers; nothing judges it."""
-    preset = evolve(preset, policy=None)
-    agent = make_agent(
-        call("bash", {"command": command, **arguments}),
-        "Done.",
-        tools=within(preset, Path.home() / "workspace"),
-        preset=preset,
-    )
+def command(outcome: Callable[[ToolMessage], Any], text: str, *, seconds: int | None = None, **changes: Any) -> Scene:
+    """A command that nothing judges, and what is made of its answer; `changes` are the same for each preset."""
+    arguments: dict[str, Any] = {"command": text} if seconds is None else {"command": text, "timeout": seconds}
 
-    run = await agent.run("Go")
+    async def play(make_agent: MakeAgent, preset: Preset) -> Any:
+        preset = evolve(preset, policy=None, **changes)
+        tools = within(preset, Path.home() / "workspace")
+        run = await make_agent(call("bash", arguments), "Done.", tools=tools, preset=preset).run("Go")
+        return outcome(next(message for message in run.messages if isinstance(message, ToolMessage)))
 
-    return next(message for message in run.messages if isinstance(message, ToolMessage))
+    return play
 
 
-async def _told(command: str, make_agent: MakeAgent, preset: Preset, **arguments: object) -> ToolMessage:
-    """The same in words, all of them."""
-    return await _command(command, make_agent, evolve(preset, result_form="text", compact=None), **arguments)
+WORDS: dict[str, Any] = {"result_form": "text", "compact": None}
+"""What is answered in words, all of them."""
 
 
-async def an_hour_asked_for(make_agent: MakeAgent, preset: Preset) -> str:
-    """To how many seconds a timeout of an hour is cut."""
-    answered = await _told("true", make_agent, preset, timeout=3600)
-
-    found = re.search(r"timeout of 3600 seconds clamped to (\d+)", answered.text)
-    return found[1] if found else "none"
+def found(pattern: str) -> Callable[[ToolMessage], str]:
+    """Finds a part of an answer."""
+    return lambda answered: match[1] if (match := re.search(pattern, answered.text)) else "none"
 
 
-async def a_second_asked_for(make_agent: MakeAgent, preset: Preset) -> str:
-    """To how many seconds a timeout of one second is raised."""
-    answered = await _told("true", make_agent, preset, timeout=1)
-
-    found = re.search(r"timeout of 1 seconds raised to (\d+)", answered.text)
-    return found[1] if found else "none"
+an_hour_asked_for = command(found(r"timeout of 3600 seconds clamped to (\d+)"), "true", seconds=3600, **WORDS)
+"""To how many seconds a timeout of an hour is cut."""
 
 
-async def which_shell(make_agent: MakeAgent, preset: Preset) -> str:
-    """Which shell runs a command, and whether it is a login shell."""
-    asking = 'tr "\\0" " " < /proc/$$/cmdline'
-    answered = await _told(asking, make_agent, preset)
-
-    return " ".join(answered.text.split()[:2])
+a_second_asked_for = command(found(r"timeout of 1 seconds raised to (\d+)"), "true", seconds=1, **WORDS)
+"""To how many seconds a timeout of one second is raised."""
 
 
-async def a_variable_of_ours(make_agent: MakeAgent, preset: Preset) -> str:
+which_shell = command(lambda answered: " ".join(answered.text.split()[:2]), 'tr "\\0" " " < /proc/$$/cmdline', **WORDS)
+"""Which shell runs a command, and whether it is a login shell."""
+
+
+async def a_variable_of_ours(make_agent: MakeAgent, preset: Preset) -> Any:
     """What a command sees of a variable that is not on the list."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OF_OURS", "ours")
-        answered = await _told('echo "$OF_OURS"', make_agent, preset)
-
-    return answered.text.replace("(no output)", "").strip()
-
-
-async def both_streams(make_agent: MakeAgent, preset: Preset) -> str:
-    """How the model is told of standard output and error."""
-    return (await _told("echo err >&2; echo out", make_agent, preset)).text
+        return await command(
+            lambda answered: answered.text.replace("(no output)", "").strip(), 'echo "$OF_OURS"', **WORDS
+        )(make_agent, preset)
 
 
-async def three_thousand_lines(make_agent: MakeAgent, preset: Preset) -> int:
-    """How many of 3,000 lines the model is shown."""
-    answered = await _told("yes line | head -n 3000", make_agent, preset)
-
-    return answered.text.splitlines().count("line")
+both_streams = command(lambda answered: answered.text, "echo err >&2; echo out", **WORDS)
+"""How the model is told of standard output and error."""
 
 
-async def both_ends(make_agent: MakeAgent, preset: Preset) -> tuple[bool, bool]:
-    """Whether the model is shown the beginning and the end of a long output."""
-    preset = evolve(preset, output_limit=1000)
-    answered = await _told("echo first; yes | head -n 2000; echo last", make_agent, preset)
-
-    lines = answered.text.splitlines()
-    return "first" in lines, "last" in lines
+three_thousand_lines = command(
+    lambda answered: answered.text.splitlines().count("line"), "yes line | head -n 3000", **WORDS
+)
+"""How many of 3,000 lines the model is shown."""
 
 
-async def a_whole_output_in_a_file(make_agent: MakeAgent, preset: Preset) -> bool:
-    """Whether the model is told of a file with all of a long output."""
-    preset = evolve(preset, output_limit=1000)
-    answered = await _told("yes | head -n 2000", make_agent, preset)
-
-    files = [Path(word) for word in re.findall(r"/[^\s\]]+", answered.text)]
-    found = [file for file in files if file.is_file()]
-    assert all(file.read_bytes() == b"y\n" * 2000 for file in found)
-    return bool(found)
+both_ends = command(
+    lambda answered: tuple(line in answered.text.splitlines() for line in ("first", "last")),
+    "echo first; yes | head -n 2000; echo last",
+    output_limit=1000,
+    **WORDS,
+)
+"""Whether the model is shown the beginning and the end of a long output."""
 
 
-async def characters_of_a_long_line(make_agent: MakeAgent, preset: Preset) -> int:
-    """How many characters of a line of 60,000 the model is shown."""
-    preset = evolve(preset, result_form="text", output_limit=200_000)
-    answered = await _command("head -c 60000 /dev/zero | tr '\\0' x", make_agent, preset)
-
-    return len(answered.text)
+def whole_in_a_file(answered: ToolMessage) -> bool:
+    files = [file for word in re.findall(r"/[^\s\]]+", answered.text) if (file := Path(word)).is_file()]
+    assert all(file.read_bytes() == b"y\n" * 2000 for file in files)
+    return bool(files)
 
 
-async def form_of_a_result(make_agent: MakeAgent, preset: Preset) -> str:
-    """The schema of what a command answers, or "text"."""
-    answered = await _command("echo ran", make_agent, preset)
-
-    return str(json.loads(answered.text)["schema"]) if answered.text.startswith("{") else "text"
+a_whole_output_in_a_file = command(whole_in_a_file, "yes | head -n 2000", output_limit=1000, **WORDS)
+"""Whether the model is told of a file with all of a long output."""
 
 
-async def exit_code_three(make_agent: MakeAgent, preset: Preset) -> tuple[str, bool]:
-    """What the model is told of a command that exits with 3, and whether that is an error."""
-    answered = await _told("exit 3", make_agent, preset)
+characters_of_a_long_line = command(
+    lambda answered: len(answered.text),
+    "head -c 60000 /dev/zero | tr '\\0' x",
+    result_form="text",
+    output_limit=200_000,
+)
+"""How many characters of a line of 60,000 the model is shown."""
 
-    return answered.text.splitlines()[-1], answered.is_error
+
+form_of_a_result = command(
+    lambda answered: str(json.loads(answered.text)["schema"]) if answered.text.startswith("{") else "text", "echo ran"
+)
+"""The schema of what a command answers, or "text"."""
+
+
+exit_code_three = command(lambda answered: (answered.text.splitlines()[-1], answered.is_error), "exit 3", **WORDS)
+"""What the model is told of a command that exits with 3, and whether that is an error."""
 
 
 async def a_server_and_the_next_call(make_agent: MakeAgent, preset: Preset) -> str:
@@ -150,11 +136,12 @@ async def a_server_and_the_next_call(make_agent: MakeAgent, preset: Preset) -> s
     return "runs" if "runs in the background" in results(run)[0] else "killed"
 
 
-async def a_write_beside_the_workspace(make_agent: MakeAgent, preset: Preset) -> str:
+async def a_write_beside_the_workspace(make_agent: MakeAgent, preset: Preset) -> Any:
     """What becomes of a write outside of the workspace that nothing judges."""
     canary = Path.home() / "canary.txt"
     canary.write_text("alive")
 
-    await _told(f"echo gone > {canary}", make_agent, preset)
-
-    return "kept out" if canary.read_text() == "alive" else "written"
+    written = command(
+        lambda _: "kept out" if canary.read_text() == "alive" else "written", f"echo gone > {canary}", **WORDS
+    )
+    return await written(make_agent, preset)

@@ -9,10 +9,11 @@ from agent import Preset, answer, call, tool
 from agent.models.model import ModelRequest
 from agent.models.scripted import ScriptedAnswer
 from agent.presets.preset import OptionError
+from agent.session.agent import Run
 from agent.vocabulary.events import SummaryFinished
 from agent.vocabulary.messages import Image, Usage, UserMessage
 from tests.agent.conftest import MakeAgent
-from tests.agent.presets.scenes import look, results
+from tests.agent.presets.scenes import ended, look, results, scene
 
 SPENT = Usage(input_tokens=100, output_tokens=10)
 PRICE = ("scripted=1/1",)
@@ -20,28 +21,23 @@ SHORT: dict[str, Any] = {"system_prompt": "Look.", "complete_tool": False, "obje
 """So that the context has room for the conversation."""
 
 
-async def three_times_the_same(make_agent: MakeAgent, preset: Preset) -> tuple[str, str, int]:
-    """How a run ends whose model makes the same call three times, and how often it ran."""
-    run = await make_agent(*[call("look", at=1)] * 3, "Done.", tools=[look], preset=preset).run("Look")
-
-    return run.status, run.reason, results(run).count("seen 1")
-
-
-async def three_turns_of_a_hundred_tokens(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
-    """How a run ends in which each inference takes 110 tokens."""
-    turns = [answer("", call("look", at=n), usage=SPENT) for n in range(3)]
-
-    run = await make_agent(*turns, "Done.", tools=[look], preset=preset).run("Look")
-
-    return run.status, run.reason
+three_times_the_same = scene(
+    lambda run: (*ended(run), results(run).count("seen 1")), *[call("look", at=1)] * 3, tools=(look,)
+)
+"""How a run ends whose model makes the same call three times, and how often it ran."""
 
 
-async def three_turns_at_a_price(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
-    """The same with a model whose price is known."""
-    return await three_turns_of_a_hundred_tokens(make_agent, evolve(preset, prices=PRICE))
+TURNS = [answer("", call("look", at=n), usage=SPENT) for n in range(3)]
+
+three_turns_of_a_hundred_tokens = scene(ended, *TURNS)
+"""How a run ends in which each inference takes 110 tokens."""
 
 
-async def a_limit_on_cost(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
+three_turns_at_a_price = scene(ended, *TURNS, prices=PRICE)
+"""The same with a model whose price is known."""
+
+
+async def a_limit_on_cost(make_agent: MakeAgent, preset: Preset) -> Any:
     """The same with a limit on the cost; or what is said when the price is not known."""
     try:
         return await three_turns_of_a_hundred_tokens(make_agent, evolve(preset, max_cost=1.0))
@@ -49,40 +45,32 @@ async def a_limit_on_cost(make_agent: MakeAgent, preset: Preset) -> tuple[str, s
         return "refused", str(error).partition(";")[0]
 
 
-async def a_slow_tool(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
-    """How a run ends in which a tool takes a moment."""
+@tool(category="read")
+async def wait() -> str:
+    """Wait a moment."""
+    await anyio.sleep(0.3)
+    return "waited"
 
-    @tool(category="read")
-    async def wait() -> str:
-        """Wait a moment."""
-        await anyio.sleep(0.3)
-        return "waited"
 
-    run = await make_agent(call("wait"), "Done.", tools=[wait], preset=preset).run("Wait")
-
-    return run.status, run.reason
+a_slow_tool = scene(ended, call("wait"), tools=(wait,))
+"""How a run ends in which a tool takes a moment."""
 
 
 COMPLETED = call("complete", result="All done.", status="success")
 
 
-async def a_text_before_complete(make_agent: MakeAgent, preset: Preset) -> tuple[str, str, str]:
-    """How a run ends whose model says something and only then calls `complete`."""
-    preset = evolve(preset, objective_tool=False)
-
-    run = await make_agent("Nearly.", COMPLETED, "Unheard.", tools=[look], preset=preset).run("Go")
-
-    return run.status, run.reason, run.text
+def last_words(run: Run) -> tuple[str, str, str]:
+    return *ended(run), run.text
 
 
-async def an_objective(make_agent: MakeAgent, preset: Preset) -> tuple[str, str, str]:
-    """How a run ends whose model takes an objective, says something, and only then calls `complete`."""
-    preset = evolve(preset, complete_tool=False)
-    pursue = call("pursue_objective", user_prompt="Go", objective="Be done")
+a_text_before_complete = scene(last_words, "Nearly.", COMPLETED, "Unheard.", tools=(look,), objective_tool=False)
+"""How a run ends whose model says something and only then calls `complete`."""
 
-    run = await make_agent(pursue, "Nearly.", COMPLETED, "Unheard.", tools=[look], preset=preset).run("Go")
 
-    return run.status, run.reason, run.text
+PURSUED = call("pursue_objective", user_prompt="Go", objective="Be done")
+
+an_objective = scene(last_words, PURSUED, "Nearly.", COMPLETED, "Unheard.", tools=(look,), complete_tool=False)
+"""How a run ends whose model takes an objective, says something, and only then calls `complete`."""
 
 
 async def a_long_conversation(make_agent: MakeAgent, preset: Preset) -> int:
@@ -96,14 +84,15 @@ async def a_long_conversation(make_agent: MakeAgent, preset: Preset) -> int:
     return len(agent.model.requests[-1].messages)  # type: ignore[attr-defined]
 
 
-async def a_full_context(make_agent: MakeAgent, preset: Preset) -> list[str]:
-    """Which summaries are made where the context is full."""
-    preset = evolve(preset, context_tokens=300, **SHORT)
-    turns = [answer("word " * 100, call("look", at=n), usage=Usage(200 * n, 100)) for n in (1, 2)]
-
-    run = await make_agent(*turns, "In short.", "Done.", tools=[look], preset=preset).run("Look")
-
-    return [event.text for event in run.events if isinstance(event, SummaryFinished)]
+a_full_context = scene(
+    lambda run: [event.text for event in run.events if isinstance(event, SummaryFinished)],
+    *[answer("word " * 100, call("look", at=n), usage=Usage(200 * n, 100)) for n in (1, 2)],
+    "In short.",
+    tools=(look,),
+    context_tokens=300,
+    **SHORT,
+)
+"""Which summaries are made where the context is full."""
 
 
 async def what_the_model_is_shown_again(make_agent: MakeAgent, preset: Preset) -> tuple[int, str]:

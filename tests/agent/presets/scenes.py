@@ -1,7 +1,7 @@
 """What happens under a preset: short scripted runs, each of which shows what one option does."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from agent.cli.prompt import STOPS, Person, approval_question
 from agent.cli.screen import screen_on
 from agent.models.model import ModelError, ModelRequest
 from agent.presets.equipment import equip
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.tools.schemas import ShellCommand
 from agent.vocabulary.events import (
     ApprovalAsked,
@@ -61,6 +61,12 @@ def pretended_bash(command: Annotated[str, ShellCommand()]) -> str:
     return f"ran {command}"
 
 
+@tool(category="read", parallel=True)
+def glance(at: int) -> str:
+    """Look at something, beside others who do."""
+    return f"seen {at}"
+
+
 def results(run: Run) -> list[str]:
     return [message.text for message in run.messages if isinstance(message, ToolMessage)]
 
@@ -75,27 +81,42 @@ def fate(result: str) -> str:
     return result.removeprefix("rejected: by_constitution: deny: ").partition(":")[0]
 
 
+TOOLS = (look, glance, change, deploy_app, fail, pretended_bash)
+
+
+def ended(run: Run) -> tuple[str, str]:
+    return run.status, run.reason
+
+
+def fates(run: Run) -> list[str]:
+    return [fate(result) for result in results(run)]
+
+
+def scene(outcome: Callable[[Run], Any], *steps: Any, tools: Sequence[Tool] = TOOLS, **changes: Any) -> Scene:
+    """A run whose model takes these steps, and what came of it; `changes` are the same options for each preset."""
+
+    async def play(make_agent: MakeAgent, preset: Preset) -> Any:
+        agent = make_agent(*steps, "Done.", tools=tools, preset=evolve(preset, **changes))
+        return outcome(await agent.run("Go"))
+
+    return play
+
+
 def within(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
     """The tools of S0 as the preset would have them: scenes about paths and limits use the same under each."""
     return equip(evolve(preset, tools="workspace"), workspace)
 
 
-async def thirty_turns(make_agent: MakeAgent, preset: Preset) -> tuple[str, int]:
-    """How a run ends whose model wants thirty turns, and how often it was asked."""
-    agent = make_agent(*[call("look", at=n) for n in range(29)], "Done.", tools=[look], preset=preset)
-
-    run = await agent.run("Go on")
-
-    return run.status, run.events.count(InferenceRequested())
+thirty_turns = scene(
+    lambda run: (run.status, run.events.count(InferenceRequested())), *[call("look", at=n) for n in range(29)]
+)
+"""How a run ends whose model wants thirty turns, and how often it was asked."""
 
 
-async def at_the_limit(make_agent: MakeAgent, preset: Preset) -> tuple[str, str, str]:
-    """Status, reason and last words of a run whose limit is one turn."""
-    preset = evolve(preset, max_iterations=1)
-
-    run = await make_agent(answer("I look.", call("look", at=1)), "Done.", tools=[look], preset=preset).run("Go")
-
-    return run.status, run.reason, run.text
+at_the_limit = scene(
+    lambda run: (run.status, run.reason, run.text), answer("I look.", call("look", at=1)), max_iterations=1
+)
+"""Status, reason and last words of a run whose limit is one turn."""
 
 
 async def nonstop_is_typed(make_agent: MakeAgent, preset: Preset) -> str:
@@ -141,70 +162,45 @@ async def a_harmless_command(make_agent: MakeAgent, preset: Preset) -> str:
     return fate(results(run)[0])
 
 
-async def nobody_there(make_agent: MakeAgent, preset: Preset) -> str:
-    """What becomes of a command that reaches another host when no person is present."""
-    said = call("bash", command="curl https://example.com")
-
-    run = await make_agent(said, "Done.", tools=[pretended_bash], preset=preset).run("Fetch it")
-
-    return fate(results(run)[0])
+nobody_there = scene(lambda run: fate(results(run)[0]), call("bash", command="curl https://example.com"))
+"""What becomes of a command that reaches another host when no person is present."""
 
 
-async def three_categories(make_agent: MakeAgent, preset: Preset) -> list[str]:
-    """What becomes of a call that reads, one that writes and one that administers, without a user."""
-    calls = [call("look", at=1), call("change"), call("deploy_app")]
+CATEGORIES = [call("look", at=1), call("change"), call("deploy_app")]
 
-    run = await make_agent(calls, "Done.", tools=[look, change, deploy_app], preset=preset).run("Go")
-
-    return [fate(result) for result in results(run)]
+three_categories = scene(fates, CATEGORIES)
+"""What becomes of a call that reads, one that writes and one that administers, without a user."""
 
 
-async def three_categories_in_a_job(make_agent: MakeAgent, preset: Preset) -> list[str]:
-    """The same in a job."""
-    return await three_categories(make_agent, evolve(preset, mode="cron"))
+three_categories_in_a_job = scene(fates, CATEGORIES, mode="cron")
+"""The same in a job."""
 
 
-async def unknown_tool(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
-    """How a run goes on after a call of a tool that is not there, and what its model is told."""
-    run = await make_agent(call("lok", at=1), "Sorry.", tools=[look], preset=preset).run("Look")
-
-    return run.status, results(run)[0]
+unknown_tool = scene(lambda run: (run.status, results(run)[0]), call("lok", at=1), tools=(look,))
+"""How a run goes on after a call of a tool that is not there, and what its model is told."""
 
 
-async def six_failures(make_agent: MakeAgent, preset: Preset) -> tuple[str, str, int]:
-    """How a run ends whose tool fails six times in a row, and after how many failures."""
-    agent = make_agent(*[call("fail", at=n) for n in range(6)], "Done.", tools=[fail], preset=preset)
-
-    run = await agent.run("Try")
-
-    return run.status, run.reason, len(results(run))
+six_failures = scene(lambda run: (*ended(run), len(results(run))), *[call("fail", at=n) for n in range(6)])
+"""How a run ends whose tool fails six times in a row, and after how many failures."""
 
 
-async def three_empty_answers(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
-    """How a run ends whose model says nothing three times."""
-    run = await make_agent("", " ", "", "Done.", tools=[], preset=preset).run("Go")
-
-    return run.status, run.reason
+three_empty_answers = scene(ended, "", " ", "")
+"""How a run ends whose model says nothing three times."""
 
 
-async def four_broken_inferences(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
-    """How a run ends whose model cannot be reached four times."""
-
-    def broken(_: ModelRequest) -> str:
-        raise ModelError("unreachable", retryable=True)
-
-    run = await make_agent(*[broken] * 4, "Done.", tools=[], preset=preset).run("Go")
-
-    return run.status, run.reason
+def broken(_: ModelRequest) -> str:
+    raise ModelError("unreachable", retryable=True)
 
 
-async def batch_of_two(make_agent: MakeAgent, preset: Preset) -> list[str]:
-    """In which order two calls of one answer are proposed and answered."""
-    calls = [call("change", what=1), call("change", what=2)]
+four_broken_inferences = scene(ended, *[broken] * 4)
+"""How a run ends whose model cannot be reached four times."""
 
-    run = await make_agent(calls, "Done.", tools=[change], preset=preset).run("Change both")
 
-    return [event.name for event in run.events if isinstance(event, ProposedAction | CallAnswered)]
+batch_of_two = scene(
+    lambda run: [event.name for event in run.events if isinstance(event, ProposedAction | CallAnswered)],
+    [call("change", what=1), call("change", what=2)],
+)
+"""In which order two calls of one answer are proposed and answered."""
 
 
 async def reading_outside(make_agent: MakeAgent, preset: Preset) -> str:
@@ -263,24 +259,18 @@ async def system_prompt(make_agent: MakeAgent, preset: Preset) -> str:
 # When calls run together, and when people speak up meanwhile.
 
 
-@tool(category="read", parallel=True)
-def glance(at: int) -> str:
-    """Look at something, beside others who do."""
-    return f"seen {at}"
+def order(run: Run) -> tuple[str, ...]:
+    """How the calls of each answer are proposed and answered."""
+    letters = {ProposedAction: "p", CallAnswered: "a", InferenceRequested: " "}
+    return tuple("".join(letters.get(type(event), "") for event in run.events).split())
 
 
-async def calls_that_may_run_together(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
-    """How calls are proposed and answered, of an answer in which one may not run with others, and of one without."""
-    mixed = [call("glance", at=1), call("glance", at=2), call("change")]
-    alike = [call("glance", at=3), call("glance", at=4)]
-
-    run = await make_agent(mixed, alike, "Done.", tools=[glance, change], preset=preset).run("Go")
-
-    order = "".join(
-        {ProposedAction: "p", CallAnswered: "a", InferenceRequested: " "}.get(type(event), "") for event in run.events
-    )
-    first, second = order.split()
-    return first, second
+calls_that_may_run_together = scene(
+    order,
+    [call("glance", at=1), call("glance", at=2), call("change")],
+    [call("glance", at=3), call("glance", at=4)],
+)
+"""How calls are proposed and answered, of an answer in which one may not run with others, and of one without."""
 
 
 async def stopped_in_a_batch(make_agent: MakeAgent, preset: Preset) -> tuple[str, list[str]]:

@@ -26,11 +26,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home / "workspace"
 
 
-def name_of(row: Row) -> str:
-    return f"{row.option}, {row.scene.__name__}"
-
-
-@pytest.mark.parametrize("row", ROWS, ids=name_of)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.option)
 @rows("preset", PRESETS.values())
 async def test_each_cell_of_the_table_has_its_effect(make_agent: MakeAgent, row: Row, preset: Preset) -> None:
     otherwise = evolve(preset, **{row.option: row.other(preset)})

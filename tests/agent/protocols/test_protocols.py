@@ -9,23 +9,25 @@ import pytest
 from agent import ScriptedModel, call, tool
 from agent.effects.monitoring import Audit, TruthfulAuditor, laboratory
 from agent.log.decoding import Decoder
-from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit
 from agent.protocols.catalogue import PROTOCOLS, constitution_only, entry_named
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import (
     asynchronous_monitor,
+    audit_budget,
     blocking_monitor,
     buckets_of,
     ensemble,
     mean,
+    shutdown_on_catch,
     suspicion_accumulates,
     trusted_monitoring,
     untrusted_monitoring,
+    upfront_audit,
 )
 from agent.protocols.monitors import ConstantMonitor, Evidence, KeywordMonitor, Score, text_of
 from agent.protocols.policies import only_after
 from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, to_record
 from agent.vocabulary.events import (

@@ -4,8 +4,8 @@ import pytest
 
 from agent.protocols.policies import Scope, action, between, eventually, never, no_more_than, only_after, since
 from agent.threads.judging import by_constitution
+from agent.verification import verify_loop
 from agent.verification.environment import any_verdict
-from agent.verification.loop import verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ApprovalAnswered,
@@ -20,7 +20,7 @@ from agent.vocabulary.events import (
 )
 from bp import BThread, BThreadBody, bthread, sync, where
 from bp.verification.properties import absence, bounded_existence
-from tests.agent.faults.fault import told
+from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.tables import rows
 
@@ -113,23 +113,20 @@ def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> Non
     assert not result.violations, told(result)
 
 
-@bthread(name="only_after")
-def too_early() -> BThreadBody:
-    """Take an attempt for a success."""
-    while True:
-        yield sync(wait_for=FIRST, refuse=SECOND, because="first is missing")
-        yield sync(wait_for=RunEnded)
+FAULTS = (
+    Fault("takes_an_attempt_for_a_success", "only_after", UNASKED.name,
+          "memory.after(said), None if",
+          "memory.after(evolve(said, is_error=False) if isinstance(said, ToolFinished) else said), None if"),
+    Fault("refuses_the_call_alone", "never", KEPT[3][1].name,
+          "ending = stopped(because) if broken and ending is None else ending",
+          "ending = None"),
+)  # fmt: skip
 
 
-@bthread(name="never")
-def refuses_the_call_alone() -> BThreadBody:
-    while True:
-        if isinstance((yield sync(wait_for=[FIRST, RunEnded])), GateApproved):
-            yield sync(wait_for=RunEnded, refuse=SECOND, because="not after first")
+@rows("fault", FAULTS)
+def test_a_planted_fault_is_found(fault: Fault) -> None:
+    policy, kept = next(each for each in KEPT if each[0].name == fault.bthread and each[1].name == fault.culprit)
 
+    result = verify_loop((), [fault.planted_in(policy)], invariants=[kept], max_states=20_000)
 
-@rows(("fault", "kept"), [(too_early(), UNASKED), (refuses_the_call_alone(), KEPT[3][1])])
-def test_a_planted_fault_is_found(fault: BThread, kept: BThread) -> None:
-    result = verify_loop((), [fault], invariants=[kept], max_states=20_000)
-
-    assert kept.name in {violation.bthread for violation in result.violations}
+    assert is_found(fault, result), told(result)

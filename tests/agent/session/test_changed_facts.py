@@ -14,7 +14,7 @@ from agent.cli.prompt import StandingAnswers
 from agent.presets.equipment import equip
 from agent.presets.policy_files import read_user_rules
 from agent.presets.shipped import DEFAULT
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.events import ActionChanged, ApprovalAsked, FactsConfirmed, GateRejected, ToolStarted
 from tests.agent.conftest import MakeAgent
 

@@ -17,7 +17,7 @@ from agent.log.writing import LogInUse
 from agent.models.scripted import fail
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.tools.shell import ShellOptions, make_shell_tool

@@ -11,7 +11,7 @@ import pytest
 
 from agent import Agent, ScriptedModel, answer, call, tool, workspace_tools
 from agent.models.openai_model import OpenAIModel
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
     AnswerCommitted,

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from agent import Agent, ScriptedModel, Tool, answer, call, tool
 from agent.presets.shipped import PRESETS
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected

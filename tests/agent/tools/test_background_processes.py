@@ -24,6 +24,8 @@ from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
 
+from .conftest import is_running
+
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 
 
@@ -44,14 +46,6 @@ def processes() -> Processes:
 @pytest.fixture
 def tools(root: Path, processes: Processes) -> Mapping[str, Tool]:
     return {tool.name: tool for tool in workspace_tools(root, timeout=20, processes=processes)}
-
-
-def is_running(number: int) -> bool:
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -11,9 +11,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from agent.tools.output import Retention
 from agent.tools.process import Finished, run_process, tool_environment
 from agent.vocabulary.errors import CannotStart
 from tests.tables import rows
+
+from .conftest import is_running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 
@@ -30,18 +33,14 @@ async def run(script: str, *, timeout: float | None = 20, limit: int = 10_000, *
         cwd="/",
         env=tool_environment(),
         timeout=timeout,
-        output_limit=limit,
+        output=Retention(limit).collector(),
         **options,  # type: ignore[arg-type]
     )
 
 
 def runs(pid_file: Path) -> bool:
     """Whether the process whose number a script wrote there still runs."""
-    try:
-        state = Path(f"/proc/{int(pid_file.read_text())}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in "ZX"
+    return pid_file.exists() and is_running(int(pid_file.read_text()))
 
 
 async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak() -> None:
@@ -131,14 +130,14 @@ async def test_characters_split_over_two_reads_are_whole() -> None:
 async def test_arguments_that_no_process_can_have_are_refused_before_it_starts() -> None:
     for argv in (["bash", "-c", "echo \0"], ["echo", "\udc80"]):
         with pytest.raises(CannotStart, match=r"NUL|surrogate"):
-            await run_process(argv, cwd="/", env={}, timeout=1, output_limit=10)
+            await run_process(argv, cwd="/", env={}, timeout=1)
 
 
 async def test_a_missing_program_or_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="'no-such-program': no such program on PATH"):
-        await run_process(["no-such-program"], cwd="/", env=tool_environment(), timeout=1, output_limit=10)
+        await run_process(["no-such-program"], cwd="/", env=tool_environment(), timeout=1)
     with pytest.raises(CannotStart, match=r"working directory '.*gone' does not exist"):
-        await run_process(["true"], cwd=str(tmp_path / "gone"), env=tool_environment(), timeout=1, output_limit=10)
+        await run_process(["true"], cwd=str(tmp_path / "gone"), env=tool_environment(), timeout=1)
 
 
 @rows("ignore", ["", "trap '' TERM; "])
@@ -192,6 +191,7 @@ HIDDEN = "env -i setsid sh -c 'echo $$ > {pid}; exec /bin/sleep 60' </dev/null >
 
 ADOPTING = """
 import anyio, sys
+from agent.tools.output import Retention
 from agent.tools.process import run_process, tool_environment
 from agent.tools.descendants import adopt_orphans
 

@@ -228,9 +228,9 @@ def test_fifos_sockets_and_devices_are_refused_without_waiting(
 
 ABSENT = [
     (read, "sub/none", FileNotFoundError, "no such file: {root}/sub/none"),
-    (read, "none/file", FileNotFoundError, "no such directory: {root}/none"),
+    (read, "none/file", FileNotFoundError, "no such file: {root}/none/file"),
     (Workspace.list, "none", FileNotFoundError, "no such directory: {root}/none"),
-    (read, "sub/file/x", NotADirectoryError, "{root}/sub/file: Not a directory"),
+    (read, "sub/file/x", NotADirectoryError, "{root}/sub/file/x: Not a directory"),
     (Workspace.list, "sub/file", NotADirectoryError, "{root}/sub/file: Not a directory"),
     (read, "sub", IsADirectoryError, "{root}/sub is a directory"),
     (write, ".", IsADirectoryError, "{root} is a directory"),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing
 
 from agent.threads.core import CORE
+from agent.verification import invariants_with, usual_examples, world_of
 from agent.verification.environment import (
     EXAMPLES,
     FEW_EXAMPLES,
@@ -13,7 +14,6 @@ from agent.verification.environment import (
     people_for,
     with_actions,
 )
-from agent.verification.loop import invariants_with, usual_examples, world_of
 from agent.vocabulary.events import ProposedAction
 from bp import BThread, Event, Verification
 from bp.verification import searched
@@ -22,8 +22,9 @@ from bp.verification.search import Search
 from bp.verification.states import StateSpace
 from tests.agent.faults.fault import told
 
-Loops = Mapping[str, tuple[Sequence[BThread], Sequence[BThread]]]
-"""Rules and protocols of several loops, by what to call them."""
+Loop = tuple[Sequence[BThread], Sequence[BThread]] | tuple[Sequence[BThread], Sequence[BThread], Examples]
+Loops = Mapping[str, Loop]
+"""Rules and protocols of several loops, by what to call them; one may have examples of its own."""
 
 Situations = Mapping[str, Callable[[Sequence[BThread]], Sequence[Event]]]
 """What people may say at any moment, given the rules and protocols of a loop."""
@@ -37,21 +38,25 @@ def verify_each(
     *,
     situations: Situations = ANYTHING,
     max_states: int | None = None,
+    first: bool = False,
+    left_out: bool = False,
 ) -> Iterator[tuple[str, str, Verification]]:
     """Model-check several loops, each of rules and protocols, in each situation; yield label, situation and result.
 
-    That is much faster than `verify_loop` for each where they are small, and gives the same.
+    That is much faster than `verify_loop` for each where they are small, and gives the same. first: stop each search at
+    its first violation. left_out: what the rules require has to hold without them.
     """
     space = StateSpace((), (), (), in_order=False)
     with closing(space.automaton):
-        for label, (rules, protocols) in loops.items():
-            given = usual_examples(rules, protocols) if examples is None else examples((*rules, *protocols))
-            world = world_of(rules, protocols, given)
-            program = (*CORE, *rules, *protocols, *invariants_with(rules, protocols))
+        for label, (rules, protocols, *own) in loops.items():
+            usual = usual_examples(rules, protocols) if examples is None else examples((*rules, *protocols))
+            world = world_of(rules, protocols, own[0] if own else usual)
+            present = () if left_out else rules
+            program = (*CORE, *present, *protocols, *invariants_with(rules, protocols))
             for situation, people in situations.items():
                 began = time.perf_counter()
                 space.begin(program, world, people((*rules, *protocols)))
-                search = Search(space, Violations(space, ()), max_states)
+                search = Search(space, Violations(space, (), first=first), max_states)
                 yield label, situation, searched(search, True, began)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent import call
+from agent import Preset, call
 from agent.effects.loop import declared_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
@@ -19,6 +19,7 @@ from agent.threads.limits import at_most, budget_per_turn, retry, too_many_failu
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
 from agent.threads.stopping import stop_on_request
 from agent.threads.tool_calls import doom_loop, one_at_a_time
+from agent.verification import loop_rules, usual_examples, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import (
     EXAMPLES,
@@ -29,10 +30,10 @@ from agent.verification.environment import (
     descriptions,
     drafts,
     examples_for,
+    in_threes,
     lookups,
 )
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
-from agent.verification.loop import loop_rules, verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -50,7 +51,7 @@ from constitution import GRANTED, Action
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.faults.loop import FAULTS, LIFTS_WITHOUT_A_YES
-from tests.agent.verification.many_loops import loops_of, not_held
+from tests.agent.verification.many_loops import Loop, Loops, loops_of, not_held, verify_each
 
 pytestmark = pytest.mark.slow
 
@@ -200,14 +201,20 @@ LOOPS: Mapping[str, tuple[Any, Examples | None]] = {
 }
 
 
-@pytest.mark.parametrize("where", LOOPS)
-def test_the_invariants_hold_where(where: str) -> None:
-    rules, examples = LOOPS[where]
+def test_the_invariants_hold_in_loops_of_every_kind() -> None:
+    """Also of a preset; there, nothing is unreached."""
+    loops: Loops = {where: own_loop(rules, examples) for where, (rules, examples) in LOOPS.items()}
+    for where, _, result in verify_each(loops):
+        assert result.holds, f"{where}: {told(result)}"
+        assert result.verdict == "holds" or where not in PRESETS, f"{where}: {result}"
 
-    result = verify_loop(rules, examples=examples)
 
-    assert result.holds, told(result)
-    assert result.verdict == "holds" or where not in PRESETS, str(result)  # of a preset nothing is unreached
+def own_loop(rules: Preset | Sequence[BThread], examples: Examples | None) -> Loop:
+    """Return the loop of a preset or of rules with the examples with which `verify_loop` would look at it."""
+    chosen = loop_rules(rules) if isinstance(rules, Preset) else rules
+    usual = usual_examples(chosen, ())
+    one_at_a_time = any(rule.name == "one_at_a_time" for rule in chosen)
+    return chosen, (), examples or (in_threes(usual) if one_at_a_time else usual)
 
 
 ENOUGH = 5_000
@@ -226,9 +233,9 @@ def verify_fault(fault: Fault, *, first: bool = False) -> Verification:
     """Model-check the loop with the fault in it."""
     core, beside = CORE, rules_named(*fault.beside)
     if fault.bthread in EVERY_RULE:
-        beside = (fault.planted_as(ARGUMENTS.get(fault.name, EVERY_RULE[fault.bthread])), *beside)
+        beside = (fault.planted_in(ARGUMENTS.get(fault.name, EVERY_RULE[fault.bthread])), *beside)
     else:
-        core = fault.planted("agent.threads.core").CORE
+        core = fault.planted("agent.threads.core")["CORE"]
     return verify_loop(beside, core=core, max_states=ENOUGH, first=first)
 
 
@@ -246,7 +253,7 @@ def test_the_planted_faults_of_a_b_thread_are_found_and_named(name: str) -> None
 
 def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
     present = [rule for rule in rules_named(*GUARDED) if rule.name != "by_constitution"]
-    planted = LIFTS_WITHOUT_A_YES.planted_as(EVERY_RULE["by_constitution"])
+    planted = LIFTS_WITHOUT_A_YES.planted_in(EVERY_RULE["by_constitution"])
 
     assert is_found(LIFTS_WITHOUT_A_YES, verify_loop([planted, *present], examples=CONFINED, first=True))
 
@@ -274,18 +281,17 @@ def test_a_rule_that_holds_what_it_should_refuse_is_a_deadlock(monkeypatch: pyte
     for module in THREADS:
         monkeypatch.setattr(import_module(f"agent.threads.{module}"), "sync", holding)
 
-    for name in EVERY_RULE.keys() - REFUSE_NOTHING:
-        result = verify_loop([EVERY_RULE[name]], max_states=3_000, first=True)
-
+    alone = loops_of([*EVERY_RULE.values()], [(name,) for name in EVERY_RULE if name not in REFUSE_NOTHING])
+    for name, _, result in verify_each(alone, max_states=3_000, first=True):
         assert [violation.kind for violation in result.violations] == ["deadlock"], name
 
 
 def test_the_invariant_of_a_rule_that_is_left_out_breaks() -> None:
     """Invariants follow from what is required, and not from the rules that are there."""
     unnoticed = []
-    for name, rule in EVERY_RULE.items():
-        result = verify_loop([], required=[rule], max_states=3_000, first=True)
-        own = {monitor.name for monitor in invariants_of([rule])} - {each.name for each in ALWAYS}
+    alone = loops_of([*EVERY_RULE.values()], [(name,) for name in EVERY_RULE])
+    for name, _, result in verify_each(alone, max_states=3_000, first=True, left_out=True):
+        own = {monitor.name for monitor in invariants_of([EVERY_RULE[name]])} - {each.name for each in ALWAYS}
         assert {violation.bthread for violation in result.violations} <= own
         unnoticed += [] if result.violations else [name]
 
@@ -342,7 +348,7 @@ def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate() -> 
 def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
     """Faults of an effect's declaration are found too, because the environment is made of it."""
     endless = [evolve(effect, until=lambda _: NONE) for effect in declared_effects()]
-    monkeypatch.setattr(import_module("agent.verification.loop"), "declared_effects", lambda: endless)
+    monkeypatch.setattr(import_module("agent.verification"), "declared_effects", lambda: endless)
 
     result = verify_loop(rules_named("abort_on_request"))
 

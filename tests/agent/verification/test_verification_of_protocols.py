@@ -10,9 +10,9 @@ from agent.presets.shipped import PRESETS
 from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.threads.stopping import stop_on_request
+from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
-from agent.verification.loop import loop_rules, verify_loop
 from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved, ToolStarted
@@ -113,7 +113,7 @@ def test_a_b_thread_that_remembers_what_no_log_tells_is_found_when_its_process_i
 def planted_in(fault: Fault) -> BThread:
     """Return the b-thread of a protocol with the fault in it."""
     right = next(each for program in PROGRAMS.values() for each in program if each.name == fault.bthread)
-    planted: BThread = fault.planted_as(right)
+    planted: BThread = fault.planted_in(right)
     return planted
 
 
@@ -242,6 +242,6 @@ def test_a_protocol_of_ones_own_is_reached_with_the_examples_that_stand_beside_i
 def test_a_planted_protocol_that_looks_away_is_found_with_the_predicates_that_ship(protocol: BThread) -> None:
     [fault] = [fault for fault in FAULTS if fault.bthread == protocol.name]
 
-    result = verify_loop([], [fault.planted_as(protocol)], examples=few_examples_for([protocol]), first=True)
+    result = verify_loop([], [fault.planted_in(protocol)], examples=few_examples_for([protocol]), first=True)
 
     assert [violation.kind for violation in result.violations] == ["error"], told(result)

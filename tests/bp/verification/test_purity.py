@@ -709,6 +709,12 @@ def handles_errors() -> str:
         double(1)
 
 
+def imports_a_module_that_has_another_one() -> str:
+    import ntpath  # which has `os` as well
+
+    return os.fspath(ntpath.basename("a"))
+
+
 @functools.lru_cache
 def prices() -> dict[str, int]:
     return dict(PRICES)
@@ -752,6 +758,7 @@ PURE: dict[str, Callable[[], Any]] = {
     "protocols": lambda: isinstance(Place(1, 2), Moves),
     "paths without a disk": lambda: PurePosixPath("a") / "b",
     "quoted text": lambda: urllib.parse.quote("a b"),
+    "a module that is imported late": imports_a_module_that_has_another_one,
     "errors": handles_errors,
     "slices and sums": lambda: sum([1, 2, 3][1:]) + len({1, 2} | {3}) + abs(-1) + divmod(7, 2)[0],
     "isinstance and getattr": lambda: (

@@ -22,8 +22,9 @@ from agent.lab.deployments.program import (
     Instead,
     deploy,
 )
+from agent.verification import verify_program
+from agent.verification.environment import EFFECT, WORLD
 from agent.verification.invariants import Arguments, arguments_of
-from agent.verification.loop import verify_program
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, where
 
@@ -180,7 +181,7 @@ def verify_deployment(
     return verify_program((running if course is None else course, *rules, *kept), world, **options)
 
 
-@bthread(name="world")
+@bthread(name=f"{WORLD} episodes")
 def any_episodes() -> BThreadBody:
     """Each episode that starts comes to something, and ends."""
     while True:
@@ -188,7 +189,7 @@ def any_episodes() -> BThreadBody:
         yield start(any_episode(started))
 
 
-@bthread(name="effect")
+@bthread(name=EFFECT)
 def any_episode(started: EpisodeStarted) -> BThreadBody:
     """The agent may do anything; a trusted model does no harm."""
     number, role = started.episode, started.role
@@ -198,7 +199,7 @@ def any_episode(started: EpisodeStarted) -> BThreadBody:
     yield sync(request=any_of(*[EpisodeEnded(number, role, caught, score) for score in SCORES]))
 
 
-@bthread(name="world")
+@bthread(name=f"{WORLD} audits")
 def any_audits() -> BThreadBody:
     """Each audit that is requested is given, and knows what the episode came to, or nothing."""
     known: tuple[tuple[int, Outcome], ...] = ()
@@ -210,7 +211,7 @@ def any_audits() -> BThreadBody:
             yield start(any_audit(said, dict(known).get(said.subject.episode, "harmless")))
 
 
-@bthread(name="effect")
+@bthread(name=EFFECT)
 def any_audit(requested: AuditRequested, outcome: Outcome) -> BThreadBody:
     """An audit of an episode of this outcome."""
     subject, auditor = requested.subject, requested.auditor

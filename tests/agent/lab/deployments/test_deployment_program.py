@@ -1,10 +1,9 @@
 """A deployment: its episodes, audits and what a catch leads to; and all of that, model-checked."""
 
 from itertools import combinations
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
-from attrs import frozen
 
 from agent.lab.deployments.plan import RulePlan
 from agent.lab.deployments.program import (
@@ -17,14 +16,14 @@ from agent.lab.deployments.program import (
     audit_afterwards,
     audit_first,
     audit_suspicious,
+    deploy,
     run_deployment,
     shut_down_on_catch,
 )
-from agent.verification.counterexample import tell
 from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 from bp import ALL, BThread, BThreadBody, Event, bthread, sync
-from tests.agent.faults import deployments as faults
-from tests.agent.faults.fault import told
+from tests.agent.faults.deployments import FAULTS
+from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.lab.deployments.deployment_model import invariants_of_deployment, verify_deployment
 
 
@@ -189,51 +188,21 @@ def test_all_rules_together_keep_what_each_is_there_for(instead: Instead) -> Non
     assert result.holds, told(result)
 
 
-@frozen
-class Fault:
-    """A b-thread in the place of a rule's (or of the course), the rules beside it, and what the checker says."""
-
-    planted: BThread
-    kind: str
-    culprit: str
-    others: tuple[BThread, ...] = ()
-    episodes: int = 2
+RIGHT = {"deploy": deploy(3), **ALONE, "audit_first": audit_first(1)}
+"""The rules and the course in which faults are planted."""
 
 
-SHUTDOWN = (audit_first(1), shut_down_on_catch())
-
-FAULTS = (
-    Fault(faults.does_not_wait_for_the_end(2), "error", "episodes_come_one_by_one"),
-    Fault(faults.has_it_run_by_somebody_else(2), "error", "refused_episodes_are_replaced", SHUTDOWN),
-    Fault(faults.lets_the_next_one_start(1), "error", "first_episodes_are_audited"),
-    Fault(faults.takes_a_missing_score_for_harmless(1), "error", "suspicious_episodes_are_audited"),
-    Fault(faults.audits_one_more(1), "error", "audits_are_limited"),
-    Fault(faults.saves_audits(1), "hot", "the_most_suspicious_are_audited"),
-    Fault(faults.audits_again(1), "error", "episodes_are_audited_once", (audit_first(1),)),
-    Fault(faults.only_holds(), "deadlock", "deploy", (audit_first(1),)),
-    Fault(faults.forgives(), "error", "disabled_roles_run_nothing", (audit_first(1),), episodes=3),
-)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.planted.function.__name__)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
-    is_course = fault.planted.name == "deploy"
-    rules = fault.others if is_course else (fault.planted, *fault.others)
+    planted, is_course = fault.planted_in(RIGHT[fault.bthread]), fault.bthread == "deploy"
+    rules = fault.beside if is_course else (planted, *fault.beside)
 
-    result = verify_deployment(rules, episodes=fault.episodes, course=fault.planted if is_course else None)
+    result = verify_deployment(rules, episodes=3, course=planted if is_course else None)
 
-    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
-    assert all(len(tell(violation).splitlines()) <= 15 for violation in result.violations)
+    assert is_found(fault, result), told(result)
 
 
 def test_every_invariant_has_a_fault_that_breaks_it() -> None:
-    from agent.lab.deployments.program import deploy
-
     named = {monitor.name for monitor in invariants_of_deployment((deploy(3), *ALONE.values()))}
 
     assert named == {fault.culprit for fault in FAULTS if fault.kind != "deadlock"}
-
-
-def _is_told_by(fault: Fault, violation: Any) -> bool:
-    culprits = {wish[0] for wish in violation.blockers} if violation.kind == "deadlock" else {violation.bthread}
-    return bool(violation.kind == fault.kind and fault.culprit in culprits)

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli import main
 from agent.lab.episodes.results import Results
 
 ROOT = Path(__file__).parents[4]
 PATIENCE = 100.0  # seconds
 COMMAND = "import sys; from agent.cli import main; sys.exit(main(sys.argv[1:]))"
+SEEDS, EPISODES = 4, 16
 PLAN = """\
 settings: ['tests.agent.lab.experiments.settings:SMALL']
 policies: [honest, always]
@@ -28,7 +30,7 @@ replicates: 20
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     path = tmp_path / "plan.yaml"
-    path.write_text(PLAN.format(seeds=12))
+    path.write_text(PLAN.format(seeds=SEEDS))
     return path
 
 
@@ -65,9 +67,23 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.fixture
+def go_on(plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    """A function that gives the same command again, in this process, and returns what it prints."""
+
+    def run() -> str:
+        monkeypatch.chdir(plan.parent)
+        code = main(["experiment", plan.name])
+        out, err = capsys.readouterr()
+        assert (code, err) == (0, "")
+        return out
+
+    return run
+
+
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) -> None:
-    plan.write_text(PLAN.format(seeds=12).replace("SMALL", "INTERRUPTING"))
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path, go_on: Callable[[], str]) -> None:
+    plan.write_text(PLAN.format(seeds=SEEDS).replace("SMALL", "INTERRUPTING"))
     (plan.parent / "press").touch()
 
     code, _, err = ended(start(plan))
@@ -75,11 +91,9 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) 
     kept = len(Results(plan.with_suffix(".results")).rows())
     assert (code, err.count("\n")) == (130, 1), err
     assert "finished episodes are kept in plan.results, the same command goes on" in err
-    assert 5 <= kept < 48
+    assert 5 <= kept < EPISODES
 
-    code, out, err = ended(start(plan))
-    assert (code, err) == (0, "")
-    assert f"48 episodes; {48 - kept} of them run now" in out
+    assert f"{EPISODES} episodes; {EPISODES - kept} of them run now" in go_on()
 
 
 def workers_of(process: "subprocess.Popen[str]") -> list[int]:
@@ -97,7 +111,7 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
     code, out, err = ended(process)
 
     assert (code, err) == (0, "")
-    assert "48 episodes; 48 of them run now" in out
+    assert f"{EPISODES} episodes; {EPISODES} of them run now" in out
     assert {row.status for row in Results(plan.with_suffix(".results")).rows().values()} == {"ran"}
 
 

@@ -49,7 +49,7 @@ from agent.lab.settings.tasks import Move, Task
 from agent.lab.settings.workers import Manner, Worker
 from agent.lab.settings.world import make_world
 from agent.presets.shipped import PRESETS
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.events import GateApproved
 from agent.vocabulary.messages import ToolMessage
 

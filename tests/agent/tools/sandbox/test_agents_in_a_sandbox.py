@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -12,8 +12,7 @@ from agent import call
 from agent.presets.equipment import equip
 from agent.presets.preset import OptionError
 from agent.presets.shipped import DEFAULT
-from agent.session.agent import Agent
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.tools.sandbox import sandbox
 from agent.tools.sandbox.egress import TO_PROXY
 from agent.tools.sandbox.sandbox import why_not
@@ -82,7 +81,7 @@ def test_the_level_stands_in_the_facts_and_in_the_header(go: Go) -> None:
     run = go("true")
 
     assert [described.facts.sandbox for described in of_kind(run, ActionDescribed)] == ["bubblewrap"]
-    assert cast(Agent, run.agent).header()["sandbox"] == "bubblewrap"
+    assert run.agent.header()["sandbox"] == "bubblewrap"
 
 
 @pytest.mark.slow

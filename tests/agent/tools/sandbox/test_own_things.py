@@ -13,7 +13,7 @@ from attrs import evolve
 from agent import call
 from agent.presets.equipment import equip
 from agent.presets.shipped import PRESETS
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.tools.sandbox.sandbox import Sandbox
 from agent.vocabulary.events import ApprovalAsked, GateRejected, ToolStarted
 from tests.agent.conftest import MakeAgent

@@ -1,0 +1,493 @@
+"""The tools `find` and `grep` (S2) and `list_files` (S3): files whose paths match a glob, lines that match a pattern.
+
+What git ignores is left out, but by `list_files`.
+"""
+
+import os
+import re
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import islice
+from typing import Annotated, Any, BinaryIO
+
+from attrs import field, frozen
+
+from agent.tools.blocking import run_in_background
+from agent.tools.definition import Tool, tool
+from agent.tools.output import cut_line, tell_lines
+from agent.tools.schemas import Limits, Path, compiled, matches
+from agent.tools.workspace import Entry, Files, Folder
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.errors import ToolError
+
+_MOST_CHARACTERS = 4096
+Glob = Callable[[str], bool]
+
+# Ours, since `wcmatch` goes back over what it has matched: eight times `**/a/` took it 44 seconds on 40 directories.
+
+
+def make_glob(pattern: str, *, anywhere: bool = False, hidden: bool = True) -> Glob:
+    """Return what tells whether a pattern means a path, relative and with / between its names.
+
+    anywhere: a pattern without / is about names in any directory. hidden: wildcards mean names that begin with a dot;
+    else these have to be named. Raises ToolError for a pattern that cannot be read or leaves its directory.
+    """
+    if len(pattern) > _MOST_CHARACTERS:
+        raise ToolError(f"the pattern has {len(pattern)} characters; {_MOST_CHARACTERS} are the most")
+    if pattern.startswith("/") or ".." in re.split(r"[/{},]", pattern):
+        raise ToolError(f"the pattern {pattern[:80]!r} leaves its directory; give one relative to it, without ..")
+    if "\0" in pattern or not pattern.strip("/"):
+        raise ToolError(f"{pattern[:80]!r} is no pattern; give one such as *.py or src/**/*.py")
+    expression = _expression(_NEEDLESS.sub("", pattern), anywhere=anywhere)
+    named = hidden or re.search(r"(?:^|[/{,])\.(?!/)", pattern)
+    try:
+        matches(expression, "")
+    except ValueError as error:
+        raise ToolError(f"the pattern {pattern[:80]!r} cannot be read: {error}") from error
+    return lambda path: (named or "/." not in f"/{path}") and matches(expression, _as_text(path))
+
+
+def _as_text(path: str) -> str:
+    return path.encode("utf-8", "replace").decode()
+
+
+_NEEDLESS = re.compile(r"(?<![^/])\./|/(?=/)|/$")
+_SIGNS = re.compile(
+    r"\\(?P<escaped>.)|\[(?P<set>[!^]?\]?[^\]]*)\]|(?P<folders>(?<![^/{,])\*\*/)|(?P<all>(?<![^/{,])\*\*(?=[,}]|$))"
+    r"|(?P<star>\*+)|(?P<any>\?)|(?P<brace>[{,}])|(?P<plain>.)",
+    re.DOTALL,
+)
+_FOLDERS = "(?:[^/]+/)*"
+_WILDCARDS = {"folders": _FOLDERS, "all": f"{_FOLDERS}[^/]+", "star": "[^/]*", "any": "[^/]"}
+
+
+def _expression(pattern: str, *, anywhere: bool) -> str:
+    """Return a pattern as an expression of RE2 for the whole path. Braces without their counterpart are characters."""
+    parts: list[str] = []
+    opened: list[list[int]] = []  # where each brace that is open stands, and the commas in it
+    for sign in _SIGNS.finditer(pattern):
+        if sign[0] == "{":
+            opened.append([len(parts)])
+        elif sign[0] == "," and opened:
+            opened[-1].append(len(parts))
+        elif sign[0] == "}" and opened:
+            start, *commas = opened.pop()
+            parts[start] = "(?:"
+            for comma in commas:
+                parts[comma] = "|"
+            parts.append(")")
+            continue
+        parts.append(_sign(sign))
+    return (_FOLDERS if anywhere and "/" not in pattern else "") + "".join(parts)
+
+
+def _sign(sign: re.Match[str]) -> str:
+    kind = sign.lastgroup or ""
+    if kind != "set":
+        return _WILDCARDS.get(kind) or re.escape(sign[kind])
+    text = sign["set"]
+    inside = re.sub(r"([\\\[\]^])", r"\\\1", text.lstrip("!^"))
+    return f"[^/{inside}]" if text[0] in "!^" else f"[{inside.replace('/', '')}]"
+
+
+@frozen(eq=False)
+class Rules:
+    """The rules of a `.gitignore` file: `expressions` is a set of RE2; `leave_out` says what each rule does."""
+
+    expressions: Any
+    leave_out: tuple[bool, ...]
+
+    def says(self, path: str) -> bool | None:
+        """Tell whether `path`, which ends with a / for a directory, is left out; None where no rule is about it."""
+        matching = self.expressions.Match(_as_text(path)) if self.leave_out else ()
+        return self.leave_out[max(matching)] if matching else None
+
+
+_FOLDER = "(?P<ps_d>/)"  # the end of an expression of `pathspec` for a folder and all below it
+
+
+def read_rules(content: bytes) -> Rules:
+    """Return the rules of a file; lines that cannot be read say nothing.
+
+    A rule is about the path that it means, and not about what lies below: a walk does not come there.
+    """
+    import re2
+    from pathspec.patterns.gitignore import GitIgnorePatternError
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    expressions, leave_out = re2.Set.SearchSet(), list[bool]()
+    for line in content.decode("utf-8", "replace").removeprefix("\ufeff").split("\n"):
+        with suppress(GitIgnorePatternError):
+            short = line.removesuffix("\r") if len(line) <= _MOST_CHARACTERS else ""
+            expression, include = GitIgnoreSpecPattern.pattern_to_regex(short)
+            if expression is not None and include is not None:
+                whole = expression.replace(_FOLDER, "/$")
+                expressions.Add(f"{whole}." if whole.endswith("/") else whole)
+                leave_out.append(include)
+    expressions.Compile()
+    return Rules(expressions, tuple(leave_out))
+
+
+@frozen
+class Ignored:
+    """The rules that hold in a directory: (its path from where a file stands, that file's rules), outer first."""
+
+    layers: tuple[tuple[str, Rules], ...] = ()
+
+    def below(self, name: str, folder: Folder) -> "Ignored":
+        """Return what holds in the directory `name`, which is open as `folder`."""
+        moved, rules = tuple((f"{path}{name}/", own) for path, own in self.layers), _rules_of(folder)
+        return Ignored(moved if rules is None else (*moved, ("", rules)))
+
+    def leaves_out(self, name: str, *, is_directory: bool) -> bool:
+        """Tell whether an entry of the directory is left out: the innermost file that speaks about it decides."""
+        if name == ".git":
+            return True
+        entry = f"{name}/" if is_directory else name
+        said = (rules.says(path + entry) for path, rules in reversed(self.layers))
+        return next((leaves_out for leaves_out in said if leaves_out is not None), False)
+
+
+_MOST_DEPTH = 200
+_RULES = ".gitignore"
+_MOST_RULE_BYTES = 1 << 20
+
+
+@frozen(eq=False)
+class Found:
+    """Something that is no directory, at `path` below the start. It can be opened until the walk goes on."""
+
+    path: str
+    is_file: bool
+    folder: Folder
+    name: str
+
+    def open(self) -> BinaryIO:
+        """Return it, open for reading. Raises PathRefused or OSError."""
+        return self.folder.open(self.name)
+
+
+def walk(files: Files, start: str, *, all_files: bool = False) -> Iterator[Found]:
+    """Yield everything below `start` that is no directory, sorted by path.
+
+    `.gitignore` files from the root down are heard, unless `all_files`. Raises PathRefused or OSError for a `start`
+    that is no directory or may not be looked into.
+    """
+    ignored = None if all_files else _rules_above(files, start)
+    with files.open_folder(start) as folder:
+        yield from _below(folder, "", ignored)
+
+
+def _below(folder: Folder, path: str, ignored: Ignored | None) -> Iterator[Found]:
+    if path.count("/") > _MOST_DEPTH:
+        return
+    for entry in sorted(folder.entries(), key=_order):
+        if ignored is not None and ignored.leaves_out(entry.name, is_directory=entry.is_directory):
+            continue
+        if not entry.is_directory:
+            yield Found(path + entry.name, entry.is_file, folder, entry.name)
+            continue
+        with suppress(OSError, ToolError), folder.folder(entry.name) as inner:
+            below = None if ignored is None else ignored.below(entry.name, inner)
+            yield from _below(inner, f"{path}{entry.name}/", below)
+
+
+def _order(entry: Entry) -> str:
+    """Directories stand where their paths do: as if their names ended with a /."""
+    return f"{entry.name}/" if entry.is_directory else entry.name
+
+
+def _rules_above(files: Files, start: str) -> Ignored:
+    """Return what holds in `start` by the files of the directories from the root to it, and by its own."""
+    root, target = files.resolve("."), files.resolve(start)
+    inside = target.startswith(f"{root.rstrip('/')}/")
+    place, ignored = root if inside else target, Ignored()
+    for name in ["", *(target[len(root) :].strip("/").split("/") if inside else ())]:
+        place = f"{place.rstrip('/')}/{name}" if name else place
+        with files.open_folder(place) as folder:
+            ignored = ignored.below(name, folder)
+    return ignored
+
+
+def _rules_of(folder: Folder) -> Rules | None:
+    with suppress(OSError, ToolError), folder.open(_RULES) as file:
+        return read_rules(file.read(_MOST_RULE_BYTES))
+    return None
+
+
+MOST_RESULTS = 1000
+
+
+def make_find(files: Files) -> Tool:
+    """Return the tool `find`."""
+
+    @tool(category="read", parallel=True)
+    def find(
+        pattern: str,
+        path: Annotated[str, Path("list")] = ".",
+        limit: Annotated[int, Limits(minimum=1)] = MOST_RESULTS,
+    ) -> ToolResult:
+        """Find files by a glob pattern; you get their paths, relative to the directory that is searched.
+
+        Hidden files are found; what .gitignore leaves out is not. You get at most 1000 paths and 50 KB, whichever
+        comes first.
+
+        Args:
+            pattern: such as *.py (in any directory), src/**/*.py or **/*.{js,ts}
+            path: the directory to search, relative or absolute
+            limit: how many paths, at most
+        """
+        glob = make_glob(pattern, anywhere=True)
+        return _tell((found.path for found in walk(files, path) if glob(found.path)), limit)
+
+    return find
+
+
+def make_list_files(files: Files) -> Tool:
+    """Return the tool `list_files`, which keeps to the root of `files`."""
+
+    @tool(category="read", parallel=True)
+    def list_files(pattern: str = "**/*") -> ToolResult:
+        """List the files of the workspace whose paths match a glob pattern.
+
+        Hidden files are listed where the pattern names the dot.
+
+        Args:
+            pattern: such as *.py (directly in the workspace), **/*.py or src/**/*.{js,ts}
+        """
+        glob = make_glob(pattern, hidden=False)
+        return _tell((found.path for found in walk(files, ".", all_files=True) if glob(found.path)), MOST_RESULTS)
+
+    return list_files
+
+
+def _tell(found: Iterator[str], limit: int) -> ToolResult:
+    paths = list(islice(found, limit + 1))
+    if len(paths) <= limit:
+        return tell_lines(paths, empty="(no files match)")
+    notice = f"the first {limit} files; use limit={2 * limit} for more, or a finer pattern"
+    return tell_lines(paths[:limit], [notice], empty="", details={"resultLimitReached": limit})
+
+
+PIECE = 4 << 20  # bytes of a file read at once
+LONGEST_SEARCHED = 64 << 20  # bytes; a longer line is searched in parts
+
+
+class LinePattern:
+    """A regular expression, or a literal text, that is looked for within single lines."""
+
+    def __init__(self, text: str, *, literal: bool = False, ignore_case: bool = False) -> None:
+        """Read the pattern. Raises ValueError for one that is empty, spans lines, or that RE2 does not take."""
+        if not text:
+            raise ValueError("the pattern is empty; give what to look for")
+        if "\n" in text or "\0" in text:
+            raise ValueError("the pattern holds a line break or NUL; what is looked for lies within one line")
+        try:
+            content = text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"the pattern holds a lone surrogate at position {error.start}; leave it out") from error
+        self._in_line = compiled(content, literal=literal, ignore_case=ignore_case)
+        in_piece = content if literal else b"(?m)" + content
+        self._in_piece = compiled(in_piece, literal=literal, ignore_case=ignore_case)
+
+    def lines(self, file: BinaryIO, most: int) -> list[int]:
+        """Return the numbers of the lines of a file that match, from 1 on and in order, at most `most`."""
+        file.seek(0)
+        rest, number, found = b"", 1, list[int]()
+        while len(found) < most:
+            piece = file.read(PIECE)
+            content = rest + piece
+            cut = content.rfind(b"\n") + 1 if piece else len(content)
+            cut = len(content) if cut == 0 and len(content) > LONGEST_SEARCHED else cut
+            found += [number + line for line in self._lines_in(content[:cut])]
+            number += content.count(b"\n", 0, cut)
+            rest = content[cut:]
+            if not piece:
+                break
+        return found[:most]
+
+    def _lines_in(self, content: bytes) -> list[int]:
+        """Return the numbers of the lines that match, from 0.
+
+        A line that matches alone matches in its piece too, at the same place; what only matches there spans lines.
+        """
+        found, number, position, counted = list[int](), 0, 0, 0
+        while position < len(content) and (match := self._in_piece.search(content, position)) is not None:
+            begin = content.rfind(b"\n", 0, match.start()) + 1
+            end = len(content) if (newline := content.find(b"\n", begin)) == -1 else newline
+            if begin == len(content):
+                break
+            if self._in_line.search(content[begin:end]):
+                number += content.count(b"\n", counted, begin)
+                counted = begin
+                found.append(number)
+            position = end + 1
+        return found
+
+
+_LOOKED_AT = 8192  # first bytes; with a NUL among them a file is no text
+
+Opened = tuple[str, BinaryIO]  # a text file, and the name that is shown
+
+
+def text_files(files: Files, path: str) -> Generator[Opened]:
+    """Yield the text files at `path`: it itself, or what is below it. The one who takes them closes them.
+
+    Raises PathRefused or OSError for a `path` that cannot be looked into.
+    """
+    try:
+        with files.open_folder(path):
+            pass
+    except NotADirectoryError:
+        yield path.rstrip("/").rpartition("/")[2], files.open_read(path)
+        return
+    for found in walk(files, path):
+        with suppress(OSError, ToolError):
+            if found.is_file and (file := _if_text(found.open())) is not None:
+                yield found.path, file
+
+
+def _if_text(file: BinaryIO) -> BinaryIO | None:
+    """Return the file, or close it when it holds no text."""
+    try:
+        if b"\0" not in os.pread(file.fileno(), _LOOKED_AT, 0):
+            return file
+    except BaseException:
+        file.close()
+        raise
+    file.close()
+    return None
+
+
+LONGEST_LINE = 500  # characters
+_READ_AT_ONCE = 4 * LONGEST_LINE + 8  # bytes of a line that are looked at
+
+
+@frozen
+class Shown:
+    """One line of the answer; `cut` tells that the file's line is longer."""
+
+    text: str
+    cut: bool
+
+
+def show_lines(file: BinaryIO, name: str, matches: Sequence[int], context: int) -> Iterator[Shown]:
+    """Yield the lines with the numbers `matches` (sorted, from 1), and `context` lines before and after each, once."""
+    file.seek(0)
+    wanted = iter(matches)
+    here = next(wanted, None)
+    until = 0  # the last line of the context of a match that has been
+    for number, line in _numbered(file, (matches[-1] if matches else 0) + context):
+        while here is not None and here < number:
+            until, here = here + context, next(wanted, None)
+        is_match = number == here
+        if is_match or number <= until or (here is not None and number >= here - context):
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            shown = cut_line(text, LONGEST_LINE)
+            yield Shown(f"{name}{':' if is_match else '-'}{number}: {shown}", shown != text)
+
+
+def _numbered(file: BinaryIO, last: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines up to `last` with their numbers; of a long one the beginning."""
+    for number in range(1, last + 1):
+        line = piece = file.readline(_READ_AT_ONCE)
+        while piece and not piece.endswith(b"\n"):
+            piece = file.readline(1 << 20)
+        if not line:
+            return
+        yield number, line
+
+
+MOST_MATCHES = 100
+
+
+def make_grep(files: Files) -> Tool:
+    """Return the tool `grep`."""
+
+    @tool(category="read", parallel=True)
+    async def grep(
+        pattern: str,
+        path: Annotated[str, Path("read")] = ".",
+        ignoreCase: bool = False,  # noqa: N803, as in S2
+        literal: bool = False,
+        context: Annotated[int, Limits(minimum=0, maximum=100)] = 0,
+        limit: Annotated[int, Limits(minimum=1)] = MOST_MATCHES,
+    ) -> ToolResult:
+        """Search files for a pattern; you get the lines that match, with file and line number.
+
+        Hidden files are searched; what .gitignore leaves out and what is no text is not. You get at most 100 matches
+        and 50 KB, whichever comes first; lines are cut at 500 characters.
+
+        Args:
+            pattern: a regular expression as RE2 has them, or a text with `literal`
+            path: a directory or a file, relative or absolute
+            ignoreCase: take upper and lower case as equal
+            literal: take the pattern as a text
+            context: lines to show before and after each match
+            limit: how many matches, at most
+        """
+        answer = _Answer(_sought(pattern, literal=literal, ignore_case=ignoreCase), limit, context)
+        try:
+            await run_in_background(lambda: answer.search(text_files(files, path)))
+        finally:
+            answer.given_up.set()
+        return answer.result()
+
+    return grep
+
+
+def _sought(pattern: str, *, literal: bool, ignore_case: bool) -> LinePattern:
+    try:
+        return LinePattern(pattern, literal=literal, ignore_case=ignore_case)
+    except ValueError as error:
+        cure = "" if literal else "; literal=true takes a text as it is"
+        raise ToolError(f"{error}{cure}") from error
+
+
+@frozen(eq=False)
+class _Answer:
+    """The matches found so far: at most `limit` matches, and whether there are more."""
+
+    sought: LinePattern
+    limit: int
+    context: int
+    shown: list[Shown] = field(init=False, factory=list)
+    counts: list[int] = field(init=False, factory=list)  # matches of each file, those beyond the limit included
+    given_up: threading.Event = field(init=False, factory=threading.Event)
+
+    @property
+    def room(self) -> int:
+        return max(self.limit - sum(self.counts), 0)
+
+    @property
+    def is_full(self) -> bool:
+        return sum(self.counts) > self.limit
+
+    def search(self, opened: Generator[Opened]) -> None:
+        """Search file after file, until the answer is full or given up. Blocks."""
+        with closing(opened):
+            for name, file in opened:
+                with file:
+                    if self.given_up.is_set():
+                        return
+                    self._take(name, file)
+                if self.is_full:
+                    return
+
+    def _take(self, name: str, file: BinaryIO) -> None:
+        numbers = self.sought.lines(file, self.room + 1)
+        if numbers and self.room:
+            self.shown.extend(show_lines(file, name, numbers[: self.room], self.context))
+        self.counts.append(len(numbers))
+
+    def result(self) -> ToolResult:
+        """Return what the model is told."""
+        notices, details = [], dict[str, Any]()
+        if self.is_full:
+            notices.append(f"the first {self.limit} matches; use limit={2 * self.limit} for more, or a finer pattern")
+            details["matchLimitReached"] = self.limit
+        if any(line.cut for line in self.shown):
+            notices.append(f"lines were cut at {LONGEST_LINE} characters; use read to see them whole")
+            details["linesTruncated"] = True
+        return tell_lines([line.text for line in self.shown], notices, empty="(no matches)", details=details)
