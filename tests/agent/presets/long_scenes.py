@@ -9,7 +9,7 @@ from agent import Preset, answer, call, tool
 from agent.models.model import ModelRequest
 from agent.models.scripted import ScriptedAnswer
 from agent.presets.preset import OptionError
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.events import SummaryFinished
 from agent.vocabulary.messages import Image, Usage, UserMessage
 from tests.agent.conftest import MakeAgent
