@@ -73,7 +73,7 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
 
 
 def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: Screen) -> Maker:
-    """Have the decisions of the command line made, and tell what goes on."""
+    """Make the decisions of the command line, and show with which run it goes on."""
 
     def decided(*tools: Any, **options: Any) -> Agent:
         agent = make(*tools, **options)
