@@ -71,7 +71,7 @@ def freeze(value: Any) -> Any:
 
 
 class _Freezers(dict[type, Callable[[Any], Any]]):
-    """How to freeze values, by type; each is found once, since every event asks for each of its values."""
+    """Functions that freeze values, by type; each is found once, since every event asks for each of its values."""
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         return self.setdefault(kind, _freezer(kind))

@@ -50,7 +50,7 @@ PAINT = re.compile(r"\x1b\[[0-9;]*m")
 FENCE = re.compile(r"^ {0,3}(```|~~~)")
 PART = re.compile(r"\s+|\S+")
 LABEL = re.compile(r" +|(?:\S+ ){0,2}\S*[^\s.,;:!?] {2,}(?=\S)")
-"""What stands before a text on its line: blanks, or up to three words and two blanks."""
+"""The beginning of a line before its text: blanks, or up to three words and two blanks."""
 
 WHOLE: tuple[Tone, ...] = ("action", "question")
 """The tones of commands, which people copy, and of which they have to see every blank: they are never wrapped."""

@@ -328,7 +328,7 @@ class Preset:
 
     @property
     def carried(self) -> Carried:
-        """Which images and which reasoning go to the model."""
+        """The rule that says which images and which reasoning go to the model."""
         return Carried(images=self.images == "send", reasoning=self.reasoning == "send")
 
     @property

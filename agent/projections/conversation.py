@@ -29,7 +29,7 @@ NOT_CARRIED = "left out, no images are shown to the model"
 
 @frozen
 class Carried:
-    """Whether `images` and `reasoning` go to the model; a line replaces an image that does not."""
+    """A rule: `images` and `reasoning` go to the model, or do not; a line replaces an image that does not."""
 
     images: bool = True
     reasoning: bool = True
