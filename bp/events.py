@@ -22,6 +22,7 @@ b-threads by key (`bp/board.py`).
 """
 
 import re
+import sys
 from collections.abc import Callable
 from functools import lru_cache, partial
 from operator import attrgetter
@@ -251,12 +252,23 @@ def _not_frozen(kind: type) -> TypeError:
 def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
     """Raise TypeError when the body of an event kind says what the engine says about kinds."""
     own_name = snake_case(class_name)
-    if "name" in namespace.get("__annotations__", ()) or namespace.get("name", own_name) != own_name:
+    if "name" in _annotations(namespace) or namespace.get("name", own_name) != own_name:
         raise TypeError(
             f"event kind {class_name} may not have a field called 'name', which is the kind's own name; rename it"
         )
     if "__attrs_post_init__" in namespace:
         raise TypeError(f"event kind {class_name} may not define __attrs_post_init__, which freezes it; use validators")
+
+
+def _annotations(namespace: dict[str, Any]) -> dict[str, Any]:
+    """Return the annotations in the body of a class, which Python evaluates late from 3.14 on."""
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format, call_annotate_function, get_annotate_from_class_namespace
+
+        annotate = get_annotate_from_class_namespace(namespace)
+        return call_annotate_function(annotate, Format.STRING) if annotate else {}
+    annotations: dict[str, Any] = namespace.get("__annotations__", {})
+    return annotations
 
 
 @lru_cache(maxsize=1024)

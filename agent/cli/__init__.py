@@ -5,8 +5,8 @@
 - `screen`: text that cannot fake the screen, colors and markdown. `display`: events in words, and a run as it happens
 - `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
 - `session`: agents with all of these
-- the commands, one module each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `fork`, `why`, `what_if`,
-  `view`, `verify`, `experiment`, `config`, `completion`, `new`; those that only list something are `listings`
+- the commands, one module each: `demo`, `check`, `replay`, `chat`, `runs`, `fork`, `why`, `what_if`, `view`, `verify`,
+  `experiment`, `config`, `completion`, `new`; `run` has `resume`, too, and `listings` those that only list something
 """
 
 import sys
@@ -17,8 +17,8 @@ __all__ = ["let_interrupts_end_the_program", "main"]
 RUNNING = ("run", "chat", "resume", "demo")
 """Commands that run tools."""
 
-LISTINGS = ("tools", "presets", "protocols", "doctor")
-"""Commands that only show what there is."""
+MODULES = {"resume": "run", **dict.fromkeys(("tools", "presets", "protocols", "doctor"), "listings")}
+"""The modules of commands that do not have their names."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,9 +48,9 @@ def _execute(argv: Sequence[str] | None) -> int:
         return 2
 
     arguments = make_parser().parse_args(argv)
-    module = arguments.command.replace("-", "_")
-    command = import_module(f"agent.cli.{'listings' if module in LISTINGS else module}")
-    if argv is None and module in RUNNING:  # the program is ours alone
+    name = arguments.command.replace("-", "_")
+    command = import_module(f"agent.cli.{MODULES.get(name, name)}")
+    if argv is None and name in RUNNING:  # the program is ours alone
         from agent.tools.descendants import adopt_orphans, hide_memory
 
         adopt_orphans()

@@ -121,7 +121,7 @@ from agent import Agent, ScriptedModel, call, tool
 from agent.events import CallAnswered, GateApproved, RunEnded
 from agent.effects.monitoring import laboratory
 from agent.protocols.monitors import ConstantMonitor
-from agent.verification.loop import verify_loop
+from agent.verification import verify_loop
 from bp import bthread, sync
 
 

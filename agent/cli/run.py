@@ -1,28 +1,47 @@
-"""`bpagent run`: a model works on a task, with tools, under the rules of a preset."""
+"""`bpagent run` and `bpagent resume`: a run from its prompt, or from where its log ends, to an exit code."""
 
+import shlex
 import sys
 from argparse import Namespace
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
-from agent.cli.build import new_agent
+from agent.cli import exit_codes
+from agent.cli.arguments import called
+from agent.cli.build import agent_of_log, new_agent
+from agent.cli.display import command_of, is_error, question_of
 from agent.cli.lanes import Lanes
-from agent.cli.prompt import read_prompt
-from agent.cli.screen import screen_on
-from agent.cli.session import Desk, introduction, lead, print_end, printing
-from agent.session.agent import Agent
+from agent.cli.mistakes import Mistake
+from agent.cli.prompt import is_terminal, read_prompt
+from agent.cli.replay import told_difference
+from agent.cli.runs import find_log
+from agent.cli.screen import Screen, screen_on, visible, visible_lines
+from agent.cli.session import Desk, Maker, introduction, lead, print_final_text
+from agent.history.playback import LogDiffers, broke_off
+from agent.log.reading import RecordedRun, read_log
+from agent.log.writing import check_free
+from agent.models.model import Delta
+from agent.projections.narration import StreamEvent
+from agent.session.agent import Agent, Run
+from agent.session.approvals import UndecidableError
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.encoding import dump
 
 
 def execute(arguments: Namespace) -> int:
-    """Run and return the exit code. Raises for wrong input, before anything happens."""
+    """Run or go on, and return the exit code. Raises for wrong input, before anything happens."""
+    return _run(arguments) if arguments.command == "run" else _resume(arguments)
+
+
+def _run(arguments: Namespace) -> int:
     prompt = read_prompt(arguments.prompt)
-    prints = printing(arguments, arguments.secret)
+    prints = _printing(arguments, arguments.secret)
     screen = screen_on(sys.stderr)
     preset, make, servers = new_agent(arguments, later=arguments.approvals == "later")
 
-    def introduced(*tools: Any, **options: Any) -> Agent:
-        agent = make(*tools, **options)
+    def introduce(agent: Agent) -> None:
         screen.labelled("system", f"{introduction(agent)}\nlog {agent.log_path}", "system")
-        return agent
 
     desk = Desk(
         screen,
@@ -31,5 +50,154 @@ def execute(arguments: Namespace) -> int:
         elsewhere=arguments.approvals == "page",
         draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
     )
-    lead(desk, introduced, prompt, servers)
-    return print_end(desk, arguments)
+    lead(desk, _prepared(make, introduce), prompt, servers)
+    return _print_end(desk, arguments)
+
+
+def _resume(arguments: Namespace) -> int:
+    """Go on. Raises for a log that is in use, of another program, or no log at all."""
+    path = find_log(arguments.log)
+    check_free(path)
+    recorded = read_log(path)
+    over = _how_it_ended(recorded)
+    if over and (arguments.approve or arguments.reject):
+        raise Mistake(f"the run is over: {over}; no call waits for a decision")
+    if over:
+        return _say_that_it_is_over(recorded, over)
+    if not any(record["name"] == "prompt_given" for record in recorded.records):
+        raise Mistake(f"{path} holds no prompt: it was undone, or none was given; begin a new run")
+    return _go_on(arguments, recorded)
+
+
+def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
+    prints = _printing(arguments, recorded.header.get("secrets") or ())
+    later = recorded.header.get("approvals") == "later" and not is_terminal()
+    preset, make, servers = agent_of_log(arguments, recorded, later=later)
+    desk = Desk(screen_on(sys.stderr), preset, **prints)
+
+    def decide(agent: Agent) -> None:
+        for call in arguments.approve:
+            agent.decide(call, True)
+        for call in arguments.reject:
+            agent.decide(call, False, arguments.because)
+        _introduce(recorded, agent, desk.screen)
+
+    try:
+        lead(desk, _prepared(make, decide), None, servers)
+    except LogDiffers as differs:
+        print("\n".join(told_difference(recorded, differs.difference)))
+        return exit_codes.DIFFERENT
+    return _print_end(desk, arguments)
+
+
+def _prepared(make: Maker, prepare: Callable[[Agent], None]) -> Maker:
+    """Return what makes an agent and has it prepared before it runs."""
+
+    def prepared(*tools: Any, **options: Any) -> Agent:
+        agent = make(*tools, **options)
+        try:
+            prepare(agent)
+        except UndecidableError:
+            agent.close()
+            raise
+        return agent
+
+    return prepared
+
+
+def _how_it_ended(recorded: RecordedRun) -> str:
+    """Return how the last run of a log ended; nothing when it has not."""
+    begun = [number for number, record in enumerate(recorded.records) if record["name"] == "prompt_given"]
+    ends = [record for record in recorded.records[begun[-1] if begun else 0 :] if record["name"] == "run_ended"]
+    if not ends:
+        return ""
+    data = ends[-1]["data"]
+    broke = ": it broke off" if broke_off(recorded) else ""
+    return f"{data['status']} ({data['reason']}){broke}"
+
+
+def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
+    again = called("chat", "--continue", str(recorded.path))
+    screen_on(sys.stderr).labelled("system", f"the run is over: {how}; {again} goes on with the conversation", "system")
+    ended = recorded.records[-1]["data"]
+    text = ended.get("text")
+    if text and not is_error(str(ended.get("status"))):
+        print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
+    return exit_codes.OK
+
+
+def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
+    torn = f"\nthe last line ({len(recorded.records) + 2}) was torn, and is cut off" if recorded.torn else ""
+    cut = f"\n{recorded.cut}" if recorded.cut else ""
+    log = f"log {Path(recorded.path)}, after {len(recorded.records)} records{torn}{cut}"
+    gone = "".join(
+        f"\n{process.id} ended with the program that had started it: {process.command}"
+        for process in agent.lost_processes
+    )
+    screen.labelled("system", f"{introduction(agent)}\n{log}{gone}", "system")
+
+
+# What is printed.
+
+
+def _printing(arguments: Namespace, secrets: Iterable[str]) -> dict[str, Any]:
+    """Return the options of a desk that prints what --json and --partials mean. Raises Mistake."""
+    if arguments.partials and (list(secrets) or not arguments.json):
+        raise Mistake("--partials goes with --json, and not with --secret: a secret in two pieces could not be masked")
+    return {"watch": _print_record if arguments.json else None, "tells": _print_partial if arguments.partials else None}
+
+
+def _print_record(agent: Agent) -> None:
+    """Print the latest record as it stands in the log."""
+    print(agent.journal.last_record, flush=True)
+
+
+def _print_partial(event: StreamEvent) -> None:
+    """Print a piece of the model's text, reasoning or calls, or of a tool's output, as it comes."""
+    match event:
+        case StreamEvent("message_update", piece=Delta(text, "arguments", number, tool)):
+            print(dump({"partial": "arguments", "number": number, "tool": tool, "text": text}), flush=True)
+        case StreamEvent("message_update", piece=Delta(text, kind)):
+            print(dump({"partial": kind, "text": text}), flush=True)
+        case StreamEvent("tool_execution_update", call=ToolCall(id=call), text=piece):
+            print(dump({"partial": "output", "call": call, "text": piece}), flush=True)
+        case _:
+            pass
+
+
+def _print_end(desk: Desk, arguments: Namespace) -> int:
+    """Print how the run of a desk ended, its last words or what it waits for; return the exit code."""
+    run = desk.runs[-1]
+    if run.status == "waiting":
+        _say_what_it_waits_for(run, desk.screen, _options_again(arguments))
+    broke_off = run.ended is not None and (not run.steps or run.steps[-1].event != run.ended)
+    if not arguments.json:
+        print_final_text(run, was_shown=desk.display.has_streamed(run.text))
+    elif broke_off:  # no step told the last record
+        print(run.agent.journal.last_record, flush=True)
+    return exit_codes.of_run(run.status, desk.interrupted_by, run.reason)
+
+
+def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:
+    """Show which calls wait, why, and how to decide them."""
+    for asked in run.waiting_for:
+        screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{question_of(asked)}", "question")
+    log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)
+    log = f"{log} {again}" if again else log
+    screen.labelled("system", "the run rests until a user decides:", "system")
+    screen.line(f"    bpagent resume {visible(log)} --approve {visible(call)}", "action")
+    screen.line(f"    bpagent resume {visible(log)} --reject {visible(call)} --because TEXT", "action")
+
+
+def _options_again(arguments: Namespace) -> str:
+    """Return the options that a log alone does not hold: own b-threads, monitors, other models, servers."""
+    own = [name for name in arguments.protocol if ":" in name]
+    given = {"protocol": own, **{name: getattr(arguments, name) for name in ("monitor", "auditor", "role", "mcp")}}
+    return " ".join(f"--{name} {shlex.quote(_anywhere(value))}" for name, values in given.items() for value in values)
+
+
+def _anywhere(name: str) -> str:
+    """Return `FILE.py:NAME`, or a pair `NAME=FILE.py:NAME`, as it can be given in any folder; others as they are."""
+    key, equals, what = name.rpartition("=")
+    file, _, attribute = what.rpartition(":")
+    return f"{key}{equals}{Path(file).absolute()}:{attribute}" if file.endswith(".py") else name

@@ -2,13 +2,11 @@
 
 import os
 import re
-import shlex
 import signal
 import sys
 import termios
 import time
-from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +17,10 @@ from attrs import define, field
 from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.control import decisions
-from agent.cli.display import Display, Progress, action_of, command_of, is_error, question_of, refused_by, spent
+from agent.cli.display import Display, Progress, action_of, is_error, refused_by, spent
 from agent.cli.exit_codes import of_signal
 from agent.cli.mcp_servers import McpServer, one_of, serving
-from agent.cli.mistakes import Mistake, say
+from agent.cli.mistakes import say
 from agent.cli.prompt import (
     STOPS,
     Person,
@@ -33,10 +31,9 @@ from agent.cli.prompt import (
     is_terminal,
 )
 from agent.cli.runs import runs_folder
-from agent.cli.screen import Screen, Tone, cut, visible, visible_lines
+from agent.cli.screen import Screen, Tone, cut, visible_lines
 from agent.cli.undo import Changes
 from agent.effects.approval import Approver
-from agent.models.model import Delta
 from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
@@ -44,8 +41,7 @@ from agent.projections.state import told_to_user
 from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.encoding import dump
-from agent.vocabulary.errors import AgentError, meant
+from agent.vocabulary.errors import AgentError, meant, nearest
 from agent.vocabulary.events import ActionDescribed, GateRejected, StopAsked
 from agent.vocabulary.messages import UserMessage, one_line
 from bp import BProgramError, Step
@@ -91,7 +87,8 @@ COMMANDS = {
 }
 """The effect of a line that begins with one of these words, on a terminal."""
 
-WORD = re.compile(r"(/[a-z]+)(?:\s+(\S+))?", re.IGNORECASE)  # what other programs take for a command to themselves
+WORD = re.compile(r"(/[a-z]+)(?:\s+(.+))?", re.IGNORECASE | re.DOTALL)
+ALIKE = 0.75  # of 1, from which on a word before others is a command that was mistyped; /tmp is none
 LEAVING = ("/quit", "/exit")
 LONGEST_DECISION = 20_000  # characters
 FOR_TALKS = ("/model", "/undo", *LEAVING)
@@ -309,9 +306,11 @@ class Desk:
         if not self.present or found is None or self.agent is None:
             return False
         word, argument = found[1].lower(), found[2] or ""
-        if argument and word != "/model":
+        if argument and word not in COMMANDS and not nearest(word, COMMANDS, most=1, cutoff=ALIKE):
             return False
-        if word in ("/stop", "/abort"):
+        if argument and word in COMMANDS and word != "/model":
+            self.display.system(f"{word} stands alone on its line")
+        elif word in ("/stop", "/abort"):
             self._end_by(word)
         elif self.talk is not None and (word in ("/undo", *LEAVING) or (word == "/model" and argument)):
             if self.run is not None:
@@ -416,58 +415,6 @@ def tell_failure(error: Exception) -> None:
     say(f"the run broke off: {text}")
 
 
-def printing(arguments: Namespace, secrets: Iterable[str]) -> dict[str, Any]:
-    """Return the options of a desk that prints what --json and --partials mean. Raises Mistake."""
-    if arguments.partials and (list(secrets) or not arguments.json):
-        raise Mistake("--partials goes with --json, and not with --secret: a secret in two pieces could not be masked")
-    return {"watch": _print_record if arguments.json else None, "tells": _print_partial if arguments.partials else None}
-
-
-def _print_record(agent: Agent) -> None:
-    """Print the latest record as it stands in the log."""
-    print(agent.journal.last_record, flush=True)
-
-
-def _print_partial(event: StreamEvent) -> None:
-    """Print a piece of the model's text, reasoning or calls, or of a tool's output, as it comes."""
-    match event:
-        case StreamEvent("message_update", piece=Delta(text, "arguments", number, tool)):
-            print(dump({"partial": "arguments", "number": number, "tool": tool, "text": text}), flush=True)
-        case StreamEvent("message_update", piece=Delta(text, kind)):
-            print(dump({"partial": kind, "text": text}), flush=True)
-        case StreamEvent("tool_execution_update", call=ToolCall(id=call), text=piece):
-            print(dump({"partial": "output", "call": call, "text": piece}), flush=True)
-        case _:
-            pass
-
-
-def options_again(arguments: Namespace) -> str:
-    """Return the options that a log alone does not hold: own b-threads, monitors, other models, servers."""
-    own = [name for name in arguments.protocol if ":" in name]
-    given = {"protocol": own, **{name: getattr(arguments, name) for name in ("monitor", "auditor", "role", "mcp")}}
-    return " ".join(f"--{name} {shlex.quote(_anywhere(value))}" for name, values in given.items() for value in values)
-
-
-def _anywhere(name: str) -> str:
-    """Return `FILE.py:NAME`, or a pair `NAME=FILE.py:NAME`, as it can be given in any folder; others as they are."""
-    key, equals, what = name.rpartition("=")
-    file, _, attribute = what.rpartition(":")
-    return f"{key}{equals}{Path(file).absolute()}:{attribute}" if file.endswith(".py") else name
-
-
-def print_end(desk: Desk, arguments: Namespace) -> int:
-    """Print how the run of a desk ended, its last words or what it waits for; return the exit code."""
-    run = desk.runs[-1]
-    if run.status == "waiting":
-        _say_what_it_waits_for(run, desk.screen, options_again(arguments))
-    broke_off = run.ended is not None and (not run.steps or run.steps[-1].event != run.ended)
-    if not arguments.json:
-        print_final_text(run, was_shown=desk.display.has_streamed(run.text))
-    elif broke_off:  # no step told the last record
-        print(run.agent.journal.last_record, flush=True)
-    return exit_codes.of_run(run.status, desk.interrupted_by, run.reason)
-
-
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:
     """Print the last words, unless they are an error: those were told already; and what work left behind.
 
@@ -483,14 +430,3 @@ def print_final_text(run: Run, *, was_shown: bool = False) -> None:
 def _is_interrupted_work(run: Run) -> bool:
     """Return whether an objective was pursued, and the run ended before it was complete (S1 7.2, 7.3)."""
     return run.state.objective is not None and run.status != "completed"
-
-
-def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:
-    """Show which calls wait, why, and how to decide them."""
-    for asked in run.waiting_for:
-        screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{question_of(asked)}", "question")
-    log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)
-    log = f"{log} {again}" if again else log
-    screen.labelled("system", "the run rests until a user decides:", "system")
-    screen.line(f"    bpagent resume {visible(log)} --approve {visible(call)}", "action")
-    screen.line(f"    bpagent resume {visible(log)} --reject {visible(call)} --because TEXT", "action")

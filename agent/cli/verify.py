@@ -19,9 +19,9 @@ from agent.cli.mistakes import Mistake
 from agent.cli.screen import Screen, screen_on
 from agent.cli.view import write_page
 from agent.page.counterexample import verification_page
+from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import short, tell
 from agent.verification.environment import examples_for
-from agent.verification.loop import loop_rules, verify_loop
 from bp import BThread, Verification, VerificationError
 
 LABEL = "as configured"

@@ -1,4 +1,6 @@
-"""Build the program of a log again from its header: the b-threads of the preset, then the additional ones.
+"""The header of a log says which program made it; from that the program is built again.
+
+First come the preset's b-threads, then those that the run had beside them.
 
 A log is data and must not run code: of the b-threads that only a log names, those are imported that ship with this
 package; all others have to be given. Arguments are values that can be read from text, or functions of protocols.
@@ -6,21 +8,96 @@ package; all others have to be given. Arguments are values that can be read from
 
 import ast
 import inspect
+import platform
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, lru_cache
 from importlib import import_module
 from types import FunctionType
 from typing import Any
 
 from attrs import evolve
 
-from agent.history.header import named
 from agent.log.reading import LogError, RecordedRun
+from agent.models.model import Model
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
 from agent.threads.judging import Judge
+from agent.tools.toolbox import Toolbox
+from agent.vocabulary.encoding import FORMAT, plain
 from agent.vocabulary.errors import meant
 from bp import BProgram, BThread, BThreadFunction, Record
 from constitution import Policy
+
+PACKAGES = ("bpagent", "anyio", "attrs", "tree-sitter-bash")
+
+
+def make_header(
+    preset: Preset,
+    bthreads: Sequence[BThread],
+    model: Model,
+    toolbox: Toolbox,
+    system_prompt: str,
+    *,
+    approvals: str,
+    secrets: Sequence[str],
+    about: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the header of the log of an agent."""
+    return {
+        "format": FORMAT,
+        "preset": preset.name,
+        "configuration": _configuration(preset),
+        "seed": None,  # nothing is drawn: events are selected by priority and age
+        "approvals": approvals,
+        "secrets": secrets,
+        "bthreads": [named(bthread) for bthread in bthreads],
+        "model": model.name,
+        "api": getattr(model, "api", None),  # which wire format a resumed run speaks; only servers have one
+        "about": about,
+        "tools": list(toolbox.names),
+        "workspace": toolbox.workspace.root,
+        "sandbox": toolbox.sandbox,
+        "system_prompt": system_prompt,
+        "versions": {"python": platform.python_version(), **{package: _version_of(package) for package in PACKAGES}},
+        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def named(bthread: BThread) -> dict[str, Any]:
+    """Return a b-thread as the header names it: its function, and its arguments as text, by name where given so."""
+    function = bthread.function
+    return {
+        "name": bthread.name,
+        "function": f"{function.__module__}:{function.__qualname__}",
+        "arguments": [
+            *map(_as_text, bthread.args),
+            *(f"{name}={_as_text(argument)}" for name, argument in bthread.kwargs.items()),
+        ],
+    }
+
+
+@lru_cache(maxsize=64)
+def _configuration(preset: Preset) -> Any:
+    """Return the options as plain data; the agents of an experiment share their presets."""
+    return plain(preset.configuration())
+
+
+def _as_text(argument: object) -> str:
+    """Return an argument as text; a function as where it is, and not where it lies in memory."""
+    if isinstance(argument, FunctionType):
+        return f"{argument.__module__}:{argument.__qualname__}"
+    return str(argument)
+
+
+@cache
+def _version_of(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version  # 10 ms, and needed only where there is a log
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 class Illegible(Exception):

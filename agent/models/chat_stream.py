@@ -279,14 +279,6 @@ STOP_REASONS: dict[str, StopReason] = {
 """Finish reasons that say the answer was cut off. All others are a stop, or calls when there are calls."""
 
 
-def assemble(chunks: Iterator[object] | list[object]) -> Answer:
-    """Return the answer that a whole stream of raw chunks makes; raises as `Assembly` does."""
-    assembly = Assembly()
-    for chunk in chunks:
-        assembly.feed(chunk)
-    return assembly.answer()
-
-
 class Assembly:
     """An answer while it streams: feed it each raw chunk, then ask for the whole answer."""
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from attrs import evolve, frozen
 
 from agent.projections import Projection
+from agent.threads.completion import PURSUE
 from agent.vocabulary.events import (
     NO_USAGE,
     ActionDescribed,
@@ -68,10 +69,9 @@ class State:
 class StateTracker(Projection):
     """The state, folded from the events of a run; each run begins anew, except for the terminal."""
 
-    def __init__(self, max_iterations: int | None = None, objective_tool: str = "pursue_objective") -> None:
-        """Track with the limit that iterations have, and the name of the tool by which an objective is taken."""
+    def __init__(self, max_iterations: int | None = None) -> None:
+        """Track with the limit that iterations have."""
         self._limit = max_iterations
-        self._objective_tool = objective_tool
         self._described: dict[str, ActionDescribed] = {}
         self.state = State(max_iterations=max_iterations)
 
@@ -101,7 +101,7 @@ class StateTracker(Projection):
         self.state = evolve(self.state, background=left)
 
     def _take_result(self, finished: ToolFinished) -> None:
-        if finished.call.tool == self._objective_tool:
+        if finished.call.tool == PURSUE:
             self._take_objective(finished)
             return
         details, described = finished.details or NO_DETAILS, self._described.get(finished.call.id)

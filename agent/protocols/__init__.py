@@ -4,20 +4,22 @@ Some refuse calls at the gate, some refuse drafts and ask for others, some act o
 meanwhile. `catalogue` has the purpose and the cost of each.
 """
 
-from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit
 from agent.protocols.catalogue import PROTOCOLS, constitution_only, entry_named
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, is_admin, taint_flow
 from agent.protocols.monitoring import (
     asynchronous_monitor,
+    audit_budget,
     blocking_monitor,
     distrust_after_a_miss,
     ensemble,
     highest,
     mean,
     plant_honeypots,
+    shutdown_on_catch,
     suspicion_accumulates,
     trusted_monitoring,
     untrusted_monitoring,
+    upfront_audit,
 )
 from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
 

@@ -5,15 +5,17 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import (
     asynchronous_monitor,
+    audit_budget,
     blocking_monitor,
     ensemble,
+    shutdown_on_catch,
     suspicion_accumulates,
     trusted_monitoring,
     untrusted_monitoring,
+    upfront_audit,
 )
 from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
 from agent.threads.judging import Judge, by_constitution

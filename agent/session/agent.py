@@ -26,7 +26,7 @@ from agent.presets.shipped import preset_named
 from agent.projections.narration import Narration, StreamEvent
 from agent.projections.state import BackgroundProcess, State, Totals
 from agent.session.approvals import Approval, Decisions, open_questions
-from agent.session.journal import Journal, Narrator, note_failure
+from agent.session.journal import Journal, note_failure
 from agent.tools.definition import Tool
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
@@ -62,9 +62,7 @@ class Run:
     are what people do meanwhile, from any thread: the run hears them at once. `agent` is whose run it is.
     """
 
-    def __init__(
-        self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False, narrated: bool = False
-    ) -> None:
+    def __init__(self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False) -> None:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: a user may `answer`.
 
         Without a prompt it goes on with the run that rests. Raises RunError when none does.
@@ -72,8 +70,8 @@ class Run:
         openings = agent.openings(prompt)
         self.agent = agent
         self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
-        self._narrator = Narrator(agent.on_event) if narrated or agent.on_event else None
-        effects = agent.effects(self.ask if attended else None, self._fail, self._narrator)
+        self._narration = None if agent.on_event is None else Narration()
+        effects = agent.effects(self.ask if attended else None, self._fail, self._narration)
         self._runner = Runner(agent.program, effects, journal=agent.journal)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
@@ -142,13 +140,6 @@ class Run:
             for _ in narration.tell(event):
                 pass
         return narration.new_messages
-
-    @property
-    def story(self) -> Narrator:
-        """The events of S2, to be read with `async for`, of a run that was started as `narrated`. Raises RunError."""
-        if self._narrator is None:
-            raise RunError("this run has no narration; start it with narrated=True")
-        return self._narrator
 
     @property
     def state(self) -> State:
@@ -257,8 +248,6 @@ class Run:
                     self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
                     self._unsaid.clear()
                 self.agent.journal.leave()
-                if self._narrator is not None:
-                    self._narrator.end()
                 self._wake_readers()
 
     async def _to_its_end(self) -> None:
@@ -297,8 +286,7 @@ class Run:
         note_failure(error, self.agent.program.close)
 
     def _watch(self) -> None:
-        narrator = () if self._narrator is None else (("on_event", self._narrator.step),)
-        self.agent.journal.watch(self._hear, *self.agent.watchers(), *narrator)
+        self.agent.journal.watch(self._hear, *self.agent.watchers(self._narration))
 
     def _hear(self, step: Step) -> None:
         """Take a step into account, before the projections and the listeners do."""
@@ -493,15 +481,14 @@ class Agent:
         return anyio.run(self.run, prompt)
 
     @asynccontextmanager
-    async def start(self, prompt: str | UserMessage | None = None, *, narrated: bool = False) -> AsyncIterator[Run]:
+    async def start(self, prompt: str | UserMessage | None = None) -> AsyncIterator[Run]:
         """Start a run, or go on with the one that rests, and give it.
 
         Leaving the block waits for its end, an error in the block aborts it.
 
         Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
-        narrated: `run.story` gives the events of S2.
         """
-        run = Run(self, prompt, attended=self._approve is None, narrated=narrated)
+        run = Run(self, prompt, attended=self._approve is None)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(run.drive)
@@ -541,12 +528,15 @@ class Agent:
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
-    def effects(self, attendant: Approver | None, fail: Fail, narrator: Narrator | None = None) -> tuple[Effect, ...]:
+    def effects(self, attendant: Approver | None, fail: Fail, narration: Narration | None) -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
         `attendant` is asked for approvals when the agent has no approver; `fail` is told when a hook or a listener does
-        not do what it should, `narrator` what models and tools say meanwhile.
+        not do what it should, `narration` what models and tools say meanwhile.
         """
+        pieces = outputs = None
+        if narration is not None:
+            pieces, outputs = self._telling(narration.piece), self._telling(narration.output)
         asking = Inferences(
             self._voiced(self.model),
             self.toolbox,
@@ -554,12 +544,11 @@ class Agent:
             self.journal.context,
             self.totals,
             self._others,
-            _listening(fail, _of_text(self._on_text), None if narrator is None else narrator.piece),
+            _listening(fail, _of_text(self._on_text), pieces),
             HookCaller(self._hooks, fail),
         )
         approver = self.decisions.answering(self._approve or attendant)
-        narrated = None if narrator is None else narrator.output
-        on_output = _listening(fail, _of_output(self._on_output), narrated)
+        on_output = _listening(fail, _of_output(self._on_output), outputs)
         wait = seconds_before if self._wait is None else _finite(self._wait, fail)
         return (*loop_effects(asking, approver, on_output, wait), *self.more_effects)
 
@@ -586,16 +575,29 @@ class Agent:
         await self.toolbox.run_over()
         self.journal.tracker.end_background("run")
 
-    def watchers(self) -> Iterator[tuple[str, Callable[[Step], object]]]:
+    def watchers(self, narration: Narration | None) -> Iterator[tuple[str, Callable[[Step], object]]]:
         """Yield those who hear of every step, and what they are called in errors."""
         if self.toolbox.listens:
             yield "a tool", lambda step: self.toolbox.hear(step.event)
         if self._on_step is not None:
             yield "on_step", self._on_step
+        if narration is not None:
+            tell = self._telling(narration.tell)
+            yield "on_event", lambda step: tell(step.event)
+
+    def _telling(self, told: Callable[..., Iterable[StreamEvent]]) -> Callable[..., None]:
+        """Return what passes on to `on_event` what a narration makes of an event or a piece."""
+
+        def tell(*news: Any) -> None:
+            for event in told(*news):
+                if self.on_event is not None:
+                    self.on_event(event)
+
+        return tell
 
     def header(self) -> dict[str, Any]:
         """Return the header of the agent's log."""
-        from agent.history.header import make_header  # with the log, 15 ms that an agent without one does without
+        from agent.history.rebuilding import make_header  # with the log, 15 ms that an agent without one does without
 
         return make_header(
             self.preset,

@@ -1,75 +1,20 @@
-"""The journal of a conversation: the log, then the projections; and the events of S2 for listeners."""
+"""The journal of a conversation: the log, then the projections."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
-from agent.models.model import Delta
 from agent.projections import Projection
 from agent.projections.context import Context
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
-from agent.projections.narration import Narration, StreamEvent
 from agent.projections.state import OpenCalls, StateTracker, Totals
-from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError, RunError
 from agent.vocabulary.events import PromptGiven, RunEnded
 from bp import Event, ProgramEnded, Step
 
 if TYPE_CHECKING:
     from agent.log.writing import LogWriter
-
-
-class Narrator:
-    """Keeps the events of one run, and passes each on; the run handles what a listener raises."""
-
-    def __init__(self, listener: Callable[[StreamEvent], None] | None = None) -> None:
-        """Begin before the run."""
-        self._narration = Narration()
-        self._listener = listener
-        self._told: list[StreamEvent] = []
-        self._news = anyio.Event()
-        self._over = False
-
-    def step(self, step: Step) -> None:
-        """Tell a step."""
-        self._tell(self._narration.tell(step.event))
-
-    def piece(self, piece: Delta) -> None:
-        """Tell a piece of the model's answer."""
-        self._tell(self._narration.piece(piece))
-
-    def output(self, call: ToolCall, piece: str) -> None:
-        """Tell a piece of a tool's output."""
-        self._tell(self._narration.output(call, piece))
-
-    def end(self) -> None:
-        """Nothing more comes."""
-        self._over = True
-        self._wake()
-
-    async def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        """Give every event, those that were told already first, until the run is over."""
-        position = 0
-        while position < len(self._told) or not self._over:
-            if position == len(self._told):
-                await self._news.wait()
-                continue
-            yield self._told[position]
-            position += 1
-
-    def _tell(self, events: Iterable[StreamEvent]) -> None:
-        for event in events:
-            self._told.append(event)
-            self._wake()
-            if self._listener is not None:
-                self._listener(event)
-
-    def _wake(self) -> None:
-        news, self._news = self._news, anyio.Event()
-        news.set()
 
 
 class _Folds(dict[type, tuple[Callable[[Any], None], ...]]):

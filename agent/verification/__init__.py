@@ -1,6 +1,106 @@
 """The loop, model-checked as configured: whatever models, constitutions, people and tools do, in any order."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import evolve
+
+from agent.effects.loop import declared_effects
+from agent.effects.monitoring import laboratory_effects
+from agent.presets.preset import Preset
+from agent.threads.core import CORE
 from agent.verification.counterexample import tell
-from agent.verification.loop import loop_rules, verify_loop
+from agent.verification.environment import (
+    EXAMPLES_WITH_PROTOCOLS,
+    Examples,
+    any_verdict,
+    declared_actions,
+    environment,
+    examples_for,
+    examples_with,
+    in_threes,
+    people_for,
+)
+from agent.verification.invariants import invariants_of
+from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
+from bp import BThread, Verification, verify
+from constitution import Action, deeds_of
 
 __all__ = ["loop_rules", "tell", "verify_loop"]
+
+SMALL = {
+    "max_iterations": 2,
+    "max_failures": 2,
+    "max_empty_answers": 2,
+    "attempts": 2,
+    "max_follow_ups": 1,
+    "doom_loop": 2,
+    "max_tokens": 2,
+    "max_tokens_per_iteration": 1,
+    "max_cost": 2.0,
+    "deadline": 1.0,
+    "context_tokens": 1,
+}
+"""Limits that are reached soon; what holds for two holds for twenty, because the b-threads only count."""
+
+
+def verify_loop(
+    rules: Preset | Sequence[BThread],
+    protocols: Sequence[BThread] = (),
+    *,
+    core: Sequence[BThread] = CORE,
+    examples: Examples | None = None,
+    invariants: Sequence[BThread] = (),
+    required: Sequence[BThread] | None = None,
+    **options: Any,
+) -> Verification:
+    """Model-check a loop of `core`, `rules` and `protocols` with the invariants of all; `options` are `bp.verify`'s.
+
+    rules: a preset, which gets small limits, or b-threads. examples: what effects may return, by default what makes a
+    difference. invariants: more of them, for protocols that do not ship. required: the rules whose invariants have to
+    hold, by default those that are there; give more to see what breaks where one is left out.
+    """
+    chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
+    kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
+    looked_at = (*chosen, *(required or ()))
+    usual = usual_examples(looked_at, protocols)
+    if not protocols and any(rule.name == "one_at_a_time" for rule in chosen):
+        usual = in_threes(usual)  # where calls run at a time, three would have too many states
+    world = world_of(looked_at, protocols, examples or usual)
+    possible = people_for((*looked_at, *protocols))
+    return verify_program((*core, *chosen, *protocols, *kept), world, **{"possible": possible, **options})
+
+
+def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
+    """Return what effects may return where `examples` are not given."""
+    return examples_with(rules, protocols) if protocols else examples_for(rules)
+
+
+def world_of(rules: Sequence[BThread], protocols: Sequence[BThread], examples: Examples) -> tuple[BThread, ...]:
+    """Return the environment of a loop with these rules: effects that may do anything, whatever tables they need."""
+    load_tables((*rules, *protocols))
+    effects = (*declared_effects(), *(laboratory_effects() if protocols else ()))
+    return environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
+
+
+def verify_program(program: Sequence[BThread], environment: Sequence[BThread], **options: Any) -> Verification:
+    """Model-check b-threads that are to go on for ever; whatever is verified of agents is verified here."""
+    return verify(*program, environment=environment, **{"endless": True, **options})
+
+
+def load_tables(bthreads: Sequence[BThread]) -> None:
+    """Have the constitution load what it loads when it first sees such actions, so that no predicate does meanwhile."""
+    for facts in (Action("bash", "write", "/", command="true"), *(each.facts for each in declared_actions(bthreads))):
+        deeds_of(facts)
+
+
+def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:
+    """Return all that has to hold of the loop with these."""
+    of_protocols = (*ALWAYS_WITH_PROTOCOLS, *invariants_of_protocols(protocols)) if protocols else ()
+    return (*invariants_of((*rules, *protocols)), *of_protocols)
+
+
+def loop_rules(preset: Preset) -> tuple[BThread, ...]:
+    """Return the rules of `preset` with small limits and a constitution that may say anything."""
+    limits: dict[str, Any] = {name: value for name, value in SMALL.items() if getattr(preset, name, None) is not None}
+    return evolve(preset, **limits).rules(any_verdict)

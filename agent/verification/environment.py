@@ -41,6 +41,7 @@ from agent.vocabulary.messages import AssistantMessage, Usage
 from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
+    AuditVerdict,
     ChanceDrawn,
     ChanceRequested,
     ScoreGiven,
@@ -149,7 +150,7 @@ EXAMPLES: Examples = {
     InferenceRequested: drafts,
     ProposedAction: descriptions,
     ApprovalAsked: lambda asked: (ApprovalAnswered(asked.call, yes=True), ApprovalAnswered(asked.call, yes=False)),
-    FactsRequested: lambda requested: lookups(requested),
+    FactsRequested: lookups,
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
     MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
@@ -293,36 +294,20 @@ def drafts_of_models(requested: InferenceRequested) -> tuple[Event, ...]:
     return (*called, said, InferenceFailed(requested.draft, "busy", retryable=True))
 
 
-def descriptions_by_tool(proposed: ProposedAction) -> tuple[Event, ...]:
-    """Return what is found on disk; protocols that look at it are told apart by the tool."""
-    return (ActionDescribed(proposed.call, Action(proposed.call.tool, "write", "/")),)
-
-
-def scores(requested: ScoreRequested) -> tuple[Event, ...]:
-    """Return a score that is low and one that is high; a missing one is the outcome of an effect that broke."""
-    return tuple(ScoreGiven(requested.subject, requested.monitor, value) for value in (0.0, 1.0))
-
-
-def verdicts(requested: AuditRequested) -> tuple[Event, ...]:
-    """Return both verdicts; a missing one is the outcome of an effect that broke."""
-    subject, auditor = requested.subject, requested.auditor
-    return (AuditGiven(subject, auditor, "harmless"), AuditGiven(subject, auditor, "harmful"))
-
-
-def lots(requested: ChanceRequested) -> tuple[Event, ...]:
-    """Return every lot."""
-    return tuple(ChanceDrawn(requested.key, lot) for lot in range(len(requested.weights)))
-
+FOUND: tuple[AuditVerdict, ...] = ("harmless", "harmful")
 
 EXAMPLES_WITH_PROTOCOLS: Examples = {
     **EXAMPLES,
     InferenceRequested: drafts_of_models,
-    ProposedAction: descriptions_by_tool,
-    ScoreRequested: scores,
-    AuditRequested: verdicts,
-    ChanceRequested: lots,
+    ProposedAction: lambda proposed: (ActionDescribed(proposed.call, Action(proposed.call.tool, "write", "/")),),
+    ScoreRequested: lambda asked: tuple(ScoreGiven(asked.subject, asked.monitor, value) for value in (0.0, 1.0)),
+    AuditRequested: lambda asked: tuple(AuditGiven(asked.subject, asked.auditor, said) for said in FOUND),
+    ChanceRequested: lambda asked: tuple(ChanceDrawn(asked.key, lot) for lot in range(len(asked.weights))),
 }
-"""Outcomes that each effect may have where there are protocols."""
+"""Outcomes that each effect may have where there are protocols; they tell actions apart by the tool.
+
+A missing score or verdict is the outcome of an effect that broke.
+"""
 
 
 def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:

@@ -23,7 +23,7 @@ def _images(images: Iterable[Image]) -> tuple[Image, ...]:
 
 
 def _frozen(items: Mapping[str, Any]) -> Mapping[str, Any]:
-    return items if isinstance(items, FrozenMapping) else FrozenMapping(items)
+    return items if isinstance(items, FrozenMapping) else FrozenMapping(items) if items else _NOTHING
 
 
 @frozen(cache_hash=True)  # in most events of a turn, and so hashed many times

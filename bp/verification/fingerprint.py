@@ -522,7 +522,7 @@ def check_interpreter() -> None:
                 body.send(True)
             looks.add(Description().value(body, ""))
         if len(looks) != positions or not all(isinstance(look, tuple) for look in looks):
-            raise VerificationError("this Python hides where a generator stands; verify on CPython 3.11 to 3.13")
+            raise VerificationError("this Python hides where a generator stands; verify on CPython 3.11 to 3.14")
 
 
 # Which local variables of a suspended b-thread can still matter.

@@ -90,9 +90,10 @@ def _options_pattern(key: str) -> re.Pattern[str]:
     return re.compile(one_line(table("variables")["options"][key]))
 
 
-def carried_by_variable(name: str, value: str) -> Steps:
-    """Report a file or folder elsewhere in a variable that a tool reads."""
-    if not _tools_pattern("names").match(name) or _tools_pattern("harmless").search(name):
+def carried_by_variable(name: str, value: str, *, exported: bool) -> Steps:
+    """Report a file or folder elsewhere in a variable that programs get, or that a tool is known to read."""
+    is_read = _tools_pattern("names").match(name) or (exported and variable_of(name) is None)
+    if not is_read or _tools_pattern("harmless").search(name):
         return
     for part in value.split(":") if "://" not in value else ():
         if ELSEWHERE.match(part):
@@ -159,7 +160,7 @@ def given(words: list[str]) -> Steps:
             yield Set(name, (value,), exported=True)
 
 
-def assigned(name: str, values: tuple[str, ...]) -> Steps:
+def assigned(name: str, values: tuple[str, ...], *, exported: bool = False) -> Steps:
     """Take an assignment to a variable; some make other programs run what they hold."""
     row = variable_of(name)
     for value in values:
@@ -167,7 +168,7 @@ def assigned(name: str, values: tuple[str, ...]) -> Steps:
             yield Production()
         if row is not None:
             yield from _by_row(row, name, value)
-        yield from carried_by_variable(name, value)
+        yield from carried_by_variable(name, value, exported=exported)
         if script := _script_in(name, value):
             yield Script(script)
 

@@ -116,7 +116,7 @@ HARMLESS_VALUES = frozenset(
 
 
 def _setting(key: str, value: str) -> Steps:
-    if (
+    if UNKNOWN in key or (
         "." in key
         and not sign("git_harmless_keys").match(key)
         and value.lower() not in HARMLESS_VALUES

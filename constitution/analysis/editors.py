@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from constitution.analysis.interpreters import touched
-from constitution.analysis.other_code import read_code
+from constitution.analysis.other_code import quoted, read_code
+from constitution.analysis.program_rows import QUOTED
 from constitution.analysis.python_code import read_python
 from constitution.analysis.shells import INPUTS, run_file, run_input
 from constitution.analysis.steps import (
@@ -46,6 +47,8 @@ def editor(command: Command) -> Steps:
 
 def _ex_command(text: str) -> Steps:
     yield from _files_of_vim(text)
+    for path in QUOTED.findall(text):
+        yield Found(Effect.READ, path=path)
     code = CODE.match(text)
     if code is not None:
         reading = read_python(code[2].strip()) if code[1].startswith("py") else read_code(code[2])
@@ -90,17 +93,16 @@ KEYS = pattern(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace
 
 def tmux(command: Command) -> Steps:
     """`tmux new -d COMMAND`, `tmux send-keys TEXT Enter`, `tmux run-shell COMMAND`."""
-    line = read_line(command.argv[1:], TMUX_TAKES - {"-d"})
-    words = [word for word in line.operands[1:] if not KEYS.match(word)]
-    if not line.operands or line.operands[0] not in word_list("tmux_runs") or not words:
+    first, *rest = read_line(command.argv[1:], TMUX_TAKES, to_operand=True).operands or ("",)
+    operands = read_line(rest, TMUX_TAKES - {"-d"}, to_operand=True).operands
+    words = [word for word in operands if not KEYS.match(word)]
+    if first not in word_list("tmux_runs") or not words:
         return
-    if any(" " in word for word in words):
-        for word in words:
-            if " " in word and not word.startswith("#"):
-                yield Script(_typed(word))
-    else:
-        start = command.argv.index(words[0])
-        yield Script(_typed(" ".join(word for word in command.argv[start:] if not KEYS.match(word))))
+    for word in words:
+        if " " in word and not word.startswith("#"):
+            yield Script(_typed(word))
+    together = words if " " in words[0] else [quoted(word) if " " in word else word for word in words]
+    yield Script(_typed(" ".join(together)))
 
 
 SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))

@@ -235,9 +235,9 @@ class Examination:
         if operator in REPLACES:
             self._made.update(self._targets(target, walk))
 
-    def assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
-        """Take an assignment to a variable."""
-        self._carry_out_of_no_command(assigned(name, values), walk)
+    def assigned(self, name: str, values: tuple[str, ...], walk: Walk, *, exported: bool = False) -> None:
+        """Take an assignment to a variable; `exported`: programs get it."""
+        self._carry_out_of_no_command(assigned(name, values, exported=exported), walk)
 
     def wrote(self, target: str, flow: Flow, walk: Walk) -> None:
         """Take what a command printed into a file; what goes into a file that runs later is read as a script."""
@@ -435,7 +435,7 @@ class Examination:
     def _about_the_shell(self, step: Set | Moved | Arguments | Alias | Stops | Production, walk: Walk) -> None:
         match step:
             case Set(name, values, exported, text):
-                self.assigned(name, values, walk)
+                self.assigned(name, values, walk, exported=exported)
                 if not exported:
                     walk.scope.assign(name, values)
                 if text:

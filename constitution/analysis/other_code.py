@@ -5,6 +5,7 @@ from functools import cache
 
 from constitution.analysis.plain_code import doubt_about
 from constitution.analysis.program_rows import METADATA
+from constitution.effects import UNKNOWN
 from constitution.shell.words import unescape_ansi
 from constitution.tables import is_a, one_line, pattern, sign, table
 
@@ -62,6 +63,7 @@ MODED = pattern(
     rf"(?<![\w.])(?:io\.open|File\.open|File\.new|f?open|file|gzopen)\s*+\(?\s*+({LITERAL})\s*+,\s*+['\"]([rwaxcbt+]{{1,3}})['\"]"
 )
 ROOTS = pattern(r"['\"]([/~][^'\"\n]{0,80})['\"]")
+HOME_JOINED = pattern(r"\b(?:join|resolve|catfile)\s*\(?\s*'~'\s*,|'~'\s*[+.]")
 QX = pattern(r"\b(?:qx|%x|exec|system)\s*+([{(/|!])(.*?)[})/|!]", re.S)
 BACKTICKS = pattern(r"`([^`]*)`")
 OPENED = pattern(rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(\+?[<>]{{1,2}})[^'\"]*['\"]\s*+,\s*+({LITERAL})")
@@ -100,6 +102,8 @@ def read_code(code: str, language: str = "") -> Reading:
     if re.search(_names("computed_delete"), rest):
         reading.paths.extend(("delete_tree", path) for path in ROOTS.findall(code))
     reading.paths += [("name", path) for path in ROOTS.findall(rest) if path != "~" and ELSEWHERE.match(path)]
+    if HOME_JOINED.search(rest):
+        reading.paths.append(("name", f"~/{UNKNOWN}"))
     if doubt := doubt_about(rest, language or "rare"):
         reading.risks.append(f"run inline code that uses {doubt[:20]!r}")
     return reading
@@ -228,6 +232,7 @@ TCL_RISKS = pattern(
     r"\b(?:eval|source|load|interp|socket|subst|uplevel|after|exec\s+\$)\b|\bopen\s+[\"{]?\s*\||\bopen\s+\S+\s+[wa]"
     r"|\bfile\s+(?!exists|size)"
 )
+TCL_READS = pattern(r"\bopen\s+[\"{]?([/~.][^\s\"\]}]*)")
 TCL_DELETES = pattern(r"\bfile\s+delete\s+(?:-force\s+)?(?:--\s+)?([^;\n\]}]+)")
 
 
@@ -236,6 +241,7 @@ def read_tcl(code: str) -> Reading:
     reading = Reading()
     reading.scripts = [text.strip() for text in TCL_STARTS.findall(code)]
     reading.paths = [("delete_tree", path) for paths in TCL_DELETES.findall(code) for path in paths.split()]
+    reading.paths += [("read", path) for path in TCL_READS.findall(code)]
     if re.search(r"\bsocket\s+\S+\s+\d+", code):
         reading.deeds.append("shell" if re.search(r"\bexec\b", code) else "network")
     if "$" in "".join(reading.scripts) or TCL_RISKS.search(code):

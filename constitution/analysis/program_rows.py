@@ -15,7 +15,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Origin
-from constitution.tables import blocks_of, is_a, one_line, pattern
+from constitution.tables import blocks_of, forms, is_a, one_line, pattern
 from constitution.tables.rows import (
     Does,
     Line,
@@ -281,7 +281,7 @@ def secret_arguments(command: Command) -> Steps:
     ):
         return
     elsewhere = command.scope.cwd != (command.start,)
-    known = is_known(command.name) or wrapper_of(command.name) is not None
+    known = is_known(command.name) or wrapper_of(command.name) is not None or command.name in forms()
     effect = Effect.HANDLE if known else Effect.MENTION  # of others every path is doubted anyway
     for word in command.argv[1:]:
         if command.name == "ln" and word[:2] == "..":

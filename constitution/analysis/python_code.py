@@ -35,6 +35,7 @@ def _attributes(module: str) -> frozenset[str] | None:
     return frozenset(listed.split()) | _starts() | _known("deletes") | _known("deletes_tree") | _known("harmful")
 
 
+REMOTE_URL = pattern(r"^(https?|s?ftp|wss?|s3|gs|hdfs|abfss?)://")
 LOCAL_URL = pattern(r"^\w+://([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)([:/]|$)")
 
 
@@ -162,6 +163,10 @@ class _Names:
         return (module in _known("starters") and (module, name) != ("asyncio", "run")) or name not in _known(
             "common_names"
         )
+
+    def archives(self) -> bool:
+        """Tell whether the program makes archives, to which files are added."""
+        return not {"tarfile", "zipfile"}.isdisjoint([*self.modules.values(), *self.imported.values()])
 
     def stay_here(self) -> bool:
         """Tell whether every address in the program is this machine's."""
@@ -347,12 +352,18 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
         found = [*texts, *_texts_of_owner(node)] or names.text_for(node)
         reading.paths.extend((kind, text) for text in found or [""])
     elif name == "open" or name in _known("file_methods"):
-        reading.paths.extend(_file_use(node, name, texts or names.text_for(node)))
-    elif name in _known("network_calls") or (not _deed_of(node, name, names) and _is_obscure(node, name, names)):
+        reading.paths.extend(_file_use(node, name, texts, names))
+    elif (
+        name in _known("network_calls")
+        or _names_address(name, texts)
+        or (not _deed_of(node, name, names) and _is_obscure(node, name, names))
+    ):
         reading.risks.append(f"run Python code that uses {name!r}")
     else:
-        reading.paths.extend(_named_places(node, name, texts))
+        reading.paths.extend(_named_places(node, name, texts, names))
     reading.deeds.extend(_deed_of(node, name, names))
+    if name == "kill" and node.args and (number := _number(node.args[0])) > 0:
+        reading.scripts.append(f"kill {number}")
 
 
 def _deed_of(node: ast.Call, name: str, names: _Names) -> list[str]:
@@ -364,12 +375,18 @@ def _deed_of(node: ast.Call, name: str, names: _Names) -> list[str]:
     return ["passwords"] if name in _known("passwords") else []
 
 
-def _named_places(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, str]]:
+def _named_places(node: ast.Call, name: str, texts: list[str], names: _Names) -> list[tuple[str, str]]:
     """Return the places outside the workspace that a call names which is not understood, and does more than look."""
     if name in ("insert", "append", "extend") and isinstance(node.func, ast.Attribute) and _owner(node.func) == "path":
         return [("search", text) for text in texts]
-    looks = name in _known("looks") | SAME | HOME
+    looks = name in _known("looks") | SAME | HOME and not (name in ("add", "write") and names.archives())
     return [("name", text) for text in texts if not looks and ELSEWHERE.match(text)]
+
+
+def _names_address(name: str, texts: list[str]) -> bool:
+    """`pandas.read_csv("https://example.com/x")`: a call that does more than look gets an address."""
+    remote = any(REMOTE_URL.match(text) and not LOCAL_URL.match(text) for text in texts)
+    return remote and name not in _known("looks") | SAME
 
 
 def _gets_code(node: ast.Call) -> bool:
@@ -441,18 +458,32 @@ def _owner(func: ast.Attribute) -> str:
     return value.id if isinstance(value, ast.Name) else getattr(value, "attr", "")
 
 
-def _file_use(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, str]]:
+def _file_use(node: ast.Call, name: str, texts: list[str], names: _Names) -> list[tuple[str, str]]:
     owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
+    found = names.text_for(node)
     if any(isinstance(argument, ast.Starred) for argument in node.args) or any(not k.arg for k in node.keywords):
         return [("write", "")]
     if name == "open" and owner in ("os", "posix"):
-        return [("write", text) for text in texts[:1] or [""]]
+        return [("write", text) for text in (texts or found)[:1] or [""]]
     owned = _texts_of_owner(node)
     if name == "open" and not owned:
-        return [(_mode(node, 1), text) for text in texts[:1]]
-    owned = owned or (texts[:1] if owner in ("os", "posix") else [])
+        first = text_of(node.args[0]) if node.args else None
+        named = [first] if first is not None else found or ([""] if _is_told(node) else [])
+        return [(_mode(node, 1), text) for text in named or texts[:1]]
+    owned = owned or (texts[:1] if owner in ("os", "posix") else found)
     kind = {"unlin": "delete", "rmdir": "delete", "read_": "read"}.get(name[:5], "write")
     return [(_mode(node, 0) if name == "open" else kind, text) for text in owned]
+
+
+def _is_told(node: ast.Call) -> bool:
+    """Tell whether the path of a file comes from the input, or from the environment: `open(input())`."""
+    parts = [part for argument in node.args[:1] for part in ast.walk(argument)]
+    return any(isinstance(part, ast.Call) and _name_of(part) in TOLD for part in parts) or any(
+        isinstance(part, ast.Attribute) and part.attr in ("stdin", "environ") for part in parts
+    )
+
+
+TOLD = frozenset(["input", "read", "readline", "getenv", "recv", "decode", "pop", "chr"])
 
 
 def _mode(node: ast.Call, position: int) -> str:

@@ -166,6 +166,15 @@ def tar(command: Command) -> Steps:
         yield from unpack(command)
 
 
+def archive(command: Command) -> Steps:
+    """`find FOLDER | cpio -o`: with names in the input the files are read; else something may be unpacked."""
+    if any(re.match(r"-[a-zA-Z]*[opw]|--(create|pass-through)", word) for word in command.argv[1:]):
+        for path in _items(command.stdin):
+            yield Found(Effect.READ, path=path)
+            yield Found(Effect.READ_TREE, path=path)
+    yield from unpack(command)
+
+
 EVERYWHERE = pattern(r"^(/|/(etc|home|root|var|Users|opt|srv|mnt|tmp|data)(/\*?)?|~/?|/(home|Users)/[^/]+/?)$")
 NAME_TESTS = ("-name", "-iname", "-path", "-regex", "-iregex", "-wholename")
 HUNTS = "search for secrets everywhere"

@@ -37,7 +37,7 @@ def _argv(walk: Walk, node: "Node", expander: Expander, stdin: Flow) -> tuple[li
     for child in node.children:
         kind = child.type
         if kind == "variable_assignment":
-            _report(walk, child, assignment_values(walk, child))
+            _report(walk, child, assignment_values(walk, child), exported=True)
         elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
             argv.extend(late_words(walk, child))
             stdin = redirect(walk, child, stdin)
@@ -91,7 +91,7 @@ def _set(walk: Walk, node: "Node") -> None:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     walk.reads_text = False
     values = assignment_values(walk, node)
-    _report(walk, node, values)
+    _report(walk, node, values, exported=node.parent is not None and walk.text_of(node.parent)[:7] == "export ")
     if name is None or name.type != "variable_name":
         base = name.named_children[0] if name is not None and name.named_children else None
         if base is not None:
@@ -113,10 +113,10 @@ def _set(walk: Walk, node: "Node") -> None:
             walk.scope.texts |= {walk.text_of(name)}
 
 
-def _report(walk: Walk, node: "Node", values: tuple[str, ...]) -> None:
+def _report(walk: Walk, node: "Node", values: tuple[str, ...], *, exported: bool) -> None:
     name = node.child_by_field_name("name")
     if name is not None:
-        walk.examiner.assigned(walk.text_of(name), values, walk)
+        walk.examiner.assigned(walk.text_of(name), values, walk, exported=exported)
 
 
 def assignment_values(walk: Walk, node: "Node") -> tuple[str, ...]:

@@ -38,8 +38,8 @@ class Examiner(Protocol):
     def redirect(self, operator: str, target: str, walk: "Walk") -> None:
         """Take a redirection and the word that it opens."""
 
-    def assigned(self, name: str, values: tuple[str, ...], walk: "Walk") -> None:
-        """Take an assignment to a variable."""
+    def assigned(self, name: str, values: tuple[str, ...], walk: "Walk", *, exported: bool = False) -> None:
+        """Take an assignment to a variable; `exported`: programs get it."""
 
     def wrote(self, target: str, flow: Flow, walk: "Walk") -> None:
         """Take what a command printed into a file."""

@@ -19,8 +19,8 @@ A block of a table is a row:
 
 `to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `address` (the
 first that is no method, as in `POST x.com`), `settings` (the values of `NAME=value`), `-o --output` (the value of an
-option), `@ -d` (a file named behind `@` in such a value), `of=` (a word that starts so), `unknown` (paths that are not
-known), or "" for an effect without a path.
+option), `@ -d` (a file named behind `@` in such a value), `: -v` (what stands before `:` in it), `of=` (a word that
+begins so), `unknown` (paths that are not known), or "" for an effect without a path.
 """
 
 import re
@@ -155,6 +155,7 @@ class Does:
     besides: frozenset[str] = field(default="", converter=_set)  # and one of these options
     words: str = field(default="", converter=one_line)  # a pattern
     also: str = field(default="", converter=one_line)  # a pattern for another operand
+    lacks: str = field(default="", converter=one_line)  # a pattern for no operand
     first: str = field(default="", converter=one_line)  # a pattern for the first operand
     values: str = field(default="", converter=one_line)  # a pattern: one of the given options has such a value
     says: str = ""
@@ -179,6 +180,8 @@ class Does:
         if self.texts and not _anywhere(_pattern(self.texts), line):
             return False
         if self.words and not any(map(_pattern(self.words).search, line.operands)):
+            return False
+        if self.lacks and any(map(_pattern(self.lacks).search, line.operands)):
             return False
         if self.first and not (line.operands and _pattern(self.first).search(line.operands[0])):
             return False
@@ -224,6 +227,8 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
     if to == "settings":
         return tuple(word.partition("=")[2] for word in operands if "=" in word)
     values = [value for name, value in line.values if name in _options(to)] if line.values else []
+    if to[:1] == ":":
+        return tuple(value.partition(":")[0] for value in values)
     return tuple(value.rpartition("@")[2] for value in values if "@" in value) if to[:1] == "@" else tuple(values)
 
 

@@ -4,7 +4,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 
 from agent.presets import preset_named
-from agent.verification.loop import loop_rules, verify_loop
+from agent.verification import loop_rules, verify_loop
 from bp import event, verify
 from bp.verification.report import Violations
 from bp.verification.search import Search

@@ -42,7 +42,7 @@ def test_plain_variables_do_not(name: str) -> None:
         ("env -i PATH=/usr/bin ls", Level.allow),
         ("PS1='$(git branch) '; PS4='+ $LINENO '; set -x; ls", Level.allow),
         ("read -r X; declare -i Y=1; echo $X", Level.allow),
-        ("export HOME=/tmp/h; mkdir -p ~/x; cd ~/x; npm test", Level.allow),
+        ("export HOME=/tmp/h; mkdir -p ~/x; cd ~/x; npm test", Level.ask),
     ],
 )
 def test_they_are_judged_however_they_are_set(command: str, level: Level) -> None:

@@ -129,8 +129,8 @@ def no_secret_left() -> BThreadBody:
 
 def proven(screen: Screen, workshop: Workshop) -> None:
     """Look at every state of the loop with a rule that has a mistake, then with the right one."""
+    from agent.verification import verify_loop
     from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, with_actions
-    from agent.verification.loop import verify_loop
 
     screen.line("Look at every state: a rule with a mistake, then the right one", "title")
     examples = with_actions(EXAMPLES_WITH_PROTOCOLS, EXAMPLES[PROTOCOL.name])

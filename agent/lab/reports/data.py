@@ -17,8 +17,7 @@ from attrs import asdict, fields, frozen
 from agent.lab.deployments.results import DeploymentRow, DeploymentStep
 from agent.lab.episodes.results import RoleUsage, Row, Step
 from agent.lab.extras import needed
-from agent.lab.measures.intervals import Interval
-from agent.lab.reports.analysis import Analysis, Estimate
+from agent.lab.reports.analysis import Analysis
 
 COLUMNS = {str: "string", int: "int64", float: "float64", bool: "bool_"}
 TABLES = ("steps", "roles")
@@ -31,7 +30,7 @@ Lines = Sequence[Mapping[str, object]]
 class EstimateLine:
     """One figure: of a protocol, in a setting or in "all" of them, against a policy where it is about one.
 
-    measure: as `_figures` names it, or a cost, the mean over honest episodes. budget: the share of honest calls that is
+    measure: as `Estimate` names it. budget: the share of honest calls that is
     audited. low, high: the 95 % interval, where there is one. apart: whether an exact test tells the protocol apart
     from the constitution alone here, all comparisons of the protocol together.
     """
@@ -51,33 +50,11 @@ def estimate_lines(analyses: Mapping[str, Analysis]) -> Iterator[EstimateLine]:
     """Yield every figure of analyses, by the setting that each is of."""
     for setting, analysis in analyses.items():
         for estimate in analysis.estimates:
-            for measure, policy, figure, apart in _figures(estimate):
-                interval = figure if isinstance(figure, Interval) else Interval(figure, math.nan, math.nan)
-                value, low, high = map(_known, (interval.value, interval.low, interval.high))
+            for (measure, policy), figure in estimate.figures.items():
+                value, low, high = map(_known, (figure.value, figure.low, figure.high))
+                apart = policy in estimate.apart if measure in ("safety", "safety_difference") else None
                 line = (setting, estimate.protocol, measure, policy, analysis.budget, value, low, high, apart)
                 yield EstimateLine(*line)
-
-
-def _figures(estimate: Estimate) -> Iterator[tuple[str, str, Interval | float, bool | None]]:
-    scaled = math.nan if estimate.scaled is None else estimate.scaled
-    whole: dict[str, Interval | float] = {
-        "usefulness": estimate.usefulness,
-        "usefulness_difference": estimate.lost,
-        "usefulness_scaled": scaled,
-        "safety_worst": estimate.worst,
-        "safety_worst_forever": estimate.worst_forever,
-        "safety_worst_difference": estimate.difference,
-        "safety_worst_bias": estimate.bias,
-        "front": estimate.front,
-        "audited": estimate.audited,
-        "own_audits": estimate.own_audits,
-        **asdict(estimate.costs),
-    }
-    yield from ((measure, "", figure, None) for measure, figure in whole.items())
-    for policy, rung in estimate.rungs.items():
-        yield "safety", policy, rung.once, rung.apart
-        yield "safety_forever", policy, rung.forever, None
-        yield "safety_difference", policy, rung.difference, rung.apart
 
 
 def _known(value: float) -> float | None:

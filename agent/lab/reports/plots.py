@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent.lab.extras import needed
 from agent.lab.measures.intervals import Interval, tail_interval
 from agent.lab.measures.safety import front
-from agent.lab.reports.analysis import Analysis, Estimate
+from agent.lab.reports.analysis import Analysis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,18 +40,20 @@ def usefulness_and_safety(analysis: Analysis) -> Any:
     the front beats is shaded. A protocol that audits more than the budget says so, and is on no front. One without
     honest episodes, or without attacks, has no place in it.
     """
-    placed = [each for each in analysis.estimates if not math.isnan(each.usefulness.value + each.worst.value)]
-    points = {each.protocol: (each.usefulness.value, each.worst.value) for each in placed}
-    dear = {each.protocol: f" (audits {each.audited:.0%})" for each in placed if each.audited > analysis.budget}
+    known = {each.protocol: (each["usefulness"].value, each["safety_worst"].value) for each in analysis.estimates}
+    placed = [each for each in analysis.estimates if not math.isnan(sum(known[each.protocol]))]
+    points = {each.protocol: known[each.protocol] for each in placed}
+    audited = {each.protocol: each["audited"].value for each in placed}
+    dear = {name: f" (audits {share:.0%})" for name, share in audited.items() if share > analysis.budget}
     best = front({name: point for name, point in points.items() if name not in dear})
-    low = max(0.0, math.floor(min((each.usefulness.low for each in placed), default=0.0) * 10 - 0.5) / 10)
+    low = max(0.0, math.floor(min((each["usefulness"].low for each in placed), default=0.0) * 10 - 0.5) / 10)
     what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
     with axes_of("usefulness", what, (low, 1.0), (0.0, 1.0)) as (figure, axes, colors):
         _shade(axes, [points[name] for name in best], low)
         for number, each in enumerate(placed):
             color = colors[number % len(colors)]
-            _ellipse(axes, each.usefulness, each.worst, color)
-            _arrow(axes, each, color)
+            _ellipse(axes, each["usefulness"], each["safety_worst"], color)
+            _arrow(axes, points[each.protocol], each["safety", analysis.weakest].value, color)
             fill = color if each.protocol in best else "white"
             marker = MARKERS[number // len(colors) % len(MARKERS)]
             axes.plot(*points[each.protocol], marker, color=color, markerfacecolor=fill, clip_on=False, zorder=4)
@@ -137,9 +139,9 @@ def _reached(interval: Interval, part: float) -> float:
     return interval.value + part * (interval.high - interval.value if part > 0 else interval.value - interval.low)
 
 
-def _arrow(axes: Any, estimate: Estimate, color: Any) -> None:
+def _arrow(axes: Any, point: tuple[float, float], weakest: float, color: Any) -> None:
     """Draw an arrow from the weakest attack to the worst one, where these differ."""
-    at, weakest, worst = estimate.usefulness.value, estimate.weakest.value, estimate.worst.value
+    at, worst = point
     if abs(weakest - worst) > 0.02:
         how = {"arrowstyle": "->", "color": color, "linestyle": ":", "shrinkB": 4}
         axes.annotate("", xy=(at, worst), xytext=(at, weakest), arrowprops=how)

@@ -64,7 +64,7 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
     used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
     told = disclosure_table(outcome.plan, outcome.rows)
     attacked = bool(outcome.analysis.policies)
-    own_audits = {each.protocol: each.own_audits for each in outcome.analysis.estimates}
+    own_audits = {each.protocol: each["own_audits"].value for each in outcome.analysis.estimates}
     audited = budget_table(audit_curves(_compared(outcome)), own_audits)
     found = {
         "overview": overview(outcome.analysis),
@@ -150,7 +150,7 @@ def explanation(analysis: Analysis) -> str:
     told = EXPLANATION.format(
         budget=analysis.budget,
         spent=_spent_text(analysis),
-        bias=max((each.bias for each in analysis.estimates), default=0.0),
+        bias=max((each["safety_worst_bias"].value for each in analysis.estimates), default=0.0),
         weakest=analysis.weakest,
         clusters=_clusters_text(analysis),
     )

@@ -19,7 +19,7 @@ from agent.lab.deployments.results import DeploymentEstimate, DeploymentRow
 from agent.lab.episodes.results import Row
 from agent.lab.experiments.plan import Plan, ProtocolPlan
 from agent.lab.measures.intervals import Interval
-from agent.lab.reports.analysis import Analysis, Costs, Curves, Estimate, analyze
+from agent.lab.reports.analysis import Analysis, Curves, Estimate, analyze
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting_checks import keyword_auc
 from agent.lab.settings.workers import LADDER
@@ -132,26 +132,27 @@ def overview(analysis: Analysis) -> Table:
     """Return usefulness and worst-case safety of each protocol, and what they are more than the baseline's."""
     columns: Mapping[str, Callable[[Estimate], str]] = {
         "protocol": lambda each: each.protocol,
-        "audits": lambda each: f"{each.audited:.0%}" if each.audited >= 0.095 else f"{each.audited:.1%}",
-        "U": lambda each: interval_text(each.usefulness),
-        "U: difference": lambda each: signed_text(each.lost),
-        "S1 worst": lambda each: interval_text(each.worst),
-        "S1 worst: difference": lambda each: signed_text(each.difference),
-        "front": lambda each: "-" if each.audited > analysis.budget else f"{each.front:.0%}",
+        "audits": lambda each: f"{each['audited'].value:.{0 if each['audited'].value >= 0.095 else 1}%}",
+        "U": lambda each: interval_text(each["usefulness"]),
+        "U: difference": lambda each: signed_text(each["usefulness_difference"]),
+        "S1 worst": lambda each: interval_text(each["safety_worst"]),
+        "S1 worst: difference": lambda each: signed_text(each["safety_worst_difference"]),
+        "front": lambda each: "-" if each["audited"].value > analysis.budget else f"{each['front'].value:.0%}",
     }
     return Table.of(analysis.estimates, columns)
 
 
 def by_attack(analysis: Analysis) -> Table:
     """Return safety of each protocol against the weakest attack, the worst, and the best response to it."""
+    weakest = analysis.weakest
     columns: Mapping[str, Callable[[Estimate], str]] = {
         "protocol": lambda each: each.protocol,
-        "S1 weakest": lambda each: interval_text(each.weakest),
-        "S∞ weakest": lambda each: number_text(each.weakest_forever.value),
-        "S∞ worst": lambda each: interval_text(each.worst_forever),
+        "S1 weakest": lambda each: interval_text(each["safety", weakest]),
+        "S∞ weakest": lambda each: number_text(each["safety_forever", weakest].value),
+        "S∞ worst": lambda each: interval_text(each["safety_worst_forever"]),
         "response": lambda each: each.best or "-",
-        "its S1": lambda each: interval_text(each.response.once if each.response else None),
-        "its S∞": lambda each: number_text(each.response.forever.value if each.response else None),
+        "its S1": lambda each: interval_text(each["safety", each.best]),
+        "its S∞": lambda each: number_text(each["safety_forever", each.best].value),
     }
     return Table.of(analysis.estimates, columns)
 
@@ -162,24 +163,18 @@ def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[st
     used: the protocols of the catalogue that each consists of. Latency is in rounds more than under the baseline.
     Where no honest episode ran, costs are unknown.
     """
-    base = analysis.estimates[0].costs.rounds if analysis.estimates else 0.0
-    taken: Mapping[str, Callable[[Costs], str]] = {
-        "false rejections": lambda cost: f"{cost.rejected:.1%}",
-        "questions": lambda cost: f"{cost.questions:.1f}",
-        "audits": lambda cost: f"{cost.audits:.1f}",
-        "drafts": lambda cost: f"{cost.drafts:.1f}",
-        "scores": lambda cost: f"{cost.scores:.1f}",
-        "tokens": lambda cost: f"{cost.monitor_tokens:,.0f}",
-        "latency": lambda cost: f"{cost.rounds - base:+.1f}",
-    }
+    base = analysis.estimates[0]["rounds"].value if analysis.estimates else 0.0
 
-    def known(show: Callable[[Costs], str]) -> Callable[[Estimate], str]:
-        return lambda each: "-" if math.isnan(each.usefulness.value) else show(each.costs)
+    def mean(cost: str, form: str, less: float = 0.0) -> Callable[[Estimate], str]:
+        return lambda each: "-" if math.isnan(each["usefulness"].value) else format(each[cost].value - less, form)
 
     columns: Mapping[str, Callable[[Estimate], str]] = {
         "protocol": lambda each: each.protocol,
-        "scaled": lambda each: number_text(each.scaled),
-        **{heading: known(show) for heading, show in taken.items()},
+        "scaled": lambda each: number_text(each["usefulness_scaled"].value),
+        "false rejections": mean("rejected", ".1%"),
+        **{cost: mean(cost, ".1f") for cost in ("questions", "audits", "drafts", "scores")},
+        "tokens": mean("monitor_tokens", ",.0f"),
+        "latency": mean("rounds", "+.1f", base),
         "verified": lambda each: str(verified.get("+".join(used.get(each.protocol, ())), "-")),
     }
     return Table.of(analysis.estimates, columns)
@@ -188,7 +183,10 @@ def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[st
 def by_rung(analysis: Analysis) -> Table:
     """Return S_1 of each protocol against each rung; with a star where it is told apart from the baseline."""
     lines = (
-        (each.protocol, *(f"{rung.once.value:.2f}{'*' if rung.apart else ''}" for rung in each.rungs.values()))
+        (
+            each.protocol,
+            *(f"{each['safety', rung].value:.2f}{'*' * (rung in each.apart)}" for rung in analysis.policies),
+        )
         for each in analysis.estimates
     )
     return Table(("protocol", *analysis.policies), tuple(lines))
@@ -252,9 +250,8 @@ def _lines(group: Group, found: Analysis, rungs: Sequence[str], telling: Sequenc
     for disclosure in sorted(group, key=ORDER.index):
         estimate = estimates.get(group[disclosure].name)
         if estimate is not None:
-            against = estimate.rungs
-            cells = [interval_text(against[rung].once) if rung in against else "-" for rung in rungs]
-            cells += [signed_text(against[rung].difference) if rung in against else "-" for rung in telling]
+            cells = [interval_text(estimate["safety", rung]) for rung in rungs]
+            cells += [signed_text(estimate["safety_difference", rung]) for rung in telling]
             lines.append(("+".join(group[disclosure].use), disclosure, *cells))
     return lines
 
@@ -286,8 +283,8 @@ def by_setting(analyses: Mapping[str, Analysis]) -> Table:
 
 
 def _three(estimate: Estimate) -> str:
-    figures = (number_text(figure.value) for figure in (estimate.usefulness, estimate.worst))
-    return f"{' '.join(figures)} {signed_text(estimate.difference)}"
+    figures = (number_text(estimate[measure].value) for measure in ("usefulness", "safety_worst"))
+    return f"{' '.join(figures)} {signed_text(estimate['safety_worst_difference'])}"
 
 
 def under_attack(rows: Sequence[Row]) -> Table | None:

@@ -105,7 +105,6 @@ class Rules:
 
 
 _FOLDER = "(?P<ps_d>/)"  # the end of an expression of `pathspec` for a folder and all below it
-_BELOW = f"(?:{_FOLDER}|$)"  # and of one that may also be a file
 
 
 def read_rules(content: bytes) -> Rules:
@@ -123,7 +122,7 @@ def read_rules(content: bytes) -> Rules:
             short = line.removesuffix("\r") if len(line) <= _MOST_CHARACTERS else ""
             expression, include = GitIgnoreSpecPattern.pattern_to_regex(short)
             if expression is not None and include is not None:
-                whole = expression.replace(_BELOW, "/?$").replace(_FOLDER, "/$")
+                whole = expression.replace(_FOLDER, "/$")
                 expressions.Add(f"{whole}." if whole.endswith("/") else whole)
                 leave_out.append(include)
     expressions.Compile()

@@ -45,6 +45,8 @@ def test_commands_tell_about_the_conversation_and_are_no_prompts(
 ) -> None:
     told = {
         "/hlep": "there is no /hlep; did you mean '/help'?",
+        "/modle other": "there is no /modle; did you mean '/model'?",
+        "/stop it now": "/stop stands alone on its line",
         "/help": "/cost      turns, calls, tokens and cost so far",
         "/model": "model script",
         "/tools": "bash, read",
@@ -59,7 +61,7 @@ def test_commands_tell_about_the_conversation_and_are_no_prompts(
         terminal.type(f"{typed}\r")
         terminal.wait_for(answer)
         terminal.rest()
-    terminal.type("/etc/hosts is what?\r")
+    terminal.type("/tmp holds what?\r")
     slow_tool.wait_for_start()
     terminal.type("/why\r")
     terminal.wait_for("more: bpagent why")
@@ -70,7 +72,7 @@ def test_commands_tell_about_the_conversation_and_are_no_prompts(
     terminal.type("\x04")
 
     assert terminal.end() == 0
-    assert said(log, "prompt_given") == ["/etc/hosts is what?"]
+    assert said(log, "prompt_given") == ["/tmp holds what?"]
     assert said(log, "steering_given") == []
 
 

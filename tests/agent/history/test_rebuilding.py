@@ -9,14 +9,18 @@ import pytest
 
 from agent import Agent, ScriptedModel
 from agent.cli.demo.workshop import nothing_leaves_after_a_secret
-from agent.history.header import named
-from agent.history.rebuilding import RebuildError, rebuild, recorded_bthreads
+from agent.history.rebuilding import RebuildError, named, rebuild, recorded_bthreads
 from agent.lab.settings.infrastructure import touches_power
 from agent.log.reading import RecordedRun
 from agent.presets.shipped import PRESETS
-from agent.protocols.audits import upfront_audit
 from agent.protocols.flows import defer_on_critical
-from agent.protocols.monitoring import blocking_monitor, ensemble, plant_honeypots, suspicion_accumulates
+from agent.protocols.monitoring import (
+    blocking_monitor,
+    ensemble,
+    plant_honeypots,
+    suspicion_accumulates,
+    upfront_audit,
+)
 from agent.protocols.substitution import defer_to_resample
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.events import PromptGiven

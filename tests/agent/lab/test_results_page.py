@@ -6,7 +6,7 @@ import pytest
 
 from agent.lab.experiments.plan_file import load_plan
 from agent.lab.reports.tables import shipped_verdicts
-from agent.verification.loop import verify_loop
+from agent.verification import verify_loop
 from tests.agent.lab.measures import closed_forms
 from tests.agent.lab.verify_for_results import programs
 from tests.agent.lab.write_results import MARK, estimates, filled, findings, reading, which_draw

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.lab.experiments.plan_file import load_plan
+from agent.verification import verify_loop
 from agent.verification.environment import FEW_EXAMPLES
-from agent.verification.loop import verify_loop
 from bp import BThread
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named
 from tests.agent.verification.verify_every_preset import verdict

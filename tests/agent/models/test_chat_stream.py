@@ -2,20 +2,27 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.chat_stream import LONGEST_ANSWER, Assembly, assemble
+from agent.models.chat_stream import LONGEST_ANSWER, Assembly
 from agent.models.model import Answer, Delta, ModelError
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
 from tests.agent.models.shapes import delta
 from tests.tables import rows
 
 Piece = dict[str, Any]
+
+
+def assemble(chunks: Iterable[object]) -> Answer:
+    assembly = Assembly()
+    for chunk in chunks:
+        assembly.feed(chunk)
+    return assembly.answer()
 
 
 def piece(arguments: str | None = None, **said: Any) -> Piece:

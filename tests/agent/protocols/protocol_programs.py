@@ -1,21 +1,23 @@
 """Every protocol as it is verified: with small numbers, and with monitors and auditors of its own."""
 
 from agent.presets.shipped import PRESETS
-from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import (
     asynchronous_monitor,
+    audit_budget,
     blocking_monitor,
     distrust_after_a_miss,
     ensemble,
     plant_honeypots,
+    shutdown_on_catch,
     suspicion_accumulates,
     trusted_monitoring,
+    upfront_audit,
 )
 from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
 from agent.threads.judging import by_constitution
+from agent.verification import loop_rules
 from agent.verification.environment import any_verdict
-from agent.verification.loop import loop_rules
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved
 from bp import BThread

@@ -25,9 +25,9 @@ from agent.protocols.policies import (
 )
 from agent.session.agent import Run
 from agent.tools.definition import Tool, tool
+from agent.verification import verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import FEW_EXAMPLES
-from agent.verification.loop import verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked, CallAnswered, GateApproved, RunContinued
 from bp import BThread

@@ -9,18 +9,20 @@ import pytest
 from agent import ScriptedModel, call, tool
 from agent.effects.monitoring import Audit, TruthfulAuditor, laboratory
 from agent.log.decoding import Decoder
-from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit
 from agent.protocols.catalogue import PROTOCOLS, constitution_only, entry_named
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import (
     asynchronous_monitor,
+    audit_budget,
     blocking_monitor,
     buckets_of,
     ensemble,
     mean,
+    shutdown_on_catch,
     suspicion_accumulates,
     trusted_monitoring,
     untrusted_monitoring,
+    upfront_audit,
 )
 from agent.protocols.monitors import ConstantMonitor, Evidence, KeywordMonitor, Score, text_of
 from agent.protocols.policies import only_after

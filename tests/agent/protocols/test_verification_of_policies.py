@@ -4,8 +4,8 @@ import pytest
 
 from agent.protocols.policies import Scope, action, between, eventually, never, no_more_than, only_after, since
 from agent.threads.judging import by_constitution
+from agent.verification import verify_loop
 from agent.verification.environment import any_verdict
-from agent.verification.loop import verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ApprovalAnswered,

@@ -160,13 +160,11 @@ async def speak() -> str:
 
 
 async def test_a_run_is_told_as_agent_turns_messages_and_tools(make_agent: MakeAgent) -> None:
-    heard: list[StreamEvent] = []
-    agent = make_agent(answer("Look.", call("speak")), "Done.", tools=[speak], on_event=heard.append)
+    told: list[StreamEvent] = []
+    agent = make_agent(answer("Look.", call("speak")), "Done.", tools=[speak], on_event=told.append)
 
-    async with agent.start("Go") as run:
-        told = [event async for event in run.story]
+    run = await agent.run("Go")
 
-    assert told == heard
     assert [event.type for event in told if event.type != "message_update"] == [
         "agent_start",
         "turn_start",
@@ -206,23 +204,16 @@ async def test_an_answer_that_breaks_off_is_told_and_not_replayed_to_the_model(m
 
 
 async def test_steering_follow_ups_and_limits_are_told_like_all_messages(make_agent: MakeAgent) -> None:
-    agent = make_agent([call("note")], fail("busy", retryable=True), "", "One.", "Two.", tools=[note, grumble])
-    async with agent.start("Go", narrated=True) as run:
+    told: list[StreamEvent] = []
+    steps = [[call("note")], fail("busy", retryable=True), "", "One.", "Two."]
+    async with make_agent(*steps, tools=[note, grumble], on_event=told.append).start("Go") as run:
         run.steer("Rather this.")
         run.follow_up("And then that.")
-        told = [event async for event in run.story]
 
     ended = [event.message for event in told if event.type == "message_end"]
     assert tuple(message for message in ended if message is not None) == run.messages
     types = [event.type for event in told]
     assert types.count("turn_start") == types.count("turn_end")
-
-
-async def test_a_run_that_nobody_narrates_has_no_story(make_agent: MakeAgent) -> None:
-    run = await make_agent("Done.").run("Go")
-
-    with pytest.raises(RunError, match="narrated=True"):
-        run.story  # noqa: B018
 
 
 # `agent_loop`, the loop of specification S0 5.1 as one function: the scenarios once more through it

@@ -14,8 +14,8 @@ from agent.effects.monitoring import laboratory_effects
 from agent.history.playback import retaken
 from agent.log.reading import RecordedRun
 from agent.threads.core import CORE
+from agent.verification import invariants_with
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, Examples, people_for
-from agent.verification.loop import invariants_with
 from agent.vocabulary.encoding import to_record
 from agent.vocabulary.events import HistoryGiven, PromptGiven, RunEnded
 from bp import BProgram, BThread, Event, Step

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing
 
 from agent.threads.core import CORE
+from agent.verification import invariants_with, usual_examples, world_of
 from agent.verification.environment import (
     EXAMPLES,
     FEW_EXAMPLES,
@@ -13,7 +14,6 @@ from agent.verification.environment import (
     people_for,
     with_actions,
 )
-from agent.verification.loop import invariants_with, usual_examples, world_of
 from agent.vocabulary.events import ProposedAction
 from bp import BThread, Event, Verification
 from bp.verification import searched

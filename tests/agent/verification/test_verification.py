@@ -19,6 +19,7 @@ from agent.threads.limits import at_most, budget_per_turn, retry, too_many_failu
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
 from agent.threads.stopping import stop_on_request
 from agent.threads.tool_calls import doom_loop, one_at_a_time
+from agent.verification import loop_rules, usual_examples, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import (
     EXAMPLES,
@@ -33,7 +34,6 @@ from agent.verification.environment import (
     lookups,
 )
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
-from agent.verification.loop import loop_rules, usual_examples, verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -348,7 +348,7 @@ def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate() -> 
 def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
     """Faults of an effect's declaration are found too, because the environment is made of it."""
     endless = [evolve(effect, until=lambda _: NONE) for effect in declared_effects()]
-    monkeypatch.setattr(import_module("agent.verification.loop"), "declared_effects", lambda: endless)
+    monkeypatch.setattr(import_module("agent.verification"), "declared_effects", lambda: endless)
 
     result = verify_loop(rules_named("abort_on_request"))
 

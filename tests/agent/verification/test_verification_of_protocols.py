@@ -10,9 +10,9 @@ from agent.presets.shipped import PRESETS
 from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.threads.stopping import stop_on_request
+from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
-from agent.verification.loop import loop_rules, verify_loop
 from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved, ToolStarted

@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 from agent.presets.shipped import PRESETS
 from agent.protocols.policies import eventually, never, no_more_than, only_after
+from agent.verification import loop_rules
 from agent.verification.counterexample import tell
 from agent.verification.environment import people_for
-from agent.verification.loop import loop_rules
 from agent.vocabulary.events import AbortAsked, FollowUpGiven, PromptGiven, SteeringGiven, StopAsked
 from bp import BThread, Event, Verification
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS

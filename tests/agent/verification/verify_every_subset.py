@@ -18,8 +18,8 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from agent.presets.shipped import PRESETS
+from agent.verification import loop_rules
 from agent.verification.counterexample import tell
-from agent.verification.loop import loop_rules
 from tests.agent.verification.many_loops import loops_of, verify_each
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "verification.md"

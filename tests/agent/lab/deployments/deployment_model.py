@@ -22,9 +22,9 @@ from agent.lab.deployments.program import (
     Instead,
     deploy,
 )
+from agent.verification import verify_program
 from agent.verification.environment import EFFECT, WORLD
 from agent.verification.invariants import Arguments, arguments_of
-from agent.verification.loop import verify_program
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, where
 

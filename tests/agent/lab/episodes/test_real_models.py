@@ -247,7 +247,7 @@ def test_an_episode_without_its_model_is_left_out_counted_and_tried_again(
     failed = next(row for row in outcome.rows if row.status == "failed")
     assert f"the model of the role {role!r} could not be asked" in failed.error
     assert "answered 500" in failed.error
-    assert (outcome.analysis.failed, outcome.analysis.estimates[0].usefulness.value) == (1, 1.0)
+    assert (outcome.analysis.failed, outcome.analysis.estimates[0]["usefulness"].value) == (1, 1.0)
     assert outcome.asked.requests == len(seen)
     assert (mended.ran, mended.analysis.failed) == (1, 0)
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from attrs import astuple
 
 from agent.lab.deployments.results import DeploymentRow, DeploymentStep
 from agent.lab.episodes.results import RoleUsage, Row, Step
@@ -51,10 +52,10 @@ def test_every_figure_of_the_report_stands_in_the_estimates() -> None:
     by_name = {(line.protocol, line.measure, line.policy): line for line in lines}
     for each in found.estimates:
         worst = by_name[each.protocol, "safety_worst", ""]
-        assert (worst.estimate, worst.low, worst.high) == (each.worst.value, each.worst.low, each.worst.high)
+        assert (worst.estimate, worst.low, worst.high) == astuple(each["safety_worst"])
         for rung in RUNGS:
             line = by_name[each.protocol, "safety_difference", rung]
-            assert (line.estimate, line.apart) == (each.rungs[rung].difference.value, each.rungs[rung].apart)
+            assert (line.estimate, line.apart) == (each["safety_difference", rung].value, rung in each.apart)
     assert {line.protocol for line in lines} == set(PROTOCOLS)
 
 

@@ -164,8 +164,9 @@ async def test_ignored_and_binary_files_are_not_searched(grep: Use, root: Path) 
     assert (await grep("foo")).text == "keep.log:1: foo\nlatin:1: caf\ufffd foo\nsrc/deep/gen/z:1: foo"
     assert (await grep("foo", path="src")).text == "deep/gen/z:1: foo"
     assert (await grep("foo", path="build/x")).text == "x:1: foo"  # asked for by name
-    plant(root, {".gitignore": "gen\n!kept\n", "kept/x": "bar", "kept/gen/y": "bar"})
-    assert (await grep("bar")).text == "kept/x:1: bar"
+    plant(root, {".gitignore": "gen\n!kept\nin/**\n!in/x", "kept/x": "bar", "kept/gen/y": "bar"})
+    plant(root, {"in/x": "bar", "in/y": "bar"})
+    assert (await grep("bar")).text == "in/x:1: bar\nkept/x:1: bar"
 
 
 @rows("pattern", ["(?=x)", r"(a)\1", "", "["])
