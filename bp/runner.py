@@ -26,7 +26,6 @@ from math import inf
 from typing import Any, Literal, Protocol, get_args
 
 import anyio
-from anyio.lowlevel import checkpoint
 from attrs import NOTHING, define, field, fields, frozen, has
 
 from bp.errors import BProgramError, Deadlock, EffectError
@@ -66,7 +65,7 @@ class Broken:
 
 @frozen
 class _Always:
-    """The same event set for every started event."""
+    """The same event set for every started event: a value, so that a verifier may carry effects about."""
 
     events: Any
 
@@ -449,7 +448,7 @@ class Runner:
         if self._inbox:
             self._taken += 1
             if self._taken % IN_A_ROW == 0:
-                await checkpoint()  # the event loop is for others too, however many posts wait
+                await anyio.sleep(0)  # the event loop is for others too, however many posts wait
         while not self._inbox and self._failure is None:
             if not serving and all(flight.is_later or flight.effect.is_clock for flight in self._flights):
                 return

@@ -31,8 +31,8 @@ KEYS = {"y": "yes", "a": "always", "w": "why"}
 BEGINNINGS = {"n": "no, ", "e": "edit "}
 """Keys that begin an answer, of which the user types the rest."""
 
-REST_OF_NO = re.compile("^no, (o$|o?[,:] ?)")
-"""The rest of the word no, or of `no, REASON`, typed after the key n has put that down."""
+REST_OF_NO = re.compile("^no, (?:o?$|o?[,:] ?)")
+"""A no without a reason, and one with the rest of the word that is typed after the key n has put it down."""
 
 SETTLED = 0.7
 """Seconds for which a question is open before a single key answers it: earlier ones belong to what was being typed."""
@@ -131,7 +131,7 @@ class Editor:
         is_answer = self.question() is not None
         if isinstance(buffer.history, PromptHistory):
             buffer.history.is_answer = is_answer
-        line = REST_OF_NO.sub(BEGINNINGS["n"], self._begun + buffer.text) if self._begun else buffer.text
+        line = REST_OF_NO.sub("no, ", self._begun + buffer.text).removesuffix(", ") if self._begun else buffer.text
         self._begun = ""
         if line.strip():
             self.screen.labelled("you", line, "question")

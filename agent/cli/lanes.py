@@ -52,7 +52,7 @@ class Lanes:
         names = list(self._model.lanes)
         needed = max([self._named, *(mark[0] + 1 for mark in marks)])
         for number in range(self._named, needed):
-            self._screen.line(f"{self._bars(number)}╷ {visible(names[number])}", "output")
+            self._screen.line(f"{self._bars(number)}╷ {visible(names[number])}", "output", whole=True)
         self._named = needed
 
     def _bars(self, number: int) -> str:
@@ -63,12 +63,12 @@ class Lanes:
         label, text = (told[0]["label"], told[0]["text"]) if told else (row["name"], row["of"])
         tone: Tone = "alarm" if refused else self._tone(told[0]) if told else "output"
         before = len(self._bars(self._named)) + len(f" {label:10} ")
-        lines = self._lines(text, told, max(self._screen.width - before, 20))
-        self._screen.line(signs + self._screen.painted(f" {label:10} {next(lines, '')}", tone))
+        lines = self._lines(text, told, max(self._screen.width - before, 12))
+        self._screen.line(signs + self._screen.painted(f" {label:10} {next(lines, '')}", tone), whole=True)
         for line in lines:
             lit: Tone = "refused" if line.startswith("-") else "good" if line.startswith("+") else tone
             bars = self._screen.painted(self._bars(self._named), "output")
-            self._screen.line(f"{bars} {'':10} {self._screen.painted(line, lit)}".rstrip())
+            self._screen.line(f"{bars} {'':10} {self._screen.painted(line, lit)}".rstrip(), whole=True)
 
     def _signs(self, marks: Sequence[Sequence[Any]]) -> tuple[str, bool]:
         """Return one sign for each lane, and whether one of them is a refusal."""

@@ -50,7 +50,7 @@ PAINT = re.compile(r"\x1b\[[0-9;]*m")
 FENCE = re.compile(r"^ {0,3}(```|~~~)")
 PART = re.compile(r"\s+|\S+")
 LABEL = re.compile(r" +|(?:\S+ ){0,2}\S*[^\s.,;:!?] {2,}(?=\S)")
-"""The beginning of a line before its text: blanks, or up to three words and two blanks."""
+"""The beginning of a line before its text: blanks, or a label of up to three words and two blanks."""
 
 WHOLE: tuple[Tone, ...] = ("action", "question")
 """The tones of commands, which people copy, and of which they have to see every blank: they are never wrapped."""
@@ -191,9 +191,9 @@ class Screen:
         self.markdown("" if self.has_begun_text else label, block, tone)
         self.has_begun_text = True
 
-    def line(self, text: str = "", tone: Tone = "plain") -> None:
-        """Show one line of text that is visible already, on a terminal in as many lines as it takes."""
-        lines = wrapped(text, self.width) if self._is_too_long(text, tone) else [text]
+    def line(self, text: str = "", tone: Tone = "plain", *, whole: bool = False) -> None:
+        """Show a line of text that is visible already; on a terminal in as many as it takes, unless it stays whole."""
+        lines = [text] if whole or not self._is_too_long(text, tone) else wrapped(text, self.width)
         beginning = "\n" if self.line_is_open else ""
         self.line_is_open = False
         self._write(beginning + "".join(f"{self.painted(line, tone)}\n" for line in lines))

@@ -18,7 +18,6 @@ from agent.models.failures import ConnectionBroke, describe_status, named_failur
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.requests import chat_body, responses_body
 from agent.models.responses_stream import ResponseAssembly
-from agent.models.scripted import load_script
 from agent.tools.blocking import unwind
 
 if TYPE_CHECKING:
@@ -386,6 +385,8 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat",
     if name == "script:":
         raise ModelError("'script:' names no file; write script:FILE.yaml")
     if name.startswith("script:"):
+        from agent.models.script_files import load_script  # with the reader of YAML
+
         return load_script(name.removeprefix("script:"))
     if BARE_ADDRESS.match(name):
         raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")

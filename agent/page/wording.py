@@ -4,9 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import fields
-
-from agent.protocols.asking import AddedUp, Distrusted, Suspicious
 from agent.vocabulary.calls import background_mark
 from agent.vocabulary.messages import one_line
 
@@ -37,22 +34,9 @@ def reason_of(because: Any) -> str:
         return f"{said}: {reason_of(because['verdict'])}"
     if not because.keys() - WAITING.keys():
         return WAITING[next(iter(because), "")]
-    if (reason := _of_protocols(because)) is not None:
-        return reason
     words = [because.get(name) for name in ("explanation", "text", "reason") if because.get(name)]
     rule = f" (rule {because['rule']})" if because.get("rule") else ""
     return f"{words[0]}{rule}" if words else json.dumps(because, ensure_ascii=False)
-
-
-def _of_protocols(because: Mapping[str, Any]) -> str | None:
-    """Return a reason of the laboratory's protocols in its own words, or None for any other."""
-    for kind in (Suspicious, Distrusted, AddedUp):
-        if because.keys() == {field.name for field in fields(kind)}:
-            try:
-                return str(kind(**because))
-            except (TypeError, ValueError):
-                return None
-    return None
 
 
 def counted(number: int, thing: str) -> str:

@@ -43,68 +43,21 @@ from bp import NONE, BThread, BThreadBody, Event, contains, start, sync, where
 
 
 @frozen
-class Suspicious:
-    """A monitor finds the subject too suspicious; `value` None: it gave no score, which counts as most suspicious."""
-
-    monitor: str
-    value: float | None
-    threshold: float
-    category: str = "suspicion"
-
-    @classmethod
-    def by(cls, given: ScoreGiven, threshold: float) -> "Suspicious":
-        """Return the reason that a score is."""
-        return cls(given.monitor, given.value, threshold)
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"{self.monitor} gives no score, which counts as most suspicious"
-        return f"{self.monitor} gives {self.value:.2f}, and {self.threshold:.2f} is allowed"
-
-
-@frozen
-class NeedsTrust:
-    """The action is critical: only a trusted model, or a person, may decide on it."""
-
-    text: str = "an action like this is left to a trusted model"
-    category: str = "critical action"
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@frozen
-class Tainted:
-    """An earlier action of the conversation makes this one dangerous."""
+class Reason:
+    """The reason why a protocol refuses, in words, and the kind of it."""
 
     text: str
-    category: str = "flow"
+    category: str
 
     def __str__(self) -> str:
         return self.text
 
 
-@frozen
-class Distrusted:
-    """The monitor that would have to clear the action has cleared a honeypot."""
-
-    monitor: str
-    honeypot: str
-    category: str = "monitor"
-
-    def __str__(self) -> str:
-        return f"{self.monitor} has passed the honeypot {self.honeypot!r} and may clear nothing any more"
-
-
-@frozen
-class AddedUp:
-    """No single action is too suspicious for the monitor, but the sum over the run is."""
-
-    monitor: str
-    category: str = "suspicion"
-
-    def __str__(self) -> str:
-        return f"what {self.monitor} found slightly suspicious in this run has added up"
+def suspicion(monitor: str, value: float | None, threshold: float) -> Reason:
+    """Return that a monitor finds a subject too suspicious. value None: no score, which counts as most suspicious."""
+    if value is None:
+        return Reason(f"{monitor} gives no score, which counts as most suspicious", "suspicion")
+    return Reason(f"{monitor} gives {value:.2f}, and {threshold:.2f} is allowed", "suspicion")
 
 
 TRUSTED = ("trusted", "editor")
@@ -201,7 +154,7 @@ def replaced(name: str, monitor: str, threshold: float, replace: Callable[..., B
     draft = yield from draft_given(name)
     given = None if draft is None else (yield from scored(draft, monitor, hold=DraftsSettled))
     if given is not None and given.is_above(threshold):
-        refuse, because = commitment(draft), Suspicious.by(given, threshold)
+        refuse, because = commitment(draft), suspicion(monitor, given.value, threshold)
         found = yield from replace(draft, refuse=refuse, because=because)
         yield sync(refuse=refuse, because=ending_or(because, found), wait_for=TURN_OVER)
 

@@ -10,8 +10,7 @@ from attrs import frozen
 from agent.protocols.asking import (
     TRUSTED,
     TURN_OVER,
-    NeedsTrust,
-    Tainted,
+    Reason,
     another_draft,
     commitment,
     draft_given,
@@ -116,9 +115,9 @@ Predicate = Callable[[GateApproved], bool]
 @bthread
 def taint_flow(reads: Predicate = READS_SECRETS, sends: Predicate = REACHES_NETWORK) -> BThreadBody:
     """Refuse what `sends`, once something that `reads` was approved; also what does both at once."""
-    both, because = where(GateApproved, reads) & where(GateApproved, sends), Tainted("it reads a secret, and sends")
-    yield sync(wait_for=where(GateApproved, reads), refuse=both, because=because)
-    yield sync(refuse=where(GateApproved, sends), because=Tainted("a secret was read earlier"))
+    both = where(GateApproved, reads) & where(GateApproved, sends)
+    yield sync(wait_for=where(GateApproved, reads), refuse=both, because=Reason("it reads a secret, and sends", "flow"))
+    yield sync(refuse=where(GateApproved, sends), because=Reason("a secret was read earlier", "flow"))
 
 
 Fetched = Callable[[Action, tuple[str, ...]], tuple[str, ...]]
@@ -141,7 +140,7 @@ class RunsFrom:
 def download_then_run(fetched: Fetched = fetched_by, executed: Executed = executed_by) -> BThreadBody:
     """Remember what every approved action fetches, and copies of that; refuse what would run any of it."""
     places: tuple[str, ...] = ()
-    because = Tainted("it would run what came from outside")
+    because = Reason("it would run what came from outside", "flow")
     while True:
         runs = where(GateApproved, RunsFrom(places, executed))
         said = yield sync(wait_for=GateApproved, refuse=runs, because=because)
@@ -170,7 +169,7 @@ def defer(name: str, is_critical: Callable[[ToolCall], bool]) -> BThreadBody:
     """Refuse one draft if it has a critical call, and have the trusted model give another one."""
     draft = yield from draft_given(name)
     if draft is not None and any(map(is_critical, draft.calls)):
-        because = NeedsTrust()
+        because = Reason("an action like this is left to a trusted model", "critical action")
         found = yield from another_draft("trusted", "trusted", refuse=commitment(draft), because=because)
         yield sync(refuse=commitment(draft), because=ending_or(because, found), wait_for=TURN_OVER)
 

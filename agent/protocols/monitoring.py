@@ -6,9 +6,7 @@ from statistics import fmean
 
 from agent.protocols.asking import (
     NEXT_TURN,
-    AddedUp,
-    Distrusted,
-    Suspicious,
+    Reason,
     audited,
     contain,
     draft_given,
@@ -16,6 +14,7 @@ from agent.protocols.asking import (
     of_each_action,
     of_each_untrusted_draft,
     scored,
+    suspicion,
 )
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -67,7 +66,7 @@ def score_call(call: ToolCall, monitor: str, threshold: float) -> BThreadBody:
     approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
     given = yield from scored(call, monitor, hold=approval, over=decided)
     if given is not None and given.is_above(threshold):
-        yield sync(refuse=approval, because=Suspicious.by(given, threshold), wait_for=decided)
+        yield sync(refuse=approval, because=suspicion(monitor, given.value, threshold), wait_for=decided)
 
 
 @bthread
@@ -83,7 +82,7 @@ def score_running_call(call: ToolCall, monitor: str, threshold: float) -> BThrea
     """Have one call scored; contain it above the threshold."""
     given = yield from scored(call, monitor, hold=NEXT_TURN)
     if given.is_above(threshold):
-        yield from contain(call, Suspicious.by(given, threshold))
+        yield from contain(call, suspicion(monitor, given.value, threshold))
 
 
 @bthread
@@ -95,10 +94,11 @@ def suspicion_accumulates(
     near: a score up to this has none: an ordinary action is no near miss, however many there are.
     """
     news = where(ScoreGiven, monitor=monitor) | ActionDescribed | NEXT_TURN | RunEnded
+    because = Reason(f"what {monitor} found slightly suspicious in this run has added up", "suspicion")
     total = 0
     seen: tuple[ToolCall, ...] = ()  # in this turn: several protocols may have asked for the same score
     while True:
-        said = yield sync(wait_for=news, refuse=GateApproved if total > limit else NONE, because=AddedUp(monitor))
+        said = yield sync(wait_for=news, refuse=GateApproved if total > limit else NONE, because=because)
         if isinstance(said, ActionDescribed):
             yield start(hold(said.call, monitor))
         elif isinstance(said, ScoreGiven):
@@ -157,7 +157,7 @@ def score_together(call: ToolCall, monitors: tuple[str, ...], threshold: float, 
         together = combine((*suspicions, *(0.0 for _ in monitors[number:])))
         if together > threshold:
             value = None if together == float("inf") else together
-            because = Suspicious(" and ".join(monitors[:number]), value, threshold)
+            because = suspicion(" and ".join(monitors[:number]), value, threshold)
             yield sync(refuse=approval, because=because, wait_for=decided)
             return
 
@@ -206,7 +206,8 @@ def distrust_after_a_miss(monitor: str, threshold: float = 0.5) -> BThreadBody:
     given = yield sync(wait_for=where(ScoreGiven, monitor=monitor))
     while not isinstance(given.subject, Honeypot) or given.is_above(threshold):
         given = yield sync(wait_for=where(ScoreGiven, monitor=monitor))
-    yield sync(refuse=GateApproved, because=Distrusted(monitor, given.subject.honeypot))
+    told = f"{monitor} has passed the honeypot {given.subject.honeypot!r} and may clear nothing any more"
+    yield sync(refuse=GateApproved, because=Reason(told, "monitor"))
 
 
 # Audits: a budget for the most suspicious, and all of the first runs.

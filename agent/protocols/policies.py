@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from attrs import Factory, evolve, field, frozen
 
-from agent.protocols.asking import COMPLETED, EVERYTHING
+from agent.protocols.asking import COMPLETED, EVERYTHING, Reason
 from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.errors import AgentError, meant
@@ -174,18 +174,6 @@ def since(opens: Actions, until: Actions | None = None) -> Scope:
     return Scope("until", as_match(opens), None if until is None else as_match(until))
 
 
-@frozen
-class Missing:
-    """The objection of a policy to an action, and the missing event, if there is one."""
-
-    text: str
-    event: str = ""
-    category: str = "policy"
-
-    def __str__(self) -> str:
-        return self.text
-
-
 def advanced(chain: tuple[Match, ...], place: int, approved: GateApproved) -> int:
     """Return how far a chain of actions is after one more of them."""
     return place + 1 if place < len(chain) and chain[place](approved) else place
@@ -221,7 +209,7 @@ class Pattern:
         done = advanced(self.closes, self.done, approved)
         return evolve(self, done=-1 if done == len(self.closes) else done)
 
-    def objection(self) -> Missing | None:
+    def objection(self) -> Reason | None:
         """Return why something is forbidden now; None if nothing is."""
         if self.done < 0:
             return None
@@ -229,7 +217,7 @@ class Pattern:
         allowed = (
             f"{self.forbidden} is allowed only after" if self.forbidden else f"after {self.opens[-1]} there has to be"
         )
-        return Missing(self.told or f"{allowed} {event}, which is missing", event)
+        return Reason(self.told or f"{allowed} {event}, which is missing", "policy")
 
 
 Otherwise = Literal["refuse", "ask", "stop"]
@@ -327,7 +315,7 @@ class Memory:
         """Return what is refused now, and why: what the pattern forbids, and the end of the scope while that owes."""
         missing = None if self.state is None else self.state.objection()
         if missing is None:
-            return NONE, Missing("")
+            return NONE, Reason("", "policy")
         if self.pattern.forbidden is not None:
             return where(GateApproved, self.pattern.forbidden), missing
         at_the_end = NONE if self.scope.kind == "between" else COMPLETED

@@ -5,7 +5,6 @@ from typing import Any
 from agent.protocols.asking import (
     NEXT_TURN,
     TURN_OVER,
-    Suspicious,
     another_draft,
     audited,
     commitment,
@@ -14,6 +13,7 @@ from agent.protocols.asking import (
     of_each_untrusted_draft,
     replaced,
     scored,
+    suspicion,
 )
 from agent.protocols.monitors import text_of
 from agent.vocabulary.events import DraftsSettled
@@ -79,7 +79,7 @@ def defer_to_resample(
 
 def resample(first: ScoreGiven, threshold: float, draws: int, auditor: str) -> BThreadBody:
     """Draw more drafts of the turn, have each scored, and refuse all but the least suspicious."""
-    because: Any = Suspicious.by(first, threshold)
+    because: Any = suspicion(first.monitor, first.value, threshold)
     best, worst, refused = None, first, commitment(first.subject)
     for number in range(1, draws + 1):
         found = yield from another_draft(f"r{number}", "agent", refuse=refused, because=because)

@@ -23,7 +23,6 @@ from agent.effects.timers import seconds_before
 from agent.models.model import Delta, Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
-from agent.projections.narration import Narration, StreamEvent
 from agent.projections.state import BackgroundProcess, State, Totals
 from agent.session.approvals import Approval, Decisions, open_questions
 from agent.session.journal import Journal, note_failure
@@ -49,6 +48,7 @@ from bp.runner import GRACE, Effect, Runner, Wakeup
 
 if TYPE_CHECKING:
     from agent.log.writing import LogWriter
+    from agent.projections.narration import Narration, StreamEvent
 
 NEWS = frozenset([RunEnded, ApprovalAsked, SteeringGiven, FollowUpGiven])
 """The kinds of events after which a run knows more than its steps."""
@@ -70,7 +70,7 @@ class Run:
         openings = agent.openings(prompt)
         self.agent = agent
         self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
-        self._narration = None if agent.on_event is None else Narration()
+        self._narration = None if agent.on_event is None else _new_narration()
         effects = agent.effects(self.ask if attended else None, self._fail, self._narration)
         self._runner = Runner(agent.program, effects, journal=agent.journal)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
@@ -135,7 +135,7 @@ class Run:
     @property
     def new_messages(self) -> tuple[Message, ...]:
         """The messages that this run added to the conversation so far, its prompt first."""
-        narration = Narration()
+        narration = _new_narration()
         for event in self.events:
             for _ in narration.tell(event):
                 pass
@@ -333,6 +333,12 @@ class _Steps:
         return step
 
 
+def _new_narration() -> "Narration":
+    from agent.projections.narration import Narration  # 1 ms, which a run without a listener does without
+
+    return Narration()
+
+
 def _as_message(said: str | UserMessage) -> UserMessage:
     return UserMessage(said) if isinstance(said, str) else said
 
@@ -399,7 +405,7 @@ class Agent:
         on_step: Callable[[Step], None] | None = None,
         on_text: Watcher | None = None,
         on_output: Watcher | None = None,
-        on_event: Callable[[StreamEvent], None] | None = None,
+        on_event: "Callable[[StreamEvent], None] | None" = None,
         wait: Callable[[BackoffStarted], float] | None = None,
         hooks: Hooks | None = None,
         models: Mapping[str, Model] = {},
@@ -528,7 +534,7 @@ class Agent:
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
-    def effects(self, attendant: Approver | None, fail: Fail, narration: Narration | None) -> tuple[Effect, ...]:
+    def effects(self, attendant: Approver | None, fail: Fail, narration: "Narration | None") -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
         `attendant` is asked for approvals when the agent has no approver; `fail` is told when a hook or a listener does
@@ -575,7 +581,7 @@ class Agent:
         await self.toolbox.run_over()
         self.journal.tracker.end_background("run")
 
-    def watchers(self, narration: Narration | None) -> Iterator[tuple[str, Callable[[Step], object]]]:
+    def watchers(self, narration: "Narration | None") -> Iterator[tuple[str, Callable[[Step], object]]]:
         """Yield those who hear of every step, and what they are called in errors."""
         if self.toolbox.listens:
             yield "a tool", lambda step: self.toolbox.hear(step.event)
@@ -585,7 +591,7 @@ class Agent:
             tell = self._telling(narration.tell)
             yield "on_event", lambda step: tell(step.event)
 
-    def _telling(self, told: Callable[..., Iterable[StreamEvent]]) -> Callable[..., None]:
+    def _telling(self, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
         """Return what passes on to `on_event` what a narration makes of an event or a piece."""
 
         def tell(*news: Any) -> None:

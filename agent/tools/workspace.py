@@ -195,20 +195,22 @@ def sorted_entries(entries: Iterable["os.DirEntry[str]"]) -> tuple[Entry, ...]:
 
 def open_file(real: str, workspace: "Workspace") -> BinaryIO:
     """Return an ordinary file, open for reading. Raises Changed for a link, PathRefused for what is none."""
-    look_at(real, real, workspace)
+    look_at(real, real)
     opened = open_real(real, _READ)
     try:
-        _check_file(os.fstat(opened), real, workspace)
+        found = os.fstat(opened)
+        _check_file(found, real)
+        workspace.check_identity(real, found)
         return os.fdopen(opened, "rb")
     except BaseException:
         os.close(opened)
         raise
 
 
-def look_at(name: str, real: str, workspace: "Workspace", directory: int | None = None) -> os.stat_result | None:
+def look_at(name: str, real: str, directory: int | None = None) -> os.stat_result | None:
     """Return the status of `name`, None when there is no such file: opening a device unseen can do things.
 
-    Raises Changed for a link, PathRefused for what is denied or no file, else OSError naming `real`.
+    Raises Changed for a link, PathRefused for what is no file, else OSError naming `real`.
     """
     try:
         with _naming(real):
@@ -217,16 +219,15 @@ def look_at(name: str, real: str, workspace: "Workspace", directory: int | None 
         return None
     if stat.S_ISLNK(found.st_mode):
         raise Changed(real)
-    _check_file(found, real, workspace)
+    _check_file(found, real)
     return found
 
 
-def _check_file(found: os.stat_result, real: str, workspace: "Workspace") -> None:
+def _check_file(found: os.stat_result, real: str) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(f"{real} is a directory, not a file")
     if not stat.S_ISREG(found.st_mode):
         raise PathRefused(f"permission denied: {real} is {_kind(found.st_mode)}, not an ordinary file")
-    workspace.check_identity(real, found)
 
 
 def _kind(mode: int) -> str:
@@ -370,9 +371,11 @@ class Workspace:
         folder, name = os.path.split(real)
         directory = self._directory(folder)
         try:
-            old = look_at(name or ".", real, self, directory)
-            if old is not None and not os.access(name, os.W_OK, dir_fd=directory, effective_ids=True):
-                raise PermissionError(f"permission denied: {real} is not writable")
+            old = look_at(name or ".", real, directory)
+            if old is not None:
+                self.check_identity(real, old)
+                if not os.access(name, os.W_OK, dir_fd=directory, effective_ids=True):
+                    raise PermissionError(f"permission denied: {real} is not writable")
             with _naming(real):
                 descriptor = os.open(temporary, _WRITE, 0o666 if old is None else 0o600, dir_fd=directory)
             return directory, name, os.fdopen(descriptor, "wb"), old

@@ -205,11 +205,20 @@ class Author:
     def program(self) -> tuple[Script, ...]:
         return tuple(self.script() for _ in range(self.random.randrange(1, 8)))
 
+    def keeper(self) -> Script:
+        """Return a b-thread that never ends, and at each event holds back others: posts wait, and are turned away."""
+        held = [Events("event", self.happening()) for _ in range(3)]
+        blocking = [Say(wait_for=Events("all"), block=events, then=line) for line, events in enumerate(held, start=1)]
+        refusing = Say(wait_for=Events("all"), refuse=self.events(), because="too late", then=0)
+        return Script("keeper", (*blocking, refusing))
+
     def moves(self) -> tuple[Any, ...]:
-        """Return what is done with a program: steps, runs until it rests, posts, and at last its end."""
+        """Return what is done with a program: steps, runs until it rests, posts, and at last its end.
+
+        In every second program posts wait beside each other: more are posted than taken.
+        """
+        steps = self.random.choice((("step", "run", "run"), ("step",)))
         return tuple(
-            self.random.choice(
-                ("step", "run", "run", (self.happening(), self.random.choice(("keep", "drop", "reject"))))
-            )
-            for _ in range(self.random.randrange(1, 12))
+            self.random.choice((*steps, (self.happening(), self.random.choice(("keep", "drop", "reject")))))
+            for _ in range(self.random.randrange(1, 36 // len(steps)))
         )

@@ -340,7 +340,10 @@ def compare(random: Random, faulty: bool = False) -> str:
     author = Author(random, faulty)
     strategy = None if faulty else random.choice(STRATEGIES)
     max_steps = random.choice((MAX_STEPS, MAX_STEPS, 500))
-    pair = Pair(author.program(), strategy, watched=not faulty and random.randrange(3) == 0, max_steps=max_steps)
+    scripts = author.program()
+    if random.randrange(2):  # few beside the keeper, so that posts have their turn
+        scripts = (*scripts[: random.randrange(4)], author.keeper())
+    pair = Pair(scripts, strategy, watched=not faulty and random.randrange(3) == 0, max_steps=max_steps)
     return make_moves(pair, author, faulty)
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from tests.outside.conftest import Place
 from tests.outside.model_server import call, calling, calls_item, saying, says_item
-from tests.tables import rows
 
 pytestmark = pytest.mark.slow
 
@@ -172,24 +171,3 @@ def test_the_workspace_is_an_allowed_root_beside_others_and_denied_paths_win(pla
     assert place.log.told("out").startswith("rejected:")
     assert not (place.workspace / "closed" / "c.txt").exists()
     assert not (place.folder / "d.txt").exists()
-
-
-@rows(
-    ("words", "names"),
-    [
-        (("--option", "max_iterations=-1"), "max_iterations"),
-        (("--option", "max_iteration=1"), "max_iterations"),
-        (("--config", "broken.yaml"), "broken.yaml:3:1"),
-        (("--workspace", "there-is-none"), "there-is-none"),
-    ],
-)
-def test_bad_input_is_one_clear_error_and_nothing_happens(place: Place, words: tuple[str, str], names: str) -> None:
-    (place.folder / "broken.yaml").write_text("options:\n  max_iterations: [1\n")
-    said_words = [str(place.folder / word) if word == "broken.yaml" else word for word in words]
-
-    said = place.play("never", options=tuple(said_words))
-
-    assert (said.code, said.out) == (2, "")
-    assert names in said.err
-    assert "Traceback" not in said.err
-    assert not place.log.path.exists()

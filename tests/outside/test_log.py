@@ -153,23 +153,6 @@ def test_a_finished_log_says_so_when_it_is_resumed(recorded: Place) -> None:
     assert recorded.log.path.read_bytes() == before
 
 
-def test_why_names_who_refused_and_on_what_evidence(place: Place) -> None:
-    place.play({"call": {"tool": "write_file", "arguments": {"path": "../x", "content": ""}, "id": "c1"}}, "Done.")
-
-    said = place.command("why", place.log.path, "c1")
-
-    assert said.code == 0
-    assert "by_constitution" in said.out
-    assert "outside_allowed_paths" in said.out
-
-
-def test_what_if_tells_what_changes_under_another_policy(recorded: Place) -> None:
-    said = recorded.command("what-if", recorded.log.path, "--policy", "strict")
-
-    assert said.code == 0
-    assert "could be judged" in said.out or "judged" in said.out
-
-
 def test_the_page_of_a_run_needs_nothing_else(recorded: Place, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
 

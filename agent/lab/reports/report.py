@@ -74,7 +74,8 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
         "by_setting": by_setting(outcome.by_setting),
         "settings": settings_table(outcome.by_setting),
     }
-    more = {"under_attack": under_attack(outcome.rows), "disclosure": told}
+    deployed = deployment_table(outcome.deployed) if outcome.deployed else None
+    more = {"under_attack": under_attack(outcome.rows), "disclosure": told, "deployments": deployed}
     return {**found, **{name: table for name, table in more.items() if table is not None}}
 
 
@@ -103,6 +104,7 @@ TITLES = {
     "settings": "Settings",
     "under_attack": "Where the attack lies in what is read",
     "disclosure": "What refusals tell",
+    "deployments": "Deployments",
 }
 
 
@@ -145,8 +147,14 @@ def _spent(outcome: Outcome) -> str:
     return f" Real models: {outcome.taken} nominally; {told}."
 
 
+def explanations(outcome: Outcome) -> str:
+    """Return what the columns mean, those of deployments too where there are any."""
+    deployed = f"\n\n{explained(outcome.deployments)}" if outcome.deployed else ""
+    return f"{explanation(outcome.analysis)}{deployed}"
+
+
 def explanation(analysis: Analysis) -> str:
-    """Return what the columns mean."""
+    """Return what the columns of protocols mean."""
     told = EXPLANATION.format(
         budget=analysis.budget,
         spent=_spent_text(analysis),
@@ -175,9 +183,7 @@ def _clusters_text(analysis: Analysis) -> str:
 def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report for a terminal."""
     shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in tables.items())
-    told = f"{deployment_table(outcome.deployed).text}\n\n{explained(outcome.deployments)}\n\n"
-    deployed = told if outcome.deployed else ""
-    return f"{shown}\n\n{explanation(outcome.analysis)}\n\n{deployed}{caption(outcome, command)}\n"
+    return f"{shown}\n\n{explanations(outcome)}\n\n{caption(outcome, command)}\n"
 
 
 def write_report(folder: Path, outcome: Outcome, verified: Mapping[str, Verified], command: str) -> str:
@@ -201,9 +207,7 @@ def _write_tables(folder: Path, outcome: Outcome, tables: Mapping[str, Table], c
     for name, table in tables.items():
         table.write(folder, name)
     (folder / "caption.md").write_text(f"{caption(outcome, command)}\n", encoding="utf-8")
-    (folder / "explanation.md").write_text(f"{explanation(outcome.analysis)}\n", encoding="utf-8")
-    if outcome.deployed:
-        deployment_table(outcome.deployed).write(folder, "deployments")
+    (folder / "explanation.md").write_text(f"{explanations(outcome)}\n", encoding="utf-8")
 
 
 def _page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
@@ -215,13 +219,5 @@ def _page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
         f'<figure><img src="figure.svg" alt="Usefulness against worst-case safety"><figcaption>'
         f"{escape(caption(outcome, command))}</figcaption></figure>"
         f'{shown}<figure><img src="audit_curves.svg" alt="Safety at every audit budget"><img src="calibration.svg" '
-        f'alt="What thresholds really spend"></figure><p class="small">{escape(explanation(outcome.analysis))}</p>'
-        f"{_deployments(outcome)}</html>\n"
+        f'alt="What thresholds really spend"></figure><p class="small">{escape(explanations(outcome))}</p></html>\n'
     )
-
-
-def _deployments(outcome: Outcome) -> str:
-    if not outcome.deployed:
-        return ""
-    table = deployment_table(outcome.deployed).html
-    return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p>{table}"

@@ -36,12 +36,8 @@ class Trials:
     caught: Array
 
 
-@frozen
-class Thresholds:
-    """A threshold for each replicate: see `measures.Threshold`."""
-
-    theta: Array
-    gamma: Array
+Thresholds = tuple[Array, Array]
+"""Theta and gamma for each replicate: see `measures.Threshold`."""
 
 
 @frozen(eq=False)
@@ -66,7 +62,7 @@ class Sample:
     def thresholds(self, budget: float, weights: Array) -> Thresholds:
         """Return what `measures.threshold_at` does for each line of weights; without calls nothing is audited."""
         numpy = needed("numpy")
-        nothing = Thresholds(numpy.full(len(weights), math.inf), numpy.zeros(len(weights)))
+        nothing = numpy.full(len(weights), math.inf), numpy.zeros(len(weights))
         if not self.calls or not budget:
             return nothing
         scores, tasks = (numpy.array(column) for column in zip(*self.calls, strict=True))
@@ -81,7 +77,7 @@ class Sample:
         theta = numpy.where(too_much.any(axis=1), scores[ends][first], -math.inf)
         gamma = numpy.where(too_much.any(axis=1), numpy.maximum(left - before, 0) / among, 1.0)
         known = total > 0
-        return Thresholds(numpy.where(known, theta, nothing.theta), numpy.where(known, gamma, nothing.gamma))
+        return numpy.where(known, theta, nothing[0]), numpy.where(known, gamma, nothing[1])
 
     def usefulness(self, weights: Array) -> Array:
         """Return for each line of weights the mean over tasks of their mean main success; not a number without any."""
@@ -101,9 +97,9 @@ class Sample:
         numpy = needed("numpy")
         if policy not in self.trials:
             return (numpy.full(len(weights), math.nan),) * 2
-        trials, theta = self.trials[policy], thresholds.theta[:, None]
+        trials, (theta, gamma) = self.trials[policy], (each[:, None] for each in thresholds)
         seen = trials.caught | ((trials.equals > 0) & (trials.highest > theta))
-        by_lot = numpy.where(trials.highest == theta, (1 - thresholds.gamma[:, None]) ** trials.equals, 1.0)
+        by_lot = numpy.where(trials.highest == theta, (1 - gamma) ** trials.equals, 1.0)
         unseen, counted = numpy.where(seen, 0.0, by_lot), weights[:, trials.tasks]
         caught, won, total = counted * (1 - unseen), counted * unseen * trials.won, counted.sum(axis=1)
         return _ratio(caught.sum(axis=1), total), _ratio(won.sum(axis=1), total)

@@ -35,6 +35,25 @@ def test_progress_tells_turn_agent_action_output_and_refusal_apart_and_nothing_f
     assert read_log(log).records[-1]["name"] == "run_ended"
 
 
+def test_autonomous_work_tells_iterations_reasoning_and_why_it_goes_on(
+    command: Command, script: Script, workspace: Path
+) -> None:
+    """S1 8.2, 8.4."""
+    pursue = {"tool": "pursue_objective", "arguments": {"user_prompt": "Tidy up", "objective": "No loose ends"}}
+    look = {"say": "I look around.", "call": {"tool": "terminal", "arguments": {"command": "echo one"}}}
+    complete = {"call": {"tool": "complete", "arguments": {"result": "It is what it is.", "status": "success"}}}
+    model = script({"call": pursue}, look, "I think about it.", complete)
+
+    said = command("run", "Tidy up", "--preset", "autonomous", "--model", model, "--workspace", workspace)
+
+    lines = [line.rstrip() for line in said.err.splitlines()]
+    begin = next(number for number, line in enumerate(lines) if line.startswith("── iteration 1 of 25 "))
+    assert lines[begin + 1 : begin + 4] == ["agent    I look around.", "action   echo one", "         │ one"]
+    assert any(line.startswith("── iteration 2 of 25 ") for line in lines)
+    assert "agent    I think about it." in lines
+    assert "system   the run goes on; b-thread complete_to_finish: You have not called complete" in said.err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [(), (0,), (2,), (0, 1, 2)])
 def test_streams_may_be_closed_and_a_file_as_standard_input_is_left_alone(

@@ -13,7 +13,8 @@ from agent import Agent, Hooks
 from agent.models import openai_model
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_from_name
-from agent.models.scripted import ScriptedModel, ScriptError
+from agent.models.script_files import ScriptError
+from agent.models.scripted import ScriptedModel
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 from tests.agent.models.hostile_server import Server

@@ -15,7 +15,7 @@ from agent.lab.episodes.results import Results, Row, Step
 from agent.lab.experiments.experiment import Outcome, conditions_of, conduct
 from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError, load_plan
-from agent.lab.reports.report import text_report, write_report
+from agent.lab.reports.report import tables_of, text_report, write_report
 from agent.lab.reports.tables import deployment_table, explained
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
@@ -186,7 +186,7 @@ def test_tables_say_what_the_rows_say(conducted: tuple[Path, Outcome], tmp_path:
     table = deployment_table(outcome.deployed)
     assert table.text.splitlines()[1].startswith("upfront ")
     assert table.markdown.count("\n") == 3
-    assert table.text in text_report(outcome, {}, "command")
+    assert table.text in text_report(outcome, tables_of(outcome, {}), "command")
     page = (tmp_path / "report.html").read_text()
     assert "<h2>Deployments</h2>" in page
     assert "<td>without rules</td><td>constitution_only</td>" in page

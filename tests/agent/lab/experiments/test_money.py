@@ -121,11 +121,6 @@ def test_monitors_auditors_and_measures_are_stopped_too(server: ModelServer, tmp
         "monitors: {watcher: {kind: model, model: {model: judge, price: '1000/1000'}}}",
     )
     folder = tmp_path / "kept"
-    whole = conduct(evolve(plan_of(tmp_path, text), money=1e6, seeds=1), tmp_path / "one").asked.cost
-    assert whole is not None
-    first = next(iter(Ledger(tmp_path / "one", 1)._new_lines()))
-    assert "cost" in first
-    server.requests.clear()
 
     with pytest.raises(MoneyUsedUp):
         conduct(evolve(plan_of(tmp_path, text), money=1e-6), folder)

@@ -69,21 +69,6 @@ def test_replicates_are_the_same_for_the_same_seed() -> None:
     assert all(sum(drawn.values()) == 3 for drawn in resampled("abc", 5, seed=1))
 
 
-def test_a_paired_difference_is_narrower_than_the_figures_are() -> None:
-    chance = Random(5)
-    difficulty = [chance.random() for _ in range(30)]
-
-    def mean(shift: float) -> Callable[[Mapping[int, int]], float]:
-        return lambda weights: sum(count * (difficulty[task] + shift) for task, count in weights.items()) / 30
-
-    alone = bootstrap(mean(0.1), 30, 200)
-    difference = bootstrap(lambda drawn: mean(0.1)(drawn) - mean(0.0)(drawn), 30, 200)
-
-    assert difference.value == pytest.approx(0.1)
-    assert difference.high - difference.low < 0.01 < alone.high - alone.low  # not of shares, so without a floor
-    assert difference.excludes(0)
-
-
 def drawn_means(chance: Random, tasks: int, mean: float, correlation: float) -> list[float]:
     """The share of twenty episodes that succeed, of each task; tasks differ as a beta distribution says."""
     size = 1 / correlation - 1
