@@ -49,7 +49,7 @@ GIB = 1024**3
 LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, cpu_time=3600, addresses=None)
 """Far above what work takes, and below what brings a machine down."""
 
-LONGEST_PROBE = 10.0  # seconds
+LONGEST_PROBE = 60.0  # seconds; at another level a resumed run asks again, and a busy machine may need long
 FATAL = frozenset(signal.Signals) - {
     signal.SIGINT,
     signal.SIGTERM,
