@@ -289,7 +289,7 @@ def test_a_missing_expected_action_ends_the_run_as_stopped(make_agent: MakeAgent
 
 
 def test_nobody_can_be_asked_about_an_end() -> None:
-    with pytest.raises(ValueError, match="a person is asked about actions"):
+    with pytest.raises(ValueError, match="is about actions"):
         eventually("confirm", after="refund", otherwise="ask")  # type: ignore[arg-type]
 
 
