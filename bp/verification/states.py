@@ -196,7 +196,7 @@ def bits(mask: int) -> Iterator[int]:
 # Which events can be selected in a global state: the rules of `BProgram`, over bit masks.
 
 Origin = Literal["internal", "promised", "possible"]
-PART_OF_STATE = 8  # characters of a state that are looked up at once
+PART_OF_STATE = 10  # characters of a state that are looked up at once
 MOST_PARTS = 50_000
 PART = 16  # the choices of so many events are found at once: a power of 2
 
@@ -245,7 +245,7 @@ class Selection:
         self._known: defaultdict[tuple[Origin, Alternatives], dict[tuple[int, int], tuple[Choice, ...]]]
         self._known = defaultdict(dict)  # by part of what can be selected (position and mask)
         self._parts: dict[str, Row] = {}
-        self._parts_with: defaultdict[int, list[str]] = defaultdict(list)  # by local state
+        self._parts_with: defaultdict[int, set[str]] = defaultdict(set)  # by local state
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
         self._wanted: dict[int, int] = {}  # by choosy local states (a mask): the events that they request (a mask)
         self._refusing: dict[tuple[int, int], set[str]] = {}  # by choosy and refusing local states: who refuses these
@@ -353,7 +353,7 @@ class Selection:
         rows = [self.masks.rows[ord(character)] for character in part]
         self._parts[part] = found = Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
         for character in part:
-            self._parts_with[ord(character)].append(part)
+            self._parts_with[ord(character)].add(part)
         return found
 
     def _found(self, events: int, origin: Origin, alternatives: "Alternatives") -> tuple[Choice, ...]:
