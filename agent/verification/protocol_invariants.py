@@ -336,7 +336,7 @@ PREDICATES: dict[str, dict[str, tuple[type[Event], str]]] = {
     "ask_on_critical": {"is_critical": (ProposedAction, "call")},
     "defer_on_critical": {"is_critical": (InferenceFinished, "calls")},
 }
-"""The predicates of protocols, by the name of the argument: the events, and the field of them, that they are asked of."""
+"""The predicates of protocols, by argument: the events, and the field of them, that they are asked of."""
 
 
 def sides_of(protocols: Sequence[BThread]) -> Kept:
