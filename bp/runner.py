@@ -68,6 +68,7 @@ class _Always:
     """The same event set for every started event: a value, so that a verifier may carry effects about."""
 
     events: Any
+    __name__ = "<lambda>"  # to reports, like any function without a name
 
     def __call__(self, started: Event) -> Any:
         return self.events

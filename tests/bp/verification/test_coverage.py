@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bp import BProgram, BThreadBody, Event, any_of, bthread, contains, event, start, sync, verify, where
+from bp.runner import LATER, Effect
 from tests.bp.programs import HOT, STOP, Ping, alternate, fails_after, keeps_saying, requests, says
 from tests.bp.test_against_reference import as_event
 from tests.bp.verification.test_liveness import Around, State, is_concerned
@@ -98,6 +99,9 @@ def test_bthreads_of_one_function_are_told_apart_by_their_arguments() -> None:
     assert found.coverage.silent == ("requests(b)",)
 
 
+UNTIL_B: Any = Effect(Ping, lambda _: LATER, (Ping,), lambda *_: Ping(0), until=B).until
+
+
 def test_arguments_that_are_functions_are_told_by_their_names_and_lambdas_not_at_all() -> None:
     @bthread
     def answers(what: Event, *functions: Any, **others: Any) -> BThreadBody:
@@ -105,7 +109,7 @@ def test_arguments_that_are_functions_are_told_by_their_names_and_lambdas_not_at
 
     found = verify(
         requests(A),
-        answers(ALARM, lambda: A, verify, partial(lambda _: A, 1)),
+        answers(ALARM, lambda: A, verify, partial(lambda _: A, 1), UNTIL_B),
         answers(B, by=partial(verify), to=lambda: A),
     )
 
