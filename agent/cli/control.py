@@ -48,22 +48,26 @@ def send(log: Path, decision: dict[str, Any]) -> None:
 
 
 @asynccontextmanager
-async def decisions(log: Path | None, act: Act) -> AsyncIterator[None]:
-    """Take decisions about the run that writes `log` while the block lasts; without a log none come."""
+async def decisions(log: Path | None, act: Act, unreachable: Callable[[str], None]) -> AsyncIterator[None]:
+    """Take decisions about the run that writes `log` while the block lasts; without a log none come.
+
+    unreachable: called with the reason where no such socket can be made, so that none come, either.
+    """
     async with anyio.create_task_group() as tasks:
         if log is not None:
-            tasks.start_soon(_listen, _socket_of(log), act)
+            tasks.start_soon(_listen, _socket_of(log), act, unreachable)
         yield
         tasks.cancel_scope.cancel()
 
 
-async def _listen(path: Path, act: Act) -> None:
-    """Take decisions until cancelled. Where no such socket can be made, none come."""
+async def _listen(path: Path, act: Act, unreachable: Callable[[str], None]) -> None:
+    """Take decisions until cancelled."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _short(path) as address:
             listener = await anyio.create_unix_listener(address, mode=0o600)
-    except OSError:
+    except OSError as error:
+        unreachable(str(error))
         return
     try:
         async with listener:
