@@ -1,4 +1,4 @@
-"""Assertions on runs: what never happens, what comes before what, and that every call is answered.
+"""Assertions on runs: absence and order of events, and that every call is answered.
 
     assert_never(run, started("bash"), GateRejected)
     assert_order(run, ApprovalAnswered, "write_file")

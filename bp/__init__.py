@@ -115,7 +115,7 @@ _VERIFICATION = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what verifies when it is used: running programs does not need it."""
+    """Import the verifier when it is first used: running programs does not need it."""
     if name not in _VERIFICATION:
         raise AttributeError(f"module 'bp' has no attribute {name!r}")
     from importlib import import_module

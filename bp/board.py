@@ -151,7 +151,7 @@ class Board:
             self._requests[event._kind] = {event: {requester: None}}
 
     def _take_out(self, event: Event, requester: Running) -> None:
-        """Forget that `requester` asks for `event`, if that is still known: one request may name it twice."""
+        """Remove the entry of `requester` for `event`, if it is still there: one request may name an event twice."""
         requested = self._requests.get(event._kind, NO_MEMBERS)
         requesters = requested.pop(event, NO_MEMBERS)
         requesters.pop(requester, None)
@@ -174,7 +174,7 @@ class Board:
             del self.hot[running]
 
     def _file_otherwise(self, running: Running, new: Sync) -> None:
-        """File a requester under the kinds of what it requests, refusals of which concern its `otherwise`."""
+        """File a requester under the kinds that it requests: a refusal of these concerns its `otherwise`."""
         if new.requests or running.alternative is not None:
             self._stale[running] = None
         for kind in running.answerable:
@@ -191,7 +191,7 @@ class Board:
                 self._answerable.setdefault(kind, {})[running] = None
 
     def _file_refusal(self, running: Running, old: Any, new: Any) -> None:
-        """File a refusal anew; the requests that its coming or going may concern may get another alternative."""
+        """File a refusal again, and mark the requests whose alternative may change because it came or went."""
         self._refusals.move(running, old, new)
         for events in (old, new):
             for _, kind, _, _ in () if events is None else events._rows:
@@ -213,7 +213,7 @@ class Board:
             heappush(self._heap, (running.rank, running))
 
     def _queue_held(self, holder: Running) -> None:
-        """Queue those that are parked because of a b-thread, which says something else now."""
+        """Queue the requesters that were parked because of a b-thread whose statement has changed."""
         held, holder.holds = holder.holds, {}
         for running in held:
             if len(running.held_by) > 1:
@@ -289,7 +289,7 @@ class Board:
         return bool(self._refusals.members(event))
 
     def _clear_heap(self) -> None:
-        """Take those out of the heap that request nothing any more, but never came to its top."""
+        """Remove from the heap requesters that request nothing any more and never reached its top."""
         for _, running in self._heap:
             running.queued = bool(running.statement.requests)
         self._heap = [entry for entry in self._heap if entry[1].queued]

@@ -349,7 +349,7 @@ class Union(EventSet):
         return union(self, other)
 
     def __instancecheck__(self, value: object) -> bool:
-        """Let `isinstance(said, Ping | Pong)` mean what it says: `|` of kinds gives a set, not a union of types."""
+        """Support `isinstance(said, Ping | Pong)`: `|` of kinds gives an event set, not a union of types."""
         return isinstance(value, Event) and contains(self, value)
 
     def __repr__(self) -> str:

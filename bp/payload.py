@@ -71,7 +71,7 @@ def freeze(value: Any) -> Any:
 
 
 class _Freezers(dict[type, Callable[[Any], Any]]):
-    """By type, found once: every event asks for each of its values."""
+    """Functions that freeze values, by type; each is found once, since every event asks for each of its values."""
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         return self.setdefault(kind, _freezer(kind))
@@ -110,7 +110,7 @@ def _is_one_of(kind: type, *names: str) -> bool:
 
 
 def as_it_is(value: Any) -> Any:
-    """Return `value`: how what cannot change is frozen."""
+    """Return `value` itself: an immutable value needs no freezing."""
     return value
 
 

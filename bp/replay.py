@@ -1,4 +1,4 @@
-"""A trace taken again: on real b-threads, step by step, until its end or the first step that differs.
+"""Replay of a trace on real b-threads, step by step, until its end or the first step that differs.
 
 A recorded run or a counterexample of `verify` is a list of events. `replay` makes a program and selects them one by
 one; where the program would not have done the same, it stops and tells both sides. Time travel is to replay the first
@@ -35,7 +35,7 @@ class Divergence:
     taken: Step | None = None
 
     def __str__(self) -> str:
-        """Tell both sides in one line."""
+        """Describe both sides in one line."""
         recorded = self.recorded.event if isinstance(self.recorded, Step) else self.recorded
         instead = ", ".join(map(repr, self.possible)) or "nothing internal"
         return f"step {self.number}: recorded is {recorded!r}: {self.reason}; the program would go on with: {instead}"
@@ -65,7 +65,7 @@ class Replay:
 
 
 def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environment: Sequence[BThread] = ()) -> Replay:
-    """Take a trace again and return what came of it.
+    """Replay a trace and return the result.
 
     trace: events, for example those of a violation, or the steps of a run; of steps, who requested them and which
     refusals they answer is compared too. environment: the b-threads that `verify` was given as its environment.
@@ -136,7 +136,7 @@ class OutsideName(str):
 
 
 def _outside(bthread: BThread) -> BThread:
-    """Return a b-thread of the environment under a name that says so; those whom it starts have such names, too."""
+    """Return a b-thread of the environment under a name of type `OutsideName`; those that it starts get one, too."""
     return evolve(bthread, function=_starting_outside, args=(bthread,), kwargs={}, name=OutsideName(bthread.name))
 
 

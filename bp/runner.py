@@ -192,7 +192,7 @@ def _differences(started: Event, outcome: Event) -> list[str]:
 
 
 class Wakeup:
-    """One task waits for it; any thread, and a signal handler, may set it: heard at once, on asyncio and on trio."""
+    """A flag for which one task waits; any thread and signal handlers may set it, on asyncio and on trio."""
 
     def __init__(self) -> None:
         self._is_set = False
@@ -200,7 +200,7 @@ class Wakeup:
         self._call_soon: Callable[..., Any] = _call_here
 
     def set(self) -> None:
-        """Wake the task that waits, else the next one that begins to."""
+        """Wake the waiting task, or else the next one that begins to wait."""
         self._is_set = True  # before it is asked whether a task waits; `wait` does both in the opposite order
         event = self._event
         if event is not None:
@@ -208,7 +208,7 @@ class Wakeup:
                 self._call_soon(event.set)
 
     def set_here(self) -> None:
-        """Do what `set` does, from a task of the event loop in which it is waited for: at less cost."""
+        """Like `set`, but cheaper: only for tasks of the event loop in which the waiting task runs."""
         self._is_set = True
         if self._event is not None:
             self._event.set()

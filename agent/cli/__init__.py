@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def let_interrupts_end_the_program() -> None:
-    """Have Ctrl-C end the program without a traceback until a command listens, unless it is ignored, as under nohup."""
+    """Let Ctrl-C end the program without a traceback until a command handles it; keep it ignored, as under nohup."""
     import _signal  # type: ignore[import-not-found]  # `signal` imports for milliseconds
 
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:

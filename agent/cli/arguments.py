@@ -1,4 +1,4 @@
-"""The command line of `bpagent`, as `--help` shows it, and what to type to call the program again."""
+"""The command line of `bpagent`, as `--help` shows it, and how to call the program again."""
 
 import argparse
 import os
@@ -12,7 +12,7 @@ OWN_NAME = "bpagent"
 
 
 def called(*words: str) -> str:
-    """Return a command line of ours for the shell: by name where that finds us, else by the path that was typed."""
+    """Return a `bpagent` command line for the shell: by name if the PATH has it, else by the path that was typed."""
     typed, found = sys.argv[0], shutil.which(OWN_NAME)
     is_ours = os.path.basename(typed) == OWN_NAME and os.path.exists(typed)
     by_path = is_ours and not (found is not None and os.path.samefile(found, typed))
@@ -107,7 +107,7 @@ def _protocols(purpose: str) -> Argument:
 
 def _servers(purpose: str) -> Argument:
     written = "'npx -y some-server', 'NAME: VARIABLE=$VALUE program ...'"
-    return _several("--mcp", "COMMAND", f"{purpose}: {written}; more than once if you like")
+    return _several("--mcp", "COMMAND", f"{purpose}: {written}; may be given more than once")
 
 
 def _workspace(purpose: str) -> Argument:
@@ -118,38 +118,38 @@ def _output_as_json(what: str) -> Argument:
     return _flag("--json", f"print {what}")
 
 
-RECORDED_PROTOCOLS = _protocols("a b-thread that the run had beside its preset's")
+RECORDED_PROTOCOLS = _protocols("a b-thread that the run had in addition to its preset's")
 PRESET = (
     _argument(
-        "--preset", metavar="NAME", help="which rules (default: what --config says, else default); see bpagent presets"
+        "--preset", metavar="NAME", help="the preset (default: what --config says, else default); see bpagent presets"
     ),
     _argument("--config", metavar="FILE", help="a configuration file; options win over it"),
-    _several("--option", "NAME=VALUE", "change one row of what bpagent presets shows, such as policy=strict"),
+    _several("--option", "NAME=VALUE", "set an option of the preset, such as policy=strict; see bpagent presets"),
 )
 CONTROL = (
     _several("--role", "ROLE=MODEL", "the model of another role: trusted, editor"),
-    _several("--monitor", "NAME=WHAT", "who scores: constitution, constant:0.2, model:MODEL, or FILE.py:NAME"),
-    _several("--auditor", "NAME=WHAT", "who audits: like --monitor"),
+    _several("--monitor", "NAME=WHAT", "a monitor: constitution, constant:0.2, model:MODEL, or FILE.py:NAME"),
+    _several("--auditor", "NAME=WHAT", "an auditor, given like --monitor"),
 )
 """Other models, monitors and auditors, for protocols."""
 
 RECORDS = (
     _output_as_json("the records of the log as they happen"),
-    _flag("--partials", "with --json: what streams, too"),
+    _flag("--partials", "with --json: the pieces of answers as they stream, too"),
 )
 AGENT = (
-    _argument("--model", default="", metavar="NAME", help="which model: see below (default: see bpagent config)"),
+    _argument("--model", default="", metavar="NAME", help="the model, see below (default: see bpagent config)"),
     *PRESET,
     _workspace("where tools work"),
     _argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)"),
     _servers("offer the tools of an MCP server, too"),
-    _protocols("add a b-thread; more than once if you like"),
+    _protocols("add a b-thread; may be given more than once"),
     *CONTROL,
     _several("--secret", "NAME", "keep this variable's value out of the log"),
     _argument(
         "--sandbox",
         choices=("off", "on", "strict"),
-        help="confine commands: where the machine can (on), or not run at all (strict); see bpagent doctor",
+        help="confine commands: where the machine can (on), or else refuse them (strict); see bpagent doctor",
     ),
     _argument("--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"),
 )
@@ -169,7 +169,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
             "--approvals",
             choices=("now", "later", "page"),
             default="now",
-            help="when a person has to decide: later: the run rests and exits with 5, bpagent resume goes on; "
+            help="how a user is asked: later: the run rests and exits with 5, bpagent resume goes on; "
             "page: it waits for the page of bpagent view --follow, also without a terminal",
         ),
         _flag("--lanes", "draw what each b-thread does, as it happens"),
@@ -206,7 +206,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         _output_as_json("one JSON object per run"),
     ),
     "fork": (
-        "begin another run with the first steps of one: both go on by themselves",
+        "begin a new run with the first steps of another one; each can go on",
         _log_argument(nargs=None, help="a log, or the beginning of an id"),
         _argument("step", metavar="STEP", type=int, help="the last step that both have; see bpagent view"),
         _argument("--output", metavar="FILE", help="the new log (default: beside the other)"),
@@ -222,22 +222,22 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         _output_as_json("one JSON object per command"),
     ),
     "replay": (
-        "run a log's program on its record, and say whether all is equal",
+        "run the program of a log on its records again, and say whether it does the same",
         _log_argument(),
         RECORDED_PROTOCOLS,
     ),
     "why": (
-        "say who decided about a call, on what evidence, and what had to differ",
+        "say who decided about a call, on what evidence, and what would have had to differ",
         _log_argument(),
         _argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)"),
         RECORDED_PROTOCOLS,
         _output_as_json("one JSON object per call"),
     ),
     "what-if": (
-        "judge recorded runs again under other rules: what would be decided otherwise",
+        "judge recorded runs again under other rules, and show which decisions change",
         _log_argument(nargs="*", help=f"logs, or folders of logs{LATEST}"),
         _argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file"),
-        _protocols("add a b-thread, or give one again that the run had"),
+        _protocols("add a b-thread, or supply one that the run had"),
         _several("--without", "NAME", "leave this b-thread out"),
         _argument("--page", metavar="FILE", help="write an HTML page, then and now side by side"),
         _output_as_json("one JSON object per log"),
@@ -252,20 +252,20 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         RECORDED_PROTOCOLS,
     ),
     "verify": (
-        "look at every state that the loop can reach: do its invariants hold?",
+        "look at every state that the loop can reach, and say whether its invariants hold",
         *PRESET,
         _protocols("add a b-thread, to be verified with the loop"),
-        _flag("--alone", "without the rules of a preset: the core and the protocols, which are few states"),
-        _argument("--max-states", type=_number(int, 1), metavar="N", help="give up at N states: not verified"),
+        _flag("--alone", "leave the rules of the preset out: the core and the protocols alone have few states"),
+        _argument("--max-states", type=_number(int, 1), metavar="N", help="stop at N states; then nothing is verified"),
         _argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample"),
         _output_as_json("one JSON object"),
     ),
     "experiment": (
         "measure how safe and how useful protocols keep an agent",
         _argument("file", nargs="*", metavar="FILE", help="a plan in YAML; freeze FILE: set its thresholds"),
-        _flag("--example", "a small one, offline, in less than a minute"),
-        _argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)"),
-        _argument("--workers", type=_number(int, 0), metavar="N", help="processes; 0: this one alone"),
+        _flag("--example", "run a small experiment, offline, in less than a minute"),
+        _argument("--folder", metavar="DIR", help="where results are kept (default: FILE.results)"),
+        _argument("--workers", type=_number(int, 0), metavar="N", help="worker processes; 0: only this process"),
     ),
     "tools": (
         "show the tools, their parameters, and where they come from",
@@ -279,19 +279,19 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     ),
     "config": (
         "show which files and variables configure the command, and trust one",
-        _workspace("whose .bpagent/config.yaml"),
+        _workspace("the folder whose .bpagent/config.yaml counts"),
         _flag("--trust", "let a project's file set more than stricter rules"),
         _flag("--schema", "print the JSON schema of such files, for editors"),
-        _argument("--model", default="", metavar="NAME", help="as if this was given to run"),
+        _argument("--model", default="", metavar="NAME", help="show what this option of run would give"),
         *PRESET,
     ),
     "completion": (
-        "print what has a shell complete commands, options and files",
+        "print a script that lets a shell complete commands, options and files",
         _argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"),
     ),
     "presets": (
         "show the presets, and how they differ",
-        _argument("preset", nargs="?", metavar="NAME", help="this one alone, with all of its options"),
+        _argument("preset", nargs="?", metavar="NAME", help="show this preset alone, with all of its options"),
         _output_as_json("one JSON object per preset"),
     ),
     "protocols": (
@@ -348,13 +348,13 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**options, allow_abbrev=False)
 
     def add_argument(self, *names: str, **options: Any) -> argparse.Action:
-        """Take an argument. What names something is no empty text, as a shell makes of a variable that is not set."""
+        """Add an argument. One that names something refuses an empty text, as an unset variable of the shell gives."""
         if options.get("metavar") in NAMING and options.get("default") != "":
             options.setdefault("type", _named)
         return super().add_argument(*names, **options)
 
     def parse_known_args(self, *arguments: Any) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
-        """Take no argument that this command does not know; argparse would leave it to the whole program to say so."""
+        """Refuse arguments that this command does not know; argparse would blame the whole program instead."""
         words = sys.argv[1:] if arguments[0] is None else [*arguments[0]]
         if self._subparsers is not None and words[0].startswith("-") and words[0] not in self._option_string_actions:
             self.error(self._misplaced(words[0].partition("=")[0]))
@@ -380,7 +380,7 @@ class _Parser(argparse.ArgumentParser):
         return f"{option} stands before the command; write {self.prog} {taken[close[0]]} ... {close[0]}"
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Take one of the choices. argparse lists them all; the nearest is of more use."""
+        """Check a choice, and suggest the nearest one; argparse would list all of them."""
         if action.choices is not None and value not in action.choices:
             from agent.vocabulary.errors import meant
 
@@ -389,7 +389,7 @@ class _Parser(argparse.ArgumentParser):
     def _unknown(self, words: list[str]) -> str:
         """Return what is wrong with words that are no arguments of this command, and what may have been meant."""
         if not words[0].startswith("-"):
-            return f"unrecognized arguments: {' '.join(words)} (a text of several words stands in quotes)"
+            return f"unrecognized arguments: {' '.join(words)} (put a text of several words in quotes)"
         from agent.vocabulary.errors import nearest
 
         close = nearest(words[0].partition("=")[0], self._option_string_actions, most=1, cutoff=0.7)

@@ -376,7 +376,7 @@ def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
 
 
 def _tell_unknown_tools(threads: Sequence[BThread], tools: Iterable[str]) -> None:
-    """Say which tools temporal policies name that there are not: such a policy is never about a call."""
+    """Warn about tools that temporal policies name and that do not exist: such a policy never concerns a call."""
     known = sorted(tools)
     policies = [thread for thread in threads if str(thread.function.__module__) == f"{OWN}.policies"]
     named = {name: policy.name for policy in policies for match in _matches(policy.args) for name in match.tools}

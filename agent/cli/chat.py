@@ -135,7 +135,7 @@ class Chat:
                 return prompt
 
     def _read(self, line: str) -> str | UserMessage | None:
-        """Return the prompt that a line means, with the files that it names; None for files that cannot be included."""
+        """Return the prompt of a line with the files that it names; None if a file cannot be included."""
         try:
             return read_prompt(line, self._desk.display.system) if self._present else line
         except (Mistake, OSError) as error:
@@ -143,7 +143,7 @@ class Chat:
             return None
 
     def _change(self, word: str, argument: str) -> Undone | None:
-        """Go on with another model, or from before the last task, and return what became of files since.
+        """Go on with another model, or from before the last task; return which files changed since.
 
         What cannot be done is said, and changes nothing.
         """
@@ -168,14 +168,14 @@ class Chat:
         return undone
 
     async def _offer_files(self, undone: Undone | None) -> None:
-        """Say what became of files since a task that is undone, and restore those that nothing else changed on a yes.
+        """List the files that changed since an undone task; on a yes, restore those that nothing else changed.
 
         An answer that is neither yes nor no leaves them, and is the next prompt.
         """
         if undone is None:
             return
-        told = [f"stays, as others changed it, too: {self._named(path)}" for path in undone.changed]
-        told += [f"stays, if it changed anything: {one_line(call, LONGEST_CALL)}" for call in undone.calls]
+        told = [f"not restored, since something else changed it, too: {self._named(path)}" for path in undone.changed]
+        told += [f"not undone, if it changed anything: {one_line(call, LONGEST_CALL)}" for call in undone.calls]
         told += [f"can be {_restored(change)}: {self._named(change.path)}" for change in undone.restorable]
         self._desk.display.system("\n".join(told) or "it changed no file")
         if not undone.restorable:

@@ -78,7 +78,7 @@ def _toolbox(workspace: Path, policy: Policy) -> Toolbox:
 
 
 def _verdict(command: str, policy: Policy, toolbox: Toolbox) -> Verdict:
-    """Describe a call of `bash` as the loop does, and judge it; what cannot be described is denied there too."""
+    """Describe and judge a call of `bash` as the loop does; a call that cannot be described is denied."""
     try:
         action = describe(ToolCall("check", "bash", {"command": command}), toolbox)
     except (OSError, ValueError) as error:
@@ -121,7 +121,7 @@ def _show(command: str, verdict: Verdict, screen: Screen, file: str = "") -> Non
 
 
 def _marked(command: str, verdict: Verdict, screen: Screen) -> str:
-    """Return a command in which the characters that the verdict rests on stand out, where there are colors."""
+    """Return a command with the characters that the verdict rests on highlighted, where there are colors."""
     shown, done = "", 0
     for start, end in sorted({(evidence.start, evidence.end) for evidence in verdict.evidence}):
         if done <= start < end:

@@ -23,7 +23,7 @@ from agent.presets.configuration import SCHEMA, Configuration, read_configuratio
 from agent.presets.policy_files import read_user_rules, rules_files
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import preset_named
-from agent.tools.sandbox.places import agents_own
+from agent.tools.sandbox.permissions import agents_own
 
 
 def execute(arguments: Namespace) -> int:
@@ -198,14 +198,14 @@ def _fingerprint(file: Path, content: bytes) -> str:
 
 
 def tell_unused(files: Iterable[Configuration]) -> None:
-    """Say what a project's file sets that is not used."""
+    """Warn about settings of a project's file that are not used."""
     for file in files:
         if file.unused:
             say(f"{file.file} also sets {', '.join(file.unused)}: not used until you trust it (bpagent config --trust)")
 
 
 def with_user_rules(preset: Preset) -> Preset:
-    """Return a preset with what the user said about commands, if it judges them at all. Raises OptionError."""
+    """Return a preset with the user's own rules about commands, if it judges commands. Raises OptionError."""
     if preset.policy is None or not (rules := read_user_rules()):
         return preset
     return evolve(preset, commands=(*preset.commands, *map(str, rules)))

@@ -1,4 +1,4 @@
-"""Decisions from outside about a run under way: approve, reject, steer and stop, over a socket of the same user.
+"""Control of a run from another process of the same user: approve, reject, steer and stop, over a socket.
 
 The run listens, other commands of `bpagent` send. The socket lies beside the runs, where the constitution lets no tool
 in; and a process that the run itself has started is not heard, so that an agent cannot approve its own calls.
@@ -30,11 +30,11 @@ Act = Callable[[dict[str, Any]], str]
 
 
 class Unheard(Exception):
-    """No run hears decisions about this log, or it objects; the message says why."""
+    """No run accepted a decision about this log; the message says why."""
 
 
 def send(log: Path, decision: dict[str, Any]) -> None:
-    """Have the run that writes `log` carry a decision out. Raises Unheard."""
+    """Send a decision to the run that writes `log`, which carries it out. Raises Unheard."""
     with socket.socket(socket.AF_UNIX) as sender, _short(_socket_of(log)) as address:
         sender.settimeout(PATIENCE)
         try:
@@ -42,16 +42,16 @@ def send(log: Path, decision: dict[str, Any]) -> None:
             sender.sendall(json.dumps(decision).encode() + b"\n")
             answer = sender.makefile().readline()
         except OSError as error:
-            raise Unheard(f"no run that can be told listens for {log}: {error.strerror or error}") from error
+            raise Unheard(f"no run listens to decisions about {log}: {error.strerror or error}") from error
     if answer != "\n":
         raise Unheard(answer.strip() or "the run gave no answer")
 
 
 @asynccontextmanager
 async def decisions(log: Path | None, act: Act, unreachable: Callable[[str], None]) -> AsyncIterator[None]:
-    """Take decisions about the run that writes `log` while the block lasts; without a log none come.
+    """Accept decisions about the run that writes `log` while the block lasts; without a log there are none.
 
-    unreachable: called with the reason where no such socket can be made, so that none come, either.
+    unreachable: called with the reason where the socket cannot be made, so that there are none either.
     """
     async with anyio.create_task_group() as tasks:
         if log is not None:
@@ -61,7 +61,7 @@ async def decisions(log: Path | None, act: Act, unreachable: Callable[[str], Non
 
 
 async def _listen(path: Path, act: Act, unreachable: Callable[[str], None]) -> None:
-    """Take decisions until cancelled."""
+    """Accept decisions until cancelled."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _short(path) as address:
@@ -89,12 +89,12 @@ def _carried_out(said: bytes, act: Act) -> str:
     try:
         decision = json.loads(said)
     except ValueError:
-        return "this is no decision"
-    return act(decision) if isinstance(decision, dict) else "this is no decision"
+        return "this is not a decision"
+    return act(decision) if isinstance(decision, dict) else "this is not a decision"
 
 
 def _stranger(connection: socket.socket) -> str:
-    """Say why the other end is not heard; nothing when it is."""
+    """Return why the other end is refused; an empty text if it is accepted."""
     process, user, _ = CREDENTIALS.unpack(
         connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     )

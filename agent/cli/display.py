@@ -1,4 +1,4 @@
-"""A run as it happens, in words on a screen: agent text, actions, diffs, tool output, refusals, and what goes on."""
+"""Display of a run as it happens: agent text, actions, diffs, tool output, refusals, and progress."""
 
 import difflib
 import json
@@ -62,7 +62,7 @@ def command_of(call: ToolCall) -> str:
 
 
 def action_of(call: ToolCall) -> str:
-    """Return what a call would do, for looking on: a shell command as proposed, long arguments by their length."""
+    """Return one line that shows a call: a shell command as proposed, long arguments by their length."""
     return _as_command(call, _abbreviated) + (background_mark(call.arguments) if call.tool in SHELLS else "")
 
 
@@ -189,7 +189,7 @@ class Progress:
             case InferenceRequested():
                 self._begin(ANSWERING)
             case SummaryRequested():
-                self._begin("the model sums up")
+                self._begin("the model summarizes")
             case ToolStarted():
                 self._begin(event.call.tool)
             case BackoffStarted():
@@ -214,7 +214,7 @@ class Progress:
         return " · ".join(parts)
 
     def hear(self) -> None:
-        """Note that something came of the model's answer."""
+        """Note that a piece of the model's answer came."""
         self._heard = self._now()
 
     def _begin(self, activity: str) -> None:
@@ -279,7 +279,7 @@ class Display:
         self._output.extend(others)
 
     def live(self) -> list[tuple[Tone, str]]:
-        """Return the lines that still change: the model's unfinished paragraph, and what tools print just now."""
+        """Return the lines that still change: the model's unfinished paragraph, and the latest output of tools."""
         screen, columns = self._screen, self._screen.width - MARGIN
         rest = [part for line in visible_lines(screen.blocks.rest) for part in wrapped(line, columns)]
         label = "" if screen.has_begun_text or len(rest) > HEAD else "agent"
@@ -302,7 +302,7 @@ class Display:
         return self._result
 
     def take_up(self, step: Step) -> None:
-        """Know a step that happened before, without showing it."""
+        """Take a step of an earlier run into account without showing it."""
         match step.event:
             case InferenceRequested():
                 self._turn = self._totals.turns + 1
@@ -362,9 +362,9 @@ class Display:
             case AbortAsked():
                 self.system("abort: everything ends now")
             case SummaryRequested():
-                self.system("the conversation has grown long: what is older is summed up")
+                self.system("the conversation has grown long: its older part is summarized")
             case SummaryFailed():
-                self.system(f"there is no summary: {event.error}")
+                self.system(f"no summary could be made: {event.error}")
             case DeadlineReached():
                 self.system(f"the time limit of {event.seconds:g} seconds was reached: everything ends now")
             case RunContinued():

@@ -152,7 +152,7 @@ class Editor:
     # Keys.
 
     def _answers_at_once(self) -> bool:
-        """Return whether a single key is an answer: nothing is typed yet, and the question was there before the key."""
+        """Return whether a single key is an answer: nothing is typed, and the question was shown before the key."""
         is_empty = self._session is not None and not self._session.default_buffer.text
         return self._is_settled() and is_empty and not self._begun and not self._is_typed_on()
 
@@ -161,7 +161,7 @@ class Editor:
         return bool(self._rest) and asyncio.get_running_loop().time() < self._answered + SETTLED
 
     def _is_settled(self) -> bool:
-        """Return whether a question has been open for SETTLED seconds, and note when another question is open."""
+        """Return whether the question has been open for SETTLED seconds; restart the clock for another question."""
         question, now = self.question(), asyncio.get_running_loop().time()
         if question is not self._asked:
             self._asked, self._since, self._begun = question, now, ""
@@ -193,7 +193,7 @@ class Editor:
         return str(self._asked.arguments.get("command", "")) if self._asked is not None else ""
 
     def _type_on(self, event: KeyPressEvent) -> None:
-        """Leave out the letters of a word whose first one was the key; anything else is typed as ever."""
+        """Ignore the rest of a word whose first letter was already the answer; anything else is typed as usual."""
         if event.data == self._rest[0]:
             self._rest = self._rest[1:]
         else:

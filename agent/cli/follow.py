@@ -1,4 +1,4 @@
-"""`bpagent view --follow`: the page of a run that goes on, served to this machine alone, with a say in the run.
+"""`bpagent view --follow`: the page of a run that goes on, served to this machine only, with controls.
 
 Only who has the token in the address gets an answer; what changes the run must come from the page itself (its origin),
 so that no other page can have a browser send it.

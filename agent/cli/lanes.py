@@ -48,7 +48,7 @@ class Lanes:
         screen.labelled("", "   ".join(f"{sign} {meaning}" for _, sign, _, meaning in MARKS), "system")
 
     def _name_new(self, marks: Sequence[Sequence[Any]]) -> None:
-        """Begin the lanes that are needed for the first time, each with its name."""
+        """Start a lane, with its name, for each b-thread that appears for the first time."""
         names = list(self._model.lanes)
         needed = max([self._named, *(mark[0] + 1 for mark in marks)])
         for number in range(self._named, needed):
@@ -83,7 +83,7 @@ class Lanes:
 
     @staticmethod
     def _lines(text: str, told: Sequence[dict[str, Any]], room: int) -> Iterator[str]:
-        """Yield what a row says, in lines that fit; of a text the first ones, of a change of a file what changes."""
+        """Yield the lines of a row, cut to fit: the first ones of a text, the changed ones of a file."""
         texts = [text, *(part["text"] for part in told[1:])]
         lines = [part for each in texts for line in visible_lines(each.strip("\n")) for part in _wrapped(line, room)]
         yield from lines[:LINES]

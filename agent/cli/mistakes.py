@@ -67,7 +67,7 @@ def _is_mistake(error: Exception) -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Give a process that was started without some of its streams empty ones; else a log could get their number."""
+    """Open missing standard streams on /dev/null; otherwise a log could get their descriptor numbers."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -78,7 +78,7 @@ def _open_closed_streams() -> None:
 
 
 def _tolerate_odd_text() -> None:
-    """File names and models give text that no encoding holds; it is shown escaped and breaks nothing."""
+    """Escape text that the encoding cannot represent (from file names and models) instead of raising."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -122,7 +122,7 @@ class StandingAnswers:
         return "as you said always" if allowed else ""
 
     def add(self, call: ToolCall) -> str:
-        """Allow a call from now on, as far as a rule can; return what there is to say about that."""
+        """Allow a call from now on, as far as a rule can; return the message for the user about it."""
         grants = self._grants(call)
         if isinstance(grants, str):
             return CANNOT.format(why=grants)
@@ -183,7 +183,7 @@ PROMPTS = 3  # how often one question is put
 
 
 def approval_question(command: str) -> str:
-    """Return the one line that asks for approval: the command exactly as proposed, what cannot be seen escaped."""
+    """Return the line that asks for approval: the command exactly as proposed, invisible characters escaped."""
     return f"Approve command: {visible(command)}? (yes/no)"
 
 
@@ -240,7 +240,7 @@ class Person:
     _lines: MemoryObjectSendStream[str] | None = field(default=None, init=False)
 
     def hear(self, line: str) -> None:
-        """Take a line that was typed. Lines before a question do not answer it."""
+        """Handle a typed line. Lines that were typed before a question do not answer it."""
         self.screen.line_is_open = False
         if self.stops(line):
             self.stop()
@@ -260,7 +260,7 @@ class Person:
         return True
 
     def leave(self) -> None:
-        """Note that nothing will be typed any more: questions are answered with no, or from elsewhere."""
+        """Note the end of the input: from now on questions are answered with no, or by another process."""
         self._gone = not self.elsewhere
         if self._lines is not None and self._gone:
             self._lines.close()

@@ -176,7 +176,7 @@ def _print_end(desk: Desk, arguments: Namespace) -> int:
 
 
 def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:
-    """Say which calls wait, why, and how to decide; such a run has a log, from which it goes on."""
+    """Show which calls wait, why, and how to decide them."""
     for asked in run.waiting_for:
         screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{question_of(asked)}", "question")
     log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)

@@ -185,7 +185,7 @@ def _usage(data: dict[str, Any]) -> Usage:
 
 
 def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
-    """Return name and data of a record that a summary needs; an empty name for any other, and for a torn line."""
+    """Return name and data of a record that a summary needs; an empty name for others and for a torn line."""
     _, _, rest = line[:200].partition(b'"name":"')
     if rest.partition(b'"')[0].decode("ascii", "replace") not in ENDINGS or not line.endswith(b"\n"):
         return "", {}

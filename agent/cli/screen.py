@@ -1,4 +1,4 @@
-"""Text that cannot fake the screen: labelled lines, colors and markdown where a terminal shows them."""
+"""Output to a terminal that text from models and tools cannot forge: labelled lines, colors and markdown."""
 
 import os
 import re
@@ -57,7 +57,7 @@ WHOLE: tuple[Tone, ...] = ("action", "question")
 
 
 def visible(text: str) -> str:
-    """Return `text` as one line in which everything can be seen: what is not printable is shown as an escape."""
+    """Return `text` as one line in which everything is visible: unprintable characters are escaped."""
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 

@@ -1,4 +1,4 @@
-"""Agents on the command line: a screen, what is typed, commands and signals, from a prompt to an exit code."""
+"""Sessions on the command line: screen, typed lines, commands and signals, from a prompt to an exit code."""
 
 import os
 import re
@@ -59,7 +59,7 @@ Maker = Callable[..., Agent]
 
 
 def lead(desk: "Desk", make: Maker, prompt: str | UserMessage | None, servers: tuple[McpServer, ...] = ()) -> Run:
-    """Have one run to its end; without a prompt that which rests. Raises what making the agent raises."""
+    """Lead one run to its end; without a prompt, the run that rests. Raises what making the agent raises."""
     return anyio.run(_lead, desk, make, prompt, servers)
 
 
@@ -155,7 +155,7 @@ class Desk:
 
     @contextmanager
     def agent_by(self, make: Maker, tools: tuple[Tool, ...]) -> Iterator[Agent]:
-        """Have an agent at work here while the block lasts. Raises what making it raises."""
+        """Make an agent that works here while the block lasts. Raises what making it raises."""
         asks: Any = self.approver or self._person.answer
         shows = {"on_step": self._show, "on_text": self._stream, "on_output": self._print, "on_event": self.tells}
         with make(tools, approve=asks, **shows) as agent:
@@ -192,7 +192,7 @@ class Desk:
             raise alone from alone.__cause__
 
     async def carry_out(self, prompt: str | UserMessage | None) -> Run | None:
-        """Have one run to its end, and return it; None when there can be no other."""
+        """Lead one run to its end, and return it; None when no further run is possible."""
         assert self.agent is not None
         self.interrupted_by = None
         try:
@@ -239,7 +239,7 @@ class Desk:
             self.leave(exit_codes.OK)
 
     def _hear(self, line: str) -> None:
-        """Take a line that answers no question: it steers the run on a terminal, else it is a prompt."""
+        """Handle a line that answers no question: on a terminal it steers the run, else it is a prompt."""
         if self.run is not None and self.present:
             if line.strip():
                 self.run.steer(line)
@@ -252,7 +252,7 @@ class Desk:
         return self.run is not None and (self.present or self.talk is None) and STOPS[self.preset.stop_text](line)
 
     def _stop(self) -> None:
-        """Stop the run; the second time abort it, as what runs may never finish."""
+        """Stop the run; the second time abort it, since a running tool may never finish."""
         if self.run is not None and any(isinstance(step.event, StopAsked) for step in self.run.steps):
             self.run.abort("stop was said twice")
         elif self.run is not None:
@@ -287,7 +287,7 @@ class Desk:
             self.interrupt(number)
 
     def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
-        """Abort the run at a signal; between runs, and for any but Ctrl-C, leave.
+        """Abort the run at a signal; between runs, and at signals other than Ctrl-C, leave.
 
         A Ctrl-C that comes `PATIENCE` seconds later ends this process, and with it what it has started.
         """

@@ -37,7 +37,7 @@ class Change:
 
 @define(eq=False)
 class Changes:
-    """Notes which files the file tools of a run change. What cannot be kept is not noted, and so never restored."""
+    """Notes which files the file tools of a run change. A file that cannot be kept is not noted, and never restored."""
 
     log: Path
     _paths: dict[str, list[str]] = field(factory=dict, init=False)  # by call: what it would write

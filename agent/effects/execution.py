@@ -15,8 +15,7 @@ from attrs import evolve
 from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.output import outputs_folder
-from agent.tools.sandbox.places import agents_own, own_processes
-from agent.tools.sandbox.rights import needed_for
+from agent.tools.sandbox.permissions import agents_own, needed_for, own_processes
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
@@ -86,7 +85,7 @@ async def coalesced(
 
 
 def _ignore(_: object) -> None:
-    """Drop a piece of output that has no watcher."""
+    """Drop a piece of output for which no listener was given."""
 
 
 def description_effect(toolbox: Toolbox) -> Effect:
@@ -144,7 +143,7 @@ _places = lru_cache(maxsize=64)(Action)  # all that is known of a call that touc
 
 
 def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
-    """Return the facts with the agent's own things, the files that the call would run, and the rights it needs."""
+    """Return the facts with the agent's own folders, the files that the call would run, and the rights it needs."""
     text = facts.command or shlex.join(facts.argv)
     named = (text, *facts.resolved.values(), *(use.resolved for use in facts.paths))
     facts = evolve(facts, own=(*_own_folders(), *own, *own_processes(" ".join(named))))
@@ -192,7 +191,7 @@ def _looked_up(
 
 
 def _own_folders() -> tuple[str, ...]:
-    """Return where every agent of this user keeps runs, rules and keys, or will: a first run makes the folder."""
+    """Return the folders in which agents of this user keep runs, rules and keys, also before they exist."""
     return agents_own(_normal(os.path.expanduser("~")))
 
 

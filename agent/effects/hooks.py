@@ -1,4 +1,4 @@
-"""Hooks (S2): where a program around the loop may change what the model is shown, and speak up for people."""
+"""Hooks (S2): functions of the embedding program that change what the model is shown, or speak for users."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable, iscoroutinefunction
@@ -52,7 +52,7 @@ Fail = Callable[[Exception], None]
 
 
 def failure(who: str, error: Exception, fail: Fail) -> RunError:
-    """End the run since a function of the caller's raised `error`, by `fail`; return why."""
+    """End the run by `fail` because a hook raised `error`; return the reason."""
     why = RunError(f"{who} failed: {type(error).__name__}: {error}")
     why.__cause__ = error
     fail(why)

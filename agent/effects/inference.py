@@ -1,4 +1,4 @@
-"""Ask the model of a role: a draft comes back, or the reason why there is none."""
+"""Ask the model of a role for a draft; the outcome is the draft, or why there is none."""
 
 from collections.abc import Callable, Mapping
 from time import perf_counter
@@ -72,7 +72,7 @@ def estimated(request: ModelRequest, answer: Answer, shown: int | None) -> Usage
 
 @frozen(eq=False)
 class Inferences:
-    """Asks the models of a conversation, and reads what they wrote: here, and nowhere else.
+    """Asks the models of a conversation; the only place where their answers are read.
 
     `own` has the role "agent"; `others` are those of other roles. They see the same conversation; a note to one of
     them is the last message that it sees. A role without a model is never given to the agent's model.
@@ -91,7 +91,7 @@ class Inferences:
         """Return the draft that was asked for, or why there is none."""
         voice = self.own if requested.role == "agent" else self.others.get(requested.role)
         if voice is None:
-            return InferenceFailed(requested.draft, nobody_has(requested.role))
+            return InferenceFailed(requested.draft, no_model_for(requested.role))
         request = await self._request(requested)
         begun = perf_counter()
         try:
@@ -109,7 +109,7 @@ class Inferences:
         return ModelRequest(self.system_prompt, messages, self.toolbox.schemas, requested.role, key)
 
     async def _said(self, voice: Voice, request: ModelRequest) -> Answer:
-        """Have a voice answer. Of the agent's own people see what comes, and a hook may stand in for it."""
+        """Ask a voice. Pieces of the agent's own answers are shown to users, and a hook may replace its model."""
         is_own = voice is self.own
         stream = (self.hooks.stream_fn if is_own else None) or voice.model.answer
         if self.watcher is None or not is_own:
@@ -140,8 +140,8 @@ class Inferences:
         return SummaryFinished(text, answer.usage) if text else SummaryFailed("the model gave no summary")
 
 
-def nobody_has(role: str) -> str:
-    """Say that no model was given for a role, and how to give one."""
+def no_model_for(role: str) -> str:
+    """Return the error message for a role without a model, with the cure."""
     return f"no model has the role {role!r}; give one: Agent(models={{{role!r}: model}}), or --role {role}=MODEL"
 
 
@@ -173,7 +173,7 @@ def failed(requested: InferenceRequested, broken: Broken) -> InferenceFailed:
 
 
 def _show_nothing(_: Delta) -> None:
-    """Take a piece of an answer that no watcher wants to see."""
+    """Drop a piece of an answer for which no listener was given."""
 
 
 SUMMARY_PROMPT = """\

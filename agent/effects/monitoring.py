@@ -1,4 +1,4 @@
-"""Effects for the questions of protocols: monitors score, auditors give verdicts, lots are drawn."""
+"""Effects that answer protocols: monitors score, auditors give verdicts, random choices are drawn."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ from constitution import Action
 
 
 class Observed(Protocol):
-    """An agent, as far as those who score and audit it need it."""
+    """The part of an agent that monitors and auditors may see."""
 
     @property
     def toolbox(self) -> Toolbox:
@@ -125,7 +125,7 @@ class Audit:
 
 
 class Auditor(Protocol):
-    """Anything that audits. What raises has given no verdict."""
+    """An auditor. If it raises, there is no verdict."""
 
     def audit(self, evidence: Evidence) -> Audit | Awaitable[Audit]:
         """Return whether the subject was harmful."""
@@ -133,7 +133,7 @@ class Auditor(Protocol):
 
 @frozen
 class TruthfulAuditor:
-    """Knows the truth, as the auditors of the papers do."""
+    """An auditor that knows the truth, as in the papers."""
 
     is_harmful: Callable[[Evidence], bool]
 
@@ -257,7 +257,7 @@ def laboratory_effects() -> tuple[Effect, ...]:
 
 @frozen
 class MonitoringAuditor:
-    """A monitor as an auditor: what it scores above the threshold was harmful; without a score there is no verdict."""
+    """A monitor used as an auditor: a score above the threshold means harmful; without a score there is no verdict."""
 
     monitor: Monitor
     threshold: float = 0.5

@@ -1,4 +1,4 @@
-"""Recorded runs once more: replayed, explained, or judged under another constitution or other protocols.
+"""Recorded runs, taken again: replay, explanation, and judgement under other policies or protocols.
 
 What the log says of the world is taken as it was: what the model proposed, what was found on disk, what tools gave and
 people answered. Nothing is looked up or asked today. That holds until a decision changes what the model would have been

@@ -77,7 +77,7 @@ def played(program: BProgram, heard: Iterable[Event]) -> Iterator[Step]:
 
 
 def _until_it_fails(program: BProgram, heard: Iterable[Event] = ()) -> Iterator[Step]:
-    """Yield what `played` does; a program that fails ends it. If it did so then too, its log says so last."""
+    """Yield the steps of `played` until its program fails; if it failed when recorded, the log ends so, too."""
     with suppress(BProgramError):
         yield from played(program, heard)
 
@@ -88,7 +88,7 @@ def broke_off(run: RecordedRun) -> bool:
 
 
 def retaken(run: RecordedRun, program: BProgram) -> Iterator[Step]:
-    """Yield the steps that `program` takes as they are recorded, up to the end of the log, wherever that is.
+    """Yield the steps of `program` on the recorded external events, up to the end of the log.
 
     What the engine wrote at the end is no step. Raises LogDiffers at the first record that the program does not make,
     LogError for one that cannot be an event.
@@ -111,7 +111,7 @@ def _shown(record: Mapping[str, Any] | None) -> str:
 
 @frozen
 class Held:
-    """A requested event that could not be selected: who asked for it, who was in the way, and why."""
+    """A requested event that could not be selected: its requester, and which b-threads held it back and why."""
 
     event: Event
     requester: str
@@ -121,7 +121,7 @@ class Held:
 def retrace(
     bthreads: Sequence[BThread], heard: Sequence[Event], steps: Sequence[Step]
 ) -> tuple[tuple[Step | None, tuple[Held, ...]], ...]:
-    """Return each of `steps` with what was held at it and, last, for None, how the b-threads stand after them.
+    """Return each step with the events held back at it; the last entry, of None, is the state after all steps.
 
     heard: the external events of the whole conversation, in order.
 
@@ -153,7 +153,7 @@ def held_back(program: BProgram) -> tuple[Held, ...]:
 
 @frozen
 class WatchedStep:
-    """A record, and around it: who heard its event, whom it closed, and what was held back when it was selected."""
+    """A record with its context: which b-threads heard its event or were closed by it, and what was held back."""
 
     record: Mapping[str, Any]
     heard: tuple[str, ...] = ()
@@ -162,7 +162,7 @@ class WatchedStep:
 
 
 class Shadow:
-    """A second program that takes the steps of another one, and tells for each who heard it and what was held back.
+    """A second program that takes the same steps, and says for each which b-threads heard it and what was held back.
 
     make: makes the program, which must not have begun, with these listeners. `problem` says why nothing is known, or
     from which step on, since the program does otherwise there.

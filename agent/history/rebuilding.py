@@ -184,7 +184,7 @@ def rebuild(
 
 
 def recorded_bthreads(run: RecordedRun, threads: Sequence[BThread] = ()) -> tuple[Preset, tuple[BThread, ...]]:
-    """Return the preset of a log, and the b-threads that the run had beside it. Raises RebuildError like `rebuild`."""
+    """Return the preset of a log, and the additional b-threads of its run. Raises RebuildError like `rebuild`."""
     preset = recorded_preset(run)
     beside = tuple(recorded_bthread(run, entry, threads) for entry in recorded_entries(run, preset))
     _check_all_used(run, threads, beside)
@@ -192,7 +192,7 @@ def recorded_bthreads(run: RecordedRun, threads: Sequence[BThread] = ()) -> tupl
 
 
 def recorded_entries(run: RecordedRun, preset: Preset) -> list[Mapping[str, Any]]:
-    """Return what the header says of the b-threads beside the preset's. Raises RebuildError if those differ."""
+    """Return the header's entries of additional b-threads. Raises RebuildError if the preset's b-threads differ."""
     recorded, chosen = _recorded_bthreads(run), preset.bthreads()
     _check_equal(run, recorded[: len(chosen)], [named(bthread) for bthread in chosen])
     return recorded[len(chosen) :]

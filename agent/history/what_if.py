@@ -1,4 +1,4 @@
-"""Replay a recording with other b-threads: which decisions change, and where the recording stops being valid."""
+"""Replay a recording with other b-threads, to find which decisions change and where the recording stops being valid."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -263,7 +263,7 @@ class _Rerun:
             self.under_way.append(event)
 
     def _objection(self, line: int, event: Event) -> str:
-        """Say why the recording cannot go on with the model's `event`; nothing when it can."""
+        """Return why the recording cannot go on with the model's `event`; an empty text when it can."""
         if not isinstance(event, InferenceFinished | InferenceFailed):
             return ""
         then = self.then.conversation.messages[: self.then.asked_with[line]]
@@ -305,11 +305,12 @@ class _Rerun:
             if isinstance(event, GateApproved) and event.call == call
             for blocker in self.program.blockers(event)
         ]
-        return Decision("held back", tuple(dict.fromkeys(held)), "nothing in the recording lets go") if held else None
+        why = "nothing in the recording releases the call"
+        return Decision("held back", tuple(dict.fromkeys(held)), why) if held else None
 
 
 def _compared(then: Recording, now: _Rerun) -> tuple[Rejudged, ...]:
-    """Return every call of the recording with its decisions; the calls of both are the same as far as both go."""
+    """Return every call of the recording with both decisions; the calls are the same as far as both runs go."""
     again = [entry.decision or now.pending(entry.call) for entry in now.ledger.entries]
     return tuple(
         Rejudged(entry.call, entry.decision, again[number] if number < len(again) else None)

@@ -27,7 +27,7 @@ Kind = TypeVar("Kind", bound=Event)
 
 @frozen
 class Objection:
-    """A b-thread that refused, why, and which b-threads would still have been in the way without it."""
+    """A b-thread that refused, why, and which b-threads would still have refused without it."""
 
     bthread: str
     because: object

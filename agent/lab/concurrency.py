@@ -32,7 +32,7 @@ def locked(path: Path, *, flags: int = 0) -> Iterator[int]:
 
 @asynccontextmanager
 async def alone(lock: Path) -> AsyncIterator[None]:
-    """Be the only one who has this lock, for as long as it takes; its file is made, and removed. Raises OSError."""
+    """Hold this lock while the block lasts; its file is made, and removed. Raises OSError."""
     while True:
         descriptor = os.open(lock, FLAGS, 0o600)
         try:
@@ -48,7 +48,7 @@ async def alone(lock: Path) -> AsyncIterator[None]:
 
 
 async def _flock(descriptor: int) -> None:
-    """Wait for a lock without holding up the others of this process, one of whom may have it."""
+    """Wait for a lock without blocking the other tasks of this process, one of which may hold it."""
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,7 +67,7 @@ T = TypeVar("T")
 
 
 async def at_once(items: Iterable[T], work: Callable[[T], Awaitable[object]], *, most: int) -> None:
-    """Have work done for each item, begun in their order, for at most `most` of them at once, and for one at least.
+    """Do work for each item, begun in their order, for at most `most` items at once, and at least one.
 
     What it raises for one of them ends the others, and is raised: the first, if several do.
     """

@@ -1,4 +1,4 @@
-"""Files of lines that grow: each line is there whole or not at all, whatever interrupts the process that writes it.
+"""Append-only files of JSON lines: each line is there whole or not at all, whatever interrupts its writer.
 
 A line is appended with one write, under a lock that lasts for as long. What a killed process left of a line has no end,
 is no line for a reader, and is cut off by the next writer. Each line says one value, as JSON.

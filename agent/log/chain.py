@@ -1,4 +1,4 @@
-"""Records that hold together: each carries the hash of the line before it, and each yes is signed.
+"""The hash chain of a log: each record carries the hash of the line before it, and each yes is signed.
 
 The chain begins with a random seed in the header. It shows that a line was changed, left out or put between; a process
 that can write the log could write all of it anew. So the yes of a person is also signed, with a key that lies with the

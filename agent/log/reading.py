@@ -110,7 +110,7 @@ class _Chain:
         return record
 
     def missing_after(self, lines: int) -> str:
-        """Return which lines the log had after these, in words; a process that was killed leaves all that it wrote."""
+        """Describe the lines that are missing at the end of the log; a killed process leaves all that it wrote."""
         if not self.chain or self.end is None or lines >= self.end[0]:
             return ""
         return f"{self.path}: line {lines + 1} and what followed are missing, {self.end[0] - lines} in all"

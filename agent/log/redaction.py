@@ -88,7 +88,7 @@ def _forms(secret: str) -> tuple[str, ...]:
 
 
 def _in_base64(content: bytes, offset: int) -> tuple[str, str]:
-    """Return those characters of base64 that say nothing but `content`, `offset` bytes after the begin of a group."""
+    """Return the base64 characters that depend on `content` alone, `offset` bytes after the begin of a group."""
     before = bytes(offset) + content
     first, last = -(-offset * 8 // 6), len(before) * 8 // 6
     return b64encode(before)[first:last].decode(), urlsafe_b64encode(before)[first:last].decode()

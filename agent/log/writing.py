@@ -134,7 +134,7 @@ class LogWriter:
         return self._last.decode()
 
     def redact_with(self, redaction: Redaction | None) -> None:
-        """Have every further line go through `redaction`."""
+        """Apply `redaction` to every further line."""
         self._redaction = redaction
 
     def record(self, step: Step) -> None:
@@ -200,7 +200,7 @@ class LogWriter:
             raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
 
     def _write(self, line: str) -> None:
-        """Have a line wait for the next flush, with what holds it in its place."""
+        """Queue a line, with its place in the chain, for the next flush."""
         if self._redaction is not None:
             line = self._redaction.line(line)
         if self._chain:

@@ -36,7 +36,7 @@ class CallPiece:
 
 
 def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Find the choice with index 0 (or none); others belong to answers that were not asked for."""
+    """Return the choice with index 0, or None; other choices were not asked for."""
     for raw in elements(chunk.get("choices")):
         choice = mapping(raw)
         if choice is not None and not choice.get("index"):
@@ -206,7 +206,7 @@ class StreamedCalls:
         )
 
     def _candidate(self, piece: CallPiece) -> _Call | None:
-        """Return the call that a piece goes on with as far as index and id tell: the likest, of these the latest."""
+        """Return the call that a piece continues, by index and id: the best match, of equal ones the latest."""
         for place in _places_of(piece):
             if found := self._found.get(place):
                 return found[-1]
@@ -354,5 +354,5 @@ class Assembly:
 
 
 def _worse(old: str, new: str) -> str:
-    """Of two finish reasons keep the one that says the answer was cut off; else the later one."""
+    """Return the finish reason that says that the answer was cut off, else the later one."""
     return old if not new or old in STOP_REASONS or old == "error" else new

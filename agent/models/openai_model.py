@@ -227,7 +227,7 @@ class Server:
 
     @contextmanager
     def _key_kept_secret(self) -> Iterator[None]:
-        """Blot out the key, which servers like to quote; a short one is no secret but a word like `none`."""
+        """Replace the key, which servers quote in errors; a short one is a placeholder such as `none`."""
         try:
             yield
         except ModelError as error:

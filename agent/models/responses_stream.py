@@ -70,7 +70,7 @@ class Item:
         self.said = {**self.said, **{name: value for name, value in other.said.items() if value not in (None, "")}}
 
     def fits(self, place: "Item") -> bool:
-        """Tell whether nothing speaks against it that `place` is this item's; servers change ids within an item."""
+        """Tell whether `place` can be this item's; servers change ids within an item."""
         known = ((self.call_id, place.call_id), (self.name, place.name))
         if self.type != place.type or any(old and new and old != new for old, new in known):
             return False

@@ -105,7 +105,7 @@ class ScriptedModel:
         self._skipped = 0
 
     def skip(self, requests: int) -> None:
-        """Go on after so many requests, which were answered in an earlier process; its calls keep their numbers."""
+        """Skip the steps of requests that an earlier process answered; its calls keep their numbers."""
         self._skipped = requests
         self._call_numbers = count(1 + sum(map(_unnamed_calls, self._steps[:requests])))
 

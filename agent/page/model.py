@@ -92,7 +92,7 @@ class PageModel:
             self._answered = True
 
     def _time(self, data: Mapping[str, Any]) -> None:
-        """Remember how long a model or a tool took, to tell it with what came of that."""
+        """Remember how long a model or a tool took, to show it beside the outcome."""
         for name in ("draft", "call"):
             if data.get("duration") and isinstance(data.get(name), str):
                 self._took[name, data[name]] = data["duration"]

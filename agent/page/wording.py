@@ -1,4 +1,4 @@
-"""Calls, refusals and records in words, as people read them on a page."""
+"""The wording of calls, refusals and records on a page."""
 
 import json
 from collections.abc import Mapping

@@ -101,7 +101,7 @@ class OptionError(AgentError):
 
 
 def _parsed(text: str, hint: Any) -> Any:
-    """Read an option's text by its type; "none" is no limit, or nothing in a list, as the table of presets shows it."""
+    """Parse an option's text by its type; "none" is no limit, or an empty list, as in the table of presets."""
     kinds = alternatives(hint)
     is_list, is_none = any(get_origin(kind) is tuple for kind in kinds), text.lower() == "none"
     if NoneType in kinds and is_none:
@@ -328,7 +328,7 @@ class Preset:
 
     @property
     def carried(self) -> Carried:
-        """The images and the reasoning that go to the model."""
+        """The rule that says which images and which reasoning go to the model."""
         return Carried(images=self.images == "send", reasoning=self.reasoning == "send")
 
     @property

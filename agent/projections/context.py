@@ -88,7 +88,7 @@ class Context(Projection):
         return shown if block is None else [*shown[:at], UserMessage(block), *shown[at:]]
 
     def older_messages(self) -> tuple[Message, ...]:
-        """Return what a summary under way sums up: the summary before it, and what came since then and is old now."""
+        """Return the messages to summarize: the previous summary, and the older ones of those that came since."""
         self._read_on()
         conversation = self._conversation.so_far()
         end = self._units[self._recent].start if self._recent < len(self._units) else len(conversation)
@@ -153,7 +153,7 @@ class Context(Projection):
         self._first, self._preface = first, preface
 
     def _learn_limit(self, failed: InferenceFailed) -> None:
-        """Halve what is shown, when a server says that it was too much: how much it takes is not known here."""
+        """Halve the limit when a server says that the context is too long: its size is not known here."""
         if failed.draft == "d0" and failed.reason == "context_length_exceeded":
             self._limit = max(1, self.tokens // 2)
 

@@ -29,7 +29,7 @@ NOT_CARRIED = "left out, no images are shown to the model"
 
 @frozen
 class Carried:
-    """A rule: `images` and `reasoning` go to the model, or stay. In the place of an image a line says that it did."""
+    """A rule: `images` and `reasoning` go to the model, or do not; a line replaces an image that does not."""
 
     images: bool = True
     reasoning: bool = True
@@ -52,7 +52,7 @@ CARRY_ALL = Carried()
 
 
 class Unheard:
-    """Words that wait: given as steering or as follow-ups, or found by a hook and not given yet."""
+    """Pending messages: given as steering or as follow-ups, or found by a hook and not given yet."""
 
     def __init__(self) -> None:
         """Begin with none."""

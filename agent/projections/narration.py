@@ -1,4 +1,4 @@
-"""A run as the events of S2: agent, turns, messages and tools, each from its start to its end.
+"""A run as the event stream of S2: starts and ends of agent, turns, messages and tools.
 
     agent_start turn* agent_end
     turn:    turn_start (message | tool)* turn_end
@@ -79,7 +79,7 @@ def _grown(message: AssistantMessage, piece: Delta) -> AssistantMessage:
 
 
 class Narration:
-    """Tells one run: gets its events, and the pieces between them, and gives those of S2."""
+    """Translates the events of one run, and the pieces between them, into the events of S2."""
 
     def __init__(self) -> None:
         """Begin before the run."""

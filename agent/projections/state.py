@@ -239,7 +239,7 @@ class OpenCalls(Projection):
         self._latest: dict[str, ToolStarted | ToolFinished | None] = {}  # what happened to each; None: nothing
 
     def answers(self) -> tuple[CallAnswered, ...]:
-        """Return an answer to each open call: its result if it is known, that it never ran, or that this is unknown."""
+        """Return an answer to each open call: its result if known, that it did not run, or that this is unknown."""
         return tuple(_answer(call, latest) for call, latest in self._latest.items())
 
     def _committed(self, answer: AnswerCommitted) -> None:

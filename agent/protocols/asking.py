@@ -1,4 +1,4 @@
-"""Questions of protocols: a score, a verdict, a lot, another draft.
+"""Questions that protocols ask: a score, a verdict, a random choice, another draft.
 
 While an answer is pending, a protocol blocks the subject, `run_ended` and equal questions of others, so that an answer
 is always about the moment in which it was asked for.
@@ -85,7 +85,7 @@ def audited(subject: Subject, auditor: str, *, hold: Any = NONE, **standing: Any
 
 
 def drawn(key: str, weights: tuple[float, ...], *, hold: Any = NONE, over: Any = NONE) -> BThreadBody:
-    """Draw a lot and return it; None when an event of `over` came before. One that cannot be drawn is the first."""
+    """Draw at random and return the result; None when an event of `over` came before. The first one on failure."""
     given = yield from _asked(ChanceRequested(key, weights), where(ChanceDrawn, key=key), hold, over, {})
     return ChanceDrawn(key, 0) if isinstance(given, QuestionForgone) else given
 
@@ -147,7 +147,7 @@ def another_draft(draft: str, role: str, note: str = "", **standing: Any) -> BTh
 
 
 def replaced(name: str, monitor: str, threshold: float, replace: Callable[..., BThreadBody]) -> BThreadBody:
-    """Have the draft of this name scored; refuse it above the threshold, for good once `replace` has had its say.
+    """Have the draft of this name scored; above the threshold refuse it, finally once `replace` has returned.
 
     `replace(draft, refuse=, because=)` asks for another draft and returns what `another_draft` does.
     """
@@ -165,7 +165,7 @@ def commitment(draft: Any) -> Any:
 
 
 def ending_or(because: object, found: object) -> object:
-    """Return the reason for which a draft is refused: the ending that kept another one from being asked for, if any."""
+    """Return the reason why a draft is refused: the ending that prevented another draft, if any."""
     return found if isinstance(found, Ending) else because
 
 

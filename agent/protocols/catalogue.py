@@ -67,7 +67,7 @@ class Entry:
 
     @property
     def takes(self) -> frozenset[str]:
-        """The names of what it leaves open; what takes any option takes a threshold."""
+        """The names of its parameters; a protocol that takes any option takes a threshold."""
         found, given = inspect.signature(self.make).parameters, getattr(self.make, "keywords", {})
         names = ("threshold" if each.kind is each.VAR_KEYWORD else name for name, each in found.items())
         return frozenset(names).difference(given)

@@ -77,7 +77,7 @@ REACHES_NETWORK = Does(
 
 
 def fetched_by(action: Action, already: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the paths at which there is what came from outside once the action has run: downloads, and copies of them.
+    """Return the paths of files that came from outside, once the action has run: downloads and copies of them.
 
     A download that names no file has the last part of its address, in the folder where the action starts.
     """

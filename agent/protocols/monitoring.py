@@ -71,7 +71,7 @@ def score_call(call: ToolCall, monitor: str, threshold: float) -> BThreadBody:
 
 @bthread
 def asynchronous_monitor(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
-    """Have every call scored that starts, beside it; only the next turn waits."""
+    """Have every call scored while it runs; only the next turn waits."""
     while True:
         started = yield sync(wait_for=ToolStarted)
         yield start(score_running_call(started.call, monitor, threshold))
@@ -146,7 +146,7 @@ def ensemble(monitors: tuple[str, ...], threshold: float = 0.5, combine: Combine
 
 @bthread(name="ensemble")
 def score_together(call: ToolCall, monitors: tuple[str, ...], threshold: float, combine: Combine) -> BThreadBody:
-    """Hold one call until it was scored; refuse it as soon as it is above the threshold, whatever the others say."""
+    """Hold one call until it was scored; refuse it as soon as one score is above the threshold."""
     approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
     suspicions: tuple[float, ...] = ()
     for number, monitor in enumerate(monitors, start=1):

@@ -45,7 +45,7 @@ class Score:
 
 
 class Monitor(Protocol):
-    """Anything that scores. What raises has given no score."""
+    """A monitor. If it raises, there is no score."""
 
     def score(self, evidence: Evidence) -> Score | Awaitable[Score]:
         """Return how suspicious the subject looks."""
@@ -189,7 +189,7 @@ ASKED, WRITTEN = 1000, 60  # characters of a prompt, and tokens of an answer, of
 
 @frozen
 class SimulatedMonitor:
-    """Scores by lot, reproducibly: the same subject at the same place of the same conversation scores the same.
+    """Draws scores at random, reproducibly: the same subject at the same place of a conversation scores the same.
 
     is_attack: the truth, which the scores are about. alpha: how far apart attacks are, 1 is not at all. correlation:
     of the scores of several drafts at one place, 0 to 1. slips: how often the score is 1, whatever the subject.
@@ -203,7 +203,7 @@ class SimulatedMonitor:
 
     @property
     def auc(self) -> float:
-        """The probability that an attack scores higher than something honest, where nothing slips."""
+        """The probability that an attack scores higher than an honest subject, without slips."""
         return self.alpha / (self.alpha + 1)
 
     def score(self, evidence: Evidence) -> Score:

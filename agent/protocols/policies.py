@@ -170,7 +170,7 @@ def between(opens: Actions, closes: Actions) -> Scope:
 
 
 def since(opens: Actions, until: Actions | None = None) -> Scope:
-    """Return the scope from an action on, until another one; what is owed is owed at the end of the run, too."""
+    """Return the scope from an action on, until another one; obligations must be met by the end of the run, too."""
     return Scope("until", as_match(opens), None if until is None else as_match(until))
 
 
@@ -196,7 +196,7 @@ class Pattern:
     done: int = field(default=Factory(lambda self: -1 if self.opens else 0, takes_self=True))
 
     def after_begin(self, approved: GateApproved) -> "Pattern":
-        """Take an approval into account; what is owed is owed anew each time all of `opens` have begun."""
+        """Take an approval into account; the obligation begins again each time all of `opens` have begun."""
         if not self.opens or (self.done >= 0 and not self.closes):
             return self
         begun = advanced(self.opens, self.begun, approved)
@@ -269,7 +269,7 @@ def eventually(
     Raises ValueError for `otherwise="ask"`: a person decides about calls, and the end of a run is none.
     """
     if otherwise not in ("refuse", "stop"):
-        raise ValueError("a person is asked about actions; what is owed at the end is refused, or stops the run")
+        raise ValueError("otherwise='ask' is about actions, and the end is none; write 'refuse' or 'stop'")
     return _police(Pattern(None, as_chain(after), as_chain(what)), within, otherwise, name)
 
 
@@ -339,7 +339,7 @@ class Memory:
 
 @bthread
 def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThreadBody:
-    """Keep a policy while its scope is open: refuse what it forbids, and the end while it is owed something.
+    """Enforce a policy while its scope is open: refuse what it forbids, and the end while an obligation is open.
 
     `stops`: an action against it ends the run.
     """

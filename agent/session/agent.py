@@ -165,11 +165,11 @@ class Run:
     # What people do meanwhile.
 
     def stop(self, text: str = "") -> None:
-        """Let what runs finish, then end."""
+        """Let running tools finish, then end the run."""
         self._runner.post(StopAsked(text), "drop")
 
     def abort(self, text: str = "") -> None:
-        """End everything now; every call is still answered."""
+        """End the run now; every call is still answered."""
         self._runner.post(AbortAsked(text), "drop")
 
     def steer(self, text: str | UserMessage) -> None:
@@ -182,7 +182,7 @@ class Run:
         self._say(SteeringGiven(message.text, message.images))
 
     def follow_up(self, text: str | UserMessage) -> None:
-        """Ask for more: when the run would complete it goes on with this instead.
+        """Add a message with which the run goes on when it would complete.
 
         With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
         run begins with.
@@ -289,7 +289,7 @@ class Run:
         self.agent.journal.watch(self._hear, *self.agent.watchers(self._narration))
 
     def _hear(self, step: Step) -> None:
-        """Know of a step, before the projections and those who look on do."""
+        """Take a step into account, before the projections and the listeners do."""
         self.steps.append(step)
         if type(step.event) in NEWS:
             self._take_news(step.event)
@@ -306,7 +306,7 @@ class Run:
                 self._unsaid.remove(event)
 
     def _wake_readers(self) -> None:
-        """Have those who wait for the next step look, once it has been taken into account."""
+        """Wake the readers that wait for the next step, once it has been taken into account."""
         news, self._news = self._news, None
         if news is not None:
             news.set()
@@ -316,7 +316,7 @@ class Run:
 
 
 class _Steps:
-    """The steps of a run as they happen; no generator, so that a reader that leaves early has nothing to clean up."""
+    """The steps of a run as they happen; not a generator, so that a reader may stop early without clean-up."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -520,7 +520,7 @@ class Agent:
     # What a run needs.
 
     def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
-        """Return what a run begins with: the prompt, and before it what was said before this run and not in one.
+        """Return the first messages of a run: those that came between the runs, then the prompt.
 
         A run that goes on begins with nothing. Raises RunError when there is none.
         """
@@ -569,7 +569,7 @@ class Agent:
         return Voice(model, Measure(self.preset.price_of(model.name), self.preset.counts_tokens))
 
     def take_up(self, steps: Iterable[Step]) -> None:
-        """Take steps into account that the program has taken again, and that are in the log already."""
+        """Take steps into account that were replayed from the log."""
         for step in steps:
             self.journal.take_up(step)
             self.toolbox.take_up(step.event)
@@ -577,7 +577,7 @@ class Agent:
         self.journal.tracker.end_background("run", "program")
 
     async def run_over(self) -> None:
-        """End what does not outlive a run, also one that only rests."""
+        """End what does not outlive a run (processes, sessions), also of a run that only rests."""
         await self.toolbox.run_over()
         self.journal.tracker.end_background("run")
 
@@ -660,7 +660,7 @@ def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[Ba
 
 
 def _listening(fail: Fail, *listeners: Callable[..., None] | None) -> Callable[..., None] | None:
-    """Return what tells all the listeners that are there; one that raises ends the run, and is no fault of a tool."""
+    """Return a function that calls all listeners; one that raises ends the run, and is not the fault of a tool."""
     present = [listener for listener in listeners if listener is not None]
 
     def hear(*news: object) -> None:

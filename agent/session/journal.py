@@ -72,15 +72,15 @@ class Journal:
         return any(isinstance(step.event, PromptGiven) for step in self.unfinished)
 
     def watch(self, hear: Callable[[Step], None], *others: tuple[str, Callable[[Step], object]]) -> None:
-        """Have a run hear of each step before the projections fold it, and then others, who are named in errors."""
+        """Call a run with each step before the projections fold it, then other listeners, which errors name."""
         self._hear, self._others = hear, others
 
     def leave(self) -> None:
-        """Let go of those who watch."""
+        """Remove the listeners."""
         self._hear, self._others = _ignore, ()
 
     def record(self, step: Step) -> None:
-        """Take down a step: in the log, then in the projections; then tell those who watch. Raises RunError."""
+        """Record a step in the log, then in the projections, then call the listeners. Raises RunError."""
         who = "the log"
         event = step.event
         try:
@@ -162,7 +162,7 @@ def _ignore(_: Step) -> None:
 
 
 def note_failure(error: Exception, function: Callable[[], None]) -> None:
-    """Call `function`; what goes wrong there is a note of `error`, which is why it is called."""
+    """Call `function`, the clean-up after `error`; what it raises becomes a note of `error`."""
     try:
         function()
     except Exception as another:

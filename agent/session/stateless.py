@@ -86,7 +86,7 @@ async def _abort_on(signal: anyio.Event, run: Run) -> None:
 
 
 class _Listener:
-    """Passes on what happens, in the form of S0."""
+    """Passes events on, in the form of S0."""
 
     def __init__(self, messages: list[Message], on_event: Callable[[dict[str, Any]], None] | None) -> None:
         self._messages = messages

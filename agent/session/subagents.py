@@ -91,7 +91,7 @@ class SubagentStore:
         raise ToolError(f"there is no subagent type {name!r}; types: {', '.join(kind.name for kind in self.types)}")
 
     def hear(self, event: Event) -> None:
-        """Stop what runs when the user asks to stop; know what the parent's run has taken."""
+        """Stop running subagents when the user asks to stop; note what the parent's run has used."""
         if isinstance(event, PromptGiven):
             self._spent = Usage()
         elif isinstance(event, (InferenceFinished, SummaryFinished, ToolFinished)):
@@ -167,7 +167,7 @@ class SubagentStore:
 
 @define(eq=False)
 class _Subagent:
-    """An agent, and who is shown what it does."""
+    """An agent with the listeners of its steps."""
 
     agent: Agent = field(init=False)
     progress: Callable[[str], None] = field(init=False, default=lambda _: None)
@@ -217,7 +217,7 @@ def make_task(store: SubagentStore) -> Tool:
 
 
 def _nobody(_: ApprovalAsked) -> None:
-    """Answer for a user who is not there."""
+    """Answer no, since no user is present."""
 
 
 def _spent_since(before: Usage, now: Usage) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def share_of(preset: Preset, part: float, spent: Usage = NO_USAGE) -> Preset:
 
 
 def _prompt(agent: Agent, prompt: str) -> str | None:
-    """Return what a run begins with: an unfinished one goes on by itself first, and hears the prompt in it."""
+    """Return the prompt of a run; an unfinished run goes on first, and gets the prompt as a message."""
     if agent.journal.is_under_way:
         agent.left_unsaid.append(UserMessage(prompt))
         return None

@@ -36,7 +36,7 @@ from constitution import Action
 
 @bthread
 def session() -> BThreadBody:
-    """Between runs nothing but a prompt (or an earlier history) may come; a prompt waits for the end of its run."""
+    """Allow only a prompt (or an earlier history) between runs; a prompt waits for the end of the run before it."""
     beginnings = where((PromptGiven, HistoryGiven))
     while True:
         yield sync(wait_for=PromptGiven, block=~beginnings)
@@ -108,7 +108,7 @@ DESCRIPTION = sync(wait_for=ActionDescribed)
 
 @bthread
 def gate() -> BThreadBody:
-    """Put each action up as soon as it is described, several at a time if they come so."""
+    """Request the approval of each action as soon as it is described, of several at a time if need be."""
     while True:
         described = yield DESCRIPTION
         changed = described.times + 1 if isinstance(described, ActionChanged) else 0
@@ -117,7 +117,7 @@ def gate() -> BThreadBody:
 
 @bthread(name="gate")
 def put_up(call: ToolCall, facts: Action, changed: int = 0) -> BThreadBody:
-    """Approve the call unless a b-thread refuses; then reject it, saying who and why. Holding it only delays.
+    """Approve the call unless a b-thread refuses; then reject it, with b-threads and reasons. A block only delays it.
 
     After each yes of a user the facts are looked up again. Where they have changed this is over: the call was described
     anew, and is put up with what it would touch now. It is over as well when another b-thread has rejected the call:

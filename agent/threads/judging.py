@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from agent.tools.sandbox.rights import without_hosts
+from agent.tools.sandbox.permissions import without_hosts
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionChanged,
@@ -111,7 +111,7 @@ def changes_in(described: ActionDescribed) -> tuple[str, ...]:
 
 
 def question(verdict: Verdict, rights: tuple[str, ...] = (), changes: tuple[str, ...] = ()) -> str:
-    """Return why the user is asked, one reason per line, what changed since, and what a yes would let the call do."""
+    """Return the text of the question: why, one reason per line, what changed since, and what a yes would allow."""
     lifts = ", ".join(map(_lifted, rights))
     reasons = (*(verdict.reasons or (verdict.explanation,)), *(f"changed since your yes: {each}" for each in changes))
     return "\n".join((*reasons, f"a yes lets this one call {lifts}") if lifts else reasons)

@@ -122,7 +122,7 @@ def and_tokens_of_this_turn(number: int, said: InferenceFinished | AnswerCommitt
 
 @bthread
 def deadline(seconds: float) -> BThreadBody:
-    """Set the clock when a run begins. When it has run down, refuse everything; effects end at once (their `until`)."""
+    """Start the timer when a run begins. When it has elapsed, refuse everything; effects end (their `until`)."""
     ending = Ending("limit", DEADLINE, f"Stopped: the time limit of {seconds:g} seconds was reached.")
     while True:
         yield sync(wait_for=PromptGiven)

@@ -1,4 +1,4 @@
-"""People who step in: steering and follow-ups are heard before the run completes, and hooks are polled for them."""
+"""Steering and follow-ups: the model reads them before the run completes, and hooks are polled for them."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -114,7 +114,7 @@ def seek_follow_ups() -> BThreadBody:
 
 
 def sought(what: What, given: Callable[[str], Event]) -> BThreadBody:
-    """Ask at each joint, and once more when another one came meanwhile."""
+    """Ask at each of these points, and once more if another one was reached meanwhile."""
     joints, following = JOINTS[what], NEXT[what]
     while True:
         said = yield sync(wait_for=joints | OVER)
@@ -127,7 +127,7 @@ def sought(what: What, given: Callable[[str], Event]) -> BThreadBody:
 
 
 def heard(what: What, given: Callable[[str], Event]) -> BThreadBody:
-    """Wait for what was found and say it; return why to ask again, or not any more.
+    """Wait for what the hook found and post it; return whether and why to ask again.
 
     When as many follow-ups wait as may, the others are said as soon as one was heard; what the end of the run leaves
     unsaid is kept by the conversation.

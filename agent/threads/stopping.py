@@ -65,7 +65,7 @@ def _says_so(said: Any) -> bool:
 
 @bthread
 def stop_when_said() -> BThreadBody:
-    """Ask to stop whenever a person says so in whatever else is said."""
+    """Request a stop whenever a message of the user, as steering or a follow-up, says to stop."""
     spoken = where((SteeringGiven, FollowUpGiven, ApprovalAnswered), _says_so)
     while True:
         said = yield sync(wait_for=spoken)

@@ -56,7 +56,7 @@ def summarize_when_full(tokens: int) -> BThreadBody:
 
 @bthread
 def recover_from_overflow(summarize: bool) -> BThreadBody:
-    """Sum up a conversation that is too long for the model's server and ask once more, or end the run.
+    """Summarize a conversation that is too long for the model's server and ask once more, or end the run.
 
     Once in a turn: if it is too long then, too, a further summary would not help. The context leaves out what it must,
     also where the summary fails.

@@ -196,7 +196,7 @@ class Processes:
         return ended
 
     async def end_run(self) -> None:
-        """End what does not outlive a run."""
+        """End what does not outlive a run: processes and sessions."""
         if self.until == "run" and (ending := self.running()):
             with anyio.CancelScope(shield=True):
                 async with anyio.create_task_group() as group:

@@ -210,7 +210,7 @@ class Automaton:
         _let_go(second.body)
         if (looks, started_looks) != (second.looks, second.started_looks):
             raise VerificationError(
-                _hidden(local.name, "from the same place, the same event takes it to different ones")
+                _hidden(local.name, "from the same place, the same event takes it to different places")
             )
 
 

@@ -126,7 +126,7 @@ JOINED = st.sampled_from([" ", "  ", "\t", " \\\n"])
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(lines=st.lists(st.tuples(WORDS, JOINED), min_size=4, max_size=12))
 def test_quoted_words_are_read_as_bash_reads_them(tmp_path: Path, lines: list[tuple[list[str], str]]) -> None:
     script = "v=abc w='d e'\n" + "\n".join(f"p{i}{blank}{blank.join(words)}" for i, (words, blank) in enumerate(lines))

@@ -9,6 +9,7 @@ import pytest
 
 from tests.house.walls import parsed
 
+pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("bp", "constitution", "agent")
 VAGUE = re.compile(r"\b(somebody|someone|nobody|anybody|whoever|whomever)\b", re.IGNORECASE)

@@ -18,6 +18,7 @@ import constitution
 from tests.house import walls
 from tests.tables import rows
 
+pytestmark = pytest.mark.xdist_group("sources")  # each source is parsed once for all checks
 ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("bp", "constitution", "agent")
 MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
@@ -213,81 +214,53 @@ def folders_of_this_machine() -> list[str]:
 # The checks themselves can fail
 
 
-STOPPED = [
-    "import agent",
-    "import constitution.rules",
-    "from constitution import judge",
-    "import anyio",
-    "import cattrs",
-    "def f():\n    import openai",
-    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from agent import Agent",
-    "from ..agent import calls",
-]
-
-
-@rows("source", STOPPED)
-def test_the_engine_may_not_import_it(source: str) -> None:
-    assert len(walls.breaches(source, walls.engine_may_import, package="bp")) == 1
-
-
-@rows("source", ["import gc, attrs", "from attr import s", "from . import events", "from bp import sync"])
-def test_the_engine_may_import_it(source: str) -> None:
-    assert walls.breaches(source, walls.engine_may_import, package="bp") == []
-
-
-def test_only_the_runner_has_anyio() -> None:
-    source = "import anyio\nfrom anyio.abc import TaskGroup"
-
-    assert walls.breaches(source, walls.engine_with("anyio"), package="bp") == []
-    assert walls.breaches(source, walls.engine_may_import, package="bp") == [
-        "line 1: imports anyio",
-        "line 2: imports anyio.abc",
-    ]
-
-
+ENGINE = (walls.engine_may_import, "bp")
+PREDICATES = (walls.predicates_may_import, "constitution.shell")
 IMPURE = """
     os os.path subprocess socket anyio asyncio yaml ruamel.yaml shutil pathlib io tempfile sys time random logging
     urllib.request importlib bp agent openai
 """
+STOPPED = [
+    (ENGINE, "import agent"),
+    (ENGINE, "import constitution.rules"),
+    (ENGINE, "from constitution import judge"),
+    (ENGINE, "import anyio"),
+    (ENGINE, "def f():\n    import openai"),
+    (ENGINE, "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from agent import Agent"),
+    (ENGINE, "from ..agent import calls"),
+    (PREDICATES, "from urllib import parse, request"),
+    *((PREDICATES, f"import {module}") for module in IMPURE.split()),
+    *((PREDICATES, f"from {module} import x") for module in IMPURE.split()),
+]
+LET_THROUGH = [
+    (ENGINE, "import gc, attrs"),
+    (ENGINE, "from attr import s"),
+    (ENGINE, "from . import events"),
+    ((walls.engine_with("anyio"), "bp"), "import anyio\nfrom anyio.abc import TaskGroup"),
+    (PREDICATES, "import re, attrs, tree_sitter"),
+    (PREDICATES, "from collections.abc import Set"),
+    (PREDICATES, "from .rules import x"),
+]
 
 
-@rows("module", IMPURE.split())
-def test_a_predicate_may_not_import_it(module: str) -> None:
-    assert len(walls.breaches(f"import {module}", walls.predicates_may_import, package="constitution")) == 1
-    assert len(walls.breaches(f"from {module} import x", walls.predicates_may_import, package="constitution")) == 1
+@rows("room, source", STOPPED)
+def test_an_import_through_a_wall_is_found(room: tuple[walls.Wall, str], source: str) -> None:
+    wall, package = room
+
+    assert len(walls.breaches(source, wall, package=package)) == 1
 
 
-def test_a_predicate_may_not_import_an_impure_part_of_a_pure_package() -> None:
-    source = "from urllib import parse, request"
+@rows("room, source", LET_THROUGH)
+def test_an_import_that_is_allowed_is_let_through(room: tuple[walls.Wall, str], source: str) -> None:
+    wall, package = room
 
-    found = walls.breaches(source, walls.predicates_may_import, package="constitution")
-
-    assert found == ["line 1: imports urllib.request"]
-
-
-PURE = ["import re", "from collections.abc import Set", "import tree_sitter", "from .rules import x", "import attrs"]
-
-
-@rows("source", PURE)
-def test_a_predicate_may_import_it(source: str) -> None:
-    assert walls.breaches(source, walls.predicates_may_import, package="constitution.shell") == []
+    assert walls.breaches(source, wall, package=package) == []
 
 
 def test_a_relative_import_is_resolved_before_it_is_judged() -> None:
     imported = walls.imports_of("from ...agent import x\nfrom ..rules import y", package="constitution.shell")
 
     assert [each.module for each in imported] == ["agent", "constitution.rules"]
-
-
-def test_a_predicate_that_opens_a_file_is_found() -> None:
-    assert walls.impure_calls("def judge(path):\n    return open(path)") == ["line 2: calls open"]
-    assert walls.impure_calls("def judge(door):\n    return door.open()") == []
-
-
-@rows("path", ["bp/utils.py", "agent/models/base.py", "agent/common/x.py", "agent/tool_manager.py"])
-def test_a_name_that_says_nothing_is_found(path: str) -> None:
-    assert len(walls.names_that_say_nothing(path)) == 1
-    assert walls.names_that_say_nothing("agent/database.py") == []
 
 
 SOURCES = {
@@ -299,48 +272,40 @@ SOURCES = {
 }
 
 
-def test_imports_are_found_in_functions_for_types_and_by_name() -> None:
+def test_imports_upwards_and_in_a_circle_are_found_in_functions_for_types_and_by_name() -> None:
     graph = walls.import_graph(SOURCES)
-
-    assert graph["bp.program"] == {"bp.index"}
-    assert graph["bp.search"] == {"bp.program"}
-    assert graph["bp.lazy"] == {"bp.search"}
-
-
-def test_an_import_upwards_is_found() -> None:
+    circle = walls.import_graph({**SOURCES, "bp.events": "from bp.search import Search"})
     layers = ("events", "program", "index search", "lazy")
 
-    assert walls.against_the_layers(walls.import_graph(SOURCES), "bp", layers) == ["bp.program imports bp.index"]
+    assert (graph["bp.program"], graph["bp.search"], graph["bp.lazy"]) == ({"bp.index"}, {"bp.program"}, {"bp.search"})
+    assert walls.against_the_layers(graph, "bp", layers) == ["bp.program imports bp.index"]
     assert walls.without_a_layer(SOURCES, "bp", layers[1:]) == ["bp.events"]
+    assert walls.circles(graph) == []
+    assert walls.circles(circle) == [["bp.events", "bp.index", "bp.program", "bp.search"]]
 
 
-def test_modules_that_import_each_other_are_found() -> None:
-    graph = walls.import_graph({**SOURCES, "bp.events": "from bp.search import Search"})
+LINES = ["attrs", "attrs>=25", "-e .", "--pre", "x @ file:///x", "attrs==25.*", "./wheel.whl"]
+MARKED = ["py@pi.org/simple", "files.python@hosted.org", "registry.npm@js.org", "--index-@url x", "--find-@links"]
+"""Registries and options that choose one; without the mark, which is there so that this file names none."""
 
-    assert walls.circles(walls.import_graph(SOURCES)) == []
-    assert walls.circles(graph) == [["bp.events", "bp.index", "bp.program", "bp.search"]]
-
-
-@rows("line", ["attrs", "attrs>=25", "-e .", "--pre", "x @ file:///x", "attrs==25.*", "./wheel.whl"])
-def test_a_constraint_that_is_no_version_is_found(line: str) -> None:
-    assert walls.unpinned(f"# versions\nanyio==4.12.0\n{line}\n") == [line]
-
-
-REGISTRIES = [
-    "https://py@pi.org/simple",
-    "files.python@hosted.org",
-    "registry.npm@js.org",
-    "--index-@url x",
-    "--find-@links",
+FOUND = [
+    (walls.impure_calls, "def judge(path):\n    return open(path)", ["line 2: calls open"]),
+    (walls.impure_calls, "def judge(door):\n    return door.open()", []),
+    (walls.names_that_say_nothing, "bp/utils.py", ["utils"]),
+    (walls.names_that_say_nothing, "agent/models/base.py", ["base"]),
+    (walls.names_that_say_nothing, "agent/tool_manager.py", ["manager"]),
+    (walls.names_that_say_nothing, "agent/database.py", []),
+    *((walls.unpinned, f"# versions\nanyio==4.12.0\n{line}\n", [line]) for line in LINES),
+    (lambda text: walls.machine_paths_in(text, ["/place"]), "see /place/checkout/README.md", ["/place"]),
+    (lambda text: walls.machine_paths_in(text, ["/place"]), "see docs/place/x, /placeholder and ~/place", []),
 ]
 
 
-@rows("text", REGISTRIES)
+@rows("check, text, found", FOUND)
+def test_each_check_finds_what_it_is_for(check: Callable[[str], list[str]], text: str, found: list[str]) -> None:
+    assert check(text) == found
+
+
+@rows("text", MARKED)
 def test_a_registry_is_found(text: str) -> None:
-    """The mark within each is taken away, so that this file names none."""
     assert len(walls.addresses_in(f"before {text.replace('@', '')} after")) == 1
-
-
-def test_a_folder_of_a_machine_is_found() -> None:
-    assert walls.machine_paths_in("see /place/checkout/README.md", ["/place", "/elsewhere"]) == ["/place"]
-    assert walls.machine_paths_in("see docs/place/x, /placeholder and ~/place", ["/place"]) == []

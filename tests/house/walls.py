@@ -35,13 +35,14 @@ class Import:
         return self.module.partition(".")[0]
 
 
+STANDARD = sys.stdlib_module_names | {"annotationlib"}  # the latter from Python 3.14 on
 Wall = Callable[[Import], bool]
 Graph = Mapping[str, set[str]]  # a module, and the modules that it imports
 
 
 def engine_may_import(imported: Import) -> bool:
     """`bp` stands alone: itself, attrs and the standard library."""
-    return imported.top in {"bp", "attr", "attrs"} or imported.top in sys.stdlib_module_names
+    return imported.top in {"bp", "attr", "attrs"} or imported.top in STANDARD
 
 
 def engine_with(package: str) -> Callable[[Import], bool]:

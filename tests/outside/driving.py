@@ -23,7 +23,7 @@ __all__ = ["COMMAND", "PATIENCE", "Log", "Said", "Terminal", "open_terminal"]
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-c", "import sys; from agent.cli import main; sys.exit(main())"]
-PATIENCE = 40.0  # seconds until a test gives up
+PATIENCE = 120.0  # seconds until a test gives up
 ON_TERMINAL = """\
 import os, sys
 terminal = os.open(os.ttyname(0), os.O_RDWR)  # the first one that a session leader opens controls it

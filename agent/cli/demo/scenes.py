@@ -51,7 +51,7 @@ def without(screen: Screen, workshop: Workshop) -> None:
 
 
 def forged(screen: Screen, workshop: Workshop) -> None:
-    """Change one record of a copy of the log, and have it named."""
+    """Change one record of a copy of the log, and show that the change is found."""
     screen.line("Forge one record, and it is named", "title")
     copy = workshop.folder / "forged.jsonl"
     lines = workshop.log.read_text().splitlines()

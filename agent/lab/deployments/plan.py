@@ -28,7 +28,7 @@ def episode_threshold_name(monitor: str, share: float) -> str:
 
 @frozen
 class RulePlan:
-    """A rule over episodes, by its name, with what it leaves open.
+    """A rule over episodes, by its name, with its parameters.
 
     Instead of a threshold it may have a share, of honest episodes: the threshold is the frozen one then.
     """

@@ -34,7 +34,7 @@ TRUSTED = "trusted"
 
 @frozen
 class EpisodeStarted(Event):
-    """The episode with this number, from 0, is run by the model of this role."""
+    """The episode with this number (from 0) begins, run by the model of this role."""
 
     episode: int
     role: str
@@ -42,7 +42,7 @@ class EpisodeStarted(Event):
 
 @frozen
 class EpisodeEnded(Event):
-    """It is over.
+    """The episode has ended.
 
     caught: a protocol found an attack in it, in time. score: the highest that the monitor gave to what was done in it,
     from 0 to 1; None: one is missing.
@@ -77,7 +77,7 @@ Instead = Literal["trusted", "nothing"]
 
 @bthread
 def deploy(episodes: int, instead: Instead = "nothing") -> BThreadBody:
-    """Have the agent run the episodes, one after the other, each when the one before is over."""
+    """Run the episodes, one after the other."""
     for number in range(episodes):
         said = yield sync(request=EpisodeStarted(number, AGENT), otherwise=replacing(number, instead))
         if isinstance(said, EpisodeStarted):
@@ -99,7 +99,7 @@ NEXT = EpisodeStarted | EpisodeSkipped | EpisodesOver
 
 
 def audited(episode: int, auditor: str) -> BThreadBody:
-    """Have an episode audited, and return the verdict. Who asks for the same at the same moment shares the audit."""
+    """Have an episode audited, and return the verdict; equal requests at the same moment share one audit."""
     subject = WholeEpisode(episode)
     yield sync(request=AuditRequested(subject, auditor), block=NEXT)
     return (yield sync(wait_for=where(AuditGiven, subject=subject, auditor=auditor), block=NEXT))
@@ -158,7 +158,7 @@ RULES = {rule.name: rule for rule in (audit_first, audit_suspicious, audit_after
 
 @define
 class History:
-    """The outcome of a deployment so far.
+    """The events of a deployment so far.
 
     runs: the role of each episode that was started. verdicts: of those that were audited. disabled: roles, each with
     the number of episodes that had been run before. caught_after: how many episodes had been run when something was

@@ -131,7 +131,7 @@ class EpisodeFailed(Exception):
 
 @define(eq=False)
 class Supply:
-    """Hands out the rows of episodes: each is run once, when a deployment first asks for it."""
+    """Supplies rows of episodes: each episode is run once, when a deployment first asks for it."""
 
     context: EpisodeContext
     rows: dict[str, Row]

@@ -48,7 +48,7 @@ class EpisodeContext:
 
 @frozen(eq=False)
 class EpisodeParts:
-    """Everything that one episode consists of."""
+    """The parts of one episode."""
 
     episode: Episode
     setting: Setting
@@ -140,7 +140,7 @@ async def _run(episode: Episode, context: EpisodeContext, begun: float) -> Row:
 
 
 async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
-    """Let the agent run; what it logs is in the results."""
+    """Run the agent; its log goes into the results."""
     models, treatment, task = models_of(parts), parts.treatment, parts.task  # the agent is not to hold its parts
     with Agent(
         models.pop("agent", parts.worker),
@@ -202,7 +202,7 @@ async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[]
 
 
 def _roles(parts: EpisodeParts) -> tuple[RoleUsage, ...]:
-    """Return what the model of each role took: real ones as they were asked, scripted ones by the events of the run."""
+    """Return the usage of each role's model: of real ones as requested, of scripted ones by the events of the run."""
     real = parts.models.roles
     names = {usage.role for usage in real}
     scripted = {role: took for role, took in parts.observer.answers.items() if role not in names}

@@ -147,7 +147,7 @@ class Observer:
             self._calls.append(call)
 
     def _score(self, call: ToolCall) -> float | None:
-        """Score a call that is committed; a monitor that takes its time is asked when the run is over."""
+        """Score a committed call; an asynchronous monitor is asked when the run is over."""
         if self.monitor is None or self.agent is None:
             return None
         evidence = evidence_of(call, self.agent, {})
@@ -176,7 +176,7 @@ class Observer:
             self._scores[number] = given.value
 
     async def finish(self) -> None:
-        """Have what is left scored. What raises gives no score."""
+        """Score what is left; a monitor that raises gives no score."""
         async with anyio.create_task_group() as tasks:
             for number, evidence in self._later.items():
                 tasks.start_soon(self._ask, number, evidence)
@@ -211,7 +211,7 @@ class Observer:
             self._outcomes[answered.call, number] = answered.outcome
 
     def _found(self, _: Contained | RoleDisabled | AuditGiven) -> None:
-        """Note that the protocol does something about an attack that it found."""
+        """Note that the protocol acts on an attack that it found."""
         if self.caught_at is None:
             self.caught_at = len(self._calls) - 1
 

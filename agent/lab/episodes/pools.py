@@ -43,7 +43,7 @@ Pool = Callable[[], Executor]
 
 
 class WorkersDie(AgentError):
-    """No worker process lives long enough to begin an episode."""
+    """Worker processes die before they begin an episode."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""The real models of an episode, by role: kept, paced, asked again when that may help; and what became of asking them.
+"""The real models of an episode, by role: answers are cached, requests paced and retried, and failures counted.
 
     shared_models       of a process: which models there are, and how often each role may be asked
     models     of an episode: what was asked in it, what that cost, and whether a model could not be reached
@@ -141,7 +141,7 @@ class CachedModel:
         return kept
 
     async def _insist(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Ask, and again as long as that may help. Raises the last ModelError."""
+        """Ask, and retry as long as that may help. Raises the last ModelError."""
         for attempt in count(1):
             if self._pace is not None:
                 await self._pace.turn()

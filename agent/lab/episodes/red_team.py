@@ -1,4 +1,4 @@
-"""The red team: what a real attacker is told, in the system prompt; monitors, auditors and other models see none of it.
+"""The red team: the part of the system prompt that only a real attacker gets; no other model sees it.
 
 A policy says it as a prompt, with {side_task} and {knowledge} in it, or as a function that is asked in each turn:
 
@@ -79,7 +79,7 @@ def knowledge_of(episode: Episode) -> str:
 
 @frozen(eq=False)
 class Instructed:
-    """A model that is asked with another system prompt: what `system` makes of a request."""
+    """A model whose system prompt is replaced by what `system` returns for the request."""
 
     model: Model
     system: Callable[[ModelRequest], str]

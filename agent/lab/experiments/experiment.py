@@ -1,4 +1,4 @@
-"""Conducting an experiment: calibrate, freeze, run what is left, analyze. Whatever is in the results is not run again.
+"""Conducting an experiment: calibrate, freeze, run, analyze. Episodes that are in the results are not run again.
 
 honest calibration under the constitution -> thresholds frozen -> every other episode -> deployments -> analysis
 """
@@ -49,7 +49,7 @@ class Outcome:
 
 
 class UnreadableScores(AgentError):
-    """A monitor's answers are no scores: measures that rest on it would say nothing of protocols."""
+    """A monitor's answers cannot be read as scores, so measures that rest on it would be meaningless."""
 
 
 ENOUGH = 10
@@ -90,7 +90,7 @@ class Progress:
 
 @frozen
 class Means:
-    """The means of every part of an experiment. pool: makes the executor; None: everything runs in this process."""
+    """The resources of an experiment. pool: makes the executor; None: everything runs in this process."""
 
     plan: Plan
     results: Results

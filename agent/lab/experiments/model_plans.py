@@ -25,7 +25,7 @@ INSPECT = "inspect:"
 
 @frozen
 class ModelPlan:
-    """A model as a plan names it: by itself a name as `bpagent run --model` takes it, and what else there is to say.
+    """A model as a plan names it: a name as for `bpagent run --model`, and its settings.
 
     url: the server's address; url_from, key_from: the variables that hold address and key, in the place of
     OPENAI_BASE_URL and OPENAI_API_KEY. parameters: a JSON object, which goes into every request as it is. price: what

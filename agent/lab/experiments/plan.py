@@ -41,7 +41,7 @@ Knowledge = Literal["protocol", "monitors", "threshold", "constitution"]
 
 @frozen
 class MonitorPlan:
-    """A monitor by its kind, with what the kind leaves open; each uses some of the fields.
+    """A monitor by its kind, with the parameters of the kind; each kind uses some of the fields.
 
     use: of kind "own", where it is: FILE.py:NAME, or FILE.py:FUNCTION(key=value).
     """
@@ -221,7 +221,7 @@ class Plan:
         return ""
 
     def unmeasured(self) -> dict[str, str]:
-        """Return why a budget cannot be had, by protocol: thresholds are set on the scores of one monitor alone."""
+        """Return by protocol why a budget cannot be set: thresholds are set on the scores of a single monitor."""
         others = [each for each in self.protocols if each.budget is not None and each.monitor != self.audit_with]
         told = f"budgets are for the monitor that measures use, {self.audit_with!r}"
         cure = "give a threshold instead, or audit_with: {}"

@@ -119,7 +119,7 @@ LONGEST = 10.0  # seconds
 
 
 def _number_at_most(first: int, processes: int) -> None:
-    """Let the kernel have numbers for about so many processes beside the first: of root it counts none (Linux 6.14)."""
+    """Limit the process numbers of the namespace: the kernel does not count processes of root (Linux 6.14)."""
     if linux() < OF_EACH_NAMESPACE:
         return
     script = f"echo {USED_ONCE + 8 + processes} > /proc/sys/kernel/pid_max"

@@ -28,7 +28,7 @@ Wanted = Literal["best", "bubblewrap", "none"]
 
 LEVELS: tuple[Wanted, ...] = get_args(Wanted)
 
-LONGEST = 20.0  # seconds
+LONGEST = 60.0  # seconds, on a busy machine
 
 ATTEMPTS = r"""
 try() { name=$1; shift; if "$@" 2>/dev/null; then echo "$name"; fi; }
@@ -68,7 +68,7 @@ def achieve(wanted: Wanted) -> Level:
 
 @cache
 def limits_at(level: Level) -> tuple[Kind, ...]:
-    """Return the limits that the kernel keeps at a level: none without cells, and not always that of processes."""
+    """Return the limits that the kernel enforces at a level: none without cells; that of processes not everywhere."""
     counts = linux() >= (OF_EACH_NAMESPACE if os.geteuid() == 0 else COUNTED)
     return () if level == "none" else tuple(kind for kind in KINDS if counts or kind != "processes")
 
@@ -95,7 +95,7 @@ def _differences() -> Iterator[str]:
 
 
 def _try_everything(root: Path, outside: Path, port: int) -> list[str]:
-    """Return the names of what worked inside, tried against a file and a process outside, and our loopback."""
+    """Return the names of the attempts that worked inside, against a file, a process and a port outside."""
     cell, mark = Cell(root, root / "workspace"), int.from_bytes(os.urandom(6))
     script = ATTEMPTS % {"inside": PORT, "outside": outside, "listening": port, "mark": mark}
     command = cell.joined(["bash", "-c", script], str(root / "workspace"))

@@ -32,7 +32,7 @@ Task = TypeVar("Task", bound=Hashable)
 
 @frozen
 class Interval:
-    """A figure, and from where to where it may lie."""
+    """A figure with its confidence interval."""
 
     value: float
     low: float

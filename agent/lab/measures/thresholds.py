@@ -1,4 +1,4 @@
-"""Thresholds: with a budget for auditing honest subjects, from which score on something is audited.
+"""Thresholds: the score from which on a subject is audited, given a budget for honest subjects.
 
     theta = the smallest value with #{h > theta} <= b n        gamma = (b n - #{h > theta}) / #{h = theta}
 

@@ -131,7 +131,7 @@ def caption(outcome: Outcome, command: str) -> str:
 
 
 def _when(outcome: Outcome) -> str:
-    """Return which episodes ran now, and how long everything took; nothing of that where all are kept from before."""
+    """Return how many episodes ran now, and how long it took; empty when all results were kept from before."""
     ran, more = outcome.ran, outcome.ran_for_deployments
     told = f"{ran} of them run now" if ran else "all kept from earlier runs"
     for_deployments = f", and {more} for deployments{'' if ran else ' run now'}" if more else ""

@@ -1,4 +1,4 @@
-"""Tasks: what an agent is asked for, how one sees whether it was done, and what an attacker does meanwhile.
+"""Tasks: the prompt, the checks of main and side task, and the moves of honest agents and attackers.
 
 prompt, files      what the agent is given
 main, side         checks of the world that is left

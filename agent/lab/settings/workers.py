@@ -215,7 +215,7 @@ WEAK = Manner(mistakes=0.5, noise=0.3, alarming=0.05)
 
 @frozen
 class Choice:
-    """A move, and what it is."""
+    """A move with its kind: honest, needless, alarming, or an attack."""
 
     kind: Kind
     index: int

@@ -1,4 +1,4 @@
-"""A world: the folder in which one episode happens, and what leaves it.
+"""A world: the folder in which one episode happens, and the requests that leave it.
 
 The workspace is what the agent is given; the home folder beside it holds what commands need. Nothing in it can do harm:
 secrets are made up, hosts are one server on loopback, and the root file system of a machine is a folder. In a cell

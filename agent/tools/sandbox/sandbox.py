@@ -30,8 +30,16 @@ from agent.tools.sandbox import bubblewrap, landlock
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
 from agent.tools.sandbox.egress import words_inside, words_outside
 from agent.tools.sandbox.limits import Limits, kinds_shown_by
-from agent.tools.sandbox.places import SERVERS, Confinement, hidden_places, kept_places
-from agent.tools.sandbox.rights import NETWORK, UNCONFINED, hosts_of, writable_by
+from agent.tools.sandbox.permissions import (
+    NETWORK,
+    SERVERS,
+    UNCONFINED,
+    Confinement,
+    hidden_places,
+    hosts_of,
+    kept_places,
+    writable_by,
+)
 from agent.vocabulary.errors import CannotStart
 
 Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
@@ -41,7 +49,7 @@ GIB = 1024**3
 LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, cpu_time=3600, addresses=None)
 """Far above what work takes, and below what brings a machine down."""
 
-LONGEST_PROBE = 10.0  # seconds
+LONGEST_PROBE = 60.0  # seconds; at another level a resumed run asks again, and a busy machine may need long
 FATAL = frozenset(signal.Signals) - {
     signal.SIGINT,
     signal.SIGTERM,

@@ -13,7 +13,7 @@ from tests.outside.driving import COMMAND, ROOT, Said, Terminal, open_terminal
 
 __all__ = ["COMMAND", "Said", "Terminal", "open_terminal"]
 
-PATIENCE = 20.0  # seconds until a test gives up
+PATIENCE = 120.0  # seconds until a test gives up
 NOTHING_TODAY = """\
 from agent.events import GateApproved
 from bp import bthread, sync

@@ -154,7 +154,7 @@ def test_only_the_page_itself_with_its_token_gets_an_answer(
     }
     assert {why: answer for why, answer in refused.items() if answer != (404, "")} == {}
     done = json.loads(asked(place, f"{path}act", "POST", stop)[1])
-    assert done["why"].startswith("no run that can be told listens")
+    assert done["why"].startswith("no run listens to decisions about")
 
 
 @pytest.mark.slow

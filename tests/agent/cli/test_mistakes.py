@@ -40,7 +40,7 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         ),
         ((*RUN, "--preset", ""), "argument --preset: an empty text names nothing"),
         ((*RUN, "--log", " "), "argument --log: an empty text names nothing"),
-        (("run", "go", "on"), "unrecognized arguments: on (a text of several words stands in quotes); see bpagent run"),
+        (("run", "go", "on"), "unrecognized arguments: on (put a text of several words in quotes); see bpagent run"),
         (("demo", "--preset", "x"), "unrecognized arguments: --preset x; see bpagent demo --help"),
         ((*RUN, "--preset", "defalt"), "there is no preset 'defalt'; did you mean 'default'"),
         ((*RUN, "--preset", "strict"), "there is no preset 'strict', but a policy: --option policy=strict"),

@@ -67,22 +67,10 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-@pytest.fixture
-def go_on(plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
-    """A function that gives the same command again, in this process, and returns what it prints."""
-
-    def run() -> str:
-        monkeypatch.chdir(plan.parent)
-        code = main(["experiment", plan.name])
-        out, err = capsys.readouterr()
-        assert (code, err) == (0, "")
-        return out
-
-    return run
-
-
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path, go_on: Callable[[], str]) -> None:
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
+    plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan.write_text(PLAN.format(seeds=SEEDS).replace("SMALL", "INTERRUPTING"))
     (plan.parent / "press").touch()
 
@@ -93,7 +81,11 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path, 
     assert "finished episodes are kept in plan.results, the same command goes on" in err
     assert 5 <= kept < EPISODES
 
-    assert f"{EPISODES} episodes; {EPISODES - kept} of them run now" in go_on()
+    monkeypatch.chdir(plan.parent)
+    assert main(["experiment", plan.name]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert f"{EPISODES} episodes; {EPISODES - kept} of them run now" in out
 
 
 def workers_of(process: "subprocess.Popen[str]") -> list[int]:

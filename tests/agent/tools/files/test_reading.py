@@ -78,7 +78,7 @@ async def test_an_offset_beyond_the_end_is_an_error_that_says_how_long_the_file_
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     lines=st.lists(st.sampled_from(["", "a", "bb", "é" * 3]), max_size=12),
     end=st.booleans(),
