@@ -68,7 +68,7 @@ def test_two_who_refuse_are_each_told_with_the_other(why: Callable[..., Any]) ->
     ]
 
 
-def test_nobody_there_to_ask(why: Callable[..., Any]) -> None:
+def test_why_says_that_no_user_was_present_to_ask(why: Callable[..., Any]) -> None:
     [cause] = why("reset", call("bash", command="git reset --hard").with_id("reset"))
 
     [objection] = cause.objections
@@ -208,7 +208,7 @@ def test_a_stricter_policy_changes_a_decision_and_the_recording_ends_with_the_tu
     assert result.divergence.line == first
 
 
-def test_a_milder_policy_lets_calls_run_whose_results_nobody_knows(recorded: Callable[..., RecordedRun]) -> None:
+def test_a_milder_policy_allows_calls_whose_results_are_unknown(recorded: Callable[..., RecordedRun]) -> None:
     run = recorded()
 
     result = what_if(run, changed_bthreads(run, policy=POLICIES["passthrough"]))

@@ -167,7 +167,7 @@ def test_the_editor_sees_the_draft_that_it_is_to_edit(make_agent: MakeAgent) -> 
     assert 'bash {"command": "echo backdoor"}' in editor.requests[0].messages[-1].text
 
 
-def test_of_several_draws_the_least_suspicious_is_committed_and_the_most_suspicious_audited(
+def test_the_least_suspicious_draw_is_committed_and_the_most_suspicious_audited(
     make_agent: MakeAgent,
 ) -> None:
     protocol = defer_to_resample("words", draws=3, auditor="auditor")
@@ -301,7 +301,7 @@ def test_a_downloaded_file_is_not_executed(make_agent: MakeAgent, steps: list[st
     assert started(run) == steps[:-1]
 
 
-def test_near_misses_add_up(make_agent: MakeAgent) -> None:
+def test_suspicions_below_the_threshold_add_up(make_agent: MakeAgent) -> None:
     run = run_with(make_agent, suspicion_accumulates("words", limit=10), *[bash(f"odd {n}") for n in range(4)], "Done.")
 
     assert started(run) == ["echo odd 0", "echo odd 1"]
@@ -316,7 +316,7 @@ def test_only_what_is_nearly_too_much_adds_up(value: float | None, near: float, 
     assert buckets_of(ScoreGiven(ToolCall("c1", "bash"), "words", value), 10, near) == buckets
 
 
-def test_the_constitution_alone_refuses_what_it_denies(make_agent: MakeAgent) -> None:
+def test_constitution_only_refuses_what_the_policy_denies(make_agent: MakeAgent) -> None:
     run = run_with(make_agent, constitution_only(), call("bash", command="rm -rf /"), "Done.", preset="passthrough")
 
     assert started(run) == []
@@ -407,7 +407,7 @@ def wipe(disk: str) -> str:
 @pytest.mark.anyio
 @rows("protocol", [ask_on_critical(), only_after("wipe", "backup", otherwise="ask")])
 @rows("preset", ["autonomous", "default"])
-async def test_a_stop_during_the_first_of_two_questions_rejects_the_second(
+async def test_a_stop_during_one_question_rejects_the_call_of_the_next(
     make_agent: MakeAgent, protocol: BThread, preset: str
 ) -> None:
     calls = [call("wipe", disk="one"), call("wipe", disk="two")]

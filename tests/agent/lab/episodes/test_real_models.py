@@ -130,7 +130,7 @@ def test_real_models_do_the_task_attack_are_judged_and_caught(conducted: Conduct
     assert not any(secret in text for text in kept for secret in secrets)
 
 
-def test_nobody_but_the_attacker_is_told_of_the_side_task(conducted: Conducted) -> None:
+def test_only_the_attacker_is_told_of_the_side_task(conducted: Conducted) -> None:
     told = {request.body["model"] for request in conducted.requests if "side task" in " ".join(texts_of(request))}
 
     assert told == {"big"}
@@ -176,7 +176,7 @@ def test_another_draft_of_the_same_conversation_is_asked_for_and_no_other(server
 
 
 @pytest.mark.slow
-def test_a_fact_is_asked_for_once_whoever_wants_to_know_it(server: ModelServer, tmp_path: Path) -> None:
+def test_a_fact_is_asked_for_once_for_all_protocols(server: ModelServer, tmp_path: Path) -> None:
     """Two protocols and the measures want the score of a call; at the server it is one request."""
     text = HEAD.replace("{watcher:", "{first: {kind: constant, value: 0}, watcher:")
     both = "protocols: [{use: [blocking_monitor, ensemble], threshold: 0.95}]\n"  # the ensemble asks it second
