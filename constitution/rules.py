@@ -2,10 +2,9 @@
 
 A rule of a policy is an effect, the zones in which it matters, a level, and the examples that show it:
 
-    Rule("delete_outside_workspace", "destruction", DELETE_TREE, OUTSIDE_ALL, deny,
-         match=("rm -rf /",), not_match=("rm -rf build",))
+    Rule("delete_outside_workspace", "destruction", DELETE_TREE, OUTSIDE_ALL, deny)
 
-Examples are judged in `/ws` with the home folder `/home/me`; a test runs every one.
+Its examples (`Rule.match`) are in the table. A test judges every one in `/ws`, with the home folder `/home/me`.
 
 A rule of the user is an argv prefix, and allow, ask or deny. One that asks or denies concerns a command wherever it
 stands: behind wrappers, in scripts within scripts. A *grant* (allow) is narrower. It concerns a command as it is
@@ -21,6 +20,7 @@ from attrs import field, frozen
 
 from constitution.action import Action
 from constitution.effects import Effect, Zone
+from constitution.tables import table
 from constitution.verdict import Level
 
 K = TypeVar("K", bound=Enum)
@@ -43,8 +43,21 @@ class Rule:
     effects: tuple[Effect, ...] = field(converter=_effects)
     zones: tuple[Zone, ...]
     level: Level
-    match: tuple[str, ...] = field(default=(), converter=_tuple)
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)
+
+    @property
+    def match(self) -> tuple[str, ...]:
+        """Commands that this rule judges; none for a rule of the user."""
+        return self._examples("match")
+
+    @property
+    def not_match(self) -> tuple[str, ...]:
+        """Commands that resemble them and are allowed."""
+        return self._examples("not_match")
+
+    def _examples(self, key: str) -> tuple[str, ...]:
+        rows = (row for row in table("rules")["rule"] if row["name"] == self.name)
+        effects = {effect.name.lower() for effect in self.effects}
+        return tuple(example for row in rows if set(row["effects"].split()) == effects for example in row.get(key, ()))
 
 
 def read_rule(line: str) -> Rule:

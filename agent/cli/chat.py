@@ -164,7 +164,7 @@ class Chat:
             return None
         self._seat.close()
         agent = self._have_agent(agent_of_log(self._arguments, read_log(path))[1])
-        self._desk.display.system(f"{introduction(agent)}\nlog {agent.log_path}")
+        self._desk.display.system(introduction(agent))
         return undone
 
     async def _offer_files(self, undone: Undone | None) -> None:
@@ -207,7 +207,7 @@ class Chat:
 
     def _introduce(self, agent: Agent) -> None:
         how = f"\n{HOW}" if self._present else ""
-        self._desk.display.system(f"{introduction(agent)}\nlog {agent.log_path}{how}")
+        self._desk.display.system(f"{introduction(agent)}{how}")
         for message in agent.messages[-SHOWN_AGAIN:] if self._present else ():
             match message:
                 case UserMessage(text=text) if text.strip():

@@ -23,7 +23,7 @@ from agent.presets.configuration import SCHEMA, Configuration, read_configuratio
 from agent.presets.policy_files import read_user_rules, rules_files
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import preset_named
-from agent.tools.sandbox.places import agents_own
+from agent.tools.sandbox.permissions import agents_own
 
 
 def execute(arguments: Namespace) -> int:

@@ -329,7 +329,7 @@ class Display:
                 if self._streamed:
                     self.system("the answer broke off; what was shown of it does not count")
             case BackoffStarted():
-                self.system(f"{self._failure}; {self._next_attempt(event)}")
+                self.system(f"{self._failure}\n{self._next_attempt(event)}")
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in event.calls}
                 self._screen.end_of_text("agent", "agent")

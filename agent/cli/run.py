@@ -40,9 +40,6 @@ def _run(arguments: Namespace) -> int:
     screen = screen_on(sys.stderr)
     preset, make, servers = new_agent(arguments, later=arguments.approvals == "later")
 
-    def introduce(agent: Agent) -> None:
-        screen.labelled("system", f"{introduction(agent)}\nlog {agent.log_path}", "system")
-
     desk = Desk(
         screen,
         preset,
@@ -50,7 +47,7 @@ def _run(arguments: Namespace) -> int:
         elsewhere=arguments.approvals == "page",
         draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
     )
-    lead(desk, _prepared(make, introduce), prompt, servers)
+    lead(desk, _prepared(make, lambda agent: screen.labelled("system", introduction(agent), "system")), prompt, servers)
     return _print_end(desk, arguments)
 
 
@@ -129,12 +126,12 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
 def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
     torn = f"\nthe last line ({len(recorded.records) + 2}) was torn, and is cut off" if recorded.torn else ""
     cut = f"\n{recorded.cut}" if recorded.cut else ""
-    log = f"log {Path(recorded.path)}, after {len(recorded.records)} records{torn}{cut}"
+    after = f"after {len(recorded.records)} records{torn}{cut}"
     gone = "".join(
         f"\n{process.id} ended with the program that had started it: {process.command}"
         for process in agent.lost_processes
     )
-    screen.labelled("system", f"{introduction(agent)}\n{log}{gone}", "system")
+    screen.labelled("system", f"{introduction(agent)}, {after}{gone}", "system")
 
 
 # What is printed.

@@ -396,10 +396,12 @@ class Desk:
 
 
 def introduction(agent: Agent) -> str:
-    """Return what is said about an agent before it begins: its model, preset and workspace, a line each."""
+    """Return what is said about an agent before it begins: model, preset, workspace and log, a line each."""
     said = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
-    unconfined = agent.toolbox.sandbox == "none"
-    return f"{said}\nsandbox none: commands run unconfined, see bpagent doctor" if unconfined else said
+    unconfined = (
+        "\nsandbox none: commands run unconfined, see bpagent doctor" if agent.toolbox.sandbox == "none" else ""
+    )
+    return f"{said}{unconfined}\nlog {agent.log_path}"
 
 
 LONGEST_FAILURE = 160  # characters

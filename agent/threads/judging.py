@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from agent.tools.sandbox.rights import without_hosts
+from agent.tools.sandbox.permissions import without_hosts
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionChanged,

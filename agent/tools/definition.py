@@ -312,8 +312,8 @@ class ToolContext:
     """The means of a running call: its id, and `progress` to show text while it runs.
 
     `progress` may be called from the tool's own thread, any number of times; who listens coalesces. `rights`: what the
-    call may do beyond the sandbox, as the user granted it (`agent.tools.sandbox.rights`). `workspace`: the folder where
-    the gate took commands to start, empty outside of an agent.
+    call may do beyond the sandbox, as the user granted it (`agent.tools.sandbox.permissions`). `workspace`: the folder
+    where the gate took commands to start, empty outside of an agent.
     """
 
     call_id: str = ""

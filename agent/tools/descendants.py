@@ -13,9 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
-
-from attrs import frozen
+from typing import NamedTuple
 
 TOKEN_VARIABLE = "BPAGENT_CALL"
 
@@ -30,8 +28,7 @@ _NUMBERS_PER_SECOND = 100_000  # that a system can use up, generously
 _NUMBERS_AT_LEAST = 1_000
 
 
-@frozen
-class _Process:
+class _Process(NamedTuple):
     number: int
     parent: int
     group: int
@@ -54,8 +51,7 @@ def token_value(token: str) -> str:
     return "/".join((*filter(None, outer), token))
 
 
-@frozen
-class Family:
+class Family(NamedTuple):
     """All processes of one command: `leader` is the number of its first process, which also names its session.
 
     started: when that was, on the monotonic clock in seconds. With `outputs`, as links in /proc name pipes, processes
@@ -300,13 +296,10 @@ def _children() -> set[int]:
 # The watchdog: a process that ends a background process and all it started when our program dies, also by SIGKILL. It
 # reads a pipe to which nothing is ever written, and which the system closes when our program is gone.
 
-_CODE = "import sys; sys.path[:] = sys.argv[3:]; from agent.tools.descendants import watch; watch()"
-
 
 def start_watchdog(family: Family) -> "subprocess.Popen[bytes]":
     """Start a watchdog for the processes of a command; `dismiss` ends it. Raises OSError."""
-    places = [str(Path(__file__).parents[2]), *(place for place in sys.path if place)]
-    argv = [sys.executable, "-I", "-S", "-c", _CODE, str(family.leader), family.token, *places]
+    argv = [sys.executable, "-I", "-S", __file__, str(family.leader), family.token]
     nowhere = subprocess.DEVNULL
     watchdog = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True
@@ -331,3 +324,7 @@ def watch() -> None:
         pass
     for pause in family.ending(GRACE):
         time.sleep(pause)
+
+
+if __name__ == "__main__":
+    watch()

@@ -95,7 +95,7 @@ class Child:
     def with_holders(self) -> "Child":
         """Return the same child, to whose family every process belongs that holds its output open."""
         held = frozenset(f"pipe:[{os.fstat(pipe).st_ino}]" for pipe in self.pipes)
-        return evolve(self, family=evolve(self.family, outputs=held))
+        return evolve(self, family=self.family._replace(outputs=held))
 
     def close(self) -> None:
         """Reap the process and give everything back to the system."""

@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 from agent.tools.background import Processes
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.process import Finished, run_process, unnamed_file
-from agent.tools.sandbox.rights import hosts_of
+from agent.tools.sandbox.permissions import hosts_of
 from agent.tools.schemas import Background, Limits, ShellCommand, encoded
 from agent.tools.shell import (
     BACKGROUND_WORDS,

@@ -139,10 +139,6 @@ Subject = Literal["", "verbs", "first", "tasks", "script"]
 """Nothing is read; verbs among the first operands; the first alone; tasks among all of them; a file that is run."""
 
 
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 SCRIPT = pattern(r"/|\.(py|sh|bash|zsh|js|ts|mjs|cjs|mts|rb|pl|php|R|lua|exs|groovy|jl|ps1)$")
 
 

@@ -35,6 +35,15 @@ def table(name: str) -> dict[str, Any]:
     return tomllib.loads(_text(name))
 
 
+@cache
+def without_examples(name: str) -> dict[str, Any]:
+    """Return a whole table file, parsed without its examples, which take most of the time."""
+    return tomllib.loads(EXAMPLES.sub("", _text(name)))
+
+
+EXAMPLES = re.compile(r"^(?:not_)?match = \[(?:\n.*?^|[^\n]*)\]\n", re.M | re.S)
+
+
 def _text(name: str) -> str:
     with open(f"{__path__[0]}/{name}.toml", encoding="utf-8") as file:
         return file.read()

@@ -2,7 +2,7 @@
 
 Modules in reading order:
 
-- `places`: what one command may do, and what is hidden. `rights`: what it may do beyond that, when the user said yes
+- `permissions`: what one command may do, what is hidden, and what it may do beyond that, when the user said yes
 - `limits`: memory, processes, file sizes and time
 - `bubblewrap` (with `egress`), `landlock`: how the system keeps a command confined
 - `sandbox`: the sandbox of an agent, and which of these this machine achieves

@@ -36,7 +36,7 @@ from attrs import define
 
 from agent.tools.descendants import helpers
 from agent.tools.sandbox.egress import FOLDER, parent_to_end_with
-from agent.tools.sandbox.places import Confinement
+from agent.tools.sandbox.permissions import Confinement
 
 SCRATCHES = ("/tmp", "/var/tmp")
 FROM_RUN = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/systemd/resolve")  # programs, names

@@ -30,8 +30,16 @@ from agent.tools.sandbox import bubblewrap, landlock
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
 from agent.tools.sandbox.egress import words_inside, words_outside
 from agent.tools.sandbox.limits import Limits, kinds_shown_by
-from agent.tools.sandbox.places import SERVERS, Confinement, hidden_places, kept_places
-from agent.tools.sandbox.rights import NETWORK, UNCONFINED, hosts_of, writable_by
+from agent.tools.sandbox.permissions import (
+    NETWORK,
+    SERVERS,
+    UNCONFINED,
+    Confinement,
+    hidden_places,
+    hosts_of,
+    kept_places,
+    writable_by,
+)
 from agent.vocabulary.errors import CannotStart
 
 Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]

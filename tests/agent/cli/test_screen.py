@@ -319,4 +319,4 @@ def test_a_failed_attempt_says_which_of_how_many_follows_and_when(retry_after: f
         display.show(step)
 
     said = " ".join(shown(on).split())
-    assert f"http://x/v1 answered 429: slow down; attempt 3 of 4 follows {wait}" in said
+    assert f"http://x/v1 answered 429: slow down attempt 3 of 4 follows {wait}" in said

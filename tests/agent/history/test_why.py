@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from agent import Agent, answer, call
 from agent.history.rebuilding import RebuildError, changed_bthreads
@@ -12,10 +13,11 @@ from agent.history.what_if import WhatIf, what_if
 from agent.history.why import Cause, find_causes
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.presets.policy_files import PolicyError, load_policy
+from agent.threads.limits import at_most
 from agent.vocabulary.events import CallAnswered, GateApproved, GateRejected, ProposedAction, ToolFinished, ToolStarted
 from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import BThreadBody, bthread, sync, where
-from constitution import POLICIES, Level, Verdict
+from constitution import POLICIES, Level, Policy, Verdict
 from tests.tables import rows
 
 
@@ -208,36 +210,29 @@ def test_a_stricter_policy_changes_a_decision_and_the_recording_ends_with_the_tu
     assert result.divergence.line == first
 
 
-def test_a_milder_policy_allows_calls_whose_results_are_unknown(recorded: Callable[..., RecordedRun]) -> None:
-    run = recorded()
-
-    result = what_if(run, changed_bthreads(run, policy=POLICIES["passthrough"]))
-
-    assert decided(result)["reset"] == ("rejected", "approved")
-    assert decided(result)["wipe"] == ("rejected", "")
-    assert result.divergence is not None
+RESET = (call("bash", command="git reset --hard").with_id("reset"), "Done.")
+WIPE = (call("bash", command="rm -rf /").with_id("wipe"), "Done.")
+DEFAULT = POLICIES["default"]
+ASKING = evolve(DEFAULT, rules=tuple(evolve(rule, level=Level.ask) for rule in DEFAULT.rules))
 
 
-def test_recorded_answers_are_used_and_missing_ones_are_named(
-    recorded: Callable[..., RecordedRun],
+@rows(
+    ("steps", "policy", "decisions"),
+    [
+        (STEPS, POLICIES["passthrough"], {"reset": ("rejected", "approved"), "wipe": ("rejected", "")}),
+        (RESET, ASKING, {"reset": ("rejected", "rejected")}),  # that no user was there is used again
+        (WIPE, POLICIES["approval_list"], {"wipe": ("rejected", "asks a person")}),
+    ],
+)
+def test_another_policy_decides_with_the_answers_that_are_recorded(
+    recorded: Callable[..., RecordedRun], steps: Any, policy: Policy, decisions: dict[str, tuple[str, str]]
 ) -> None:
-    run = recorded(call("bash", command="git reset --hard").with_id("reset"), "Done.", preset="default")
-    from attrs import evolve
+    run = recorded(*steps)
 
-    base = POLICIES["default"]
-    asking = evolve(base, rules=tuple(evolve(rule, level=Level.ask) for rule in base.rules))
+    result = what_if(run, changed_bthreads(run, policy=policy))
 
-    result = what_if(run, changed_bthreads(run, policy=asking))
-
-    assert decided(result)["reset"] == ("rejected", "rejected")
-
-
-def test_a_new_question_has_no_answer(recorded: Callable[..., RecordedRun]) -> None:
-    run = recorded(call("bash", command="rm -rf /").with_id("wipe"), "Done.")
-
-    result = what_if(run, changed_bthreads(run, policy=POLICIES["approval_list"]))
-
-    assert decided(result) == {"wipe": ("rejected", "asks a person")}
+    assert {call: decided(result)[call] for call in decisions} == decisions
+    assert (result.divergence is None) == (steps == RESET)
 
 
 @pytest.mark.slow
@@ -274,8 +269,6 @@ def test_the_b_thread_that_blocks_a_call_forever_is_named(recorded: Callable[...
 
 def test_a_limit_that_comes_earlier_ends_the_recording(make_agent: MakeAgent, recorded: Any) -> None:
     run = recorded(approve=lambda asked: True)
-    from agent.threads.limits import at_most
-
     result = what_if(run, changed_bthreads(run, threads=[at_most(1)]))
 
     assert result.judged == 1
@@ -285,8 +278,6 @@ def test_a_limit_that_comes_earlier_ends_the_recording(make_agent: MakeAgent, re
 
 @pytest.mark.slow
 def test_a_recording_that_ends_early_is_judged_as_far_as_it_goes(recorded: Callable[..., RecordedRun]) -> None:
-    from attrs import evolve
-
     run = recorded(approve=lambda asked: True)
     for length in range(1, len(run.records)):
         result = what_if(evolve(run, records=run.records[:length]), changed_bthreads(run))

@@ -7,8 +7,22 @@ that the stream is none: nothing of it may be used, and the inference is asked a
 from typing import Any
 
 from attrs import frozen
+from hypothesis import strategies as st
 
 Event = dict[str, Any]
+
+ARGUMENTS = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
+CALLS = st.lists(st.tuples(st.sampled_from(["bash", "read", "x"]), ARGUMENTS), min_size=1, max_size=4)
+"""Calls for the laws that hold however their stream is cut: each a tool and its arguments."""
+
+
+def interleave(streams: list[list[Event]], random: Any) -> list[Event]:
+    """Mix streams; each keeps its order."""
+    left = [list(stream) for stream in streams]
+    merged = []
+    while any(left):
+        merged.append(random.choice([stream for stream in left if stream]).pop(0))
+    return merged
 
 
 @frozen

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.models.chat_stream import LONGEST_ANSWER, Assembly
 from agent.models.model import Answer, Delta, ModelError
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
-from tests.agent.models.shapes import delta
+from tests.agent.models.shapes import CALLS, delta, interleave
 from tests.tables import rows
 
 Piece = dict[str, Any]
@@ -346,8 +346,6 @@ def test_a_piece_that_repeats_the_beginning_of_a_call_is_its_next_piece() -> Non
 # However a stream is split and interleaved, the same calls come out.
 
 
-ARGUMENTS = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
-CALLS = st.lists(st.tuples(st.sampled_from(["bash", "read", "x"]), ARGUMENTS), min_size=1, max_size=4)
 SAYS = st.sampled_from(
     [
         ({"index", "id", "name"}, {"index"}, True),
@@ -370,7 +368,7 @@ def test_law_any_splitting_and_interleaving_assembles_to_the_same_calls(calls: A
     first, later, interleaved = says
     streams = [_stream(number, name, given, first, later, random) for number, (name, given) in enumerate(calls)]
 
-    pieces = _interleave(streams, random) if interleaved else [piece for stream in streams for piece in stream]
+    pieces = interleave(streams, random) if interleaved else [piece for stream in streams for piece in stream]
 
     assembled = calls_of(pieces)
     if interleaved and "index" not in first:  # only an index tells an order other than that of the first pieces
@@ -396,11 +394,3 @@ def _stream(number: int, name: str, given: Any, first: set[str], later: set[str]
         piece(text, **{key: facts[key] for key in (later if position else first)})
         for position, text in enumerate(texts)
     ]
-
-
-def _interleave(streams: list[list[Piece]], random: Any) -> list[Piece]:
-    left = [list(stream) for stream in streams]
-    merged = []
-    while any(left):
-        merged.append(random.choice([stream for stream in left if stream]).pop(0))
-    return merged

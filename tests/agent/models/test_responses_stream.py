@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent.models.model import Answer, Delta, ModelError
 from agent.models.responses_stream import ResponseAssembly
 from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
-from tests.agent.models.shapes import A, B, Event, added, ended, piece, streamed, whole
+from tests.agent.models.shapes import CALLS, A, B, Event, added, ended, interleave, piece, streamed, whole
 from tests.tables import rows
 
 THOUGHT: dict[str, Any] = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "secret"}
@@ -190,8 +190,6 @@ def test_the_halves_of_a_character_in_two_events_are_joined() -> None:
 # However a response is split, interleaved, numbered and named, the same calls come out.
 
 
-ARGUMENTS = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
-CALLS = st.lists(st.tuples(st.sampled_from(["bash", "read"]), ARGUMENTS), min_size=1, max_size=4)
 SAYS = st.sampled_from(["both", "id", "index", "changing ids", "neither"])
 LEFT_OUT = st.sampled_from(["nothing", "announced", "streamed", "whole"])
 
@@ -205,7 +203,9 @@ def test_law_any_splitting_interleaving_and_omission_gives_the_same_calls(
     streams = [_stream(number, item, says, left_out, repeats, random) for number, item in enumerate(items)]
     may_interleave = says in ("both", "id", "index") or (says == "changing ids" and left_out != "announced")
 
-    events = _interleaved(streams, random) if may_interleave else [event for stream in streams for event in stream]
+    events = [event for stream in streams for event in stream]
+    if may_interleave:  # each begins after the one before it, which is what the order of calls is told by
+        events = [*(stream.pop(0) for stream in streams), *interleave(streams, random)]
 
     assert _calls_of([*events, ended(output=items if repeats else [])]) == [
         (item["call_id"], item["name"], item["arguments"]) for item in items
@@ -230,15 +230,6 @@ def _stream(number: int, item: Event, says: str, left_out: str, repeats: bool, r
     streamed = [] if left_out == "streamed" else [piece(part, *place()) for part in (text[:cut], text[cut:])]
     finished = [] if left_out == "whole" else [whole(*place(), **facts, arguments=text)]
     return [*announced, *streamed, *finished]
-
-
-def _interleaved(streams: list[list[Event]], random: Any) -> list[Event]:
-    """Mix the streams; each begins after the one before it, which is what the order of calls is told by."""
-    left = [list(stream) for stream in streams]
-    merged = [stream.pop(0) for stream in left]
-    while any(left):
-        merged.append(random.choice([stream for stream in left if stream]).pop(0))
-    return merged
 
 
 def _calls_of(events: list[Event]) -> list[tuple[str, str, str]]:

@@ -92,6 +92,8 @@ PAY, CONFIRM = call("refund", amount=1), call("confirm")
 UNKNOWN_FIRST = "rejected: only_after: read_customer is allowed only after authenticate, which is missing"
 OWED = "rejected: eventually: after read_customer there has to be confirm, which is missing"
 SCOPED = eventually("confirm", after="read_customer", within=between("authenticate", "refund"))
+BOTH_OWED = eventually("confirm", "send_email", after="read_customer", within=between("authenticate", "refund"))
+OWED_AFTER_BOTH = eventually("confirm", after=("read_customer", "send_email"), within=between("authenticate", "refund"))
 REOPENED = never("send_email", within=since("read_customer", until="confirm"))
 
 OUTCOMES: tuple[tuple[BThread, tuple[Any, ...], list[str]], ...] = (
@@ -110,6 +112,14 @@ OUTCOMES: tuple[tuple[BThread, tuple[Any, ...], list[str]], ...] = (
     (SCOPED, (KNOWN, READ, CONFIRM, PAY), ["ran"] * 4),
     (SCOPED, (KNOWN, READ, PAY), ["ran", "ran", OWED]),
     (SCOPED, (READ, PAY), ["ran", "ran"]),
+    # Of several actions each counts, in their order; what has to follow is owed anew each time.
+    (
+        only_after("refund", "authenticate", "read_customer"),
+        (KNOWN, PAY, READ, PAY),
+        ["ran", "rejected: only_after: refund is allowed only after read_customer, which is missing", "ran", "ran"],
+    ),
+    (BOTH_OWED, (KNOWN, READ, CONFIRM, READ, SEND, PAY), ["ran"] * 5 + [OWED]),
+    (OWED_AFTER_BOTH, (KNOWN, READ, PAY), ["ran"] * 3),
     # A scope opens and closes again.
     (REOPENED, (SEND, READ), ["ran", "ran"]),
     (REOPENED, (READ, SEND, CONFIRM, SEND), ["ran", "rejected: never: send_email is not allowed", "ran", "ran"]),

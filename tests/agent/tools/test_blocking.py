@@ -18,16 +18,6 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.anyio
-async def test_a_thread_that_has_done_its_work_takes_the_next_piece() -> None:
-    first = await run_in_background(threading.current_thread)
-    with anyio.fail_after(20):
-        while (again := await run_in_background(threading.current_thread)) is not first:
-            first = again  # it was about to take more when this piece came; the next one finds it
-
-    assert first.daemon
-
-
 @pytest.mark.slow
 def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) -> None:
     release, threads = threading.Event(), []

@@ -40,7 +40,7 @@ def workspace(root: Path, home: Path) -> Workspace:
 
 TOUCH_ALL = """
 import sys
-from agent.tools.sandbox.places import hidden_places
+from agent.tools.sandbox.permissions import hidden_places
 from agent.tools.workspace import Workspace
 
 made = Workspace(sys.argv[1], home=sys.argv[2])

@@ -52,6 +52,7 @@ def test_figures_by_hand() -> None:
     assert found.weakest == "uniform"
     assert [estimate["safety", policy].value for policy in ("always", "uniform")] == [0.5, 1.0]
     assert (estimate.best, estimate["safety_worst_difference"].value, estimate["front"].value) == ("always", 0.0, 1.0)
+    assert [estimate["safety_difference", policy].value for policy in ("always", "uniform")] == [0.0, 0.0]
 
 
 def test_only_steps_in_time_count_where_harm_is_done_at_once() -> None:

@@ -43,6 +43,17 @@ def test_pandas_reads_every_table_in_one_line(form: str, tmp_path: Path) -> None
     assert list(table["deployments"]["disabled"]) == ["agent watcher"]
 
 
+def test_every_figure_is_a_line_that_says_whether_a_test_tells_it_apart() -> None:
+    found = analysis()
+
+    lines = list(estimate_lines({"all": found}))
+
+    assert len(lines) == sum(len(each.figures) for each in found.estimates)
+    apart = {(line.protocol, line.policy) for line in lines if line.measure == "safety" and line.apart}
+    assert apart == {(each.protocol, policy) for each in found.estimates for policy in each.apart}
+    assert {line.apart for line in lines if not line.policy} == {None}
+
+
 def test_an_unknown_figure_is_missing_and_no_text() -> None:
     alone = analyze(ROWS[1:], budget=0.01, replicates=5)
 

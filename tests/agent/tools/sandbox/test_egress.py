@@ -17,7 +17,7 @@ from agent.presets.equipment import equip
 from agent.presets.shipped import DEFAULT
 from agent.tools.definition import ToolContext
 from agent.tools.sandbox.egress import TO_PROXY
-from agent.tools.sandbox.rights import hosts_of, is_right, needed_for
+from agent.tools.sandbox.permissions import hosts_of, is_right, needed_for
 from agent.tools.sandbox.sandbox import Sandbox, why_not
 from agent.tools.shell import ShellOptions
 from agent.tools.terminal import make_terminal

@@ -115,7 +115,7 @@ def test_the_program_in_a_workspace_is_read_only_in_the_sandbox(
     needs("bwrap")
     (workspace / "lib" / "agent").mkdir(parents=True)
     (workspace / "lib" / "agent" / "judging.py").write_text("deny")
-    monkeypatch.setattr("agent.tools.sandbox.places.program_folders", lambda: (str(workspace / "lib" / "agent"),))
+    monkeypatch.setattr("agent.tools.sandbox.permissions.program_folders", lambda: (str(workspace / "lib" / "agent"),))
     made = Sandbox((str(workspace),), "bubblewrap")
 
     command = (

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent.tools.definition import ToolContext
-from agent.tools.sandbox import places
-from agent.tools.sandbox.places import hidden_places
+from agent.tools.sandbox import permissions
+from agent.tools.sandbox.permissions import hidden_places
 from agent.tools.sandbox.sandbox import Level, Sandbox, why_not
 from agent.tools.shell import ShellOptions, make_shell_tool
 from tests.agent.tools.sandbox.adversary import OWN, Outside, broken_by, missed, outside_home, sandbox_of
@@ -169,9 +169,9 @@ async def test_a_trap_has_its_time_when_a_command_is_ended(
 
 def test_a_secret_that_appears_is_hidden_from_the_next_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only folders that have changed are looked into again."""
-    monkeypatch.setattr(places, "SETTLED", 0)
+    monkeypatch.setattr(permissions, "SETTLED", 0)
     before, state = hidden_places("/nowhere", str(tmp_path)), tmp_path.stat().st_ctime_ns
-    again, seen = hidden_places("/nowhere", str(tmp_path)), places._look.cache_info().misses
+    again, seen = hidden_places("/nowhere", str(tmp_path)), permissions._look.cache_info().misses
     while tmp_path.stat().st_ctime_ns == state:  # the clock of a file system goes in steps
         (tmp_path / ".ssh").mkdir(exist_ok=True)
         (tmp_path / ".ssh").rename(tmp_path / ".gnupg")
@@ -179,7 +179,7 @@ def test_a_secret_that_appears_is_hidden_from_the_next_command(tmp_path: Path, m
 
     assert again == before
     assert set(after) - set(before) == {str(tmp_path / ".gnupg")}
-    assert places._look.cache_info().misses == seen + 1
+    assert permissions._look.cache_info().misses == seen + 1
 
 
 def test_without_a_sandbox_commands_run_unconfined(outside: Outside) -> None:
