@@ -212,6 +212,7 @@ AT_WORK: dict[str, tuple[Any, list[Any], dict[str, Any], list[str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @rows("case", AT_WORK)
 def test_a_protocol_at_work(make_agent: MakeAgent, workspace: Path, case: str) -> None:
     (workspace / ".env").write_text("KEY=1")

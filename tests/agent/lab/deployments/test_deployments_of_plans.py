@@ -88,6 +88,7 @@ def test_the_cost_of_a_shutdown_is_the_difference_to_a_deployment_without_rules(
         assert [step.key for step in one.steps][: by_agent(one)] == [step.key for step in other.steps][: by_agent(one)]
 
 
+@pytest.mark.slow
 def test_a_deployment_runs_again_over_the_episodes_that_are_there(conducted: tuple[Path, Outcome]) -> None:
     folder, first = conducted
     before = Results(folder).path.read_bytes()

@@ -130,6 +130,7 @@ def test_real_models_do_the_task_attack_are_judged_and_caught(conducted: Conduct
     assert not any(secret in text for text in kept for secret in secrets)
 
 
+@pytest.mark.slow
 def test_only_the_attacker_is_told_of_the_side_task(conducted: Conducted) -> None:
     told = {request.body["model"] for request in conducted.requests if "side task" in " ".join(texts_of(request))}
 
@@ -275,6 +276,7 @@ def test_a_server_that_fails_or_hangs_is_asked_again(server: ModelServer, tmp_pa
     assert sum(usage.requests for usage in outcome.rows[0].roles) == len(server.requests)
 
 
+@pytest.mark.slow
 def test_a_key_that_is_wrong_and_an_address_that_is_not_set_are_no_failures_of_the_agent(
     server: ModelServer, tmp_path: Path
 ) -> None:
