@@ -1,6 +1,5 @@
 """The questions that a gate asks, as single predicates (S3): risk class, safe path, dangerous command, composition."""
 
-import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -12,7 +11,7 @@ from constitution.judge import NO_HOME, findings_of, judge, judge_command, verdi
 from constitution.policy import DEFAULT, NO_RULES, Policy
 from constitution.rules import DOUBTS, CommandRule
 from constitution.verdict import Level, Verdict
-from constitution.zones import FOUND, is_within
+from constitution.zones import FOUND, GLOB, is_within
 
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
@@ -162,13 +161,12 @@ def mentions(command: str) -> Mentions:
     return Mentions(
         tuple(examination.programs),
         tuple(_below_home(word) for word in words if "*" not in word),
-        tuple(_below_home(word) for word in words if WILD.search(word)),
+        tuple(_below_home(word) for word in words if GLOB.search(word)),
         tuple(map(_below_home, lost)),
         any(finding.effect is Effect.INSTALL for finding in examination.findings),
     )
 
 
-WILD = re.compile(r"[*?\[]")
 LOSES = frozenset({Effect.DELETE, Effect.DELETE_TREE, Effect.DISCARD})
 
 

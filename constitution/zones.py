@@ -190,21 +190,23 @@ def _home_in_workspace(path: str, places: Places) -> Zone:
     return zone if zone in stays else _workspace_zone(path, places)
 
 
+OF_HOME = {
+    "own": Zone.OWN,
+    "secret": Zone.SECRET,
+    "autostart": Zone.AUTOSTART,
+    "startup": Zone.STARTUP,
+    "keeps_secrets": Zone.KEEPS_SECRETS,
+    "programs": Zone.HOME_PROGRAMS,
+}
+"""Zones of places in a home folder, by their key in the table, in the order in which they are asked."""
+
+
 def _home_zone(inner: str) -> Zone:
     if not inner:
         return Zone.HOME_ROOT
-    if _home("own").match(inner):
-        return Zone.OWN
-    if _home("secret").match(inner):
-        return Zone.SECRET
-    if _home("autostart").match(inner):
-        return Zone.AUTOSTART
-    if _home("startup").match(inner):
-        return Zone.STARTUP
-    if _home("keeps_secrets").match(inner):
-        return Zone.KEEPS_SECRETS
-    if _home("programs").match(inner):
-        return Zone.HOME_PROGRAMS
+    for kind, zone in OF_HOME.items():
+        if _home(kind).match(inner):
+            return zone
     return Zone.PRIVATE_OUTSIDE if is_private(inner) else Zone.HOME
 
 
@@ -237,8 +239,6 @@ def _other_zone(path: str, places: Places) -> Zone:
             return _home_zone(path[len(root) + 1 :].partition("/")[2]) if path.count("/") > 2 else Zone.HOME_ROOT
     if is_within(places.workspace, path) or is_within(places.home, path):
         return Zone.HOME_ROOT if path != "/" else Zone.SYSTEM
-    if "*" in path and is_private(path):  # a search for keys, wherever they are
-        return Zone.PRIVATE_OUTSIDE
     if is_private(path):
         return Zone.PRIVATE_OUTSIDE
     if any(is_within(path, root) for root in _paths("roots", "shared")):

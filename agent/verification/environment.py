@@ -212,9 +212,8 @@ def with_actions(examples: Examples, actions: tuple[GateApproved, ...]) -> Examp
     facts = tuple((numbered(0, action.call), action.facts) for action in actions)
     drafts, described = examples[InferenceRequested], examples[ProposedAction]
 
-    def with_calls(requested: InferenceRequested) -> tuple[Event, ...]:
-        called = (InferenceFinished(requested.draft, ANNOUNCED, answer) for answer in answers)
-        return (*drafts(requested), *called)
+    def with_calls(asked: InferenceRequested) -> tuple[Event, ...]:
+        return (*drafts(asked), *(InferenceFinished(asked.draft, ANNOUNCED, answer) for answer in answers))
 
     def with_facts(proposed: ProposedAction) -> tuple[Event, ...]:
         found = [action for call, action in facts if call == numbered(0, proposed.call)]
@@ -231,11 +230,7 @@ def numbered(number: int, call: ToolCall) -> ToolCall:
 def in_threes(examples: Examples) -> Examples:
     """Return the same examples with a third call in each answer that has two whole ones."""
     answers = examples[InferenceRequested]
-
-    def longer(requested: InferenceRequested) -> tuple[Event, ...]:
-        return tuple(_with_third(draft) for draft in answers(requested))
-
-    return {**examples, InferenceRequested: longer}
+    return {**examples, InferenceRequested: lambda asked: tuple(map(_with_third, answers(asked)))}
 
 
 def _with_third(draft: Event) -> Event:
@@ -256,12 +251,7 @@ def works(requested: InferenceRequested) -> tuple[Event, ...]:
 def with_safe_calls(answers: Answers) -> Answers:
     """Return the same answers, and some whose calls may run together, or one of them may."""
     pairs = ((SAFE_FIRST, SAFE_SECOND), (SAFE_FIRST, SECOND), (FIRST, SAFE_SECOND))
-
-    def more(requested: InferenceRequested) -> tuple[Event, ...]:
-        called = (InferenceFinished(requested.draft, AssistantMessage(), pair) for pair in pairs)
-        return (*answers(requested), *called)
-
-    return more
+    return lambda asked: (*answers(asked), *(InferenceFinished(asked.draft, SILENT, pair) for pair in pairs))
 
 
 def spending(answers: Answers) -> Answers:

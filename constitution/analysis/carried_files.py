@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from constitution.action import Disk
+from constitution.analysis.clients import GIT_TAKES
 from constitution.analysis.external_effects import names_production
 from constitution.analysis.steps import Command, Found, Production, Script, Set, Started, Steps
 from constitution.effects import UNKNOWN, Effect
@@ -105,7 +106,6 @@ def _tools_pattern(key: str) -> re.Pattern[str]:
     return re.compile(one_line(table("variables")["tools"][key]))
 
 
-GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
 OF_ANOTHER = "use the repository in {path}, whose settings can start programs"
 
 

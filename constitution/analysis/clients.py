@@ -4,7 +4,6 @@ import re
 
 from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.steps import (
-    BARE_SHELL,
     Command,
     Copied,
     Fetched,
@@ -17,11 +16,12 @@ from constitution.analysis.steps import (
     Started,
     Steps,
     Wrote,
+    as_typed,
 )
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import byte_pattern, is_a, pattern, sign
-from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
+from constitution.tables.rows import SSH_TAKES, commands_of_ssh, own_takes, read_line
 from constitution.zones import is_private
 
 GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
@@ -142,9 +142,7 @@ def database(command: Command) -> Steps:
     r"""`psql -c '\! CMD'`, `sqlite3 x '.shell CMD'`, `mysql -e 'system CMD'`, and the same in their input."""
     for word in [*command.argv[1:], *command.stdin.text.splitlines()]:
         if match := ESCAPES.search(word):
-            if is_bare_shell(match[1]):
-                yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
-            yield Script(match[1])
+            yield from as_typed(match[1])
         yield from secrets_in_code(word)
         yield from _files_of_console(word)
         for script in PROGRAMS.findall(word):
@@ -234,11 +232,10 @@ def request(command: Command) -> Steps:
         deletes and any(map(sign("deletes_by_address").search, command.argv[1:]))
     ):
         yield Found(Effect.CLOUD_LOSS, says=LOSES)
-    if command.stdin.names == ("tar",) and not any("localhost" in word or "127.0.0.1" in word for word in command.argv):
+    stays = any("localhost" in word or "127.0.0.1" in word for word in command.argv)
+    if command.stdin.names == ("tar",) and not stays:
         yield Found(Effect.LEAK, says="send whole folders to another machine")
-    if any(UNKNOWN in word for word in command.argv[1:]) and not any(
-        "localhost" in word or "127.0.0.1" in word for word in command.argv
-    ):
+    if any(UNKNOWN in word for word in command.argv[1:]) and not stays:
         yield Sent()
     if sign("key_sent").search(command.text):
         yield Found(Effect.LEAK, says="send a key to another machine")
@@ -255,9 +252,7 @@ def file_client(command: Command) -> Steps:
     texts = [command.stdin.text, *re.split(r"[;\n]|(?<=\s)-c\s|(?<=\s)-e\s", words)]
     for text in texts:
         for script in STARTS.findall(text):
-            if is_bare_shell(script):
-                yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
-            yield Script(script)
+            yield from as_typed(script)
         for match in SENDS.finditer(text):
             for file in match[1].replace("'", " ").replace('"', " ").split()[:8]:
                 yield Found(Effect.READ, path=file)

@@ -7,20 +7,12 @@ from constitution.analysis.interpreters import touched
 from constitution.analysis.other_code import quoted, read_code
 from constitution.analysis.program_rows import QUOTED
 from constitution.analysis.python_code import read_python
-from constitution.analysis.shells import INPUTS, run_file, run_input
-from constitution.analysis.steps import (
-    BARE_SHELL,
-    Command,
-    Found,
-    Script,
-    Started,
-    Steps,
-    Wrote,
-)
+from constitution.analysis.shells import run_script
+from constitution.analysis.steps import Command, Found, Script, Started, Steps, Wrote, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import pattern, word_list
-from constitution.tables.rows import is_bare_shell, read_line
+from constitution.tables.rows import read_line
 
 ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
 CODE = pattern(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
@@ -42,7 +34,7 @@ def editor(command: Command) -> Steps:
     for text in command.stdin.text.splitlines():
         yield from _files_of_vim(text)
         if match := re.match(r"\s*(?::?[%\d,$]*\s*(?:[rw]\s*)?!|shell\s)(.*)", text):
-            yield from _started(match[1])
+            yield from as_typed(match[1])
 
 
 def _ex_command(text: str) -> Steps:
@@ -54,7 +46,7 @@ def _ex_command(text: str) -> Steps:
         reading = read_python(code[2].strip()) if code[1].startswith("py") else read_code(code[2])
         yield from touched(reading, code[2])
     elif match := ESCAPES.search(text):
-        yield from _started(match[1].strip(" )'\""))
+        yield from as_typed(match[1].strip(" )'\""))
 
 
 VIM_DELETES = pattern(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
@@ -73,18 +65,11 @@ def _files_of_vim(text: str) -> Steps:
         yield Found(Effect.READ, path=match[1].strip())
 
 
-def _started(command: str) -> Steps:
-    """A command, or a shell in which anything may be typed."""
-    if is_bare_shell(command):
-        yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
-    yield Script(command)
-
-
 def pager(command: Command) -> Steps:
     """`less +!COMMAND`."""
     for word in command.argv[1:]:
         if word.startswith("+") and "!" in word:
-            yield from _started(word.partition("!")[2])
+            yield from as_typed(word.partition("!")[2])
 
 
 TMUX_TAKES = frozenset("-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b -d".split())  # noqa: SIM905
@@ -156,7 +141,7 @@ def sed(command: Command) -> Steps:
         yield Found(Effect.WRITE, path=file)
         yield Found(Effect.DISCARD, path=file, says="edit {path}")
     for file in line.value_of("-f", "--file"):
-        yield from (run_input(command.stdin, read) if file in INPUTS else run_file(file, read))
+        yield from run_script([file], command.stdin, read)
     if "--sandbox" not in line.flags:
         yield from read(text)
 

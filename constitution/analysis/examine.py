@@ -61,11 +61,10 @@ from constitution.tables.rows import (
     wraps_behind_subcommands,
 )
 from constitution.verdict import Evidence
-from constitution.zones import FETCHED, FOUND, is_private, is_within, resolve, runs_later
+from constitution.zones import FETCHED, FOUND, GLOB, is_private, is_within, resolve, runs_later
 
 Analysis = Callable[[Command], Steps]
 
-GLOB = pattern(r"[*?\[]")
 ADDRESS = pattern(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)")
 RESERVED = frozenset(
     "{ } do done then fi if elif else while until for case esac function select in ! (( ))".split()  # noqa: SIM905

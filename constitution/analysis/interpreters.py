@@ -16,22 +16,12 @@ from constitution.analysis.other_code import (
 from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.python_code import read_python
 from constitution.analysis.search import own_server, serve
-from constitution.analysis.shells import INPUTS, run_file, run_input
-from constitution.analysis.steps import (
-    BARE_SHELL,
-    Command,
-    Found,
-    Read,
-    Script,
-    Sent,
-    Started,
-    Steps,
-    as_script,
-)
+from constitution.analysis.shells import run_file, run_input, run_script
+from constitution.analysis.steps import Command, Found, Read, Script, Sent, Started, Steps, as_script, as_typed
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, Origin
 from constitution.tables import pattern, sign, table, word_list
-from constitution.tables.rows import code_options, is_bare_shell, read_line
+from constitution.tables.rows import code_options, read_line
 from constitution.zones import FETCHED
 
 PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
@@ -55,10 +45,7 @@ def python(command: Command) -> Steps:
             yield from run_file(file, read) if file.endswith(".py") else ()
     if line.value_of("-c", "-m") or line.flags & {"-V", "--version", "-h", "--help"}:
         return
-    if line.operands and line.operands[0] not in INPUTS:
-        yield from run_file(line.operands[0], read)
-    else:
-        yield from run_input(command.stdin, read)
+    yield from run_script(line.operands, command.stdin, read)
 
 
 def _python_module(module: str, words: list[str], command: Command, read: Read) -> Steps:
@@ -111,10 +98,7 @@ def interpreter(command: Command) -> Steps:
             yield Found(Effect.DISCARD, path=file, says="edit {path}")
     if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check"}:
         return
-    if line.operands and line.operands[0] not in INPUTS:
-        yield from run_file(line.operands[0], read)
-    else:
-        yield from run_input(command.stdin, read)
+    yield from run_script(line.operands, command.stdin, read)
 
 
 def any_language(command: Command) -> Steps:
@@ -146,7 +130,7 @@ def awk(command: Command) -> Steps:
         yield from touched(read_awk(code), code)
 
     for file in (*files, *(name for name in libraries if name != "inplace")):
-        yield from (run_input(command.stdin, read) if file in INPUTS else run_file(file, read))
+        yield from run_script([file], command.stdin, read)
     if line.value_of("-l", "--load"):
         yield Found(Effect.RISKY_CODE, says="load a library into awk")
     if not files and not codes:
@@ -182,9 +166,7 @@ def touched(reading: Reading, code: str) -> Steps:
         effect = Effect.RUN_FETCHED_CODE if FETCHED in code else Effect.RUN_UNKNOWN_CODE
         yield Found(effect)
     for script in reading.scripts:
-        if is_bare_shell(script):
-            yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
-        yield Script(script)
+        yield from as_typed(script)
     for script in reading.fed:
         yield Script(script, ANYTHING)
     for kind, path in reading.paths:
@@ -284,10 +266,8 @@ def batch(command: Command) -> Steps:
         return
     if command.name == "bsub" and line.operands:
         yield Script(" ".join(line.operands))
-    elif line.operands:
-        yield from run_file(line.operands[0], as_script)
     else:
-        yield from run_input(command.stdin, as_script)
+        yield from run_script(line.operands, command.stdin, as_script)
 
 
 ELSEWHERE = pattern(

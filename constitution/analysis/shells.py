@@ -1,7 +1,7 @@
 """Shells and builtins: what they run at once, later, or when the shell's state has changed."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from constitution.analysis.file_flow import scripts_of
@@ -50,10 +50,7 @@ def shell(command: Command) -> Steps:
         return
     if line.flags & {"--version", "--help", "-n"}:
         return
-    if line.operands and "-s" not in line.flags and line.operands[0] not in INPUTS:
-        yield from run_file(line.operands[0], as_script)
-    else:
-        yield from run_input(command.stdin, as_script)
+    yield from run_script(() if "-s" in line.flags else line.operands, command.stdin, as_script)
 
 
 PS_FETCHES = pattern(r"(?i)DownloadString|DownloadFile|Invoke-WebRequest|Invoke-RestMethod|\b(iwr|irm|curl|wget)\b")
@@ -94,6 +91,14 @@ def run_file(file: str, read: Read | None = None) -> Steps:
         yield Runs(file, lambda flow: run_input(flow, read))
 
 
+def run_script(words: Sequence[str], stdin: Flow, read: Read) -> Steps:
+    """`sh FILE`, `sh -`, `sh`: the file that the first word names is run, or else what comes in."""
+    if words and words[0] not in INPUTS:
+        yield from run_file(words[0], read)
+    else:
+        yield from run_input(stdin, read)
+
+
 def run_input(stdin: Flow, read: Read) -> Steps:
     """Code comes through a pipe: known text is read, fetched or decoded text is reported."""
     if stdin.origin is Origin.TEXT:
@@ -112,10 +117,8 @@ def run_input(stdin: Flow, read: Read) -> Steps:
 
 def source(command: Command) -> Steps:
     """`source FILE` and `. FILE`."""
-    if len(command.argv) > 1 and command.argv[1] in INPUTS:
-        yield from run_input(command.stdin, as_script)
-    elif len(command.argv) > 1:
-        yield from run_file(command.argv[1], as_script)
+    if len(command.argv) > 1:
+        yield from run_script(command.argv[1:], command.stdin, as_script)
 
 
 MAKE_TAKES = frozenset("-f --file --makefile -C --directory -j -I -o -W -l --eval -E".split())  # noqa: SIM905
@@ -165,10 +168,7 @@ def make(command: Command) -> Steps:
     for text in line.value_of("--eval", "-E"):
         yield from read(text.replace("\\n", "\n"))
     for file in line.value_of("-f", "--file", "--makefile"):
-        if file in ("-", "/dev/stdin"):
-            yield from run_input(command.stdin, read)
-        else:
-            yield from run_file(file, read)
+        yield from run_script([file], command.stdin, read)
     for file in MAKEFILES:
         for folder in folders:
             yield Runs(f"{folder}/{file}", lambda flow: run_input(flow, read))

@@ -13,6 +13,7 @@ from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis.file_flow import Files
 from constitution.effects import Effect
 from constitution.shell.scope import NOTHING, Flow, Scope
+from constitution.tables.rows import is_bare_shell
 from constitution.zones import resolve
 
 BARE_SHELL = "start a shell in which anything can be typed"
@@ -201,4 +202,11 @@ Read = Callable[[str], Steps]
 
 def as_script(text: str) -> Steps:
     """Read a text as shell."""
+    yield Script(text)
+
+
+def as_typed(text: str, program: str = "") -> Steps:
+    """Read a text as shell; a shell alone is one in which anything can be typed."""
+    if is_bare_shell(text):
+        yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL, program=program)
     yield Script(text)

@@ -127,3 +127,9 @@ def chromium(profile: Path) -> Iterator[Browser]:
         with started:
             started.terminate()
         os.close(answers)
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """Return what the script of a page draws."""
+    data: dict[str, Any] = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    return data

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from agent.page.document import document, element, shipped
 from agent.page.tables import index_page
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
-from tests.agent.page.chromium import PROGRAM, Browser, chromium
+from tests.agent.page.chromium import PROGRAM, Browser, chromium, data_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PROGRAM, reason="there is no chromium here")]
 
@@ -174,10 +173,8 @@ def test_the_names_of_the_lanes_stay_and_nothing_is_wider_than_the_screen(
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
-def test_the_document_holds_only_the_nearby_ones_of_ten_thousand_steps(
-    browser: Browser, page: Path, tmp_path: Path
-) -> None:
-    data = drawn_from(page.read_text())
+def test_of_ten_thousand_steps_only_those_near_are_drawn(browser: Browser, page: Path, tmp_path: Path) -> None:
+    data = data_of(page.read_text())
     rows, parts, times = data["rows"], data["parts"], -(-10_000 // len(data["rows"]))
     data["rows"] = [{**row, "step": k * len(rows) + n} for k in range(times) for n, row in enumerate(rows)]
     data["parts"] = [{**part, "row": k * len(rows) + part["row"]} for k in range(times) for part in parts]
@@ -221,11 +218,6 @@ def test_the_index_of_runs_leaves_the_rows_in_which_all_words_are(browser: Brows
     assert texts(browser, "[role=status]") == ["3 of 3"]
     assert ATTACK in texts(browser, "td a")
     assert browser.complaints == []
-
-
-def drawn_from(page: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    return data
 
 
 # Contrast

@@ -1,10 +1,8 @@
 """Verifications as pages: what came of each, states of b-threads, and a counterexample that can be stepped through."""
 
-import json
-from typing import Any
-
 from agent.page.counterexample import verification_page
 from bp import BThreadBody, bthread, event, sync, verify
+from tests.agent.page.chromium import data_of
 from tests.bp.philosophers import philosophers
 
 A, B = event("a"), event("b")
@@ -14,11 +12,6 @@ A, B = event("a"), event("b")
 def first_a_then_b() -> BThreadBody:
     yield sync(request=A)
     yield sync(request=B)
-
-
-def data_of(page: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    return data
 
 
 def test_a_deadlock_is_shown_with_the_way_there_and_with_who_is_in_the_way() -> None:

@@ -6,7 +6,6 @@ from base64 import b64decode, b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from attrs import evolve
@@ -25,6 +24,7 @@ from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
 from bp import BThreadBody, Event, bthread, event, sync
+from tests.agent.page.chromium import data_of
 
 ATTACK = '</pre></td><script>alert(1)</script><img src=x onerror="alert(2)">\x00\x1b[31m\u202e\ud800'
 
@@ -62,14 +62,6 @@ def log(tmp_path: Path) -> Path:
     with Agent(ScriptedModel(script), workspace_tools(workspace), threads=[one_look_is_enough()], log=path) as agent:
         agent.run_sync("Look <b>around</b>")
     return path
-
-
-def data_of(page: str) -> dict[str, Any]:
-    """What the script of a page draws."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    assert found is not None
-    data: dict[str, Any] = json.loads(found[1])
-    return data
 
 
 def told(page: str) -> str:
