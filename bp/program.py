@@ -350,7 +350,7 @@ class BProgram:
         return self._inside(lambda: self._take(event, requester, post))
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> Receipt:
-        """Offer an external event; it is judged when its turn comes: one that would not be kept at once if that is now.
+        """Offer an external event; it is judged when its turn comes, at once if that is now.
 
         Raises TypeError for what is no event and for a name that means another sort of event in this program,
         BProgramError from inside a b-thread, EventSetError, ProgramEnded.
@@ -365,8 +365,7 @@ class BProgram:
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
         is_alive = self._phase == "alive"
-        keeps = when_blocked == "keep"  # then nothing comes of a judgement before the next step
-        turn_is_now = is_alive and not keeps and not self._stepping and not self._asking(self._can_step)
+        turn_is_now = is_alive and not self._stepping and not self._asking(self._can_step)
         self._posts.append(receipt)
         if is_alive and not self._scheduler.living:
             self._drop_posts()

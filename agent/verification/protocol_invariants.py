@@ -330,26 +330,24 @@ class Finds:
         return any(map(self.function, given)) if isinstance(given, tuple) else bool(self.function(given))
 
 
-PREDICATES: dict[str, Callable[[Arguments], dict[str, tuple[Any, Callable[..., bool]]]]] = {
-    "taint_flow": lambda of: {"reads": (GateApproved, of["reads"]), "sends": (GateApproved, of["sends"])},
-    "download_then_run": lambda of: {
-        "fetched": (GateApproved, Finds(of["fetched"], "facts")),
-        "executed": (GateApproved, Finds(of["executed"], "facts")),
-    },
-    "ask_on_critical": lambda of: {"is_critical": (ProposedAction, Finds(of["is_critical"], "call"))},
-    "defer_on_critical": lambda of: {"is_critical": (InferenceFinished, Finds(of["is_critical"], "calls"))},
+PREDICATES: dict[str, dict[str, tuple[type[Event], str]]] = {
+    "taint_flow": {"reads": (GateApproved, ""), "sends": (GateApproved, "")},
+    "download_then_run": {"fetched": (GateApproved, "facts"), "executed": (GateApproved, "facts")},
+    "ask_on_critical": {"is_critical": (ProposedAction, "call")},
+    "defer_on_critical": {"is_critical": (InferenceFinished, "calls")},
 }
-"""The predicates of protocols, by the name of the argument: the events they are asked of, and whether one holds."""
+"""The predicates of protocols, by argument: the events, and the field of them, that they are asked of."""
 
 
 def sides_of(protocols: Sequence[BThread]) -> Kept:
     """Return the b-threads that are reached when the environment offers actions on both sides of each predicate."""
     found = []
     for protocol in protocols:
-        predicates = PREDICATES[protocol.name](arguments_of(protocol)) if protocol.name in PREDICATES else {}
-        for name, (kind, holds) in predicates.items():
-            found.append(is_offered(where(kind, holds)).named(f"{protocol.name}: {name}"))
-            found.append(is_offered(where(kind) & ~where(kind, holds)).named(f"{protocol.name}: not {name}"))
+        for name, (kind, field) in PREDICATES.get(protocol.name, {}).items():
+            predicate = arguments_of(protocol)[name]
+            holds = where(kind, Finds(predicate, field) if field else predicate)
+            found.append(is_offered(holds).named(f"{protocol.name}: {name}"))
+            found.append(is_offered(where(kind) & ~holds).named(f"{protocol.name}: not {name}"))
     return tuple(dict.fromkeys(found))
 
 

@@ -205,8 +205,8 @@ def as_script(text: str) -> Steps:
     yield Script(text)
 
 
-def as_typed(text: str, program: str = "") -> Steps:
+def as_typed(text: str) -> Steps:
     """Read a text as shell; a shell alone is one in which anything can be typed."""
     if is_bare_shell(text):
-        yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL, program=program)
+        yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
     yield Script(text)

@@ -91,7 +91,7 @@ def _set(walk: Walk, node: "Node") -> None:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     walk.reads_text = False
     values = assignment_values(walk, node)
-    _report(walk, node, values, exported=node.parent is not None and walk.text_of(node.parent)[:7] == "export ")
+    _report(walk, node, values, exported=_is_exported(walk, node))
     if name is None or name.type != "variable_name":
         base = name.named_children[0] if name is not None and name.named_children else None
         if base is not None:
@@ -111,6 +111,14 @@ def _set(walk: Walk, node: "Node") -> None:
         walk.scope.assign(walk.text_of(name), values)
         if walk.reads_text:
             walk.scope.texts |= {walk.text_of(name)}
+
+
+def _is_exported(walk: Walk, node: "Node") -> bool:
+    """Tell whether programs get an assignment that is no part of a command: `export a=b`, `declare -x a=b`."""
+    if node.parent is None or node.parent.type != "declaration_command":
+        return False
+    words = [walk.text_of(child) for child in node.parent.children if child.type != "variable_assignment"]
+    return "export" in words or any(word[:1] == "-" and "x" in word for word in words)
 
 
 def _report(walk: Walk, node: "Node", values: tuple[str, ...], *, exported: bool) -> None:

@@ -325,6 +325,17 @@ def test_a_post_while_another_one_can_be_taken_has_none_judged() -> None:
     assert states == ["queued", "dropped"]
 
 
+def test_a_post_that_is_kept_has_those_before_it_judged_when_their_turn_is_now() -> None:
+    program = BProgram(says(sync(request=HOT), sync(block=COLD)))
+    program.candidates  # noqa: B018 - it begins, and HOT can be selected
+    dropped = program.post(COLD, "drop")
+    program.step()
+
+    program.post(STOP)
+
+    assert dropped.state == "dropped"
+
+
 def test_a_post_before_the_first_step_waits_for_its_turn() -> None:
     program = BProgram(says(sync(request=HOT), sync(block=COLD)))
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.lab.episodes.real_models import CachedModel, Pace
+from agent.lab.episodes.real_models import CachedModel, EpisodeModels, ModelsFailed, Pace, SharedModels
+from agent.lab.experiments.model_plans import ModelPlan
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.scripted import ScriptedModel, Step, answer, call, fail
 from agent.vocabulary.messages import Usage, UserMessage
@@ -166,3 +167,17 @@ async def test_requests_are_counted_as_the_server_counted_them_also_when_several
             tasks.start_soon(ask, model, text)
 
     assert (sum(noted), model.asked, model.answers) == (6, 6, 3)
+
+
+@pytest.mark.anyio
+async def test_a_server_that_is_not_there_is_no_failure_of_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    models = EpisodeModels(SharedModels(tmp_path, {}, None), "seed", "/here", "key")
+
+    with pytest.raises(ModelError, match="connection refused"):
+        await ask(models.model("agent", ModelPlan("m", url="http://127.0.0.1:9/v1")))
+
+    with pytest.raises(ModelsFailed, match="the model of the role 'agent' could not be asked"):
+        models.check()
