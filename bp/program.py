@@ -365,8 +365,7 @@ class BProgram:
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
         is_alive = self._phase == "alive"
-        may_go = any(post.when_blocked != "keep" for post in (receipt, *self._posts))  # else a judgement says nothing
-        turn_is_now = is_alive and may_go and not self._stepping and not self._asking(self._can_step)
+        turn_is_now = is_alive and not self._stepping and not self._asking(self._can_step)
         self._posts.append(receipt)
         if is_alive and not self._scheduler.living:
             self._drop_posts()
