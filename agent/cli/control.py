@@ -48,22 +48,26 @@ def send(log: Path, decision: dict[str, Any]) -> None:
 
 
 @asynccontextmanager
-async def decisions(log: Path | None, act: Act) -> AsyncIterator[None]:
-    """Accept decisions about the run that writes `log` while the block lasts; without a log there are none."""
+async def decisions(log: Path | None, act: Act, unreachable: Callable[[str], None]) -> AsyncIterator[None]:
+    """Accept decisions about the run that writes `log` while the block lasts; without a log there are none.
+
+    unreachable: called with the reason where the socket cannot be made, so that there are none either.
+    """
     async with anyio.create_task_group() as tasks:
         if log is not None:
-            tasks.start_soon(_listen, _socket_of(log), act)
+            tasks.start_soon(_listen, _socket_of(log), act, unreachable)
         yield
         tasks.cancel_scope.cancel()
 
 
-async def _listen(path: Path, act: Act) -> None:
-    """Accept decisions until cancelled; none where the socket cannot be made."""
+async def _listen(path: Path, act: Act, unreachable: Callable[[str], None]) -> None:
+    """Accept decisions until cancelled."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _short(path) as address:
             listener = await anyio.create_unix_listener(address, mode=0o600)
-    except OSError:
+    except OSError as error:
+        unreachable(str(error))
         return
     try:
         async with listener:

@@ -196,7 +196,7 @@ class Desk:
         assert self.agent is not None
         self.interrupted_by = None
         try:
-            async with self.agent.start(prompt) as run, decisions(self.agent.log_path, self.decide):
+            async with self.agent.start(prompt) as run, decisions(self.agent.log_path, self.decide, self._unreachable):
                 self.run = run
                 self.runs.append(run)
                 async for _ in run:
@@ -257,6 +257,14 @@ class Desk:
             self.run.abort("stop was said twice")
         elif self.run is not None:
             self.run.stop()
+
+    def _unreachable(self, why: str) -> None:
+        """Have no question wait for a page that cannot answer."""
+        if self.elsewhere:
+            self._person.elsewhere = False
+            self.display.system(f"no page can answer: {why}")
+            if not self.present:
+                self._person.leave()
 
     def decide(self, decision: Mapping[str, Any]) -> str:
         """Carry out what was decided outside of the terminal; return why that cannot be, or nothing."""

@@ -27,16 +27,16 @@ def execute(arguments: Namespace) -> int:
 
     Raises Mistake for wrong input.
     """
-    for path in find_logs(arguments.log):
-        if not path.exists():
-            raise Mistake(f"cannot read the log {path}: No such file or directory")
+    paths = find_logs(arguments.log)
+    if missing := [path for path in paths if not path.exists()]:
+        raise Mistake(f"cannot read the log {missing[0]}: No such file or directory")
     if not (arguments.policy or arguments.protocol or arguments.without):
         raise Mistake("nothing would differ; name a --policy, a --protocol, or a b-thread to leave out: --without NAME")
     policy = load_policy(arguments.policy) if arguments.policy is not None else None
     threads = load_protocols(arguments.protocol)
     screen = screen_on(sys.stdout, needed=True)
     results, code = [], exit_codes.OK
-    for path in find_logs(arguments.log) if arguments.log else [find_log(None)]:
+    for path in paths or [find_log(None)]:
         try:
             results.append(_judged(path, policy, threads, arguments.without))
         except LogError as error:

@@ -140,7 +140,7 @@ def test_a_later_run_of_a_conversation_is_retraced_too(make_agent: MakeAgent) ->
     assert [step for step, _ in moments] == [*second.steps, None]
 
 
-def test_what_an_impure_b_thread_would_do_now_is_not_told(make_agent: MakeAgent) -> None:
+def test_a_b_thread_with_hidden_state_has_no_counterfactual(make_agent: MakeAgent) -> None:
     moods = iter([["calm"], [], []])
 
     @bthread

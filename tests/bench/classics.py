@@ -1,4 +1,4 @@
-"""Three classic behavioral programs, each from its making to its end; `classics_in_bppy` has the same in BPpy."""
+"""Five classic behavioral programs, each from its making to its end; `classics_in_bppy` has the same in BPpy."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -8,7 +8,7 @@ from attrs import frozen
 from bp import BProgram, BThreadBody, Event, bthread, event, sync, where
 from tests.bench.hot_cold import COLD, HOT, add, alternate
 
-__all__ = ["CENTER_FIRST", "GAME", "LINES", "PHILOSOPHERS", "PROGRAMS", "THIRDS"]
+__all__ = ["CENTER_FIRST", "GAME", "LINES", "PHILOSOPHERS", "PRODUCTS", "PROGRAMS", "THIRDS", "TRACKS"]
 
 # Tic-tac-toe: the user plays X along a fixed game, rules play O. Squares are numbered by rows.
 
@@ -172,6 +172,142 @@ def dining_philosophers(meals: int) -> BProgram:
     return BProgram(*[philosopher(at, meals) for at in table], *[fork(at) for at in table], arbiter())
 
 
+# A level crossing: trains on several tracks, one at a time, and one barrier.
+
+TRACKS = 4
+LOWER, RAISE = event("lower"), event("raise")
+
+
+@frozen
+class Approaching(Event):
+    """A train comes near."""
+
+    track: int
+
+
+@frozen
+class Entering(Event):
+    """A train enters the crossing."""
+
+    track: int
+
+
+@frozen
+class Leaving(Event):
+    """A train leaves the crossing."""
+
+    track: int
+
+
+@bthread
+def railway(track: int, trains: int) -> BThreadBody:
+    for _ in range(trains):
+        yield sync(request=Approaching(track))
+        yield sync(request=Entering(track))
+        yield sync(request=Leaving(track))
+
+
+@bthread
+def barrier() -> BThreadBody:
+    while True:
+        yield sync(wait_for=Approaching)
+        yield sync(request=LOWER)
+        yield sync(wait_for=Leaving)
+        yield sync(request=RAISE)
+
+
+@bthread
+def enter_behind_a_lowered_barrier() -> BThreadBody:
+    while True:
+        yield sync(wait_for=LOWER, block=Entering)
+        yield sync(wait_for=RAISE)
+
+
+@bthread
+def keep_it_lowered(track: int) -> BThreadBody:
+    while True:
+        yield sync(wait_for=Entering(track))
+        yield sync(wait_for=Leaving(track), block=RAISE)
+
+
+@bthread
+def one_train_at_a_time() -> BThreadBody:
+    while True:
+        yield sync(wait_for=Approaching)
+        yield sync(wait_for=RAISE, block=Approaching)
+
+
+def level_crossing(trains: int) -> BProgram:
+    """Make a crossing with so many trains on each track."""
+    tracks = range(TRACKS)
+    return BProgram(
+        *[railway(track, trains) for track in tracks],
+        barrier(),
+        enter_behind_a_lowered_barrier(),
+        *[keep_it_lowered(track) for track in tracks],
+        one_train_at_a_time(),
+    )
+
+
+# A vending machine: coins and choices come from outside.
+
+PRODUCTS = ("tea", "coffee", "cocoa")
+COIN = event("coin")
+
+
+@frozen
+class Chosen(Event):
+    """The customer chooses."""
+
+    product: str
+
+
+@frozen
+class Dispensed(Event):
+    """The machine gives something."""
+
+    product: str
+
+
+@frozen
+class CreditShown(Event):
+    """The machine shows how many coins are in it."""
+
+    coins: int
+
+
+@bthread
+def show_credit() -> BThreadBody:
+    while True:
+        yield sync(wait_for=COIN)
+        yield sync(request=CreditShown(1))
+
+
+@bthread
+def dispense() -> BThreadBody:
+    while True:
+        yield sync(wait_for=COIN)
+        chosen = yield sync(wait_for=Chosen)
+        yield sync(request=Dispensed(chosen.product))
+
+
+@bthread
+def count_stock(product: str) -> BThreadBody:
+    stock = 0
+    while True:
+        yield sync(wait_for=where(Dispensed, product=product))
+        stock -= 1
+
+
+def vending_machine(sales: int) -> BProgram:
+    """Make a machine with so many customers in front of it."""
+    program = BProgram(show_credit(), dispense(), *[count_stock(product) for product in PRODUCTS])
+    for sale in range(sales):
+        program.post(COIN)
+        program.post(Chosen(PRODUCTS[sale % len(PRODUCTS)]))
+    return program
+
+
 def hot_cold(times: int) -> BProgram:
     """Make a tap that gives so many hots and as many colds."""
     return BProgram(alternate(), add(HOT, times), add(COLD, times))
@@ -181,4 +317,6 @@ PROGRAMS: dict[str, Callable[[int], BProgram]] = {
     "hot/cold": hot_cold,
     "tic-tac-toe": tic_tac_toe,
     "dining philosophers": dining_philosophers,
+    "level crossing": level_crossing,
+    "vending machine": vending_machine,
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ParamSpec
 
-from tests.bench.classics import CENTER_FIRST, GAME, LINES, PHILOSOPHERS, THIRDS
+from tests.bench.classics import CENTER_FIRST, GAME, LINES, PHILOSOPHERS, PRODUCTS, THIRDS, TRACKS
 
 __all__ = ["PROGRAMS", "hot_cold"]
 
@@ -170,8 +170,107 @@ def dining_philosophers(meals: int) -> Any:
     return program(*[philosopher(at, meals) for at in table], *[fork(at) for at in table], arbiter())
 
 
+# A level crossing.
+
+LOWER, RAISE = named("lower"), named("raise")
+APPROACHING = [named(f"approaching {track}") for track in range(TRACKS)]
+ENTERING = [named(f"entering {track}") for track in range(TRACKS)]
+LEAVING = [named(f"leaving {track}") for track in range(TRACKS)]
+
+
+@thread
+def railway(track: int, trains: int) -> Any:
+    for _ in range(trains):
+        yield sync(request=APPROACHING[track])
+        yield sync(request=ENTERING[track])
+        yield sync(request=LEAVING[track])
+
+
+@thread
+def barrier() -> Any:
+    while True:
+        yield sync(waitFor=APPROACHING)
+        yield sync(request=LOWER)
+        yield sync(waitFor=LEAVING)
+        yield sync(request=RAISE)
+
+
+@thread
+def enter_behind_a_lowered_barrier() -> Any:
+    while True:
+        yield sync(waitFor=LOWER, block=ENTERING)
+        yield sync(waitFor=RAISE)
+
+
+@thread
+def keep_it_lowered(track: int) -> Any:
+    while True:
+        yield sync(waitFor=ENTERING[track])
+        yield sync(waitFor=LEAVING[track], block=RAISE)
+
+
+@thread
+def one_train_at_a_time() -> Any:
+    while True:
+        yield sync(waitFor=APPROACHING)
+        yield sync(waitFor=RAISE, block=APPROACHING)
+
+
+def level_crossing(trains: int) -> Any:
+    """Make a crossing."""
+    tracks = range(TRACKS)
+    return program(
+        *[railway(track, trains) for track in tracks],
+        barrier(),
+        enter_behind_a_lowered_barrier(),
+        *[keep_it_lowered(track) for track in tracks],
+        one_train_at_a_time(),
+    )
+
+
+# A vending machine.
+
+COIN, CREDIT_SHOWN = named("coin"), named("credit shown", {"coins": 1})
+CHOSEN = {product: named("chosen", {"product": product}) for product in PRODUCTS}
+DISPENSED = {product: named("dispensed", {"product": product}) for product in PRODUCTS}
+
+
+@thread
+def show_credit() -> Any:
+    while True:
+        yield sync(waitFor=COIN)
+        yield sync(request=CREDIT_SHOWN)
+
+
+@thread
+def dispense() -> Any:
+    while True:
+        yield sync(waitFor=COIN)
+        chosen = yield sync(waitFor=list(CHOSEN.values()))
+        yield sync(request=DISPENSED[chosen.data["product"]])
+
+
+@thread
+def count_stock(product: str) -> Any:
+    stock = 0
+    while True:
+        yield sync(waitFor=DISPENSED[product])
+        stock -= 1
+
+
+def vending_machine(sales: int) -> Any:
+    """Make a machine with so many customers in front of it."""
+    machine = program(show_credit(), dispense(), *[count_stock(product) for product in PRODUCTS])
+    for sale in range(sales):
+        machine.enqueue_external_event(COIN)
+        machine.enqueue_external_event(CHOSEN[PRODUCTS[sale % len(PRODUCTS)]])
+    return machine
+
+
 PROGRAMS: dict[str, Callable[[int], Any]] = {
     "hot/cold": hot_cold,
     "tic-tac-toe": tic_tac_toe,
     "dining philosophers": dining_philosophers,
+    "level crossing": level_crossing,
+    "vending machine": vending_machine,
 }

@@ -1,5 +1,6 @@
 """What experiments cost: episodes without real tools, with log, checks and rows; and thresholds swept over many."""
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.bench.timing import scaled
 __all__ = ["measure"]
 
 EPISODES, THRESHOLDS = 10_000, 500
+MEMORY = "/dev/shm"
 EMPTY, FILES = "tests.bench.empty_setting:EMPTY", "tests.bench.empty_setting:FILES"
 PROTOCOL = ProtocolPlan("constitution_only", ("constitution_only",))
 
@@ -29,8 +31,11 @@ def measure(size: float = 1.0) -> Iterator[Row]:
         seconds, wall = run(few, Path(folder) / "measured")
         grown = peak() - before
         with_files, with_files_wall = run(few, Path(folder) / "files", FILES)
+        in_memory = run_in_memory(few)
     share = EPISODES / few
     yield Row("10,000 scripted episodes: CPU", seconds * share, "s", wall * share, "wall time", Aim(at_most=60))
+    if in_memory is not None:
+        yield Row("... temporary files in memory", in_memory * share, "s", seconds * share, "where they are else")
     yield Row("with a tool that reads a file: CPU", with_files * share, "s", with_files_wall * share, "wall time")
     yield Row(f"memory that {few} more episodes take", grown, "MiB", aim=Aim(at_most=20))
     yield Row("500 thresholds over 10,000 episodes", sweep(scaled(EPISODES, size)), "s", aim=Aim(at_most=5))
@@ -45,6 +50,18 @@ def run(count: int, folder: Path, setting: str = EMPTY) -> tuple[float, float]:
     rows = run_batch(Conditions(folder, concurrency=8), episodes)
     assert {row.status for row in rows} == {"ran"}, next(row.error for row in rows if row.error)
     return process_time() - cpu, perf_counter() - wall
+
+
+def run_in_memory(count: int) -> float | None:
+    """Return the CPU seconds of so many episodes whose files are on no disk; None where there is no such place."""
+    if not os.access(MEMORY, os.W_OK):
+        return None
+    usual, tempfile.tempdir = tempfile.gettempdir(), MEMORY
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            return run(count, Path(folder))[0]
+    finally:
+        tempfile.tempdir = usual
 
 
 def sweep(count: int) -> float:

@@ -9,6 +9,7 @@ from time import perf_counter
 
 from tests.bench import (
     bench_verify,
+    cells,
     experiments,
     hot_cold,
     imports,
@@ -36,6 +37,7 @@ QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
     "memory": memory.measure,
     "tools": tools.measure,
     "experiments": experiments.measure,
+    "cells": cells.measure,
 }
 
 

@@ -409,7 +409,7 @@ def test_mappings_sequences_and_sets_are_frozen_through_and_through() -> None:
     assert isinstance(hash(carried), int)
 
 
-def test_a_frozen_value_is_a_copy() -> None:
+def test_freezing_copies_a_mutable_value() -> None:
     mine = {"numbers": [1]}
 
     carried = Carried(mine)

@@ -60,7 +60,7 @@ def test_many_short_commands_of_every_class_meet_the_bar_but_for_generous_labels
 
 @pytest.mark.slow
 @pytest.mark.parametrize("corpus", ATTACKS)
-def test_attacks_by_somebody_who_has_read_the_code_are_gated(corpus: str) -> None:
+def test_attacks_by_an_author_who_has_read_the_code_are_gated(corpus: str) -> None:
     assert share(corpus, "ask", Level.ask) >= ATTACKS[corpus]
 
 

@@ -65,7 +65,7 @@ def test_no_policy_asks_in_a_job(policy: Policy, category: Category) -> None:
     assert category == "read" or all(judge(action, policy.for_job()).level is Level.deny for action in actions)
 
 
-def test_a_category_that_nobody_knows_counts_as_the_strictest() -> None:
+def test_an_unknown_category_counts_as_the_strictest() -> None:
     action = Action("odd", "superuser", "/ws")  # type: ignore[arg-type]
 
     assert judge(action, DEFAULT.for_job()).level is Level.deny

@@ -17,7 +17,7 @@ def test_variables_of_shells_and_everyday_programs_change_commands(name: str) ->
 
 
 @pytest.mark.parametrize("name", PLAIN.split())
-def test_plain_variables_do_not(name: str) -> None:
+def test_plain_variables_do_not_change_commands(name: str) -> None:
     assert not changes_commands(name)
 
 

@@ -69,7 +69,7 @@ def test_harmless_content_is_allowed(command: str) -> None:
 @pytest.mark.parametrize(
     "command", ["./gen > x.sh; sh x.sh", "make | tee x; sh x", "cat list | tee >(sh)", "echo 'sh x' > x; sh x; $Y"]
 )
-def test_content_that_nobody_knows_is_asked_about(command: str) -> None:
+def test_unknown_content_is_asked_about(command: str) -> None:
     assert level(command) is ASK
 
 

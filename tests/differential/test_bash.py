@@ -59,7 +59,7 @@ def test_the_programs_that_bash_runs_are_among_those_that_are_found(script: str,
     assert overlooked(script, tmp_path) == []
 
 
-def test_hardly_a_form_is_doubtful(tmp_path: Path) -> None:
+def test_few_forms_are_doubtful(tmp_path: Path) -> None:
     """A doubt is a way out, which must not be taken often."""
     scripts = [form.replace("\x01", "\n") for form in SCRIPTS if form]
 
@@ -68,7 +68,7 @@ def test_hardly_a_form_is_doubtful(tmp_path: Path) -> None:
     assert len(doubtful) <= 2, doubtful
 
 
-def test_forms_that_run_something_are_compared(tmp_path: Path) -> None:
+def test_the_recorder_sees_what_bash_runs(tmp_path: Path) -> None:
     """The recorder works: it would be no use if bash ran nothing."""
     assert run("alpha 'a b'; sh -c x | \\beta", tmp_path) in (
         [("alpha", "a b"), ("sh", "-c", "x"), ("beta",)],

@@ -63,7 +63,7 @@ def test_end_of_input_is_no(place: Place) -> None:
     assert (place.workspace / "a").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_pipe_is_no_person(place: Place) -> None:
+def test_a_pipe_cannot_approve_a_call(place: Place) -> None:
     (place.workspace / "a").touch(mode=0o600)
 
     said = place.play(*approving("chmod 777 a"), "Done.", input="yes\n")

@@ -168,7 +168,7 @@ def test_calls_are_calls_whatever_the_finish_reason(told: Told) -> None:
     assert told.after("called and stopped").told("c-stop") == "although\n"
 
 
-def test_of_an_answer_that_was_cut_off_whole_calls_run_and_the_cut_one_is_answered(told: Told) -> None:
+def test_whole_calls_of_a_cut_off_answer_run_and_the_cut_one_is_answered(told: Told) -> None:
     request = told.after("cut off")
 
     assert request.told("c-whole") == "whole\n"

@@ -107,8 +107,9 @@ def _start(*words: str) -> "subprocess.Popen[bytes]":
 
 
 def _wait_for(path: Path, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until something stands in a file: the shell makes the file before the command writes into it."""
     until = time.monotonic() + PATIENCE
-    while not path.exists() and process.poll() is None and time.monotonic() < until:
+    while not (path.exists() and path.stat().st_size) and process.poll() is None and time.monotonic() < until:
         time.sleep(0.02)
 
 

@@ -140,12 +140,14 @@ def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episo
 
 def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow) -> list[Episode]:
     """Run batches on a pool; return the episodes without a row, when a worker died."""
-    with pool() as executor:
-        try:
-            return _gather(executor, conditions, batches, told)
-        except BaseException:  # an interrupt must not wait for batches that have not begun
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise
+    executor = pool()
+    try:
+        lost = _gather(executor, conditions, batches, told)
+    except BaseException:  # batches that have not begun never do; a second `shutdown`, of a `with`, would have them run
+        executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    executor.shutdown()
+    return lost
 
 
 def _gather(

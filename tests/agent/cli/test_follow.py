@@ -98,6 +98,20 @@ def test_without_a_terminal_the_page_alone_can_answer_if_the_run_is_told_to_wait
 
 
 @pytest.mark.slow
+def test_a_run_that_no_page_can_reach_does_not_wait_for_one(
+    run_of: RunOf, process: Command, home: Path, log: Path
+) -> None:
+    (home / ".bpagent").mkdir()
+    (home / ".bpagent" / "control").write_text("in the way")
+
+    said = process(*run_of(bash("git reset --hard"), "Done."), "--log", log, "--approvals", "page")
+
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert "no page can answer: " in said.err
+    assert answers_in(log)[0].startswith("denied: no person present")
+
+
+@pytest.mark.slow
 def test_a_run_is_steered_and_stopped_from_the_page(
     run_of: RunOf, on_terminal: Callable[..., Terminal], slow_tool: SlowTool, address: Callable[[], str], log: Path
 ) -> None:

@@ -131,7 +131,7 @@ def test_a_command_is_told_by_name_where_that_finds_it_else_by_its_path(
 
 
 @pytest.mark.slow
-def test_it_tells_the_level_and_why_it_is_not_another(command: Command) -> None:
+def test_doctor_shows_the_sandbox_level_and_why_no_higher_one_is_achieved(command: Command) -> None:
     said = command("doctor")
     found = json.loads(command("doctor", "--json").out)
 

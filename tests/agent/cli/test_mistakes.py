@@ -155,7 +155,7 @@ def test_a_log_that_cannot_be_written_stops_the_run_before_it_begins(
 
 
 @pytest.mark.slow
-def test_calls_that_cannot_be_are_shown_and_fail_no_run(run_of: RunOf, command: Command) -> None:
+def test_impossible_calls_are_shown_and_do_not_fail_the_run(run_of: RunOf, command: Command) -> None:
     calls = [
         {"tool": "bsah", "arguments": {"command": "ls"}},
         {"tool": "bash", "arguments": {"comand": "ls"}},

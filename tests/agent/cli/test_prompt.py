@@ -77,7 +77,7 @@ async def test_lines_come_without_their_ends_and_the_last_needs_none(pipe: tuple
 
 
 @pytest.mark.anyio
-async def test_of_an_endless_line_only_the_end_is_kept(pipe: tuple[int, int]) -> None:
+async def test_only_the_end_of_an_endless_line_is_kept(pipe: tuple[int, int]) -> None:
     lines: list[str] = []
     for _ in range(2 * LONGEST_LINE // 65536 - 1):
         os.write(pipe[1], b"x" * 60000)
@@ -132,7 +132,7 @@ def test_always_adds_the_narrowest_rule_and_keeps_what_is_there(standing: Standi
     )
 
 
-def test_it_holds_for_the_rest_of_the_run_and_for_nothing_else(standing: StandingAnswers) -> None:
+def test_always_covers_the_command_for_the_rest_of_the_run_and_nothing_else(standing: StandingAnswers) -> None:
     assert not standing.cover(proposed(standing, RESET))
 
     standing.add(proposed(standing, RESET))

@@ -88,7 +88,7 @@ def test_lines_break_between_words_and_wide_characters_take_two_columns() -> Non
         ("It is done.  And there is no more of it.", ["It is done.  And there is no", "more of it."]),
     ],
 )
-def test_what_does_not_fit_stands_below_its_beginning_or_beside_its_label(line: str, lines: list[str]) -> None:
+def test_wrapped_lines_are_indented_below_their_beginning_or_label(line: str, lines: list[str]) -> None:
     assert wrapped(line, 30) == lines
 
 

@@ -94,7 +94,7 @@ def test_a_log_is_no_reason_to_start_a_server(
 
 
 @pytest.mark.slow
-def test_one_that_says_nothing_is_not_waited_for_for_ever(
+def test_a_silent_mcp_server_is_not_waited_for_forever(
     run_of: RunOf, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.tools.mcp._LONGEST_BEGINNING", 0.2)

@@ -98,7 +98,7 @@ def test_ctrl_c_before_anything_is_loaded_is_no_traceback_and_ignored_where_it_w
 
 
 @pytest.mark.slow
-def test_what_is_told_after_ctrl_c_begins_a_line_of_its_own(on_terminal: OnTerminal) -> None:
+def test_a_message_after_ctrl_c_begins_a_new_line(on_terminal: OnTerminal) -> None:
     terminal = on_terminal("verify")
     terminal.wait_for("to look at")
     terminal.type("\x03")

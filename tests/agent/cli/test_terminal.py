@@ -151,9 +151,11 @@ def test_words_answer_as_well_and_are_no_history(edited: Terminal, workspace: Pa
     edited.type("YES\r")
     edited.wait_for("done in")
     edited.wait_for("(yes/no)", times=2)
-    edited.type("N, never\r")
+    edited.wait_for(KEYS)
+    edited.type("no, never\r")
 
     assert edited.end() == 0
+    assert "you      no, never\n" in edited.screen
     assert (workspace / "ran.txt").exists()
     assert (home / ".bpagent" / "history").read_text() == ""
 

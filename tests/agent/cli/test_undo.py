@@ -49,7 +49,7 @@ def told(undone: Undone, folder: Path) -> tuple[list[str], list[str], list[str]]
     return [Path(change.path).relative_to(folder).as_posix() for change in undone.restorable], names, list(undone.calls)
 
 
-def test_what_the_last_task_wrote_is_as_before_and_what_its_commands_did_stays(folder: Path, tmp_path: Path) -> None:
+def test_undo_restores_files_of_tools_and_leaves_effects_of_commands(folder: Path, tmp_path: Path) -> None:
     log = work(folder, tmp_path / "log.jsonl", (call("write", path="first.txt", content="1\n"), "Done."), TASK)
 
     fork, prompt, undone = before_last_prompt(log)
@@ -106,7 +106,7 @@ def test_a_file_that_others_changed_between_two_writes_is_left_as_it_is(folder: 
     assert told(before_last_prompt(log)[2], folder)[:2] == ([], ["edited.txt"])
 
 
-def test_what_was_kept_is_the_users_alone_and_is_not_trusted_when_it_was_changed(folder: Path, tmp_path: Path) -> None:
+def test_kept_contents_are_private_and_not_used_when_they_were_changed(folder: Path, tmp_path: Path) -> None:
     log = work(folder, tmp_path / "log.jsonl", TASK)
     kept = tmp_path / "own" / "undo"
     change = before_last_prompt(log)[2].restorable[0]

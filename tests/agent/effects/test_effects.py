@@ -35,7 +35,7 @@ async def outcome(effect: Effect, started: Event) -> Any:
 
 
 @pytest.mark.parametrize("how", ["failed", "cancelled", "abandoned"])
-async def test_a_question_that_broke_off_is_a_no(how: Any) -> None:
+async def test_an_interrupted_question_counts_as_no(how: Any) -> None:
     error = ValueError("no terminal") if how == "failed" else None
 
     answered = approval_effect(None).broken(ASKED, Broken(how, error))
@@ -113,7 +113,7 @@ async def test_pieces_are_joined_and_none_is_lost() -> None:
     assert len(seen) < 20
 
 
-def test_of_a_flood_the_latest_is_shown() -> None:
+def test_the_latest_part_of_a_flood_is_shown() -> None:
     (shown,) = join_texts(["first", "x" * 300_000, "last"])
 
     assert shown.startswith("[37865 characters left out]\nxxx")

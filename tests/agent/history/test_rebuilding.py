@@ -99,7 +99,7 @@ def test_what_is_no_b_thread_of_ours_does_not_come_back(function: str, arguments
         rebuild(recorded(bthreads=[*recorded().header["bthreads"], entry]))
 
 
-def test_another_has_to_be_given() -> None:
+def test_a_b_thread_that_does_not_ship_has_to_be_given_again() -> None:
     run = recorded(onlooker())
 
     with pytest.raises(RebuildError, match=r"was made with the b-thread 'onlooker'.*give it again: --protocol"):

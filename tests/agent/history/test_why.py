@@ -70,7 +70,7 @@ def test_two_who_refuse_are_each_told_with_the_other(why: Callable[..., Any]) ->
     ]
 
 
-def test_nobody_there_to_ask(why: Callable[..., Any]) -> None:
+def test_why_says_that_no_user_was_present_to_ask(why: Callable[..., Any]) -> None:
     [cause] = why("reset", call("bash", command="git reset --hard").with_id("reset"))
 
     [objection] = cause.objections

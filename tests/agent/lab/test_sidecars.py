@@ -193,7 +193,7 @@ async def test_after_a_kill_only_the_missing_scores_are_asked_for(log: Path) -> 
         assert path.read_text() == "".join(lines)
 
 
-async def test_a_log_that_somebody_writes_or_that_has_no_end_is_refused(log: Path, tmp_path: Path) -> None:
+async def test_a_log_that_is_in_use_or_unfinished_is_refused(log: Path, tmp_path: Path) -> None:
     unfinished = tmp_path / "unfinished.jsonl"
     unfinished.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
     with pytest.raises(LogError, match="is not finished: its last record is no run_ended"):
@@ -304,7 +304,7 @@ def test_a_line_that_is_no_fact_and_a_file_that_is_no_sidecar_are_named(tmp_path
         assert told in str(caught.value)
 
 
-def test_of_two_lines_about_the_same_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_of_two_lines_about_one_key_counts(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     one, other = Sidecar(log, "d"), Sidecar(log, "d")  # two processes at once
     kept = KeptScore("w", "i", 3, "a", 0.5)
@@ -327,7 +327,7 @@ def test_a_disk_that_is_full_is_told(tmp_path: Path) -> None:
         sidecar.add(KeptAudit("a", "i", "harmless"))
 
 
-def test_lines_grow_whole(tmp_path: Path) -> None:
+def test_an_appended_line_is_whole_or_missing(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     assert whole_lines(path) == []
     append_line(path, "one")
@@ -352,7 +352,7 @@ append_line(Path(sys.argv[1]), "a line that ends where the room does")
 
 
 @pytest.mark.slow
-def test_of_a_line_for_which_there_is_no_room_nothing_is_left(tmp_path: Path) -> None:
+def test_a_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "lines"
 
     done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=False)

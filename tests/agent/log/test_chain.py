@@ -171,7 +171,7 @@ def test_lines_that_are_missing_at_the_end_are_named(kept: slice, said: str, tmp
     assert read_log(log).misfit == ""
 
 
-def test_of_a_copy_it_is_not_known_how_far_it_went(tmp_path: Path, home: Path) -> None:
+def test_the_end_of_a_copied_log_is_unknown(tmp_path: Path, home: Path) -> None:
     home.mkdir()
     log = finished(tmp_path / "log.jsonl")
     copy = tmp_path / "copy.jsonl"

@@ -53,7 +53,7 @@ def test_the_second_use_of_an_id_in_a_turn_is_ours() -> None:
     assert ids("a", "a", "b", "a") == ["a", "c0000p001", "b", "c0000p003"]
 
 
-def test_our_ids_never_meet_the_models() -> None:
+def test_ids_of_the_loop_never_equal_ids_of_the_model() -> None:
     assert ids("", "c0000p000", "c0000p000") == ["c0000p001", "c0000p000", "c0000p002"]
 
 
@@ -109,7 +109,7 @@ def test_arguments_that_end_in_the_middle_are_truncated_whatever_the_finish_reas
 
 
 @rows("stop_reason", ["length", "content_filter"])
-def test_of_an_answer_that_was_cut_off_whole_calls_are_whole(stop_reason: StopReason) -> None:
+def test_whole_calls_of_an_answer_that_was_cut_off_are_kept(stop_reason: StopReason) -> None:
     whole = RequestedCall("a", "bash", '{"command": "ls"}')
     cut = RequestedCall("b", "bash", '{"command": "rm -rf /tm')
 

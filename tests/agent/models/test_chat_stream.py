@@ -236,7 +236,7 @@ def test_calls_are_calls_whatever_the_finish_reason(finish: str, with_call: str,
 
 
 @rows("finishes", [("length", "stop"), ("stop", "length"), ("length", None)])
-def test_of_two_finish_reasons_the_cut_counts(finishes: Sequence[str | None]) -> None:
+def test_a_finish_reason_that_says_cut_off_wins(finishes: Sequence[str | None]) -> None:
     assert assemble([delta(finish, content="x") for finish in finishes]).stop_reason == "length"
 
 
@@ -248,7 +248,7 @@ def test_a_chunk_that_is_an_error_or_no_object_breaks_the_stream(chunk: object) 
     assert caught.value.retryable
 
 
-def test_other_choices_are_not_ours() -> None:
+def test_choices_with_another_index_are_ignored() -> None:
     other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
 
     assert assemble([delta(content="x"), other, delta("stop")]).message.text == "x"

@@ -130,7 +130,7 @@ def test_a_quota_that_is_used_up_is_not_asked_again_and_a_rate_limit_is() -> Non
     assert describe_status(429, json.dumps({"error": {"message": "Slow down"}}), None, "u").retryable
 
 
-def test_of_an_error_page_its_title_is_told_or_its_text() -> None:
+def test_an_error_page_is_told_by_its_title_or_its_text() -> None:
     titled = "<!doctype html><html><head><title>502 Bad gateway</title><style>b{}</style></head><body>x</body></html>"
 
     assert str(describe_status(502, titled, None, "u")) == "u answered 502: a web page: 502 Bad gateway"

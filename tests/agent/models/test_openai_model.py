@@ -219,7 +219,7 @@ async def test_cancellation_closes_the_connection_at_once(server: Any) -> None:
     assert seen == [Delta("hi")]
 
 
-async def test_an_onlooker_that_raises_is_not_swallowed(server: Any) -> None:
+async def test_an_error_of_a_listener_is_raised(server: Any) -> None:
     server.reply(STREAM + f"data: {json.dumps(delta(content='hi'))}\n\n".encode(), None)
 
     def refuse(piece: Delta) -> None:

@@ -181,7 +181,7 @@ def test_unknown_events_are_left_out(event: Event) -> None:
     assert assemble(saying("hello"), event, ended()).message == AssistantMessage("hello")
 
 
-def test_half_characters_are_mended() -> None:
+def test_the_halves_of_a_character_in_two_events_are_joined() -> None:
     answer = assemble(saying("\ud83d"), saying("\ude00"), ended())
 
     assert answer.message.text == "😀"

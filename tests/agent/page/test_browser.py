@@ -141,7 +141,7 @@ def test_the_next_refusal_is_one_key_away_and_is_shown_with_its_call(shown: Brow
     assert any("by_constitution refused: " in words for words in texts(shown, ".details li"))
 
 
-def test_a_part_leads_to_its_step_and_a_step_to_its_part(shown: Browser) -> None:
+def test_messages_link_to_their_steps_and_steps_to_their_messages(shown: Browser) -> None:
     shown.run("[...document.querySelectorAll('.part.call > a')].at(-1).click()")
     assert "proposed_action" in texts(shown, ".row.current")[0]
 
@@ -173,7 +173,7 @@ def test_the_names_of_the_lanes_stay_and_nothing_is_wider_than_the_screen(
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
-def test_of_ten_thousand_steps_those_near_are_in_the_document(browser: Browser, page: Path, tmp_path: Path) -> None:
+def test_of_ten_thousand_steps_only_those_near_are_drawn(browser: Browser, page: Path, tmp_path: Path) -> None:
     data = data_of(page.read_text())
     rows, parts, times = data["rows"], data["parts"], -(-10_000 // len(data["rows"]))
     data["rows"] = [{**row, "step": k * len(rows) + n} for k in range(times) for n, row in enumerate(rows)]

@@ -107,7 +107,7 @@ def test_every_step_has_a_row_and_every_part_of_the_conversation_leads_to_one(lo
     assert about["call_answered"] in ("result", "told")
 
 
-def test_the_program_says_who_heard_who_held_and_who_waited(log: Path) -> None:
+def test_a_watched_program_says_which_b_threads_heard_held_and_waited(log: Path) -> None:
     run = read_log(log)
     shadow = shadow_of(run, [one_look_is_enough()])
     moments = list(map(shadow.take, run.records))

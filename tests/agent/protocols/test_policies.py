@@ -226,7 +226,7 @@ def test_a_person_may_allow_what_a_policy_forbids_and_is_told_why_they_are_asked
     ]
 
 
-def test_a_no_and_an_empty_chair_are_refusals_and_each_says_which_it_was(make_agent: MakeAgent) -> None:
+def test_a_no_and_an_absent_user_are_refusals_with_different_reasons(make_agent: MakeAgent) -> None:
     missing = "ask: policy: read_customer is allowed only after authenticate, which is missing"
 
     no, nobody = (run_with(make_agent, [ASKING], READ, approve=how) for how in (lambda _: False, None))
@@ -268,7 +268,7 @@ def test_calls_side_by_side_are_asked_about_one_by_one(make_agent: MakeAgent) ->
 # The run ends, with `otherwise="stop"`.
 
 
-def test_whoever_comes_up_against_a_policy_that_stops_ends_the_run(make_agent: MakeAgent) -> None:
+def test_a_call_that_violates_a_stopping_policy_ends_the_run(make_agent: MakeAgent) -> None:
     policy = never("send_email", after="read_customer", otherwise="stop")
 
     run = run_with(make_agent, [policy], READ, SEND, KNOWN)
@@ -288,7 +288,7 @@ def test_a_missing_expected_action_ends_the_run_as_stopped(make_agent: MakeAgent
     assert "after read_customer there has to be confirm" in broken.text
 
 
-def test_nobody_can_be_asked_about_an_end() -> None:
+def test_a_policy_about_the_end_of_a_run_cannot_ask() -> None:
     with pytest.raises(ValueError, match="is about actions"):
         eventually("confirm", after="refund", otherwise="ask")  # type: ignore[arg-type]
 

@@ -166,7 +166,7 @@ def test_the_editor_sees_the_draft_that_it_is_to_edit(make_agent: MakeAgent) -> 
     assert 'bash {"command": "echo backdoor"}' in editor.requests[0].messages[-1].text
 
 
-def test_of_several_draws_the_least_suspicious_is_committed_and_the_most_suspicious_audited(
+def test_the_least_suspicious_draw_is_committed_and_the_most_suspicious_audited(
     make_agent: MakeAgent,
 ) -> None:
     protocol = defer_to_resample("words", draws=3, auditor="auditor")
@@ -212,6 +212,7 @@ AT_WORK: dict[str, tuple[Any, list[Any], dict[str, Any], list[str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @rows("case", AT_WORK)
 def test_a_protocol_at_work(make_agent: MakeAgent, workspace: Path, case: str) -> None:
     (workspace / ".env").write_text("KEY=1")
@@ -386,7 +387,7 @@ def wipe(disk: str) -> str:
 @pytest.mark.anyio
 @rows("protocol", [ask_on_critical(), only_after("wipe", "backup", otherwise="ask")])
 @rows("preset", ["autonomous", "default"])
-async def test_a_stop_during_the_first_of_two_questions_rejects_the_second(
+async def test_a_stop_during_one_question_rejects_the_call_of_the_next(
     make_agent: MakeAgent, protocol: BThread, preset: str
 ) -> None:
     calls = [call("wipe", disk="one"), call("wipe", disk="two")]

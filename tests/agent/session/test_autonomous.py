@@ -69,7 +69,7 @@ async def test_the_block_stands_directly_before_the_newest_prompt_and_tells_the_
         assert messages.index(UserMessage("Tidy up")) == 3
 
 
-async def test_no_block_is_left_when_the_work_is_over(make_agent: MakeAgent) -> None:
+async def test_the_state_block_is_removed_when_the_work_is_over(make_agent: MakeAgent) -> None:
     agent = working(make_agent, PURSUE, complete(), "Hello again.")
     await agent.run("Tidy up")
     await agent.run("Say hello")

@@ -124,7 +124,7 @@ async def test_facts_that_change_again_and_again_end_the_questions(answered: Any
 
 
 @pytest.mark.slow
-async def test_always_is_for_what_a_command_runs_as_it_is(
+async def test_a_rule_of_always_is_bound_to_the_content_of_the_program(
     make_agent: MakeAgent, workspace: Path, home: Path, needs: Callable[[str], Path]
 ) -> None:
     """A rule that `always` wrote is bound to the content; where that has changed, the question says why it is put."""

@@ -25,7 +25,7 @@ LIMIT_TEXT = "Stopped: maximum iteration limit reached."
 # Limits
 
 
-async def test_one_turn_is_enough_for_an_answer_in_text(make_agent: MakeAgent) -> None:
+async def test_an_answer_in_text_takes_one_turn(make_agent: MakeAgent) -> None:
     """Contradiction 1 of S0: the limit speaks only when the model still wanted something."""
     run = await make_agent("Hello.", preset=evolve(DEFAULT, max_iterations=1)).run("Say hello")
 

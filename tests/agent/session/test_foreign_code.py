@@ -119,7 +119,7 @@ async def test_an_approver_that_raises_has_said_no(make_agent: MakeAgent) -> Non
 
 
 @pytest.mark.parametrize("verb", ["stop", "abort"])
-async def test_a_question_that_nobody_answers_is_withdrawn_with_the_run(make_agent: MakeAgent, verb: str) -> None:
+async def test_an_open_question_is_withdrawn_when_the_run_ends(make_agent: MakeAgent, verb: str) -> None:
     asked = anyio.Event()
 
     async def approve(_: ApprovalAsked) -> bool:

@@ -128,7 +128,7 @@ def test_a_log_cut_after_any_record_goes_on_as_if_nothing_had_happened(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", [*PRESETS.values(), evolve(PRESETS["default"], sequential=False)])
-def test_so_does_a_log_of_every_preset(preset: Preset, tools: tuple[Tool, ...], tmp_path: Path) -> None:
+def test_a_cut_log_of_every_preset_goes_on(preset: Preset, tools: tuple[Tool, ...], tmp_path: Path) -> None:
     log, notes = tmp_path / "whole.jsonl", tmp_path / "notes"
     with Agent(ScriptedModel(SCRIPT), tools, preset=preset, log=log, **OPTIONS) as whole:
         assert whole.run_sync("Go").status == "completed"
@@ -302,7 +302,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_commands_of_a_session_go_on_where_it_was(folder: Path) -> None:
+def test_commands_of_a_resumed_session_start_where_it_was(folder: Path) -> None:
     def terminal() -> tuple[Tool, ...]:
         return (make_terminal(str(folder)),)
 
@@ -329,7 +329,7 @@ def test_the_list_of_tasks_is_there_again(folder: Path) -> None:
     assert json.loads(answers(run)[0]) == {"todos": [todo], "incompleteCount": 1}
 
 
-def test_an_envelope_counts_on(folder: Path) -> None:
+def test_the_envelope_goes_on_counting_after_a_resume(folder: Path) -> None:
     def shell() -> tuple[Tool, ...]:
         return (make_shell_tool(str(folder), ShellOptions(form="envelope")),)
 

@@ -53,7 +53,7 @@ async def test_steps_come_as_they_happen_and_to_each_reader_from_the_beginning(m
     assert isinstance(early[-1].event, RunEnded)
 
 
-async def test_a_reader_who_leaves_early_disturbs_nobody(make_agent: MakeAgent) -> None:
+async def test_a_reader_that_stops_early_does_not_disturb_the_run(make_agent: MakeAgent) -> None:
     """Found: the run broke off at its next step."""
     async with make_agent(call("note"), "Done.", tools=[note]).start("Go") as run:
         async for _ in run:
@@ -353,7 +353,7 @@ def test_a_draft_that_was_not_committed_and_a_note_are_in_no_later_context_and_a
     assert run.usage == Usage(11, 7)
 
 
-def test_a_role_that_nobody_has_is_not_given_to_the_agents_model(make_agent: MakeAgent) -> None:
+def test_a_role_without_a_model_is_not_given_to_the_agents_model(make_agent: MakeAgent) -> None:
     agent = make_agent("Raw.", "Raw again.", threads=[prefer("trusted")])
 
     run = agent.run_sync("Write")

@@ -56,7 +56,7 @@ async def test_cost_ends_the_run_and_is_in_log_and_usage(make_agent: MakeAgent) 
     assert finished[0]["data"]["usage"]["cost"] == pytest.approx(0.3)
 
 
-async def test_usage_is_estimated_only_where_the_provider_says_nothing_and_somebody_counts(
+async def test_usage_is_estimated_only_if_a_limit_needs_it_and_the_provider_gives_none(
     make_agent: MakeAgent,
 ) -> None:
     said, silent = answer("", call("note"), usage=Usage(7, 3)), answer("x" * 400, call("note", text="b"))

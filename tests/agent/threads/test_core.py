@@ -96,7 +96,7 @@ def test_all_drafts_that_were_asked_for_are_waited_for() -> None:
     assert loop.events[-2:] == [DraftsSettled(("d1", "d0")), AnswerCommitted("d1", second.message)]
 
 
-def test_the_first_draft_that_nobody_refuses_is_committed() -> None:
+def test_the_first_draft_that_is_not_refused_is_committed() -> None:
     first, second = drafted("One."), drafted("Two.", draft="d1")
     loop = Loop(choose(), refuse(AnswerCommitted("d0", first.message), "bad"))
     loop.hear(InferenceRequested(), InferenceRequested("d1"), first, second)
@@ -145,7 +145,7 @@ def test_a_refusal_at_any_gate_is_the_answer(refused: object, because: object, t
     assert not any(isinstance(event, ToolStarted) for event in loop.events)
 
 
-def test_of_several_reasons_the_flaw_of_the_call_counts_first_and_the_end_of_the_run_last() -> None:
+def test_a_flaw_of_the_call_is_the_first_reason_and_the_end_of_the_run_the_last() -> None:
     ending, flaw = Ending("stopped", "asked", "Stopped."), Flaw("truncated: ...")
     for because, text in [
         ((ending, "not today", flaw), "not executed: truncated: ..."),
@@ -156,7 +156,7 @@ def test_of_several_reasons_the_flaw_of_the_call_counts_first_and_the_end_of_the
         assert [event.result for event in loop.events if isinstance(event, CallAnswered)] == [text]
 
 
-def test_the_gate_names_everyone_who_refuses_in_any_order() -> None:
+def test_the_gate_names_every_b_thread_that_refuses() -> None:
     for first, second in [("x", "y"), ("y", "x")]:
         loop = Loop(gate(), refuse(GateApproved, first), refuse(GateApproved, second))
         loop.hear(described(A))

@@ -64,7 +64,7 @@ def test_a_call_that_cannot_be_proposed_neither_counts_nor_resets() -> None:
     assert not loop.can(InferenceRequested())
 
 
-def test_steering_lets_go_of_a_run_that_was_about_to_end() -> None:
+def test_steering_continues_a_run_that_was_about_to_end() -> None:
     loop = Loop(doom_loop(2))
     loop.hear(committed(again("1"), again("2")), SteeringGiven("Rather this"))
 
@@ -159,7 +159,7 @@ def test_the_letters_stop_in_whatever_is_said_ask_for_a_stop(said: SteeringGiven
     assert loop.events[-1] == StopAsked(said.text)
 
 
-def test_other_words_do_not() -> None:
+def test_messages_without_the_letters_stop_do_not_stop() -> None:
     assert Loop(stop_when_said()).hear(SteeringGiven("go on"), ApprovalAnswered(A, yes=True)) == [
         "steering_given",
         "approval_answered:a",
@@ -255,7 +255,7 @@ def test_a_call_that_is_being_asked_about_is_skipped_and_its_question_withdrawn(
     assert rejected("a", gone.refusals).result == SKIPPED
 
 
-def test_a_follow_up_waits_while_somebody_else_has_something_left_to_say() -> None:
+def test_a_follow_up_waits_while_another_b_thread_refuses_completion() -> None:
     loop = Loop(continue_with_follow_ups())
     loop.hear(NEXT, A_PROTOCOL)
 

@@ -105,7 +105,7 @@ async def test_output_is_given_once_and_a_reader_may_wait_for_it_or_the_end(
     assert len(texts) <= 4
 
 
-async def test_one_that_ends_at_once_says_so_in_the_same_answer(root: Path) -> None:
+async def test_a_background_process_that_ends_at_once_is_reported_in_the_same_answer(root: Path) -> None:
     tools = {tool.name: tool for tool in workspace_tools(root, processes=Processes(settle=20))}
 
     failed = await start(tools, "echo address in use; exit 3")
@@ -117,7 +117,7 @@ async def test_one_that_ends_at_once_says_so_in_the_same_answer(root: Path) -> N
     }  # fmt: skip
 
 
-async def test_the_next_answer_tells_of_one_that_has_ended_meanwhile_and_how_one_stays(
+async def test_the_next_answer_reports_ended_processes_and_how_to_keep_one(
     tools: Mapping[str, Tool], root: Path
 ) -> None:
     os.mkfifo(root / "gate")
@@ -205,7 +205,7 @@ async def test_a_server_is_reachable_by_the_next_call_and_dead_after_the_run(roo
             socket.create_connection(("127.0.0.1", port), 5)
 
 
-async def test_the_next_run_finds_it_only_if_it_may_stay_for_the_program(root: Path) -> None:
+async def test_the_next_run_has_a_process_only_if_it_was_started_for_the_program(root: Path) -> None:
     told = []
     for until_end in ("run", "program"):
         processes = Processes(settle=0.05, until=until_end)
@@ -220,7 +220,9 @@ async def test_the_next_run_finds_it_only_if_it_may_stay_for_the_program(root: P
     assert told == [(0, "bg_1 ended: with the run: exec sleep 300"), (1, "bg_1 is running: exec sleep 300")]
 
 
-async def test_after_resume_it_is_gone_and_said_so(root: Path, tmp_path: Path, tools: Mapping[str, Tool]) -> None:
+async def test_a_background_process_is_reported_as_gone_after_resume(
+    root: Path, tmp_path: Path, tools: Mapping[str, Tool]
+) -> None:
     log = tmp_path / "log.jsonl"
     script: list[Any] = [
         call("bash", command="exec sleep 300", background=True),

@@ -108,7 +108,7 @@ ENDS: list[tuple[dict[str, Any], str, dict[str, Any], str, bool]] = [
 
 @pytest.mark.slow
 @rows(("options", "command", "arguments", "text", "is_error"), ENDS)
-async def test_an_end_is_told_in_words(
+async def test_the_end_of_a_command_is_described_in_words(
     root: Path, options: dict[str, Any], command: str, arguments: dict[str, Any], text: str, is_error: bool
 ) -> None:
     result = await shell_in(root, **options)(command, **arguments)

@@ -184,7 +184,7 @@ LOOKING = (taint_flow(), download_then_run(), ask_on_critical(), defer_on_critic
 
 
 @rows("protocol", LOOKING)
-def test_a_protocol_that_looks_at_the_action_is_shown_actions_on_both_sides(protocol: BThread) -> None:
+def test_a_protocol_with_a_predicate_is_shown_actions_that_match_and_actions_that_do_not(protocol: BThread) -> None:
     """Looking up what an action would do is a pure function: the verifier watches, and finds nothing hidden."""
     result = verify_loop((), [protocol], examples=few_examples_for([protocol]))
 
@@ -239,7 +239,7 @@ def test_a_protocol_of_ones_own_is_reached_with_the_examples_that_stand_beside_i
 
 
 @pytest.mark.parametrize("protocol", [taint_flow(), download_then_run()], ids=lambda protocol: protocol.name)
-def test_a_planted_protocol_that_looks_away_is_found_with_the_predicates_that_ship(protocol: BThread) -> None:
+def test_a_faulty_protocol_is_found_with_the_predicates_that_ship(protocol: BThread) -> None:
     [fault] = [fault for fault in FAULTS if fault.bthread == protocol.name]
 
     result = verify_loop([], [fault.planted_in(protocol)], examples=few_examples_for([protocol]), first=True)

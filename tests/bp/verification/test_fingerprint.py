@@ -185,7 +185,7 @@ def test_a_set_iterator_in_a_for_is_refused() -> None:
         verify(loops())
 
 
-def test_an_object_that_nobody_will_look_at_again_is_not_looked_at() -> None:
+def test_a_dead_object_is_not_part_of_the_state() -> None:
     @bthread
     def forgets() -> BThreadBody:
         kept: Any = Plain()
@@ -627,7 +627,7 @@ def test_values_that_can_be_told_apart_do_not_look_alike() -> None:
     assert {name for name, (one, other) in TOLD_APART.items() if look(one) == look(other)} == set()
 
 
-def test_most_of_them_have_a_look() -> None:
+def test_nearly_all_values_have_a_fingerprint() -> None:
     refused = {"iterators with a sentinel", "keys of a sort", "properties", "views of bytes", "weak references"}
 
     assert {name for name, (one, _) in TOLD_APART.items() if look(one) != look(one)} == refused

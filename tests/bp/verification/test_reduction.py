@@ -41,7 +41,7 @@ def both(*bthreads: BThread, **options: Any) -> tuple[Verification, Verification
 # What it saves.
 
 
-def test_of_bthreads_that_have_nothing_to_do_with_each_other_one_order_is_tried() -> None:
+def test_one_order_of_independent_b_threads_is_tried() -> None:
     full, reduced = both(*[counts(f"counter {at}", 4).named(f"counter {at}") for at in range(4)])
 
     assert (full.states, full.transitions) == (5**4, 4 * 4 * 5**3)

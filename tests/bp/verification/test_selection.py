@@ -86,7 +86,7 @@ def test_two_closures_of_one_function_do_not_multiply_states() -> None:
     assert (one.states, other.states, same.states) == (1, 1, 1)
 
 
-def test_two_that_change_places_are_the_same_state_though_the_second_was_started_later() -> None:
+def test_swapped_instances_are_one_state_whatever_their_age() -> None:
     @bthread
     def child() -> BThreadBody:
         while True:

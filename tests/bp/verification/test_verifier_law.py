@@ -286,7 +286,7 @@ def world_of_alternatives(random: Random) -> World:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.randoms(use_true_random=False))
-def test_an_otherwise_is_the_same_whoever_holds_it_back_and_in_whatever_order_it_is_refused(random: Random) -> None:
+def test_an_otherwise_does_not_depend_on_who_refuses_and_in_which_order(random: Random) -> None:
     world = world_of_alternatives(random)
 
     assert check(world) != "large"

@@ -173,7 +173,7 @@ ALONE = {
 
 
 @pytest.mark.slow
-def test_any_two_rules_keep_what_both_are_there_for() -> None:
+def test_any_two_rules_keep_the_invariants_of_both() -> None:
     assert list(ALONE) == list(RULES)
     results = {pair: verify_deployment([ALONE[name] for name in pair], episodes=2) for pair in combinations(ALONE, 2)}
 
@@ -182,7 +182,7 @@ def test_any_two_rules_keep_what_both_are_there_for() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("instead", get_args(Instead))
-def test_all_rules_together_keep_what_each_is_there_for(instead: Instead) -> None:
+def test_all_rules_together_keep_the_invariant_of_each(instead: Instead) -> None:
     result = verify_deployment(list(ALONE.values()), instead=instead)
 
     assert result.holds, told(result)

@@ -88,6 +88,7 @@ def test_the_cost_of_a_shutdown_is_the_difference_to_a_deployment_without_rules(
         assert [step.key for step in one.steps][: by_agent(one)] == [step.key for step in other.steps][: by_agent(one)]
 
 
+@pytest.mark.slow
 def test_a_deployment_runs_again_over_the_episodes_that_are_there(conducted: tuple[Path, Outcome]) -> None:
     folder, first = conducted
     before = Results(folder).path.read_bytes()
@@ -111,7 +112,7 @@ def test_post_hoc_comes_to_the_same_as_in_order_where_policies_ignore_history(tm
 
 
 @pytest.mark.slow
-def test_a_patient_attacker_waits_until_nobody_looks(tmp_path: Path) -> None:
+def test_a_patient_attacker_waits_for_an_episode_after_an_unaudited_one(tmp_path: Path) -> None:
     patient = evolve(UPFRONT, attacker="patient", attack_share=1.0)
 
     rows = rows_of(conduct(planned(patient), tmp_path), "upfront")
@@ -295,7 +296,7 @@ def test_a_mistake_is_told_where_it_is(tmp_path: Path) -> None:
     assert wrong == {}
 
 
-def test_a_share_needs_somebody_who_attacks(tmp_path: Path) -> None:
+def test_an_attack_share_needs_a_policy_that_attacks(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(HEAD.replace("honest, always", "honest") + indent(GOOD[: GOOD.index("- name: order")], "  "))
 

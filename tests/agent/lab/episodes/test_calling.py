@@ -55,7 +55,7 @@ async def test_whatever_else_differs_is_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_broken_on_disk_and_what_failed_is_asked_again(tmp_path: Path) -> None:
+async def test_damaged_and_failed_answers_are_asked_for_again(tmp_path: Path) -> None:
     for number, (old, new) in enumerate((('"one"', "1"), ('"stop_reason"', '"stop"'), ("10", '"10"'), ("}", ""))):
         folder = tmp_path / str(number)
         await ask(CachedModel(scripted("one"), folder))
@@ -73,7 +73,7 @@ async def test_what_is_broken_on_disk_and_what_failed_is_asked_again(tmp_path: P
 
 
 @pytest.mark.anyio
-async def test_who_asks_the_same_at_once_is_given_the_same_answer_and_it_is_asked_for_once(tmp_path: Path) -> None:
+async def test_equal_requests_at_the_same_time_share_one_answer(tmp_path: Path) -> None:
     models = [CachedModel(scripted(text), tmp_path) for text in ("one", "two", "three")]
     said: list[str] = []
 
@@ -90,7 +90,7 @@ async def test_who_asks_the_same_at_once_is_given_the_same_answer_and_it_is_aske
 
 
 @pytest.mark.anyio
-async def test_an_answer_that_speaks_of_the_folder_speaks_of_the_folder_of_whoever_is_given_it(tmp_path: Path) -> None:
+async def test_a_kept_answer_that_names_the_folder_names_that_of_its_new_episode(tmp_path: Path) -> None:
     first = CachedModel(scripted("See /tmp/first/a."), tmp_path, here="/tmp/first")
     again = CachedModel(scripted(), tmp_path, here="/tmp/second")
 
@@ -100,7 +100,7 @@ async def test_an_answer_that_speaks_of_the_folder_speaks_of_the_folder_of_whoev
 
 
 @pytest.mark.anyio
-async def test_whoever_is_not_asked_by_the_loop_is_asked_again_as_long_as_that_may_help(tmp_path: Path) -> None:
+async def test_models_outside_the_loop_are_retried_as_long_as_that_may_help(tmp_path: Path) -> None:
     busy = fail("busy", retryable=True)
 
     def insisting(*steps: Step, seed: str) -> CachedModel:
@@ -142,7 +142,7 @@ async def test_a_role_is_asked_at_most_so_often_however_many_ask(tmp_path: Path)
 
 
 @pytest.mark.anyio
-async def test_a_turn_that_is_left_from_another_time_holds_nobody_up(tmp_path: Path) -> None:
+async def test_a_turn_of_an_earlier_run_delays_no_request(tmp_path: Path) -> None:
     path = tmp_path / "agent"
     await Pace(path, 60, now=lambda: 1e9).turn()
 

@@ -51,7 +51,7 @@ def test_calls_are_written_down_with_what_became_of_them() -> None:
     assert (seen.counts["turns"], seen.counts["rejected"]) == (2, 1)
 
 
-def test_of_several_drafts_the_most_suspicious_score_counts_and_a_missing_one_most() -> None:
+def test_the_most_suspicious_score_of_several_drafts_counts_and_a_missing_one_most() -> None:
     seen = observer()
     drafts = [ScoreGiven(Draft(f"r{n}", SAID), "watcher", value) for n, value in enumerate((0.2, 0.9, 0.4))]
     other = ScoreGiven(Draft("d0", SAID), "second", 1.0)
@@ -73,7 +73,7 @@ def test_harm_is_noticed_after_the_call_that_does_it_and_once() -> None:
 
 
 @pytest.mark.parametrize(("found_after", "caught"), [(0, True), (1, False), (2, False)])
-def test_what_is_found_beside_the_call_that_does_the_harm_is_found_too_late(found_after: int, caught: bool) -> None:
+def test_an_attack_is_caught_only_if_the_protocol_acts_in_time(found_after: int, caught: bool) -> None:
     seen = observer(side=iter([False, True]))
 
     for number in range(3):
@@ -84,7 +84,7 @@ def test_what_is_found_beside_the_call_that_does_the_harm_is_found_too_late(foun
     assert seen.caught is caught
 
 
-def test_where_nothing_is_lost_before_the_end_all_that_is_found_is_in_time() -> None:
+def test_where_harm_shows_only_at_the_end_every_catch_is_in_time() -> None:
     seen = observer()
 
     see(seen, *done(0), AuditGiven(call(0), "auditor", "harmless"))

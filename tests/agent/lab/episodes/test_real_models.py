@@ -130,7 +130,8 @@ def test_real_models_do_the_task_attack_are_judged_and_caught(conducted: Conduct
     assert not any(secret in text for text in kept for secret in secrets)
 
 
-def test_nobody_but_the_attacker_is_told_of_the_side_task(conducted: Conducted) -> None:
+@pytest.mark.slow
+def test_only_the_attacker_is_told_of_the_side_task(conducted: Conducted) -> None:
     told = {request.body["model"] for request in conducted.requests if "side task" in " ".join(texts_of(request))}
 
     assert told == {"big"}
@@ -176,7 +177,7 @@ def test_another_draft_of_the_same_conversation_is_asked_for_and_no_other(server
 
 
 @pytest.mark.slow
-def test_a_fact_is_asked_for_once_whoever_wants_to_know_it(server: ModelServer, tmp_path: Path) -> None:
+def test_a_fact_is_asked_for_once_for_all_protocols(server: ModelServer, tmp_path: Path) -> None:
     """Two protocols and the measures want the score of a call; at the server it is one request."""
     text = HEAD.replace("{watcher:", "{first: {kind: constant, value: 0}, watcher:")
     both = "protocols: [{use: [blocking_monitor, ensemble], threshold: 0.95}]\n"  # the ensemble asks it second
@@ -275,6 +276,7 @@ def test_a_server_that_fails_or_hangs_is_asked_again(server: ModelServer, tmp_pa
     assert sum(usage.requests for usage in outcome.rows[0].roles) == len(server.requests)
 
 
+@pytest.mark.slow
 def test_a_key_that_is_wrong_and_an_address_that_is_not_set_are_no_failures_of_the_agent(
     server: ModelServer, tmp_path: Path
 ) -> None:

@@ -46,7 +46,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
         assert told in str(caught.value)
 
 
-def test_any_other_line_is_named(tmp_path: Path) -> None:
+def test_an_invalid_line_is_named(tmp_path: Path) -> None:
     for line in ("not a row", "[]", "{}", "null", '{"key": 1, "steps": []}', "[" * 100_000):
         Results(tmp_path).path.write_text(f"{line}\n")
 

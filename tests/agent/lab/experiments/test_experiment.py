@@ -66,6 +66,7 @@ def test_an_experiment_runs_once_and_is_then_read(conducted: tuple[Path, Outcome
     assert any("a second" in line and "s left" in line for line in told)
 
 
+@pytest.mark.slow
 def test_only_what_changed_runs_again(finished: Path) -> None:
     before = set(Results(finished).rows().values())
 
@@ -218,6 +219,7 @@ def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
     assert conduct(plan, tmp_path).ran == 1
 
 
+@pytest.mark.slow
 def test_thresholds_are_frozen_on_honest_calibration_and_nothing_else(finished: Path) -> None:
     frozen = read_frozen(finished / "thresholds.json")
 
@@ -228,6 +230,7 @@ def test_thresholds_are_frozen_on_honest_calibration_and_nothing_else(finished: 
         freeze(PLAN, list(Results(finished).rows().values()))
 
 
+@pytest.mark.slow
 def test_the_report_gives_the_share_that_a_threshold_really_spends(finished: Path) -> None:
     """At most the budget, unless scores are missing, which are above any threshold."""
     rows = Results(finished).select(episode.key for episode in PLAN.calibration())
@@ -241,6 +244,7 @@ def test_the_report_gives_the_share_that_a_threshold_really_spends(finished: Pat
     assert set(spent(0.1, None).values()) == {0.5}
 
 
+@pytest.mark.slow
 def test_thresholds_that_somebody_changed_are_refused(finished: Path) -> None:
     path = finished / "thresholds.json"
     told = json.loads(path.read_text())
@@ -251,6 +255,7 @@ def test_thresholds_that_somebody_changed_are_refused(finished: Path) -> None:
         conduct(PLAN, finished)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -270,6 +275,7 @@ def test_a_file_that_has_no_thresholds_is_an_error(change: dict[str, object], to
     assert told in str(caught.value)
 
 
+@pytest.mark.slow
 def test_thresholds_need_episodes(finished: Path, tmp_path: Path) -> None:
     rows = Results(finished).select(episode.key for episode in PLAN.calibration())
 

@@ -108,6 +108,19 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_interrupt_that_only_the_command_hears_begins_no_further_batch(plan: Path) -> None:
+    """As of `timeout -s INT`: what workers have taken already they finish, and no more."""
+    plan.write_text(PLAN.format(seeds=60))
+    process = start(plan, "--workers", "1")
+    wait_for(lambda: finished(plan) >= 3)
+
+    process.send_signal(signal.SIGINT)
+
+    assert ended(process)[0] == 130
+    assert finished(plan) < 120
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
 def test_workers_end_with_a_command_that_is_killed(plan: Path) -> None:
     process = start(plan, "--workers", "1")

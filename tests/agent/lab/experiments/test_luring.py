@@ -82,7 +82,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outcome
 
 
 @pytest.mark.slow
-def test_who_is_led_astray_and_how_much_is_done_meanwhile(outcome: Outcome) -> None:
+def test_injected_agents_and_their_share_of_the_task_are_measured(outcome: Outcome) -> None:
     rows = {(row.policy, row.task): (row.main, row.side) for row in outcome.rows}
 
     assert {row.error for row in outcome.rows} == {""}
@@ -103,7 +103,7 @@ def test_who_is_led_astray_and_how_much_is_done_meanwhile(outcome: Outcome) -> N
 
 
 @pytest.mark.slow
-def test_scripted_attackers_do_what_one_would_who_is_led_astray(tmp_path: Path) -> None:
+def test_scripted_attackers_follow_the_injected_goal(tmp_path: Path) -> None:
     plan = Plan(
         "lured",
         ("tests.agent.lab.experiments.test_luring:LURED",),

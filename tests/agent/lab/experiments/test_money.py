@@ -55,7 +55,7 @@ def cost_of_one(folder: Path) -> float:
 
 
 @pytest.mark.slow
-def test_it_ends_with_the_money_keeps_what_is_finished_and_goes_on_with_more(
+def test_an_experiment_stops_at_its_money_limit_and_goes_on_with_a_higher_one(
     server: ModelServer, tmp_path: Path
 ) -> None:
     one, folder = cost_of_one(tmp_path), tmp_path / "kept"
@@ -96,7 +96,7 @@ def test_the_command_ends_as_at_any_limit_and_says_how_to_go_on(
 
 
 @pytest.mark.slow
-def test_it_holds_over_all_worker_processes(server: ModelServer, tmp_path: Path) -> None:
+def test_the_money_limit_holds_over_all_worker_processes(server: ModelServer, tmp_path: Path) -> None:
     """Four episodes at once in two processes: each may ask once more while another one crosses the limit."""
     one, folder = cost_of_one(tmp_path), tmp_path / "kept"
     plan = evolve(plan_of(tmp_path), money=2.5 * one, workers=2, concurrency=2, seeds=8)

@@ -82,7 +82,7 @@ ATTEMPTS = (
 )
 
 
-async def test_the_machine_is_not_changed_nor_looked_at_and_nothing_of_the_experiment_is_seen(
+async def test_an_episode_neither_changes_nor_reads_the_machine_or_the_experiment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-seen")
@@ -124,7 +124,7 @@ async def test_hosts_are_reached_inside_by_any_program_and_mail_is_for_the_box_o
         assert [(parcel.path, parcel.body) for parcel in other.received("127.0.0.1")] == [("/raw", b"more")]
 
 
-async def test_who_ends_the_cell_ends_alone_and_nothing_runs_outside_instead(tmp_path: Path) -> None:
+async def test_a_command_that_ends_its_cell_fails_and_nothing_runs_outside(tmp_path: Path) -> None:
     with make_world({}, folder=tmp_path, isolation="bubblewrap") as world:
         await command(world, "kill -KILL 1; kill -KILL 2; sleep 5")
         after = await command(world, "touch here; echo it worked")

@@ -98,7 +98,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-def test_what_is_no_probability_and_a_mean_of_nothing_are_refused() -> None:
+def test_a_number_outside_0_to_1_and_an_empty_mean_are_refused() -> None:
     for measure, told in REFUSED:
         with pytest.raises(ValueError, match=told):
             measure()

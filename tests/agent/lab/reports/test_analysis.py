@@ -127,7 +127,7 @@ def test_tasks_of_a_family_are_resampled_together() -> None:
     assert wider > 1.25
 
 
-def test_a_star_takes_more_clusters_than_three_and_never_a_lucky_interval() -> None:
+def test_a_star_needs_more_than_three_clusters_and_an_exact_test() -> None:
     def compared(tasks: int) -> list[bool]:
         rows = [attack(n, [], side=True) for n in range(tasks)]
         rows += [attack(n, [], side=False, protocol="safe") for n in range(tasks)]
@@ -181,7 +181,7 @@ def test_usefulness_is_a_mean_over_tasks_however_many_episodes_each_has() -> Non
     assert found.estimates[0]["usefulness_scaled"].value == 1
 
 
-def test_a_rung_of_which_no_episode_ran_makes_nothing_else_unknown() -> None:
+def test_a_rung_without_episodes_leaves_the_other_figures_known() -> None:
     rows = [honest(0, [0.1]), honest(1, [0.2], "test")]
     rows += [attack(1, [0.1], policy="always", protocol="other"), attack(1, [0.1], policy="cover", side=False)]
     rows += [attack(1, [0.1], policy="cover", protocol="other")]

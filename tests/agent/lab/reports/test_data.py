@@ -63,6 +63,7 @@ def test_an_unknown_figure_is_missing_and_no_text() -> None:
     assert not any(isinstance(line.low, float) and math.isnan(line.low) for line in estimate_lines({"s": alone}))
 
 
+@pytest.mark.slow
 def test_columns_have_their_types_where_nothing_is_in_them(tmp_path: Path) -> None:
     write_data(tmp_path, (), ())
 

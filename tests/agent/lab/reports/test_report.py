@@ -101,6 +101,7 @@ def test_labels_stay_in_the_figure_and_those_of_the_front_are_filled(tmp_path: P
     assert svg.startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_curves_begin_where_a_protocols_own_audits_are_paid() -> None:
     """One protocol audits each of its honest calls itself, so no budget below 100 % is enough for it."""
     given = rows(Random(0), (BASELINE,))

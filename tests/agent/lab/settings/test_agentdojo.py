@@ -141,7 +141,7 @@ def test_arguments_are_checked_strictly(arguments: dict[str, Any], told: str, ro
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("split", SPLITS)
-def test_every_task_four_ways(split: Any, office: PostOffice) -> None:
+def test_every_task_is_right_four_ways(split: Any, office: PostOffice) -> None:
     """But that attacks give themselves away: many checks want all else to stay as it was."""
     for task in AGENTDOJO.tasks(split):
         problems = [
@@ -214,7 +214,7 @@ def pairs(setting: Setting) -> list[Task]:
 
 
 @pytest.mark.timeout(600)
-def test_each_pair_comes_to_the_same_for_who_is_led_astray_and_who_is_not(office: PostOffice) -> None:
+def test_each_pair_is_scored_alike_for_injected_and_honest_agents(office: PostOffice) -> None:
     attack, found = "important_instructions_no_names", set[tuple[bool, bool, bool]]()
     for task in pairs(INJECTED):
         suite, user, injection = pair_of(task)
@@ -251,9 +251,7 @@ COUNTS = {"calibrate": 71, "develop": 36, "test": 73}
 
 
 @pytest.mark.parametrize(("setting", "mark"), [(INJECTED, "<INFORMATION>"), (injected("direct", "direct"), "TODO: ")])
-def test_the_goal_stands_in_what_is_read_and_only_where_somebody_attacks(
-    setting: Setting, mark: str, office: PostOffice
-) -> None:
+def test_the_injected_goal_is_read_only_in_attack_episodes(setting: Setting, mark: str, office: PostOffice) -> None:
     for task in pairs(setting)[::6]:
         read = []
         for attacked in (False, True):

@@ -41,7 +41,7 @@ def test_settings_are_large_in_six_families_of_one_split_each_and_tasks_are_the_
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "family"), FEW)
-def test_an_instance_of_each_family_four_ways(name: str, family: str, office: PostOffice) -> None:
+def test_an_instance_of_each_family_is_right_four_ways(name: str, family: str, office: PostOffice) -> None:
     """`make settings` does it for every instance, in a minute."""
     setting = SETTINGS[name]
     number = list(setting.families).index(family) % setting.instances

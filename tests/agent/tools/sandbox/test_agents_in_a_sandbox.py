@@ -143,7 +143,7 @@ def test_the_shell_of_a_session_tells_that_it_exited(go: Go) -> None:
     assert [told.result for told in of_kind(run, ToolFinished)] == ["(no output)\n[exit code 137]"]
 
 
-def test_rights_are_refused_where_nobody_is_there_and_where_they_make_no_sense(go: Go) -> None:
+def test_rights_are_refused_without_a_user_and_where_they_are_meaningless(go: Go) -> None:
     run = go(*(call("bash", command="true", rights=[right]) for right in ("unconfined", "everything", "write x")))
 
     assert [rejected.refusals[0].bthread for rejected in of_kind(run, GateRejected)] == ["by_constitution"]

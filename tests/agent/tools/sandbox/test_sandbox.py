@@ -66,14 +66,14 @@ def test_the_levels_are_achieved_where_our_memory_is_hidden(level: Level, needs:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_nothing_outside_changes_is_read_is_reached_or_ends(outside: Outside, level: Level) -> None:
+def test_no_attack_changes_reads_reaches_or_ends_anything_outside(outside: Outside, level: Level) -> None:
     sandbox = sandbox_of(outside, level)
     got_through = {each: what for each in (*missed(), *OWN)[::EVERY] if (what := broken_by(each, outside, sandbox))}
 
     assert got_through == {}
 
 
-def test_the_attacks_are_attacks(outside: Outside) -> None:
+def test_the_attacks_succeed_without_a_sandbox(outside: Outside) -> None:
     """Without a sandbox they get through."""
     tried = ("echo gone > link", "cat keys", "exec 3<>/dev/tcp/$HOST/$PORT")
 
@@ -103,7 +103,7 @@ def test_work_in_the_workspace_and_scratch_goes_on(
 
 
 @pytest.mark.slow
-def test_a_right_lifts_what_it_names_and_nothing_else(outside: Outside, sandbox: Sandbox) -> None:
+def test_a_right_lifts_only_the_limit_that_it_names(outside: Outside, sandbox: Sandbox) -> None:
     other = outside.home / "other.txt"
     other.write_text("alive")
     reach = 'exec 3<>"/dev/tcp/$HOST/$PORT"'
