@@ -196,7 +196,7 @@ def bits(mask: int) -> Iterator[int]:
 # Which events can be selected in a global state: the rules of `BProgram`, over bit masks.
 
 Origin = Literal["internal", "promised", "possible"]
-PART_OF_STATE = 10  # characters of a state that are looked up at once
+PART_OF_STATE = 6  # characters of a state that are looked up at once
 MOST_PARTS = 50_000
 PART = 16  # the choices of so many events are found at once: a power of 2
 
