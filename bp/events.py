@@ -120,7 +120,8 @@ class EventKind(EventSet, type):
 @recursive_repr()
 def _shown_with_fields(event: Any) -> str:
     """Return the text that attrs gives for a value."""
-    shown = [f"{each.name}={getattr(event, each.name)!r}" for each in attrs.fields(type(event)) if each.repr]
+    fields = [(each.name, repr if each.repr is True else each.repr) for each in attrs.fields(type(event))]
+    shown = [f"{name}={show(getattr(event, name))}" for name, show in fields if show]
     return f"{type(event).__qualname__.rpartition('>.')[2]}({', '.join(shown)})"
 
 

@@ -532,3 +532,15 @@ def test_a_frozen_mapping_equals_any_mapping_with_its_items() -> None:
     assert mapping != {"a": 1}
     assert (list(mapping), len(mapping), mapping["a"]) == (["a", "b"], 2, 1)
     assert pickle.loads(pickle.dumps(mapping)) == mapping
+
+
+@frozen
+class Login(Event):
+    who: str
+    secret: str = field(repr=lambda value: "***")
+    hidden: int = field(repr=False, default=1)
+    count: int = field(init=False, default=3)
+
+
+def test_an_event_is_shown_as_its_fields_say_so_that_a_secret_can_be_masked() -> None:
+    assert repr(Login("ann", "pw")) == "Login(who='ann', secret=***, count=3)"
