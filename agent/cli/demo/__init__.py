@@ -43,7 +43,10 @@ refuses. The model may ask for any call; a call runs only if no b-thread refuses
 the preset. This one is the demo's own:
 """
 
-YOUR_TURN = "your turn: after yes to cat .env, the demo's rule refuses git push"
+YOUR_TURN = {
+    "cat .env": "your turn: after a yes, the demo's rule refuses git push",
+    "git push": "your turn: no secret was read, so the demo's rule is silent; a yes pushes the fix",
+}
 
 
 def execute(arguments: Namespace) -> int:
@@ -98,8 +101,8 @@ def _work(screen: Screen, workshop: Workshop, *, attended: bool, pause: float) -
 
         def show(step: Step) -> None:
             lanes.show(step)
-            if attended and isinstance(step.event, ApprovalAsked):
-                screen.labelled("system", YOUR_TURN, "system")
+            if attended and isinstance(step.event, ApprovalAsked) and command_of(step.event.call) in YOUR_TURN:
+                screen.labelled("system", YOUR_TURN[command_of(step.event.call)], "system")
 
         return show
 

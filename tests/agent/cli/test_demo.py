@@ -78,11 +78,12 @@ def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushe
     on_terminal: Callable[..., Terminal],
 ) -> None:
     terminal = on_terminal("demo", "--pace", "0", NO_COLOR="1")
-    terminal.wait_for("your turn: after yes")
+    terminal.wait_for("your turn: after a yes, the demo's rule refuses git push")
     terminal.wait_for("Approve command: cat .env? (yes/no)")
     terminal.type("why\n")
     terminal.wait_for("evidence: characters 0 to 8: cat .env")
     terminal.type("no\n")
+    terminal.wait_for("your turn: no secret was read")
     terminal.wait_for("Approve command: git push? (yes/no)")
     terminal.type("yes\n")
     for scene in ("The fix was pushed.", "kill -9", "ran once", "mistake", "violated", "check>"):
