@@ -29,6 +29,7 @@ KEYS = {"y": "yes", "a": "always", "w": "why"}
 """Keys that answer a question at once, and the word that each stands for."""
 
 BEGINNINGS = {"n": "no, ", "e": "edit "}
+REST_OF_EDIT = "dit "
 """Keys that begin an answer, of which the user types the rest."""
 
 REST_OF_NO = re.compile("^no, (?:o?$|o?[,:] ?)")
@@ -187,15 +188,22 @@ class Editor:
         else:
             self._begun = BEGINNINGS[event.data]
             event.current_buffer.document = Document(self._command() if event.data == "e" else "")
+            if event.data == "e":
+                self._rest, self._answered = REST_OF_EDIT, asyncio.get_running_loop().time()
 
     def _command(self) -> str:
         """Return the command that is asked about; nothing for a call of another tool."""
         return str(self._asked.arguments.get("command", "")) if self._asked is not None else ""
 
     def _type_on(self, event: KeyPressEvent) -> None:
-        """Ignore the rest of a word whose first letter was already the answer; anything else is typed as usual."""
+        """Ignore the rest of a word whose first letter was already the answer; anything else is typed as usual.
+
+        Where `edit` is written out, the command that follows is, too: the one to edit goes.
+        """
         if event.data == self._rest[0]:
-            self._rest = self._rest[1:]
+            self._rest, self._answered = self._rest[1:], asyncio.get_running_loop().time()
+            if not self._rest:
+                event.current_buffer.reset()
         else:
             self._rest = ""
             event.current_buffer.insert_text(event.data if event.data.isprintable() else "")

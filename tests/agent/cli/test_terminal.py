@@ -134,10 +134,16 @@ def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: 
 
 
 @pytest.mark.slow
-def test_a_command_is_edited_and_runs_when_the_model_proposes_it(edited: Terminal, workspace: Path) -> None:
-    edited.type("e")
-    edited.wait_for(f"{KEYS} edit {RISKY}")
-    edited.type(f"\x15{MINE}\r")
+@pytest.mark.parametrize("typed", [("e", f"\x15{MINE}\r"), ("e", "dit ", f"{MINE}\r")], ids=["key", "word"])
+def test_a_command_is_edited_and_runs_when_the_model_proposes_it(
+    edited: Terminal, workspace: Path, typed: tuple[str, ...]
+) -> None:
+    first, *others = typed
+    edited.type(first)
+    if len(others) == 1:
+        edited.wait_for(f"{KEYS} edit {RISKY}")
+    for more in others:
+        edited.type(more)
 
     assert edited.end() == 0
     assert f"not approved: run exactly this instead: {MINE}" in edited.screen
