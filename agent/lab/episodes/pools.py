@@ -143,8 +143,8 @@ def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episo
     executor = pool()
     try:
         lost = _gather(executor, conditions, batches, told)
-    except BaseException:  # batches that have not begun never do; a second `shutdown`, of a `with`, would have them run
-        executor.shutdown(wait=False, cancel_futures=True)
+    except BaseException:
+        executor.shutdown(wait=False)
         raise
     executor.shutdown()
     return lost
@@ -155,17 +155,22 @@ def _gather(
 ) -> list[Episode]:
     lost: list[Episode] = []
     futures: dict[Future[list[Row]], Sequence[Episode]] = {}
-    for batch in batches:
-        try:
-            futures[executor.submit(run_batch, conditions, batch)] = batch
-        except BrokenProcessPool:
-            lost += batch
-    for future in as_completed(futures):
-        try:
-            for row in future.result():
-                told(row)
-        except BrokenProcessPool:
-            lost += futures[future]
+    try:
+        for batch in batches:
+            try:
+                futures[executor.submit(run_batch, conditions, batch)] = batch
+            except BrokenProcessPool:
+                lost += batch
+        for future in as_completed(futures):
+            try:
+                for row in future.result():
+                    told(row)
+            except BrokenProcessPool:
+                lost += futures[future]
+    except BaseException:
+        for future in futures:  # here: an executor that is let go forgets that `shutdown` was to cancel them
+            future.cancel()
+        raise
     return _without_row(conditions, lost, told)
 
 
@@ -234,6 +239,8 @@ class RayPool(Executor):
 
     def _pass_on(self, answered: "Future[Any]", given: "Future[Any]") -> None:
         error = answered.exception()
+        if not given.set_running_or_notify_cancel():
+            return
         if error is None:
             given.set_result(answered.result())
         elif isinstance(error, self._ray.exceptions.RaySystemError | self._ray.exceptions.WorkerCrashedError):

@@ -143,12 +143,14 @@ def test_a_neighbour_in_the_loopback_cannot_use_the_proxy_of_a_call(sandbox: San
 
 @pytest.mark.slow
 def test_the_call_ends_as_its_command_does_and_leaves_nothing(sandbox: Sandbox) -> None:
-    before = set(Path("/tmp").glob("bpagent-egress-*"))
+    prefix = sandbox.prefix(sandbox.writable[0], ["network other.example"])
+    folder = Path(next(word for word in prefix if "/bpagent-egress-" in word))
 
-    done = run(sandbox, "env | grep -i _proxy | wc -l; exit 7", "network other.example")
+    counted = [*prefix, "bash", "-c", "env | grep -i _proxy | wc -l; exit 7"]
+    done = subprocess.run(counted, cwd=sandbox.writable[0], capture_output=True, check=False)
 
-    assert (done.returncode, done.stdout, done.stderr) == (7, "8\n", "")
-    assert set(Path("/tmp").glob("bpagent-egress-*")) == before
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"8\n", b"")
+    assert not folder.exists()
 
 
 @pytest.mark.slow
