@@ -22,7 +22,7 @@ from attrs import define
 from bp.board import SILENT, Blocker, Board, Running
 from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded
 from bp.events import Event
-from bp.statements import BThread, Refusals, Start, Sync, advance
+from bp.statements import BThread, Refusals, Start, Sync, advance, check_bthreads
 from bp.strategies import Candidate, Strategy, choose, chooser_of
 
 T = TypeVar("T")
@@ -218,9 +218,12 @@ class Scheduler:
         self._last.append((event, bthread))
 
     def _past_the_bound(self) -> EndlessLoop:
-        shown = ", ".join(f"{bthread!r} {'started' if event is None else event!r}" for event, bthread in self._last)
+        last = list(self._last)
+        period = next((some for some in range(1, len(last) // 2 + 1) if last[some:] == last[:-some]), None)
+        told = [f"{bthread!r} {'started' if event is None else event!r}" for event, bthread in last[-(period or 0) :]]
+        again = ", again and again" if period else ""
         return EndlessLoop(
-            f"a super-step went past {self._max_steps} events and starts; the last were: {shown}; "
+            f"a super-step went past {self._max_steps} events and starts; the last were{again}: {', '.join(told)}; "
             "make its b-threads wait for something, or raise max_steps",
             events=tuple(event for event, _ in self._last if event is not None),
             bthreads=tuple(bthread for _, bthread in self._last),
@@ -247,9 +250,7 @@ class BProgram:
         max_steps: how many events and starts one super-step may have.
         Raises TypeError for what is not a b-thread: decorate its function with @bthread and call it.
         """
-        for bthread in bthreads:
-            if not isinstance(bthread, BThread):
-                raise TypeError(f"BProgram takes called b-threads, for example guard(); found {bthread!r}")
+        check_bthreads("BProgram", bthreads)
         self._definitions = bthreads
         self._chooser = chooser_of(strategy)
         self._listeners = tuple(listeners)
