@@ -129,8 +129,7 @@ class Snapshots:
 
     def add(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
         """Remember one more."""
-        is_plain = type(value) in (dict, list)  # most of what is compared after each step
-        self._objects.append((SHAPES[type(value)].expand if is_plain else _outside_parts, value))
+        self._objects.append((_kept(type(value)).look, value))
         self._called.append(called)
         self._headers.append(header)
         self._parts.append(tuple(parts))
@@ -382,31 +381,32 @@ class Purity:
             if isinstance(value, _lru_cache_wrapper):
                 self._cached.add(id(getattr(value.__wrapped__, "__code__", None)))
                 waiting += _results(value)
-            found = _outside_parts(value)
+            kept = _kept(type(value))
+            found = kept.look(value)
             if found is None:
                 self._cannot_see(value, called)
                 continue
             header, parts = found
-            if _can_change(value):
-                self._remember(value, called, header, parts)
+            if kept.can_change:
+                self._remember(kept, value, called, header, parts)
             waiting += parts
-            if base_in_c(type(value)) is not type(value):
+            if kept.is_of_class:
                 waiting.append(type(value))
 
     def _keep_itself(self, value: Any, called: str, *, is_of_engine: bool) -> None:
         """Remember an object of a module that is known, without what it holds."""
         if isinstance(value, ModuleType) or type(value) in ATOMS or id(value) in self._seen:
             return
-        found = _outside_parts(value)
+        kept = _kept(type(value))
+        found = kept.look(value)
         if found is None and not isinstance(value, type) and not is_of_engine:
             self._cannot_see(value, called)
-        elif found is not None and _can_change(value):
+        elif found is not None and kept.can_change:
             self._seen[id(value)] = value
-            self._remember(value, called, *found)
+            self._remember(kept, value, called, *found)
 
-    def _remember(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
-        snapshots = self._containers if _holds_items(value) else self._definitions
-        snapshots.add(value, called, header, parts)
+    def _remember(self, kept: "Kept", value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
+        (self._containers if kept.holds_items else self._definitions).add(value, called, header, parts)
 
     def _cannot_see(self, value: Any, called: str) -> None:
         kind = value if isinstance(value, type) else type(value)
@@ -479,38 +479,54 @@ def _top(module: str) -> str:
     return module.partition(".")[0]
 
 
-def _can_change(value: Any) -> bool:
-    return type(value) not in SHAPES or SHAPES[type(value)].mutable or isinstance(value, _lru_cache_wrapper)
-
-
-def _holds_items(value: Any) -> bool:
-    """Return whether methods can change an object; others change by attributes that are assigned."""
-    shape = SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
-    return shape is not None and shape.mutable and not isinstance(value, FunctionType | BThreadFunction)
-
-
 def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and type(one) in ATOMS and one == other)
 
 
-def _outside_parts(value: Any) -> tuple[Any, Any] | None:
-    """Return how an object outside looks, and what it holds; None when that is not known."""
-    kind = type(value)
-    if isinstance(value, type):
-        return _parts_of_class(value)
-    if isinstance(value, Enum):
-        return tuple(vars(value)), tuple(vars(value).values())
-    if isinstance(value, _lru_cache_wrapper):
-        return None, (value.__wrapped__,)
-    if isinstance(value, set | frozenset):
-        return len(value), tuple(value)
+class Kept(NamedTuple):
+    """The way in which objects of one type are remembered outside.
+
+    look: returns how an object looks, and what it holds; None when that is not known. holds_items: methods can change
+    it; others change by attributes that are assigned. is_of_class: its class is written in Python.
+    """
+
+    look: Callable[[Any], tuple[Any, Any] | None]
+    can_change: bool
+    holds_items: bool
+    is_of_class: bool
+
+
+@cache
+def _kept(kind: Any) -> Kept:
+    base, shape = base_in_c(kind), SHAPES.get(kind)
+    can_change = shape is None or shape.mutable or issubclass(kind, _lru_cache_wrapper)
+    items = shape or SHAPES.get(base)
+    holds_items = items is not None and items.mutable and not issubclass(kind, FunctionType | BThreadFunction)
+    return Kept(_look_of(kind), can_change, holds_items, base is not kind)
+
+
+def _look_of(kind: Any) -> Callable[[Any], tuple[Any, Any] | None]:
+    if issubclass(kind, type):
+        return _parts_of_class
+    if issubclass(kind, Enum):
+        return lambda value: (tuple(vars(value)), tuple(vars(value).values()))
+    if issubclass(kind, _lru_cache_wrapper):
+        return lambda value: (None, (value.__wrapped__,))
+    if issubclass(kind, set | frozenset):
+        return lambda value: (len(value), tuple(value))
     if kind is object or kind.__module__ == "typing":
-        return None, ()
-    if kind is FunctionType and _is_known(value.__module__ or ""):
-        return (value.__code__, *vars(value)), ()
+        return lambda value: (None, ())
+    if kind is FunctionType:
+        return _parts_of_function
     is_foreign = kind not in SHAPES and _is_standard(kind.__module__) and not _is_known(kind.__module__)
-    shape = None if isinstance(value, Iterator | Match) or is_foreign else shape_of(kind)
-    return None if shape is None else shape.expand(value)
+    shape = None if issubclass(kind, Iterator | Match) or is_foreign else shape_of(kind)
+    return (lambda value: None) if shape is None else shape.expand
+
+
+def _parts_of_function(function: Any) -> tuple[Any, Any]:
+    if _is_known(function.__module__ or ""):
+        return (function.__code__, *vars(function)), ()
+    return SHAPES[FunctionType].expand(function)
 
 
 def _parts_of_class(kind: Any) -> tuple[Any, Any] | None:
