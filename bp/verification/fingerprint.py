@@ -455,6 +455,8 @@ def _live_names(code: CodeType, at: int) -> tuple[frozenset[str], tuple[Place, .
 
 def _named_cells(referents: list[Any], code: CodeType) -> list[tuple[str, CellType]]:
     """Return the cells of a generator, in order, with the names of their variables ("" where that is not known)."""
+    if CellType not in map(type, referents):
+        return []
     cells = [item for item in referents if type(item) is CellType]
     names = _cell_names(code)
     return list(zip(names if len(names) == len(cells) else ("",) * len(cells), cells, strict=True))

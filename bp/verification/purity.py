@@ -129,7 +129,8 @@ class Snapshots:
 
     def add(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
         """Remember one more."""
-        self._objects.append((_kept(type(value)).look, value))
+        kind: Any = type(value)
+        self._objects.append((_kept(kind).look, value))
         self._called.append(called)
         self._headers.append(header)
         self._parts.append(tuple(parts))
@@ -264,12 +265,12 @@ class Purity:
         """Read a function at its first call, before it runs."""
         module = frame.f_globals.get("__name__", "")
         caller = self._read.get(id(frame.f_back.f_code))
-        explains = _top(module) in PYTEST or (_is_standard(module) and caller is not None and caller.explains)
+        explains = _is_of_pytest(module) or (_is_standard(module) and caller is not None and caller.explains)
         is_foreign = not explains and not _is_known(module)
         is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
         stores = is_foreign and not is_of_attrs and _reading(code).stores
         entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains)
-        if code.co_name in IMPURE and _is_standard(module) | _is_known(module):
+        if code.co_name in IMPURE and (_is_standard(module) or _is_known(module)):
             self._refuse(code.co_qualname)
         if not is_foreign:
             return entry
@@ -370,7 +371,8 @@ class Purity:
         waiting = [root]
         while waiting:
             value = waiting.pop()
-            if type(value) in ATOMS or id(value) in self._seen:
+            kind: Any = type(value)
+            if kind in ATOMS or id(value) in self._seen:
                 continue
             self._seen[id(value)] = value
             if isinstance(value, ModuleType):
@@ -381,7 +383,7 @@ class Purity:
             if isinstance(value, _lru_cache_wrapper):
                 self._cached.add(id(getattr(value.__wrapped__, "__code__", None)))
                 waiting += _results(value)
-            kept = _kept(type(value))
+            kept = _kept(kind)
             found = kept.look(value)
             if found is None:
                 self._cannot_see(value, called)
@@ -391,13 +393,14 @@ class Purity:
                 self._remember(kept, value, called, header, parts)
             waiting += parts
             if kept.is_of_class:
-                waiting.append(type(value))
+                waiting.append(kind)
 
     def _keep_itself(self, value: Any, called: str, *, is_of_engine: bool) -> None:
         """Remember an object of a module that is known, without what it holds."""
-        if isinstance(value, ModuleType) or type(value) in ATOMS or id(value) in self._seen:
+        kind: Any = type(value)
+        if isinstance(value, ModuleType) or kind in ATOMS or id(value) in self._seen:
             return
-        kept = _kept(type(value))
+        kept = _kept(kind)
         found = kept.look(value)
         if found is None and not isinstance(value, type) and not is_of_engine:
             self._cannot_see(value, called)
@@ -468,6 +471,11 @@ def _check_function(function: FunctionType, named: str) -> None:
 def _is_known(module: str) -> bool:
     """Return whether the functions of a module are known to be pure, but for those that are named."""
     return module in MODULES or _top(module) in MODULES or _top(module) in ENGINE
+
+
+@cache
+def _is_of_pytest(module: str) -> bool:
+    return _top(module) in PYTEST
 
 
 @cache
