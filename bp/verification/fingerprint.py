@@ -98,8 +98,13 @@ class Description:
             shape = SHAPES.get(kind) or _learned_shape(kind)
             if shape is None or not shape.comparable:
                 raise VerificationError(_no_value(value, named))
-            if (shape.mutable or (kind is float and value != value)) and self._is_known(value, found):
-                continue
+            if shape.mutable or (kind is float and value != value):
+                number = self._seen.get(id(value))
+                if number is not None:
+                    found += ("same as", number)
+                    continue
+                self._seen[id(value)] = len(self._kept)
+                self._kept.append(value)
             try:
                 header, parts = self._expanded(value, named) if kind in IN_CONTEXT else shape.expand(value)
             except (TypeError, RuntimeError) as error:
@@ -107,16 +112,6 @@ class Description:
             found += (kind, header)
             waiting += reversed(parts)
         return tuple(found)
-
-    def _is_known(self, value: Any, found: list[Any]) -> bool:
-        """Return whether a mutable object was met before; then `found` only says which one it is."""
-        number = self._seen.get(id(value))
-        if number is None:
-            self._seen[id(value)] = len(self._seen)
-            self._kept.append(value)
-            return False
-        found += ("same as", number)
-        return True
 
     def _expanded(self, value: Any, named: str) -> tuple[Any, Sequence[Any]]:
         """Take apart what says more to this description than its shape knows."""

@@ -422,15 +422,17 @@ class Purity:
             self.not_looked_into[f"{kind.__module__}.{kind.__qualname__}"] = None
 
 
-def refuse_changeable(value: Any, where: str) -> None:
-    """Raise VerificationError when `value`, found at `where`, can change."""
-    for found in reachable(value):
+def refuse_changeable(value: Any, where: str) -> list[Any]:
+    """Return what `value`, found at `where`, is made of. Raises VerificationError when it can change."""
+    parts = list(reachable(value))
+    for found in parts:
         shape = shape_of(type(found))
         if shape is None or (shape.mutable and not shape.hashable):
             raise VerificationError(
                 f"{where} is or holds a {type(found).__name__}, which can change: hidden state; "
                 "pass immutable values (tuples, frozensets, frozen attrs values)"
             )
+    return parts
 
 
 def _results(function: Any) -> Iterator[Any]:
@@ -443,8 +445,7 @@ def _results(function: Any) -> Iterator[Any]:
 
 def check_event(event: Event) -> None:
     """Raise VerificationError for an event that carries what can change, or what is not equal to itself."""
-    refuse_changeable(event, f"event {event!r}")
-    for found in reachable(event):
+    for found in refuse_changeable(event, f"event {event!r}"):
         if isinstance(found, FunctionType) and found.__closure__:
             raise VerificationError(
                 f"event {event!r} carries a function with variables of another one, which may be assigned: hidden "

@@ -430,15 +430,16 @@ class Member(NamedTuple):
 
 def _members(space: StateSpace) -> dict[Member, int]:
     """Return the first local states (a mask) of each b-thread."""
-    alike: defaultdict[str, set[str]] = defaultdict(set)
+    alike: defaultdict[str, list[BThread]] = defaultdict(list)
     for begun in space.begun:
-        alike[begun.bthread.name].add(instance(begun.bthread))
+        alike[begun.bthread.name].append(begun.bthread)
+    several = {name for name, bthreads in alike.items() if len(bthreads) > 1 and len(set(map(instance, bthreads))) > 1}
     members: defaultdict[Member, int] = defaultdict(int)
     started = space.started()
     for bthread, environment, generations in space.begun:
         first, *others = generations or ((),)
         if first:  # else it was over at once
-            name = bthread.name if len(alike[bthread.name]) == 1 else instance(bthread)
+            name = instance(bthread) if bthread.name in several else bthread.name
             members[Member(name, environment)] |= mask_of(first)
         started.update(chain.from_iterable(others))
     for local in sorted(started):
