@@ -280,8 +280,8 @@ def _cell(cell: Any) -> tuple[Any, Any]:
 
 
 def _reduced(value: Any) -> tuple[Any, Any]:
-    parts = value.__reduce_ex__(4)[1:]
-    return len(parts), parts
+    _, arguments, *state = value.__reduce_ex__(4)
+    return (len(arguments), len(state)), (*arguments, *state)
 
 
 def _dict_iterator(value: Any) -> tuple[Any, Any]:
@@ -322,7 +322,7 @@ SHAPES: dict[Any, Shape] = {
     Elements: Shape(lambda value: (None, value.elements)),
     float: Shape(lambda value: (value.hex(), ())),
     complex: Shape(lambda value: ((value.real.hex(), value.imag.hex()), ())),
-    range: Shape(lambda value: (None, (value.start, value.stop, value.step))),
+    range: Shape(lambda value: ((value.start, value.stop, value.step), ())),
     slice: Shape(lambda value: (None, (value.start, value.stop, value.step))),
     re.Pattern: Shape(lambda value: ((value.pattern, value.flags), ())),
     re.Match: Shape(_match),
