@@ -152,16 +152,18 @@ class Description:
         code, at = frame.f_code, frame.f_lasti
         found = frame.f_locals
         live, plain = _live_names(code, at)
-        cells = _named_cells(referents, code)
-        self.assignable |= {id(cell): name for name, cell in cells if not name or assigns_later(code, at, name)}
-        kept = [(name, cell) for name, cell in cells if name in live or name not in code.co_cellvars]
-        stack = _stack(referents, code, found)
         plain = tuple([name for name in plain if name in found])
-        parts = [part for name in plain for part in (name, found[name])]
-        parts += [part for name, cell in kept for part in (Place(name or "a variable of a function"), cell)]
-        parts += [UNDER_WAY, *stack]
-        names = tuple([name for name, _ in kept])
-        return (_identity(code), body.__name__, body.__qualname__, at, plain, names, len(stack)), parts
+        parts: list[Any] = [part for name in plain for part in (name, found[name])]
+        names = []
+        for name, cell in _named_cells(referents, code):
+            if not name or assigns_later(code, at, name):
+                self.assignable[id(cell)] = name
+            if name in live or name not in code.co_cellvars:
+                names.append(name)
+                parts += (Place(name or "a variable of a function"), cell)
+        stack = _stack(referents, code, found)
+        parts += (UNDER_WAY, *stack)
+        return (_identity(code), body.__name__, body.__qualname__, at, plain, tuple(names), len(stack)), parts
 
 
 @frozen(eq=False)
@@ -389,6 +391,7 @@ def _content(base: Any) -> Callable[[Any], tuple[Any, Any]]:
     return SHAPES[base].expand if base in SHAPES else lambda value: (base.__getnewargs__(value), ())
 
 
+@cache
 def base_in_c(kind: Any) -> Any:
     """Return the nearest base that is not written in Python, and that gives its objects something to hold."""
     for base in kind.__mro__:
@@ -474,7 +477,7 @@ def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[
     before = len(referents)
     while referents[before - 1] is not code:
         before -= 1
-    plain = len([name for name in code.co_varnames if name in found and name not in cells])
+    plain = len([name for name in code.co_varnames if name in found and name not in cells]) if cells else len(found)
     stack = referents[before + plain + len(cells) :]
     while stack and stack[-1] is None:
         stack.pop()

@@ -211,24 +211,25 @@ class Purity:
             self._raise_problem()
         if self._stores:
             self.check()
-        else:
-            self._refuse_changed(self._containers.changed())
+        elif called := self._containers.changed():
+            self._refuse_changed(called)
         return result
 
     def check(self) -> None:
         """Raise VerificationError when anything outside looks different now."""
         self._stores = False
-        for namespace, name, value, called in self._names.values():
-            self._refuse_changed(called if namespace.get(name, MISSING) is not value else None)
-        self._refuse_changed(self._containers.changed())
-        self._refuse_changed(self._definitions.changed())
+        for namespace, name, value, known_as in self._names.values():
+            if namespace.get(name, MISSING) is not value:
+                self._refuse_changed(known_as)
+        for snapshots in (self._containers, self._definitions):
+            if called := snapshots.changed():
+                self._refuse_changed(called)
 
-    def _refuse_changed(self, called: str | None) -> None:
-        if called is not None:
-            raise VerificationError(
-                f"b-thread {self._bthread!r} reads {called}, which changed meanwhile: hidden "
-                "state; keep it in a local variable, or request an event that carries it"
-            )
+    def _refuse_changed(self, called: str) -> None:
+        raise VerificationError(
+            f"b-thread {self._bthread!r} reads {called}, which changed meanwhile: hidden "
+            "state; keep it in a local variable, or request an event that carries it"
+        )
 
     def _raise_problem(self) -> None:
         if self._problem is not None:
@@ -555,8 +556,9 @@ def _parts_of_attribute(name: str, item: Any) -> tuple[Any, ...]:
         return (item.fget, item.fset, item.fdel)
     if isinstance(item, cached_property):
         return (item.func,)
+    kind: Any = type(item)
     is_special = name.startswith("__") and not isinstance(item, FunctionType)
-    is_descriptor = type(item) not in SHAPES and hasattr(item, "__get__") and base_in_c(type(item)) is type(item)
+    is_descriptor = kind not in SHAPES and hasattr(item, "__get__") and base_in_c(kind) is kind
     return () if is_special or is_descriptor else (item,)
 
 
