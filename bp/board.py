@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
 from bp.events import Event, PredicateError, Test, check_kind
-from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
+from bp.statements import BThreadBody, RareWords, Refusal, Refusals, Sync, sync
 
 R = TypeVar("R")  # a request: an event, or the verifier's number for it
 _rank = attrgetter("rank")
@@ -124,8 +124,15 @@ class Board:
             self._blocks.move(running, old.block, new.block)
             if running.holds:
                 self._queue_held(running)
-        if old.rare is not new.rare:
-            self._file_rare_words(running, old, new)
+        before, after = old.rare, new.rare
+        if before is after:
+            return
+        if before.otherwise is not None or after.otherwise is not None:
+            self._file_otherwise(running, new)
+        if before.refuse is not None or after.refuse is not None:
+            self._file_refusal(running, before.refuse, after.refuse)
+        if before.interrupt is not after.interrupt or before.hot is not after.hot:
+            self._file_rarest_words(running, before, after)
 
     def _file_requests(self, running: Running, old: Sequence[Event], new: Sequence[Event]) -> None:
         for event in old:
@@ -159,18 +166,13 @@ class Board:
         elif not requested:
             self._requests.pop(event._kind, None)
 
-    def _file_rare_words(self, running: Running, old: Sync, new: Sync) -> None:
-        before, after = old.rare, new.rare
-        if before.otherwise is not None or after.otherwise is not None:
-            self._file_otherwise(running, new)
-        if before.refuse is not None or after.refuse is not None:
-            self._file_refusal(running, before.refuse, after.refuse)
-        if before.interrupt is not after.interrupt:
-            self._interrupts.move(running, before.interrupt, after.interrupt)
+    def _file_rarest_words(self, running: Running, before: RareWords, after: RareWords) -> None:
+        """File `interrupt` and `hot` again."""
+        self._interrupts.move(running, before.interrupt, after.interrupt)
         if after.hot:
             self.hot[running] = None
-        elif before.hot:
-            del self.hot[running]
+        else:
+            self.hot.pop(running, None)
 
     def _file_otherwise(self, running: Running, new: Sync) -> None:
         """File a requester under the kinds that it requests: a refusal of these concerns its `otherwise`."""
