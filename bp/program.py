@@ -286,7 +286,7 @@ class BProgram:
             chosen = self._board.first_offer() if self._chooser is None else self._choose()
             if chosen is not None:
                 return self._take(chosen[0], chosen[1])
-            post = self._next_post()
+            post = self._next_post() if self._posts else None
             return None if post is None else self._take(post.event, None, post)
         except BaseException as error:
             self._fail(error)
@@ -305,7 +305,10 @@ class BProgram:
             if requester.alternative is not None:
                 refusals = board.refusals_of(*requester.statement.requests)
         elif post is not None:
-            self._take_post(post)
+            self._posts.remove(post)
+            post.state = "taken"
+            scheduler.next_super_step()
+        self._free_post = None
         scheduler.event = event
         scheduler.step = number = scheduler.step + 1
         if number > scheduler.tail:
@@ -318,17 +321,9 @@ class BProgram:
             raise
         if self._listeners:
             self._tell(step, candidates, concerned, interrupted)
-        if self._posts:
-            self._free_post = None
-            if not scheduler.living:
-                self._drop_posts()
+        if self._posts and not scheduler.living:
+            self._drop_posts()
         return step
-
-    def _take_post(self, post: Receipt) -> None:
-        self._posts.remove(post)
-        self._free_post = None
-        post.state = "taken"
-        self._scheduler.next_super_step()
 
     def select(self, event: Event) -> Step:
         """Make `event` happen now, whatever the strategy would choose: requested by a b-thread, or else from outside.
@@ -468,7 +463,9 @@ class BProgram:
 
     def _can_step(self) -> bool:
         """Return whether an internal event, or a post, can be selected."""
-        return self._board.first_offer() is not None or any(self._board.is_free(post.event) for post in self._posts)
+        if self._board.first_offer() is not None:
+            return True
+        return bool(self._posts) and any(self._board.is_free(post.event) for post in self._posts)
 
     def _next_post(self) -> Receipt | None:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""
