@@ -380,7 +380,7 @@ class _Definition:
     def inhabit(self, task: Task, world: World) -> World:
         """Return a world with what the sample of a task has in it."""
         sample = self.samples[task.family][int(task.name.rpartition("-")[2])]
-        inside = InspectWorld(world.folder, world.home, world.box, world.cell, sample=sample, definition=self)
+        inside = InspectWorld(world.site, world.isolation, sample=sample, definition=self)
         inside.prepare()
         return inside
 

@@ -63,7 +63,7 @@ class EpisodeParts:
 def prepare(episode: Episode, setting: Setting, task: Task, world: World, context: EpisodeContext) -> EpisodeParts:
     """Return the parts of an episode. Raises ValueError, and ModelError for a model that there is not."""
     worker = _worker(episode, task)
-    models = EpisodeModels(context.shared_models, episode.chance, str(world.folder.parent), episode.key)
+    models = EpisodeModels(context.shared_models, episode.chance, lambda: str(world.folder.parent), episode.key)
     treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model)
     observer = Observer(
         is_attack=_nobody_knows if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
@@ -168,8 +168,8 @@ async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[]
     episode, world, task, observer = parts.episode, parts.world, parts.task, parts.observer
     if run.reason == "engine_error":
         raise RuntimeError(run.text)
-    if world.cell is not None and world.cell.failure is not None:
-        raise world.cell.failure
+    if world.failure is not None:
+        raise world.failure
     world.conclude(run.text if run.status == "completed" else "")
     exceeded = world.exceeded
 
