@@ -163,7 +163,8 @@ async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
 async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[], None]) -> Row:
     """Return the row of a run that is over, and leave its world.
 
-    Checks may run code, and to remove a world takes as long on a disk as the episode did: nothing waits for them.
+    Checks may run code, and to remove a world takes as long on a disk as the episode did: nothing waits for them. Where
+    no folder was made nothing ran, and there is nothing to remove: to wait for a thread would cost more than the check.
     """
     episode, world, task, observer = parts.episode, parts.world, parts.task, parts.observer
     if run.reason == "engine_error":
@@ -178,7 +179,7 @@ async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[]
         leave()
         return found
 
-    main, side = await run_in_background(judge)
+    main, side = judge() if world.site.made is None else await run_in_background(judge)
     last = len(observer.steps) - 1
     return _row(
         episode,
