@@ -412,17 +412,11 @@ def introduction(agent: Agent) -> str:
     return f"{said}{unconfined}\nlog {agent.log_path}"
 
 
-LONGEST_FAILURE = 160  # characters
-
-
 def tell_failure(error: Exception) -> None:
     """Say why a run broke off: a b-thread, the log, or a listener failed."""
     if isinstance(error.__cause__, BrokenPipeError):  # the reader of our output has gone
         raise error.__cause__
-    text, cause = str(error), error.__cause__
-    if cause is not None and len(text) > LONGEST_FAILURE:  # it names an event, facts and all
-        text = f"{text[:LONGEST_FAILURE]} …: {type(cause).__name__}: {cause}"
-    say(f"the run broke off: {text}")
+    say(f"the run broke off: {error}")
 
 
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -105,3 +106,4 @@ def test_a_message_after_ctrl_c_begins_a_new_line(on_terminal: OnTerminal) -> No
 
     assert terminal.end() == 1
     assert "^C\nbounded " in terminal.screen
+    assert re.search(r"not verified: interrupted; only [0-9,]+ states were looked at", terminal.screen)
