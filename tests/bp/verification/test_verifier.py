@@ -1,6 +1,8 @@
 """What `verify` finds, and what it does not claim."""
 
+import os
 import re
+import signal
 from typing import Any
 
 import pytest
@@ -89,6 +91,25 @@ def test_ctrl_c_gives_what_was_found_so_far_as_bounded_and_interrupted() -> None
     assert "(interrupted: not all states were looked at)" in str(found)
     assert not found.holds
     assert kinds(found) == [("error", "fails_after")]
+
+
+def test_the_handler_of_ctrl_c_may_run_in_the_middle_of_a_b_thread() -> None:
+    """Its calls are no hidden state of the b-thread."""
+
+    def hear(number: int, frame: object) -> None:
+        os.isatty(0)
+        raise KeyboardInterrupt
+
+    @bthread
+    def patience() -> BThreadBody:
+        yield sync(request=A)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        assert verify(patience()).interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_long_search_shows_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
