@@ -70,7 +70,8 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
     prints = _printing(arguments, recorded.header.get("secrets") or ())
     later = recorded.header.get("approvals") == "later" and not is_terminal()
     preset, make, servers = agent_of_log(arguments, recorded, later=later)
-    desk = Desk(screen_on(sys.stderr), preset, **prints)
+    about = recorded.header.get("about") or {}
+    desk = Desk(screen_on(sys.stderr), preset, elsewhere=about.get("approvals") == "page", **prints)
 
     def decide(agent: Agent) -> None:
         for call in arguments.approve:
