@@ -59,7 +59,7 @@ def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
 
     running.send_signal(signal.SIGINT)
     assert running.stderr is not None
-    while "abort: everything ends now" not in running.stderr.readline():
+    while "abort    everything ends now" not in running.stderr.readline():
         pass
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE)
