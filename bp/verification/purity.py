@@ -204,6 +204,9 @@ class Purity:
         sys.setprofile(self._look)
         try:
             result = function(*arguments)
+        except KeyboardInterrupt:  # what its handler calls, in the middle of the b-thread, is no call of the b-thread
+            self._problem = None
+            raise
         finally:
             sys.setprofile(before)
             if collecting:
