@@ -575,9 +575,10 @@ class Runner:
             if flight.scope is not None:
                 flight.scope.cancel()
         self._flights.clear()
-        with anyio.move_on_after(GRACE, shield=True):
-            for flight in leaving:
-                await flight.wait_for_end()
+        if leaving:
+            with anyio.move_on_after(GRACE, shield=True):
+                for flight in leaving:
+                    await flight.wait_for_end()
 
 
 def _wish(program: BProgram, name: str, statement: Sync) -> str:
