@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from bp.events import Event, contains, in_words
+from bp.errors import shown
+from bp.events import Event, contains
 from bp.program import BProgram, Step
 from bp.statements import BThread, Start, Sync, advance, as_list
 
@@ -63,7 +64,7 @@ def show(program: BProgram, posts: Iterable[Event] = (), most: int = 1000) -> No
     """
     print(table(program))
     for step in islice(_steps_of(program, posts), most):
-        print(f"\n{step.number}. {in_words(step.event)}, from {step.bthread or 'outside'}")
+        print(f"\n{step.number}. {shown(step.event)}, from {step.bthread or 'outside'}")
         print(table(program))
 
 
@@ -81,11 +82,11 @@ def table(program: BProgram) -> str:
 
 
 def _row(program: BProgram, statement: Sync) -> dict[str, str]:
-    requests = ", ".join(in_words(event) + _held(program, event) for event in statement.requests)
+    requests = ", ".join(shown(event) + _held(program, event) for event in statement.requests)
     sets = {column: getattr(statement, word) for column, word in COLUMNS.items()}
     return {
         "requests": f"any of {requests}" if statement.any_of else requests,
-        **{column: in_words(events) for column, events in sets.items() if events is not None},
+        **{column: shown(events) for column, events in sets.items() if events is not None},
         "hot": "hot" if statement.hot else "",
     }
 

@@ -9,8 +9,10 @@ from agent.history.playback import Held, WatchedStep, held_back, played, shadow_
 from agent.log.reading import RecordedRun
 from agent.page.document import Child, Element, document, element
 from agent.page.model import MARKS, PageModel
+from agent.page.wording import ending
 from agent.vocabulary.encoding import to_record
 from bp import BProgram, BProgramError, BThread, Event, Record
+from bp.errors import shown
 
 __all__ = ["program_page", "render_page"]
 
@@ -40,7 +42,7 @@ def program_page(
     trace: events to take instead, for example those of a violation; its environment belongs to `bthreads` then.
     B-threads of one function are told apart by their arguments, those that are started are not.
     """
-    from bp.verification.report import instance, shown
+    from bp.verification.report import instance
 
     names, model = [bthread.name for bthread in bthreads], PageModel(told=shown)
     model.turns = [0]
@@ -62,8 +64,6 @@ def _watched(
     bthreads: Sequence[BThread], posts: Sequence[Event], trace: Sequence[Event]
 ) -> Iterator[tuple[str, str, WatchedStep]]:
     """Yield each step of a program with its event in words; then its status, what that means, and what is held back."""
-    from bp.verification.report import shown
-
     seen: deque[Record] = deque(maxlen=1)
     program, held, end = BProgram(*bthreads, listeners=(seen.append,)), tuple[Held, ...](), ""
     with suppress(BProgramError), program:
@@ -127,7 +127,7 @@ def _ending(run: RecordedRun) -> tuple[str, str]:
     if last["name"] != "run_ended":
         return "open", "not yet: the log ends before its run does"
     status = str(last["data"]["status"])
-    return status, f"{status} ({last['data']['reason']})"
+    return status, ending(last["data"])
 
 
 def _counts(run: RecordedRun) -> tuple[tuple[str, str], ...]:

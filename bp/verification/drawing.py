@@ -9,11 +9,12 @@ from typing import Any
 
 from attrs import frozen
 
+from bp.errors import shown
 from bp.events import Event
 from bp.statements import BThread, Sync, as_list
 from bp.verification.local_states import Automaton
 from bp.verification.purity import LocalFailure
-from bp.verification.report import Violations, shown
+from bp.verification.report import Violations, few
 from bp.verification.search import Search
 from bp.verification.states import Masks, StateSpace
 
@@ -82,7 +83,7 @@ def draw_states(
     never: Any = (),
     max_states: int = 200,
 ) -> Graph:
-    """Return the states that a program can reach, by number; where something is wrong it stands in the node.
+    """Return the states that a program can reach, with what b-threads say there, or what is wrong there.
 
     The arguments are those of `verify`. Raises VerificationError.
     """
@@ -129,7 +130,9 @@ def _explored(search: Search, found: Violations) -> Graph:
     for number in range(len(search.states)):
         leaving = search.edges(number)
         label = f"{number}: {wrong[number]}" if number in wrong else str(number)
-        nodes.append(Node(label, bad=number in wrong, end=not leaving))
+        locals_ = [search.space.automaton.locals[ord(at)] for at in search.states[number]]
+        told = [f"{at.name}: {_said(at.statement)}".replace("\n", ", ") for at in locals_]
+        nodes.append(Node("\n".join([label, few(told, between="\n")]), bad=number in wrong, end=not leaving))
         edges += [Edge(number, target, shown(search.space.masks.events[choice.event])) for target, choice in leaving]
     for violation in found.found.values():
         # Where a b-thread fails, there is no state after the event.

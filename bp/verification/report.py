@@ -16,7 +16,8 @@ from typing import Any, Literal, NamedTuple
 
 from attrs import evolve, field, frozen
 
-from bp.events import Event, PredicateError, as_event_set, contains, in_words
+from bp.errors import listed, shortened, shown
+from bp.events import Event, PredicateError, as_event_set, contains
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
 from bp.verification.local_states import Move
@@ -24,7 +25,6 @@ from bp.verification.purity import LocalFailure
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
 LINES = 15  # of a printed violation, at most
-WIDTH = 100  # characters of an event that is told, at most
 ARGUMENTS = 40  # characters of the arguments by which instances are told apart, at most
 ENGINE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -70,7 +70,7 @@ class Violation:
     where: str = ""
 
     def __str__(self) -> str:
-        """Tell the story, one line for each event, in 15 lines at most; the last says what is wrong."""
+        """Tell the story in 15 lines at most, one for each event; the last says what is wrong, or those behind it."""
         lines = [f"{number:>3}  {happened}" for number, happened in enumerate(self.story, start=1)]
         if self.cycle:
             lines.insert(len(self.trace), "     then again and again:")
@@ -78,7 +78,9 @@ class Violation:
             kept = (LINES - 2) // 2
             lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more ...", *lines[-kept:]]
         where = f" (at {self.where})" if self.where else ""
-        return "\n".join([*lines, f"{self.kind}: {' '.join(self.message.split())}{where}"])
+        said = self.message.split("\n") if self.kind == "deadlock" else [self.message]
+        told = listed(f"{self.kind}:", [" ".join(line.split()) for line in said])
+        return "\n".join([*lines, f"{told}{where}"])
 
 
 class FirstFound(Exception):
@@ -162,9 +164,9 @@ class Violations:
                 wishes.append((automaton.locals[local].name, event, self.space.blockers(members, event)))
                 held = f"requests {shown(event)}, held by {cast.holders(event)}"
                 told += [f"{name!r} {held}" for name in cast.names_at(local)]
-        if coming := _few(shown(events[choice.event]) for choice in possible):
+        if coming := few(shown(events[choice.event]) for choice in possible):
             told.append(f"only what is possible and not promised can come: {coming}")
-        self._keep(("deadlock", state), Violation("deadlock", trace, "; ".join(told), blockers=tuple(wishes)))
+        self._keep(("deadlock", state), Violation("deadlock", trace, "\n".join(told), blockers=tuple(wishes)))
 
     def _note_withheld(self, state: str, locals_: list[int]) -> None:
         automaton = self.space.automaton
@@ -269,7 +271,7 @@ class Cast:
                 hearing.append(bthread)
             ending += [bthread] * is_ended
         requested_by, heard_by, ended = (tuple(dict.fromkeys(by.name for by in part)) for part in cast)
-        requesters, hearers, closed = (_few(dict.fromkeys(map(self._name, part))) for part in cast)
+        requesters, hearers, closed = (few(dict.fromkeys(map(self._name, part))) for part in cast)
         text = f"requested by {requesters}" if requesters else "from outside"
         text += (f"; waited for by {hearers}" if hearers else "") + (f"; ended: {closed}" if closed else "")
         return Happened(event, requested_by, heard_by, text, ended)
@@ -282,12 +284,7 @@ def instance(bthread: BThread) -> str:
     """Return the name of a b-thread with its arguments, in short and without lambdas: `philosopher(0)`."""
     named = [("", value) for value in bthread.args] + [(f"{name}=", value) for name, value in bthread.kwargs.items()]
     given = [name + text for name, value in named if (text := _argument(value)) != "<lambda>"]
-    return f"{bthread.name}({_shortened(', '.join(given), ARGUMENTS)})"
-
-
-def shown(events: Any) -> str:
-    """Return an event or an event set in words, a long one shortened."""
-    return _shortened(in_words(events), WIDTH)
+    return f"{bthread.name}({shortened(', '.join(given), ARGUMENTS)})"
 
 
 def _argument(value: Any) -> str:
@@ -296,21 +293,14 @@ def _argument(value: Any) -> str:
     return shown(value) if isinstance(value, Event) else getattr(value, "__name__", repr(value))
 
 
-def _shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width * 3 // 4]} ... {text[-width // 4 + 5 :]}"
-
-
-def _few(texts: Iterable[str], most: int = 4, between: str = ", ") -> str:
+def few(texts: Iterable[str], most: int = 4, between: str = ", ") -> str:
     """Return texts in a line, `most` of them, and how many more there are."""
     first, more = (texts := list(texts))[:most], len(texts) - most
     return between.join([*first, f"and {more} more"] if more > 0 else first)
 
 
 def _held(blockers: Iterable[tuple[str, Any]]) -> str:
-    told = [
-        name if because is None else f"{name} (because {_shortened(repr(because), WIDTH)})"
-        for name, because in blockers
-    ]
+    told = [name if because is None else f"{name} (because {shortened(repr(because))})" for name, because in blockers]
     return ", ".join(told) or "no b-thread"
 
 
@@ -371,7 +361,7 @@ class Coverage:
             "never matched": self.never_matched,
             "promised and held back for ever": self.withheld,
         }
-        return "\n".join(f"{what}: {_few(found, MOST, '; ')}" for what, found in lines.items() if found)
+        return "\n".join(f"{what}: {few(found, MOST, '; ')}" for what, found in lines.items() if found)
 
 
 def coverage_of(space: StateSpace, never: Iterable[Any] = (), withheld: Iterable[str] = ()) -> Coverage:
@@ -439,15 +429,16 @@ class Member(NamedTuple):
 
 def _members(space: StateSpace) -> dict[Member, int]:
     """Return the first local states (a mask) of each b-thread."""
-    alike: defaultdict[str, set[str]] = defaultdict(set)
+    alike: defaultdict[str, list[BThread]] = defaultdict(list)
     for begun in space.begun:
-        alike[begun.bthread.name].add(instance(begun.bthread))
+        alike[begun.bthread.name].append(begun.bthread)
+    several = {name for name, bthreads in alike.items() if len(bthreads) > 1 and len(set(map(instance, bthreads))) > 1}
     members: defaultdict[Member, int] = defaultdict(int)
     started = space.started()
     for bthread, environment, generations in space.begun:
         first, *others = generations or ((),)
         if first:  # else it was over at once
-            name = bthread.name if len(alike[bthread.name]) == 1 else instance(bthread)
+            name = instance(bthread) if bthread.name in several else bthread.name
             members[Member(name, environment)] |= mask_of(first)
         started.update(chain.from_iterable(others))
     for local in sorted(started):

@@ -136,7 +136,7 @@ def test_a_refusal_names_who_and_why_and_the_words_that_it_rests_on(log: Path) -
 
 def test_without_its_protocol_a_page_says_what_it_does_not_know(log: Path) -> None:
     assert "one_look_is_enough" in str(shadow_of(read_log(log)).problem)
-    assert "refused: one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
+    assert "refused: b-thread one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
 
 
 def test_a_log_that_was_changed_is_shown_with_the_step_where_it_differs(log: Path) -> None:
@@ -200,7 +200,7 @@ def test_why_a_run_goes_on_is_told_in_words(tmp_path: Path) -> None:
 
     page = render_page(read_log(path))
 
-    assert "goes on: continue_with_follow_ups: a follow-up waits" in told(page)
+    assert "goes on: b-thread continue_with_follow_ups: a follow-up waits" in told(page)
 
 
 def test_the_last_answer_is_not_said_twice(log: Path) -> None:
@@ -348,7 +348,7 @@ def test_the_page_of_a_plain_program_says_how_it_ended() -> None:
     assert end(alternate()) == ("idle", "nothing is requested: it waits for what comes from outside")
     assert end(add(HOT, 1), fails()) == (
         "failed",
-        "b-thread 'fails' failed on event('hot') (step 1): ValueError: burnt",
+        "b-thread 'fails' failed on hot (step 1): ValueError: burnt",
     )
     assert end(add(HOT, 2), trace=[HOT]) == ("hot", "")
     assert end(alternate(), trace=[COLD])[1] == "event('cold') cannot be selected: alternate hold it back"

@@ -1,6 +1,8 @@
 """What `verify` finds, and what it does not claim."""
 
+import os
 import re
+import signal
 from typing import Any
 
 import pytest
@@ -45,6 +47,7 @@ def test_a_bounded_search_never_holds() -> None:
 
     assert by_states.bounded
     assert by_depth.bounded
+    assert not by_depth.interrupted
     assert (by_states.states, by_depth.states) == (5, 6)
     assert not by_states.violations
     assert not by_states.holds
@@ -75,7 +78,7 @@ def test_a_state_met_at_the_depth_bound_and_on_a_shorter_path_is_expanded() -> N
     assert [violation.trace for violation in found.violations] == [(B, C, HOT)]
 
 
-def test_ctrl_c_gives_what_was_found_so_far_as_bounded() -> None:
+def test_ctrl_c_gives_what_was_found_so_far_as_bounded_and_interrupted() -> None:
     @bthread
     def patience() -> BThreadBody:
         for count in range(10):
@@ -86,8 +89,29 @@ def test_ctrl_c_gives_what_was_found_so_far_as_bounded() -> None:
     found = verify(patience(), requests(B, 2), fails_after(B, B))
 
     assert found.bounded
+    assert found.interrupted
+    assert "(interrupted: not all states were looked at)" in str(found)
     assert not found.holds
     assert kinds(found) == [("error", "fails_after")]
+
+
+def test_the_handler_of_ctrl_c_may_run_in_the_middle_of_a_b_thread() -> None:
+    """Its calls are no hidden state of the b-thread."""
+
+    def hear(number: int, frame: object) -> None:
+        os.isatty(0)
+        raise KeyboardInterrupt
+
+    @bthread
+    def patience() -> BThreadBody:
+        yield sync(request=A)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        assert verify(patience()).interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_long_search_shows_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +201,7 @@ def test_a_deadlock_that_a_possible_event_may_lift_says_so() -> None:
     for_ever = verify(requests(Ping(1)), holds).violations[0]
 
     assert for_ever.message == "'requests' requests Ping(value=1), held by holds"
-    assert lifted.message == f"{for_ever.message}; only what is possible and not promised can come: a, b"
+    assert lifted.message == f"{for_ever.message}\nonly what is possible and not promised can come: a, b"
 
 
 def test_interrupted_b_threads_are_told_apart_and_long_lists_are_cut() -> None:
@@ -232,7 +256,7 @@ def test_instances_of_one_function_are_told_apart_by_their_arguments() -> None:
     found = verify(requests(A).named("one"), requests(B).named("other"), holds_back(A), holds_back(B))
 
     assert found.violations[0].message == (
-        "'one' requests a, held by holds_back(a); 'other' requests b, held by holds_back(b)"
+        "'one' requests a, held by holds_back(a)\n'other' requests b, held by holds_back(b)"
     )
 
 
@@ -261,7 +285,7 @@ def test_a_deadlock_names_all_instances_that_came_to_the_same_place() -> None:
 
     (deadlock,) = verify(goes(1), goes(2), says(sync(block=A))).violations
 
-    assert deadlock.message == "'goes(1)' requests a, held by says; 'goes(2)' requests a, held by says"
+    assert deadlock.message == "'goes(1)' requests a, held by says\n'goes(2)' requests a, held by says"
 
 
 # How it is bounded, and sampled.
