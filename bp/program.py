@@ -267,7 +267,7 @@ class BProgram:
         return f"<BProgram: {living} b-thread{'' if living == 1 else 's'}, {how}>"
 
     def run(self) -> Iterator[Step]:
-        """Return an iterator that takes steps until the program rests.
+        """Return an iterator that takes steps until the program rests: nothing happens before it is iterated.
 
         Raises BThreadError, EventSetError or EndlessLoop, after which the program has failed; ProgramEnded after
         its end.
@@ -347,6 +347,8 @@ class BProgram:
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> Receipt:
         """Offer an external event; it is judged when its turn comes, at once if that is now.
+
+        A program belongs to one thread: from others, post to the `Runner` that runs it.
 
         Raises TypeError for what is no event and for a name that means another sort of event in this program,
         BProgramError from inside a b-thread, EventSetError, ProgramEnded.

@@ -122,11 +122,13 @@ def verify(
     environment: b-threads whose requests are external events that are promised to come, in any order.
     possible: external events that may come between super-steps, any number of times, or never.
     never: an event set, or a list of them, of events that must not happen.
-    order: "any" tries every selectable event, and so covers every priority, strategy and seed; "run" what the
-    scheduler does by default. endless: also report cycles of internal events alone. first: stop at the first violation.
+    order: "any" tries every selectable event, and so covers every priority, strategy and seed, except that a b-thread
+    may stay hot in runs that are not fair (docs/verification.md); the default strategy is not: "run" does what it does.
+    endless: also report cycles of internal events alone. first: stop at the first violation.
     reduce: of orders that come to the same, try one, where that is known to find the same: fewer states, the same
     verdicts, the same deadlocks; traces need not be the shortest then. samples: where the space is too large to search,
-    take so many random runs from `seed`, each of `max_depth` events at most (1,000); such a result is bounded.
+    take so many random runs from `seed`, each of `max_depth` events at most (1,000), and look for no cycles; such a
+    result is bounded.
     progress: called with the numbers of states and of those still to expand, about every second.
 
     Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
