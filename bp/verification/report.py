@@ -76,7 +76,8 @@ class Violation:
             lines.insert(len(self.trace), "     then again and again:")
         if len(lines) > LINES - 1:
             kept = (LINES - 2) // 2
-            lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more ...", *lines[-kept:]]
+            again = ", then again and again" * bool(self.cycle and kept <= len(self.trace) < len(lines) - kept)
+            lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more{again} ...", *lines[-kept:]]
         where = f" (at {self.where})" if self.where else ""
         said = self.message.split("\n") if self.kind == "deadlock" else [self.message]
         told = listed(f"{self.kind}:", [" ".join(line.split()) for line in said])
