@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 from attrs import define
 
 from bp.board import SILENT, Blocker, Board, Running
-from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded
+from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded, listed, shown
 from bp.events import Event
 from bp.statements import BThread, Refusals, Start, Sync, advance
 from bp.strategies import Candidate, Strategy, choose, chooser_of
@@ -194,7 +194,7 @@ class Scheduler:
         if self.step < 0:
             on = "when it was closed"
         else:
-            on = "at its start" if self.event is None else f"on {self.event!r} (step {self.step})"
+            on = "at its start" if self.event is None else f"on {shown(self.event)} (step {self.step})"
         blame = BThreadError(
             f"b-thread {name!r} failed {on}: {type(error).__name__}: {error}",
             bthread=name, event=self.event, step=max(self.step, 0),
@@ -218,10 +218,10 @@ class Scheduler:
         self._last.append((event, bthread))
 
     def _past_the_bound(self) -> EndlessLoop:
-        shown = ", ".join(f"{bthread!r} {'started' if event is None else event!r}" for event, bthread in self._last)
+        last = [f"{bthread!r} {'started' if event is None else shown(event)}" for event, bthread in self._last]
+        cure = "make its b-threads wait for something, or raise max_steps"
         return EndlessLoop(
-            f"a super-step went past {self._max_steps} events and starts; the last were: {shown}; "
-            "make its b-threads wait for something, or raise max_steps",
+            listed(f"a super-step went past {self._max_steps} events and starts; {cure}; the last were:", last),
             events=tuple(event for event, _ in self._last if event is not None),
             bthreads=tuple(bthread for _, bthread in self._last),
         )

@@ -29,7 +29,7 @@ from typing import Any, Literal, Protocol, get_args
 import anyio
 from attrs import NOTHING, define, field, fields, frozen, has
 
-from bp.errors import BProgramError, Deadlock, EffectError
+from bp.errors import BProgramError, Deadlock, EffectError, listed, shortened, shown
 from bp.events import NONE, Event, EventKind, Row, as_event_set, matches
 from bp.program import BProgram, Step, WhenBlocked
 from bp.statements import Sync
@@ -473,8 +473,7 @@ class Runner:
         waiting = tuple(_wish(self._program, name, sync) for name, sync in self._program.standing if sync.requests)
         hot = tuple(f"{name!r} must not stay where it is" for name in self._program.hot)
         raise Deadlock(
-            "nothing can happen any more: " + ("; ".join(waiting + hot) or f"{until!r} did not come"),
-            waiting=waiting + hot,
+            listed("nothing can happen any more:", waiting + hot or (f"{until!r} did not come",)), waiting=waiting + hot
         )
 
     # Effects under way.
@@ -576,18 +575,19 @@ class Runner:
             if flight.scope is not None:
                 flight.scope.cancel()
         self._flights.clear()
-        with anyio.move_on_after(GRACE, shield=True):
-            for flight in leaving:
-                await flight.wait_for_end()
+        if leaving:
+            with anyio.move_on_after(GRACE, shield=True):
+                for flight in leaving:
+                    await flight.wait_for_end()
 
 
 def _wish(program: BProgram, name: str, statement: Sync) -> str:
     blockers = {
-        blocker.bthread + (f" ({blocker.because})" if blocker.because is not None else "")
+        blocker.bthread + (f" ({shortened(str(blocker.because))})" if blocker.because is not None else "")
         for event in statement.requests
         for blocker in program.blockers(event)
     }
-    requests = ", ".join(map(repr, statement.requests))
+    requests = ", ".join(map(shown, statement.requests))
     return f"{name!r} requests {requests}, held by {', '.join(sorted(blockers)) or 'no b-thread'}"
 
 
