@@ -220,6 +220,15 @@ class Plan:
                 return f"money is limited, and the plan lacks the price of the model {model.model!r} ({who}); {cure}"
         return ""
 
+    def without_tasks(self) -> dict[str, str]:
+        """Return by setting why it is of no use: it has no task for the test, or none has any to set thresholds on."""
+        settings = {name: setting_named(name) for name in self.settings}
+        tested = {name: each.lacks("test") for name, each in settings.items() if "test" in self.splits}
+        calibrated = {name: each.lacks("calibrate") for name, each in settings.items()}
+        if not (self.needs_thresholds() and all(calibrated.values())):
+            calibrated = {}
+        return {name: why for name, why in {**tested, **calibrated}.items() if why}
+
     def unmeasured(self) -> dict[str, str]:
         """Return by protocol why a budget cannot be set: thresholds are set on the scores of a single monitor."""
         others = [each for each in self.protocols if each.budget is not None and each.monitor != self.audit_with]

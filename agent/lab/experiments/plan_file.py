@@ -520,6 +520,9 @@ def _check_whole(node: Node, plan: Plan) -> None:
         ("settings", plan.settings),
     ):
         _check_distinct(node.required(key), names, key)
+    for place, setting in zip(node.required("settings").items(), plan.settings, strict=True):
+        if why := plan.without_tasks().get(setting):
+            raise place.wrong(why)
     for place, protocol in zip(node.required("protocols").items(), plan.protocols, strict=True):
         if why := plan.unmeasured().get(protocol.name):
             raise place.required("budget").wrong(why)

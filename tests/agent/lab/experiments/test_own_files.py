@@ -1,5 +1,6 @@
 """Protocols, settings and monitors of users, in files of theirs, with arguments."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,11 @@ import pytest
 from agent.lab.episodes.treatment import own_monitor
 from agent.lab.experiments.experiment import UnreadableScores, conduct
 from agent.lab.experiments.own_protocols import entry_of
+from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SettingError
+from agent.lab.settings.setting_checks import problems_of
 from agent.protocols.monitors import Score
 
 NEIGHBOR = "LIMIT = 2\n"
@@ -127,6 +130,31 @@ def test_a_name_that_leads_nowhere_is_told(name: str, told: str, own: Path) -> N
         setting_named(f"{own}/{name}")
 
     assert told in str(error.value)
+
+
+def test_a_setting_without_a_task_for_the_test_is_refused_by_its_check_and_by_a_plan(own: Path) -> None:
+    name, path = f"{own}/own.py:sized(size=2)", own / "plan.yaml"
+    told = "'sized' has no task for the split 'test': its families family0 and family1 are for calibrate and develop; "
+    cure = "give it more families, or say which split each is for: turns=('calibrate', 'test')"
+    path.write_text(PLAN.replace("HERE", str(own)).replace("size=3", "size=2"))
+
+    assert problems_of(setting_named(name))[:1] == [told + cure]
+    with pytest.raises(PlanError, match=re.escape(f"plan.yaml:1:12: {told}")):
+        load_plan(path)
+    with pytest.raises(ValueError, match="has no task for the split 'test'"):
+        conduct(Plan("p", (name,), (Policy("honest"),), (ProtocolPlan("none"),)), own / "kept")
+    path.write_text(path.read_text().replace("[test]", "[calibrate]"))
+    assert load_plan(path).splits == ("calibrate",)
+
+
+def test_a_budget_without_a_task_to_calibrate_it_on_is_refused(own: Path) -> None:
+    (own / "own.py").write_text(OWN.replace("harmless=True", "harmless=True, turns=('test',)"))
+    path = own / "plan.yaml"
+    text = PLAN.replace("HERE", str(own)).replace("protocols:", "protocols:\n  - {use: blocking_monitor, budget: 0.5}")
+
+    path.write_text(text)
+    with pytest.raises(PlanError, match=r"1:12: 'sized' has no task for the split 'calibrate'.*are for test; "):
+        load_plan(path)
 
 
 def test_an_object_that_is_no_monitor_is_an_error(own: Path) -> None:
