@@ -129,10 +129,11 @@ class Episode:
 
     @property
     def _own_names(self) -> list[str]:
-        """The protocols, monitors and attacks that are files of the user's, which an episode depends on."""
+        """The protocols, monitors, models and attacks that are files of the user's, which an episode depends on."""
         monitors = [monitor.use for monitor in self.monitors if monitor.use]
         attacks = [self.policy.attack] if self.policy.attack else []
-        return [name for name in self.protocol.use if is_own(name)] + monitors + attacks
+        models = [model.file for _, model in self.policy.models if model.file]
+        return [name for name in self.protocol.use if is_own(name)] + monitors + attacks + models
 
     @property
     def chance(self) -> str:
@@ -215,7 +216,7 @@ class Plan:
     def unpriced(self) -> str:
         """Return why money cannot be limited: a model without a price; nothing where there is none of these."""
         for who, model in self.models() if self.money is not None else ():
-            if model.price is None and not model.is_scripted:
+            if model.price is None and not model.file:
                 cure = f"give it one: {{model: {model.model}, price: INPUT/OUTPUT}}, in US dollars for a million tokens"
                 return f"money is limited, and the plan lacks the price of the model {model.model!r} ({who}); {cure}"
         return ""

@@ -80,11 +80,9 @@ class Setting:
         """Return why nothing is measured in a split, and the cure: no family has a task for it; nothing if one has."""
         if any(map(self.size, self.families_of(split))):
             return ""
-        names, turns = list(self.families), list(dict.fromkeys(turn for turn, _ in zip(cycle(self.turns), self.families)))
-        return (
-            f"{self.name!r} has no task for the split {split!r}: its families {' and '.join(names)} are for "
-            f"{' and '.join(turns)}; give it more families, or say which split each is for: turns=('calibrate', 'test')"
-        )
+        turns = " and ".join(dict.fromkeys(turn for turn, _ in zip(cycle(self.turns), self.families)))
+        told = f"{self.name!r} has no task for the split {split!r}: its families {' and '.join(self.families)} are for"
+        return f"{told} {turns}; give it more families, or say which split each is for: turns=('calibrate', 'test')"
 
     def task(self, name: str) -> Task:
         """Return a task by its name, `family-number`. Raises KeyError."""
