@@ -17,10 +17,10 @@ class Mistake(Exception):
 
 
 def say(text: str) -> None:
-    """Tell one sentence on standard error, control characters escaped."""
-    from agent.cli.screen import visible
+    """Tell a sentence on standard error, control characters escaped; further lines stand indented below it."""
+    from agent.cli.screen import visible_lines
 
-    print(f"bpagent: {visible(text)}", file=sys.stderr, flush=True)
+    print("\n    ".join(visible_lines(f"bpagent: {text}")), file=sys.stderr, flush=True)
 
 
 def guarded(command: Callable[[], int]) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -58,7 +59,7 @@ def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
 
     running.send_signal(signal.SIGINT)
     assert running.stderr is not None
-    while "abort: everything ends now" not in running.stderr.readline():
+    while "abort    everything ends now" not in running.stderr.readline():
         pass
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE)
@@ -105,3 +106,4 @@ def test_a_message_after_ctrl_c_begins_a_new_line(on_terminal: OnTerminal) -> No
 
     assert terminal.end() == 1
     assert "^C\nbounded " in terminal.screen
+    assert re.search(r"not verified: interrupted; only [0-9,]+ states were looked at", terminal.screen)
