@@ -436,7 +436,7 @@ class Runner:
         """
         steps = []
         try:
-            for step in self._program.run():
+            for step in iter(self._program.step, None):
                 steps.append(step)
                 if self._journal is not None:
                     self._journal.record(step)
