@@ -217,7 +217,7 @@ class SharedModels:
 
     def model(self, role: str, plan: ModelPlan) -> Model:
         """Return the model of a role. Raises ModelError, ScriptError."""
-        if plan.is_scripted:
+        if plan.file:
             return plan.made(os.environ)
         if (role, plan) not in self._models:
             import openai  # noqa: F401 - half a second, which must not pass between a turn and its request
@@ -239,7 +239,7 @@ class EpisodeModels:
     def model(self, role: str, plan: ModelPlan) -> Model:
         """Return the model of a role for this episode. Raises ModelError, ScriptError."""
         model = self.shared_models.model(role, plan)
-        if plan.is_scripted:
+        if plan.file:
             return model
         kept = CachedModel(
             model,
