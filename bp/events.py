@@ -231,8 +231,6 @@ def check_kind(kind: Any) -> None:
 
 def _learn(kind: Any) -> tuple[str, ...]:
     """Check `kind` and find its fields, once; every later event of this kind, and every program, knows them."""
-    if kind is Event:
-        raise TypeError("Event is the base of all kinds and no kind itself; use ALL for every event, or a kind")
     if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
         raise _not_frozen(kind)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
@@ -246,6 +244,10 @@ def _learn(kind: Any) -> tuple[str, ...]:
 
 
 def _not_frozen(kind: type) -> TypeError:
+    if kind is Event:
+        return TypeError(
+            "Event is the base of all kinds; use ALL for every event, event('a') for a plain one, or a kind"
+        )
     return TypeError(f"event kind {kind.__name__} is not frozen; put attrs' @frozen on the class")
 
 
