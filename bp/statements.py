@@ -261,7 +261,7 @@ class BThreadFunction(Generic[P]):
         """Return the b-thread with these arguments; raises TypeError when they do not fit the function."""
         if self._generates:
             self.function(*args, **kwargs)  # a generator that is never begun: checks the arguments, runs nothing
-        return _called(self, args, kwargs, self.name, self.priority)
+        return BThread(self.function, args, kwargs, self.name, self.priority, self)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         """Bind like a function: a `@bthread` method gets its object."""
