@@ -22,11 +22,11 @@ from constitution.tables.rows import (
     has_subcommands,
     is_bare_shell,
     is_known,
-    own_takes,
     paths_of,
     program_name,
     read_line,
     rows_for,
+    subcommands,
     wrapper_of,
 )
 from constitution.zones import is_private
@@ -68,9 +68,11 @@ def unknown_subcommand(command: Command) -> Steps:
     """Report that it is not known what a program with subcommands is to do: `git $A`."""
     if not any(map(str.startswith, command.argv[1:], repeat(UNKNOWN))) or not has_subcommands(command.name):
         return
-    operands = read_line(command.argv[1:], own_takes(command.name), to_operand=True).operands
-    if operands[:1] and operands[0].startswith(UNKNOWN):
-        yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
+    before = command.name
+    for name, _ in subcommands(command.name, command.argv[1:]):
+        if name[len(before) + 1 :].startswith(UNKNOWN) and has_subcommands(before):
+            yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
+        before = name
 
 
 ADDRESS = pattern(
@@ -119,7 +121,7 @@ def _reached(address: str, command: Command) -> Steps:
 
 
 OUTPUTS = pattern(
-    r"^--?(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|target-dir|dest(ination|dir)?|pack-destination"
+    r"^(?:--?|-D)(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|(target|artifact)-dir|dest(ination|dir)?|pack-destination"
     r"|install-(dir|prefix|root)|prefix|root|\w+_out)$",
     re.I,
 )
@@ -135,7 +137,7 @@ def outputs(command: Command) -> Steps:
         name, equals, value = word.partition("=")
         if OUTPUTS.match(name):
             value = value if equals else "".join(command.argv[index + 1 : index + 2])
-            if value.startswith(("/", "~", "..", UNKNOWN)):
+            if value not in ("", "-"):
                 yield Found(Effect.WRITE, path=value)
 
 
@@ -236,6 +238,7 @@ def unknown_program(command: Command) -> Steps:
         yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:
         yield from _destructive_words(command)
+        yield from _from_elsewhere(command)
     yield from _started_words(command)
 
 
@@ -243,6 +246,24 @@ def _destructive_words(command: Command) -> Steps:
     verbs = [word for word in command.argv[1:] if not word.startswith("-")][:3]
     if any(map(DESTROYS.match, verbs)) or any(map(FORCES.match, command.argv[1:])):
         yield Found(Effect.STRANGER_DESTROYS, says="delete or destroy something (it is not a known program)")
+
+
+INSTALLS = pattern(r"^(install|reinstall|upgrade|download)$")
+LOCAL_FILE = pattern(r"^\.|\.\w+$|^(re)?install$|^upgrade$|^download$")
+"""The name of a file that lies here, or no name at all: what the project names itself is installed."""
+DOMAIN = pattern(
+    r"^([\w.+-]+@)?([\w-]+\.)+(com|org|net|edu|gov|io|dev|app|ai|cloud|info|biz|xyz|online|site|tech|store|top|club|me|us|uk|de|fr|nl|eu|jp"
+    r"|cn|ru|in|br|au|ca|ch|se|it|be|at)(:\d+)?([/:?].*)?$"
+)
+
+
+def _from_elsewhere(command: Command) -> Steps:
+    """`frob pkg install x`, `frob example.com`: something comes from another machine, or goes to one."""
+    words = [word for word in command.argv[1:] if word[:1] != "-"]
+    if any(map(INSTALLS.match, words[:2])) and not LOCAL_FILE.search(words[-1]):
+        yield Found(Effect.INSTALL, says="install something (it is not a known program)")
+    for word in filter(DOMAIN.match, words):
+        yield Found(Effect.NETWORK, says=f"reach {word[:80]} over the network (it is not a known program)")
 
 
 def _started_words(command: Command) -> Steps:
