@@ -171,6 +171,7 @@ def _files_of_console(text: str) -> Steps:
     for path in WRITTEN_BY_CONSOLE.findall(text):
         if path not in ("stdout", "off"):
             yield Found(Effect.WRITE, path=path)
+            yield Found(Effect.DISCARD, path=path)
 
 
 def aws(command: Command) -> Steps:

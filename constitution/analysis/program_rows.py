@@ -122,23 +122,24 @@ def _reached(address: str, command: Command) -> Steps:
 
 OUTPUTS = pattern(
     r"^(?:--?|-D)(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|(target|artifact)-dir|dest(ination|dir)?|pack-destination"
-    r"|install-(dir|prefix|root)|prefix|root|\w+_out)$",
+    r"|install-(dir|prefix|root)|prefix|root|(cover|cpu|mem|block|mutex)profile|result-file|\w+_out)$",
     re.I,
 )
 
 
 def outputs(command: Command) -> Steps:
     """Report where the options of any program say that its output goes: `--outDir ~`, `--prefix=/usr`."""
-    if len(command.argv) < 2 or not is_known(command.name):
-        return
     for index, word in enumerate(command.argv):
-        if word[:1] != "-" or len(word) < 3:
+        if word[:1] != "-" or len(word) < 2:
             continue
+        following = "".join(command.argv[index + 1 : index + 2])
         name, equals, value = word.partition("=")
-        if OUTPUTS.match(name):
-            value = value if equals else "".join(command.argv[index + 1 : index + 2])
-            if value not in ("", "-"):
-                yield Found(Effect.WRITE, path=value)
+        if OUTPUTS.match(name) and (path := value if equals else following) not in ("", "-"):
+            yield Found(Effect.WRITE if is_known(command.name) else Effect.DISCARD, path=path)
+        elif word[:2] == "-o" and not is_a(command.name, "read_only"):
+            path = word[2:] or following
+            if command.absolute(path)[0] not in command.disk.folders:
+                yield Found(Effect.DISCARD, path=path)
 
 
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
@@ -248,8 +249,8 @@ def _destructive_words(command: Command) -> Steps:
         yield Found(Effect.STRANGER_DESTROYS, says="delete or destroy something (it is not a known program)")
 
 
-INSTALLS = pattern(r"^(install|reinstall|upgrade|download)$")
-LOCAL_FILE = pattern(r"^\.|\.\w+$|^(re)?install$|^upgrade$|^download$")
+INSTALLS = pattern(r"^(add|install|reinstall|upgrade|download)$")
+LOCAL_FILE = pattern(r"^\.|\.\w+$|^add$|^(re)?install$|^upgrade$|^download$")
 """The name of a file that lies here, or no name at all: what the project names itself is installed."""
 DOMAIN = pattern(
     r"^([\w.+-]+@)?([\w-]+\.)+(com|org|net|edu|gov|io|dev|app|ai|cloud|info|biz|xyz|online|site|tech|store|top|club|me|us|uk|de|fr|nl|eu|jp"

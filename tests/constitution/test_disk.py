@@ -76,6 +76,12 @@ def level(command: str, disk: Disk, policy: Policy = DEFAULT) -> Level:
         "find . -name 'new*' -exec mv {} /dev/null ';'",
         "git restore --staged --worktree src",
         "patch new.txt < x.diff",
+        "frobtool -o new.txt a",
+        "frobtool --output new.txt a",
+        "pg_dump -f new.txt x",
+        "sqlite3 x.db '.output new.txt' 'select 1'",
+        "vim '+%d' +wq new.txt",
+        "printf 'new.txt\\0' | xargs -0 rm",
     ],
 )
 def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) -> None:
@@ -110,6 +116,7 @@ def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) 
         "protoc --python_out=src x.proto",
         "vim new.txt",
         "gcc -o build/out.js a.c",
+        "grep -o new.txt a",
     ],
 )
 def test_files_that_can_be_restored_or_made_again_are_no_loss(command: str) -> None:
@@ -128,6 +135,7 @@ def test_a_pattern_behind_a_link_stands_for_what_is_there() -> None:
 
     assert judge(action).level is Level.ask
     assert "/ws/temporary" in mentions("cd /ws; rm -rf temporary/*").paths
+    assert mentions("rm $PWD/new.txt").lost == ("new.txt",)
 
 
 def test_a_folder_that_is_there_can_be_gone_to() -> None:
