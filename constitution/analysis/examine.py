@@ -24,6 +24,7 @@ from constitution.analysis.steps import (
     BARE_SHELL,
     Alias,
     Arguments,
+    Because,
     Begun,
     Command,
     Copied,
@@ -197,6 +198,7 @@ class Examination:
         self.words: dict[str, None] = {}  # every path that was asked about
         self.programs: dict[str, None] = {}
         self.invocations: list[Evidence] = []
+        self.because: dict[str, Effect] = {}  # what facts on the disk say against findings with these effects
         self._files = Files()
         self._made: set[str] = set()  # files that the script itself replaced or built
         self._told: dict[tuple[str, str], Effect] = {}  # what it is that a program does with a path
@@ -407,12 +409,14 @@ class Examination:
                     self._sent(walk.evidence)
                 case Linked(target, link):
                     self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
-                case Runs() | Begun() | Wrote() | Copied() | Fetched() | Remote():
+                case Runs() | Begun() | Wrote() | Copied() | Fetched() | Remote() | Because():
                     self._about_files(step, program, walk)
                 case Set() | Moved() | Arguments() | Alias() | Stops() | Production():
                     self._about_the_shell(step, walk)
 
-    def _about_files(self, step: Runs | Begun | Wrote | Copied | Fetched | Remote, program: str, walk: Walk) -> None:
+    def _about_files(
+        self, step: Runs | Begun | Wrote | Copied | Fetched | Remote | Because, program: str, walk: Walk
+    ) -> None:
         match step:
             case Runs(file, read):
                 self._run_written(file, read, program, walk)
@@ -429,6 +433,8 @@ class Examination:
                 self._files.fetched.extend(self._targets(folder, walk))
             case Remote(name, address):
                 self._files.remotes[name] = address
+            case Because(told, effect):
+                self.because[f"{program} would {told}"] = effect
 
     def _about_the_shell(self, step: Set | Moved | Arguments | Alias | Stops | Production, walk: Walk) -> None:
         match step:
@@ -546,8 +552,12 @@ class Examination:
                 self.report(Finding(effect, behind, says.replace("{path}", match), program, walk.evidence))
         into = effect is Effect.WRITE and not GLOB.search(where)  # a folder that is written into keeps what is in it
         kept = (effect in DELETES and program in KEEPS) or (into and where not in self.disk.unsaved)
-        for lost in losses(where, self.disk, self.start) if loses(effect, program) and not kept else ():
-            said = f"{says.replace('{path} recursively', lost).replace('{path}', lost)}, {LOST}"
+        lost = losses(where, self.disk, self.start) if loses(effect, program) and not kept else []
+        if effect in DELETES and self.executables and not (kept or lost) and is_within(where, self.start):
+            shown = _shown(says, where.removeprefix(f"{self.start}/"))
+            self.because[f"{program} would {shown}, where no unsaved work is known"] = Effect.HISTORY_LOSS
+        for files in lost:
+            said = f"{says.replace('{path} recursively', files).replace('{path}', files)}, {LOST}"
             self.report(Finding(Effect.HISTORY_LOSS, where, said, program, walk.evidence, self._invoking))
         if where in self.disk.linked and effect in (Effect.WRITE, Effect.PERMISSIONS):
             said = says.replace("{path}", f"{where}, which is the same file as another elsewhere")

@@ -6,6 +6,7 @@ from itertools import pairwise, repeat
 
 from constitution.analysis.steps import (
     BARE_SHELL,
+    Because,
     Command,
     Found,
     Script,
@@ -187,6 +188,7 @@ def package_of(word: str) -> str:
 
 def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
     if does.effect is Effect.INSTALL and _are_declared(does, command):
+        yield Because(f"{does.says}, which the project names", Effect.INSTALL)
         return
     if not does.to:
         yield Found(does.effect, says=does.says)

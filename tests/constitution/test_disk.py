@@ -2,7 +2,7 @@
 
 import pytest
 
-from constitution import DEFAULT, GATED, PASSTHROUGH, Action, Disk, Level, PathUse, Policy, judge, mentions
+from constitution import DEFAULT, GATED, PASSTHROUGH, Action, Disk, Level, PathUse, Policy, Verdict, judge, mentions
 
 UNSAVED = Disk(
     folders=("/ws/build", "/ws/src"),
@@ -187,3 +187,23 @@ def test_a_question_names_what_is_lost() -> None:
         "rm would delete src/changed.py, which version control could not bring back",
         "rm would delete new.txt, which version control could not bring back",
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "explanation"),
+    [
+        ("find src -name '*.pyc' -exec rm {} +", "rm would delete src/**/*.pyc, where no unsaved work is known"),
+        ("rm -rf build", "rm would delete build recursively, where no unsaved work is known"),
+        ("npm i left-pad", "npm would install a package that the command names, which the project names"),
+        ("ls", "no rule objects"),
+        ("echo x > saved.txt", "no rule objects"),
+    ],
+)
+def test_an_allowed_command_says_which_fact_decided(command: str, explanation: str) -> None:
+    facts = {"ls": "/usr/bin/ls"}  # as of any caller that has looked at the disk
+    action = Action("bash", "write", "/ws", home="/home/me", command=command, disk=UNSAVED, executables=facts)
+    verdict = judge(action)
+
+    assert verdict.level is Level.allow
+    assert verdict.explanation == explanation
+    assert judge(action, PASSTHROUGH) == Verdict.allow()
