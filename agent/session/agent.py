@@ -413,7 +413,8 @@ class Agent:
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
-        Raises OptionError (unknown preset, limited cost without a price, context without room) and LogError.
+        Raises OptionError (unknown preset, limited cost without a price, context without room), LogError, and
+        ValueError for two tools of one name.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.threads, self._hooks = tuple(threads), hooks or Hooks()
@@ -684,9 +685,12 @@ def _of_output(watcher: Watcher | None) -> Callable[[ToolCall, str], None] | Non
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
     """Put the tools of one agent together; those without a workspace get the agent's."""
     everything = (*preset.own_tools(), *tools)
+    known: dict[str, Tool] = {}
     for one in everything:
         if not isinstance(one, Tool):
             raise TypeError(f"{one!r} is no tool; make one with @tool")
+        if (other := known.setdefault(one.name, one)) is not one:
+            raise ValueError(f"two tools are called {one.name!r}: {other.place} and {one.place}; rename one")
     own = next((tool.workspace for tool in everything if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
     placed = (tool.in_workspace(chosen) for tool in everything)

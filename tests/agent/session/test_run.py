@@ -373,3 +373,16 @@ def test_a_run_whose_drafts_are_all_refused_ends_as_the_reason_says(make_agent: 
     run = make_agent("Hello.", threads=[limit()]).run_sync("Hi")
 
     assert (run.status, run.reason, run.text) == ("limit", "drafts", "No more.")
+
+
+def test_two_tools_of_one_name_are_an_error_that_says_where_both_are() -> None:
+    @tool(name="note")
+    def note_again(text: str) -> str:
+        """Write something else down."""
+        return text
+
+    with pytest.raises(
+        ValueError, match=r"two tools are called 'note': .*notes\.py:\d+ and .*test_run\.py:\d+; rename"
+    ):
+        Agent(ScriptedModel([]), [note, note_again])
+    assert Agent(ScriptedModel([]), [note, note]).toolbox.names == ("note",)
