@@ -222,27 +222,34 @@ def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
 
 def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
     """Return the b-thread that `entry` names: one of `threads`, or one that ships. Raises RebuildError for others."""
-    found = _given(entry, threads) or shipped(entry)
+    alike = [bthread for bthread in threads if _function(named(bthread)) == _function(entry)]
+    found = _given(entry, alike) or shipped(entry)
     if found is None:
         function = str(entry.get("function"))
+        given = ", ".join(_shown(named(bthread)) for bthread in alike)
+        other = f" (given {given}, the log has {_shown(entry)})" if given else ""
         raise RebuildError(
             f"{run.path} was made with the b-thread {entry.get('name')!r} from {function}, which only its author "
-            f"can vouch for; give it again: --protocol {_place(run, function)}"
+            f"can vouch for{other}; give it again: --protocol {_place(run, function)}, threads= in Python"
         )
     return found
 
 
-def _given(entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread | None:
-    """Return the one of `threads` that `entry` names; with the recorded arguments where only these differ."""
-    for bthread in threads:
-        if named(bthread) == entry:
-            return bthread
-    for bthread in threads:
-        if named(bthread)["function"] == entry.get("function"):
-            again = _with_arguments(bthread, entry)
-            if again is not None:
-                return again
-    return None
+def _function(entry: Mapping[str, Any]) -> str:
+    """Return file and function of a b-thread, the same for `FILE.py:NAME` and for an import of that file."""
+    module, _, name = str(entry.get("function")).partition(":")
+    return f"{module.removesuffix('.py').rpartition('.')[2]}:{name}"
+
+
+def _given(entry: Mapping[str, Any], alike: Sequence[BThread]) -> BThread | None:
+    """Return the one of these b-threads of one function that `entry` names; or one with the recorded arguments."""
+    same = [bthread for bthread in alike if _is_named(bthread, entry)]
+    return next(iter((*same, *filter(None, (_with_arguments(bthread, entry) for bthread in alike)))), None)
+
+
+def _is_named(bthread: BThread, entry: Mapping[str, Any]) -> bool:
+    here = named(bthread)
+    return {**here, "function": _function(here)} == {**entry, "function": _function(entry)}
 
 
 def _with_arguments(bthread: BThread, entry: Mapping[str, Any]) -> BThread | None:
@@ -251,7 +258,7 @@ def _with_arguments(bthread: BThread, entry: Mapping[str, Any]) -> BThread | Non
         again = evolve(bthread, args=values, kwargs=by_name).named(str(entry.get("name")))
     except (Illegible, TypeError, ValueError, SyntaxError):
         return None
-    return again if named(again) == entry else None
+    return again if _is_named(again, entry) else None
 
 
 def _place(run: RecordedRun, function: str) -> str:

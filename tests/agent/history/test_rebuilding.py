@@ -122,8 +122,25 @@ class Watched:
 def test_arguments_that_cannot_be_read_have_to_be_given_again() -> None:
     run = recorded(onlooker((Watched(),)))  # type: ignore[arg-type]
 
-    with pytest.raises(RebuildError, match="onlooker"):
+    told = r"\(given onlooker\(\('c',\)\), the log has onlooker\(\(<.*threads= in Python"
+    with pytest.raises(RebuildError, match=told):
         rebuild(run, [onlooker(("c",))])
+
+
+@pytest.mark.parametrize("module", ["rules.py", "rules", "mine.rules"])
+@pytest.mark.parametrize("then", ["rules.py", "rules", "mine.rules"])
+def test_a_file_given_by_its_path_is_the_module_that_a_program_imports(then: str, module: str) -> None:
+    def rule(n):  # type: ignore[no-untyped-def]  # without an annotation no text gives back the argument
+        yield sync(wait_for=PromptGiven)
+
+    rule.__module__, rule.__qualname__ = then, "rule"
+    run = recorded(bthread(rule)(1))
+    rule.__module__ = module
+
+    assert rebuild(run, [bthread(rule)(1)])._definitions[-1].args == (1,)
+    rule.__module__ = "others"
+    with pytest.raises(RebuildError, match="'rule'"):
+        rebuild(run, [bthread(rule)(1)])
 
 
 def test_a_log_is_no_reason_to_import_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
