@@ -101,7 +101,7 @@ async def test_only_the_first_answer_counts(make_agent: MakeAgent) -> None:
         async for step in run:
             if isinstance(step.event, ApprovalAsked):
                 run.answer("call_1", yes=False)
-                with pytest.raises(KeyError, match="no question about the call 'call_1' .*; open: none"):
+                with pytest.raises(KeyError, match=r"no question about the call 'call_1' .*; open: none"):
                     run.answer("call_1", yes=True)
 
     assert not any(isinstance(event, ToolStarted) for event in run.events)
