@@ -96,6 +96,7 @@ class EventKind(EventSet, type):
         namespace.setdefault("__repr__", _shown_with_fields)  # attrs would compile one for each kind, 0.1 ms
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind
+        kind._row_of_kind = ((kind, kind, None, None),)
         kind._kinds = tuple([base for base in kind.__mro__ if isinstance(base, EventKind)][:-1] or [kind])
         return kind
 
@@ -104,9 +105,7 @@ class EventKind(EventSet, type):
             raise TypeError(f"event kind {cls.__name__}: put attrs' @frozen on the class, not @dataclass")
         super().__setattr__(name, value)
 
-    @property
-    def _rows(cls) -> tuple[Row, ...]:
-        return ((cls, cls, None, None),)
+    _rows = property(attrgetter("_row_of_kind"))  # in C; instances have another
 
     def __or__(cls, other: Any) -> Any:
         if isinstance(other, EventKind):

@@ -7,6 +7,7 @@ from agent.history.playback import shadow_of, watch_program
 from agent.log.reading import RecordedRun
 from agent.page.document import Child, Element, document, element
 from agent.page.model import MARKS, PageModel
+from agent.page.wording import ending
 from bp import BThread, Event
 
 __all__ = ["program_page", "render_page"]
@@ -85,7 +86,7 @@ def _ending(run: RecordedRun) -> tuple[str, str]:
     if last["name"] != "run_ended":
         return "open", "not yet: the log ends before its run does"
     status = str(last["data"]["status"])
-    return status, f"{status} ({last['data']['reason']})"
+    return status, ending(last["data"])
 
 
 def _counts(run: RecordedRun) -> tuple[tuple[str, str], ...]:

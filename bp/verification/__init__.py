@@ -44,6 +44,7 @@ class Verification:
     names functions that were not read), "unreached" (nothing is wrong, and of some b-threads nothing was seen: see
     `coverage`), or "holds". reduced: of orders that come to the same only some were tried, and are counted. runs: how
     many runs were sampled instead of a search. local_states: by name of b-threads, how many states each has alone.
+    interrupted: Ctrl-C is why it is bounded.
     """
 
     states: int
@@ -56,6 +57,7 @@ class Verification:
     coverage: Coverage = field(default=Coverage(), eq=False)
     local_states: tuple[tuple[str, int], ...] = field(default=(), eq=False)
     not_looked_into: tuple[str, ...] = ()
+    interrupted: bool = field(default=False, eq=False)
 
     @property
     def holds(self) -> bool:
@@ -82,7 +84,8 @@ class Verification:
         searched = f"{_counted(self.runs, 'run')}, {searched}" if self.runs else searched
         reduced, bound = " (reduced)" if self.reduced else "", ""
         if self.bounded:
-            bound = " (sampled)" if self.runs else " (bounded: not all states were looked at)"
+            why = "interrupted" if self.interrupted else "bounded"
+            bound = " (sampled)" if self.runs else f" ({why}: not all states were looked at)"
         word = _counted(len(self.violations), "violation") if self.violations else str(self.verdict)
         word = "nothing wrong so far" if word == "bounded" else word
         lines = [f"{word}: {searched}{reduced}{bound}", *self._details()]
@@ -197,8 +200,10 @@ def _run(search: Search, explore: Callable[[], None]) -> bool:
             with _few_collections():
                 explore()
         is_whole = True
-    except (FirstFound, KeyboardInterrupt):
+    except FirstFound:
         pass
+    except KeyboardInterrupt:
+        search.interrupted = True
     space.automaton.purity.check()
     return is_whole
 
@@ -227,7 +232,7 @@ def _result(search: Search, *, bounded: bool, seconds: float) -> Verification:
         len(search.states), search.transitions, tuple(found.found.values()), bounded, seconds,
         reduced=search.reducer is not None, runs=search.runs,
         coverage=coverage_of(space, found.never, found.withheld.values()), local_states=local_states(space),
-        not_looked_into=space.automaton.not_looked_into,
+        not_looked_into=space.automaton.not_looked_into, interrupted=search.interrupted,
     )  # fmt: skip
 
 

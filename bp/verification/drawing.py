@@ -9,11 +9,12 @@ from typing import Any
 
 from attrs import frozen
 
+from bp.errors import shown
 from bp.events import Event
 from bp.statements import BThread, Sync
 from bp.verification.local_states import Automaton
 from bp.verification.purity import LocalFailure
-from bp.verification.report import Violations, shown, shown_set
+from bp.verification.report import Violations, shown_set
 from bp.verification.search import Search
 from bp.verification.states import Masks, StateSpace
 

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from attrs import evolve, field, frozen
 
+from bp.errors import listed, shortened, shown
 from bp.events import Event, PredicateError, Union, Where, as_event_set, contains
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
@@ -24,7 +25,6 @@ from bp.verification.purity import LocalFailure
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
 LINES = 15  # of a printed violation, at most
-WIDTH = 100  # characters of an event that is told, at most
 ARGUMENTS = 40  # characters of the arguments by which instances are told apart, at most
 ENGINE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -68,7 +68,7 @@ class Violation:
     where: str = ""
 
     def __str__(self) -> str:
-        """Tell the story, one line for each event, in 15 lines at most; the last says what is wrong."""
+        """Tell the story in 15 lines at most, one for each event; the last says what is wrong, or those behind it."""
         lines = [f"{number:>3}  {happened}" for number, happened in enumerate(self.story, start=1)]
         if self.cycle:
             lines.insert(len(self.trace), "     then again and again:")
@@ -76,7 +76,9 @@ class Violation:
             kept = (LINES - 2) // 2
             lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more ...", *lines[-kept:]]
         where = f" (at {self.where})" if self.where else ""
-        return "\n".join([*lines, f"{self.kind}: {' '.join(self.message.split())}{where}"])
+        said = self.message.split("\n") if self.kind == "deadlock" else [self.message]
+        told = listed(f"{self.kind}:", [" ".join(line.split()) for line in said])
+        return "\n".join([*lines, f"{told}{where}"])
 
 
 class FirstFound(Exception):
@@ -160,7 +162,7 @@ class Violations:
                 wishes.append((automaton.locals[local].name, event, self.space.blockers(members, event)))
                 held = f"requests {shown(event)}, held by {cast.holders(event)}"
                 told += [f"{name!r} {held}" for name in cast.names_at(local)]
-        self._keep(("deadlock", state), Violation("deadlock", trace, "; ".join(told), blockers=tuple(wishes)))
+        self._keep(("deadlock", state), Violation("deadlock", trace, "\n".join(told), blockers=tuple(wishes)))
 
     def _note_withheld(self, state: str, locals_: list[int]) -> None:
         automaton = self.space.automaton
@@ -273,18 +275,12 @@ def instance(bthread: BThread) -> str:
     """Return the name of a b-thread with its arguments, in short and without lambdas: `philosopher(0)`."""
     named = [("", value) for value in bthread.args] + [(f"{name}=", value) for name, value in bthread.kwargs.items()]
     given = [name + text for name, value in named if (text := _argument(value)) != "<lambda>"]
-    return f"{bthread.name}({_shortened(', '.join(given), ARGUMENTS)})"
-
-
-def shown(event: Event) -> str:
-    """Return an event as reports show it: a plain one by its name, a long one shortened."""
-    text = repr(event)
-    return _shortened(event.name if text == f"event({event.name!r})" else text, WIDTH)
+    return f"{bthread.name}({shortened(', '.join(given), ARGUMENTS)})"
 
 
 def shown_set(events: Any) -> str:
     """Return an event set as reports show it."""
-    return shown(events) if isinstance(events, Event) else _shortened(getattr(events, "__name__", repr(events)), WIDTH)
+    return shown(events) if isinstance(events, Event) else shortened(getattr(events, "__name__", repr(events)))
 
 
 def _argument(value: Any) -> str:
@@ -293,15 +289,8 @@ def _argument(value: Any) -> str:
     return shown(value) if isinstance(value, Event) else getattr(value, "__name__", repr(value))
 
 
-def _shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width * 3 // 4]} ... {text[-width // 4 + 5 :]}"
-
-
 def _held(blockers: Iterable[tuple[str, Any]]) -> str:
-    told = [
-        name if because is None else f"{name} (because {_shortened(repr(because), WIDTH)})"
-        for name, because in blockers
-    ]
+    told = [name if because is None else f"{name} (because {shortened(repr(because))})" for name, because in blockers]
     return ", ".join(told) or "no b-thread"
 
 
@@ -457,15 +446,16 @@ class Member(NamedTuple):
 
 def _members(space: StateSpace) -> dict[Member, int]:
     """Return the first local states (a mask) of each b-thread."""
-    alike: defaultdict[str, set[str]] = defaultdict(set)
+    alike: defaultdict[str, list[BThread]] = defaultdict(list)
     for begun in space.begun:
-        alike[begun.bthread.name].add(instance(begun.bthread))
+        alike[begun.bthread.name].append(begun.bthread)
+    several = {name for name, bthreads in alike.items() if len(bthreads) > 1 and len(set(map(instance, bthreads))) > 1}
     members: defaultdict[Member, int] = defaultdict(int)
     started = space.started()
     for bthread, environment, generations in space.begun:
         first, *others = generations or ((),)
         if first:  # else it was over at once
-            name = bthread.name if len(alike[bthread.name]) == 1 else instance(bthread)
+            name = instance(bthread) if bthread.name in several else bthread.name
             members[Member(name, environment)] |= mask_of(first)
         started.update(chain.from_iterable(others))
     for local in sorted(started):

@@ -58,6 +58,7 @@ class Search:
     afterwards: dict[int, list[tuple[int, int]]] = field(factory=dict)
     selected: set[int] = field(factory=set)
     bounded: bool = False
+    interrupted: bool = False  # by Ctrl-C
     runs: int = 0  # random ones
 
     def run(self) -> None:

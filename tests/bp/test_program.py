@@ -240,6 +240,7 @@ def test_a_super_step_that_never_ends_is_an_error_with_its_last_events_and_b_thr
 
     with pytest.raises(EndlessLoop, match=r"went past 30 events and starts; .* raise max_steps") as caught:
         trace(program)
+    assert str(caught.value).splitlines()[1:] == ["  'one' hot"] * 10
 
     assert caught.value.events == (HOT,) * 10
     assert caught.value.bthreads == ("one",) * 10
@@ -484,7 +485,7 @@ def test_an_exception_names_b_thread_event_and_step_and_fails_the_program() -> N
         fails_on(HOT, KeyError("three")).named("third").at_priority(-1),
     )
 
-    with pytest.raises(BThreadError, match=r"'first' failed on event\('hot'\) \(step 2\): ValueError: one") as caught:
+    with pytest.raises(BThreadError, match=r"'first' failed on hot \(step 2\): ValueError: one") as caught:
         trace(program)
 
     assert (caught.value.bthread, caught.value.event, caught.value.step) == ("first", HOT, 2)

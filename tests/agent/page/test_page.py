@@ -135,7 +135,7 @@ def test_a_refusal_names_who_and_why_and_the_words_that_it_rests_on(log: Path) -
 
 def test_without_its_protocol_a_page_says_what_it_does_not_know(log: Path) -> None:
     assert "one_look_is_enough" in str(shadow_of(read_log(log)).problem)
-    assert "refused: one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
+    assert "refused: b-thread one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
 
 
 def test_a_log_that_was_changed_is_shown_with_the_step_where_it_differs(log: Path) -> None:
@@ -199,7 +199,7 @@ def test_why_a_run_goes_on_is_told_in_words(tmp_path: Path) -> None:
 
     page = render_page(read_log(path))
 
-    assert "goes on: continue_with_follow_ups: a follow-up waits" in told(page)
+    assert "goes on: b-thread continue_with_follow_ups: a follow-up waits" in told(page)
 
 
 def test_the_last_answer_is_not_said_twice(log: Path) -> None:

@@ -1,6 +1,8 @@
 """What `verify` finds, and what it does not claim."""
 
+import os
 import re
+import signal
 from typing import Any
 
 import pytest
@@ -43,6 +45,7 @@ def test_a_bounded_search_never_holds() -> None:
 
     assert by_states.bounded
     assert by_depth.bounded
+    assert not by_depth.interrupted
     assert (by_states.states, by_depth.states) == (5, 6)
     assert not by_states.violations
     assert not by_states.holds
@@ -73,7 +76,7 @@ def test_a_state_met_at_the_depth_bound_and_on_a_shorter_path_is_expanded() -> N
     assert [violation.trace for violation in found.violations] == [(B, C, HOT)]
 
 
-def test_ctrl_c_gives_what_was_found_so_far_as_bounded() -> None:
+def test_ctrl_c_gives_what_was_found_so_far_as_bounded_and_interrupted() -> None:
     @bthread
     def patience() -> BThreadBody:
         for count in range(10):
@@ -84,8 +87,29 @@ def test_ctrl_c_gives_what_was_found_so_far_as_bounded() -> None:
     found = verify(patience(), requests(B, 2), fails_after(B, B))
 
     assert found.bounded
+    assert found.interrupted
+    assert "(interrupted: not all states were looked at)" in str(found)
     assert not found.holds
     assert kinds(found) == [("error", "fails_after")]
+
+
+def test_the_handler_of_ctrl_c_may_run_in_the_middle_of_a_b_thread() -> None:
+    """Its calls are no hidden state of the b-thread."""
+
+    def hear(number: int, frame: object) -> None:
+        os.isatty(0)
+        raise KeyboardInterrupt
+
+    @bthread
+    def patience() -> BThreadBody:
+        yield sync(request=A)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        assert verify(patience()).interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_long_search_shows_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +195,7 @@ def test_instances_of_one_function_are_told_apart_by_their_arguments() -> None:
     found = verify(requests(A).named("one"), requests(B).named("other"), holds_back(A), holds_back(B))
 
     assert found.violations[0].message == (
-        "'one' requests a, held by holds_back(a); 'other' requests b, held by holds_back(b)"
+        "'one' requests a, held by holds_back(a)\n'other' requests b, held by holds_back(b)"
     )
 
 
@@ -200,7 +224,7 @@ def test_a_deadlock_names_all_instances_that_came_to_the_same_place() -> None:
 
     (deadlock,) = verify(goes(1), goes(2), says(sync(block=A))).violations
 
-    assert deadlock.message == "'goes(1)' requests a, held by says; 'goes(2)' requests a, held by says"
+    assert deadlock.message == "'goes(1)' requests a, held by says\n'goes(2)' requests a, held by says"
 
 
 # How it is bounded, and sampled.
