@@ -382,7 +382,7 @@ class Tool:
 
     @property
     def place(self) -> str:
-        """Where the tool was declared: the file and the line of its function, or its source."""
+        """The file and the line of its function, or the source of a tool that was declared elsewhere."""
         code = getattr(self.body, "__code__", None)
         return self.source or "no function" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
