@@ -57,9 +57,9 @@ def assert_never(run: Run | RecordedRun, *events: Any) -> None:
     Each is an event, a kind, or any other event set; a text stands for the starts of that tool.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    seen = _checked(run, assert_never, events)
+    steps = _steps(run, assert_never, events)
     for one in events:
-        if found := _found(seen, one):
+        if found := _found(steps, one):
             raise AssertionError(f"{_told_set(one)} happened, at step {found[0]}\n{trace(run, until=found[0])}")
 
 
@@ -69,9 +69,9 @@ def assert_order(run: Run | RecordedRun, *events: Any) -> None:
     Each is given as in `assert_never`. One that is named again stands for its next time.
     """
     __tracebackhide__ = True
-    seen, before, last = _checked(run, assert_order, events), 0, ""
+    steps, before, last = _steps(run, assert_order, events), 0, ""
     for position, one in enumerate(events):
-        earlier, found = events[:position].count(one), _found(seen, one)
+        earlier, found = events[:position].count(one), _found(steps, one)
         if len(found) <= earlier:
             how_often = "never happened" if not found else f"happened only {_times(len(found))}, not {earlier + 1}"
             raise AssertionError(f"{_told_set(one)} {how_often}\n{trace(run)}")
@@ -101,46 +101,32 @@ def assert_calls_answered(messages: Iterable[Message]) -> None:
     assert not owed, f"nothing answers {owed}"
 
 
-@frozen
-class _Seen:
-    """A run, or the log of one: its steps, the parameters of its tools by name, and the steps with what was held."""
-
-    steps: Sequence[Step]
-    tools: Mapping[str, Any]
-    moments: Callable[[], Iterable[tuple[Step | None, tuple[Held, ...]]]]
-
-
-def _seen(run: Run | RecordedRun) -> _Seen:
-    """Return what the assertions look at. Raises TypeError for what is no run."""
-    if isinstance(run, RecordedRun):
-        steps = recorded_steps(run)
-        return _Seen(steps, dict.fromkeys(run.header.get("tools") or ()), lambda: ((step, ()) for step in steps))
-    if not isinstance(run, Run):
-        raise TypeError(f"a run is expected, such as agent.run(...) and read_log(...) return, not {run!r}")
-    agent = run.agent
-    tools = {tool.name: tool.parameters.get("properties") for tool in agent.toolbox.tools}
-    return _Seen(run.steps, tools, lambda: retrace(agent.bthreads, agent.journal.heard, run.steps))
-
-
 def trace(run: Run | RecordedRun, *, until: int | None = None, tail: int = TAIL) -> str:
     """Return the last steps of `run`, or the last up to step `until`: with who refused, and what was held by whom.
 
     A log alone does not tell what was held.
     """
-    moments = [each for each in _seen(run).moments() if until is None or (each[0] and each[0].number <= until)]
+    moments = [each for each in _moments(run) if until is None or (each[0] and each[0].number <= until)]
     title = "the last steps (who requested them), with what was refused or held back then, by whom, and why:"
     return "\n".join([title, *_told_moments(moments[-tail:])])
 
 
-def _checked(run: Run | RecordedRun, check: Callable[..., None], events: Sequence[Any]) -> _Seen:
-    """Return the run, unless nothing is asked, or something that cannot happen. Raises ValueError and TypeError."""
-    seen = _seen(run)
+def _moments(run: Run | RecordedRun) -> Iterable[tuple[Step | None, tuple[Held, ...]]]:
+    if isinstance(run, RecordedRun):
+        return [(step, ()) for step in recorded_steps(run)]
+    return retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
+
+
+def _steps(run: Run | RecordedRun, check: Callable[..., None], events: Sequence[Any]) -> Sequence[Step]:
+    """Return the steps, unless nothing is asked, or something that cannot happen. Raises ValueError and TypeError."""
+    if not isinstance(run, Run | RecordedRun):
+        raise TypeError(f"{check.__name__} looks at what agent.run(...) or read_log(...) returned, not at {run!r}")
     if not events:
         raise ValueError(f"{check.__name__} was given no events; name at least one")
     for one in events:
         for start in _starts_in(_as_set(one)):
-            _check_start(seen.tools, start)
-    return seen
+            _check_start(run, start)
+    return run.steps if isinstance(run, Run) else recorded_steps(run)
 
 
 def _starts_in(events: Any) -> Iterator[StartOf]:
@@ -151,7 +137,11 @@ def _starts_in(events: Any) -> Iterator[StartOf]:
         yield from _starts_in(part)
 
 
-def _check_start(tools: Mapping[str, Any], start: StartOf) -> None:
+def _check_start(run: Run | RecordedRun, start: StartOf) -> None:
+    if isinstance(run, Run):
+        tools = {tool.name: tool.parameters.get("properties") for tool in run.agent.toolbox.tools}
+    else:
+        tools = dict.fromkeys(run.header["tools"])
     if start.tool not in tools:
         raise ValueError(f"the agent has no tool {start.tool!r}; its tools: {', '.join(tools) or 'none'}")
     parameters = tools[start.tool]
@@ -161,10 +151,10 @@ def _check_start(tools: Mapping[str, Any], start: StartOf) -> None:
         raise ValueError(f"the tool {start.tool!r} has no parameter {unknown[0]!r}; its parameters: {known}")
 
 
-def _found(seen: _Seen, events: Any) -> list[int]:
+def _found(steps: Iterable[Step], events: Any) -> list[int]:
     """Return the numbers of the steps whose events are in `events`."""
     wanted = _as_set(events)
-    return [step.number for step in seen.steps if contains(wanted, step.event)]
+    return [step.number for step in steps if contains(wanted, step.event)]
 
 
 def _times(number: int) -> str:

@@ -24,7 +24,6 @@ from agent.vocabulary.events import (
     PromptGiven,
     RunEnded,
 )
-from agent.vocabulary.reasons import rejected
 from bp import BProgram, BProgramError, BThread, Event
 from bp.runner import Effect
 
@@ -86,21 +85,9 @@ class Ledger:
                 self._approve(event.call.id)
             case GateRejected():
                 names = sorted({refusal.bthread for refusal in event.refusals})
-                self._reject(event.call.id, tuple(names), rejected(event.call.id, event.refusals).result)
+                self._reject(event.call.id, tuple(names))
             case CallAnswered():
                 self._answer(event.call, event.result)
-
-    def fold_record(self, record: Mapping[str, Any], event: Event | None) -> None:
-        """Take a record of a log into account; `event` is what it was read as, where it has been."""
-        data = record["data"]
-        match record["name"]:
-            case "gate_approved":
-                self._approve(data["call"])
-            case "gate_rejected":
-                names = sorted({refusal["bthread"] for refusal in data["refusals"]})
-                self._reject(data["call"], tuple(names), "")
-            case _ if event is not None:
-                self.fold(event)
 
     def _open(self, call: ToolCall) -> None:
         if call.flaw is None:
@@ -117,9 +104,10 @@ class Ledger:
         if (entry := self.entry(call)) is not None:
             entry.decision = Decision("approved by a person" if entry.said else "approved")
 
-    def _reject(self, call: str, by: tuple[str, ...], why: str) -> None:
+    def _reject(self, call: str, by: tuple[str, ...]) -> None:
+        """The answer to the call follows, and says why."""
         if (entry := self.entry(call)) is not None:
-            entry.decision = Decision("declined by a person" if entry.said is False else "rejected", by, why)
+            entry.decision = Decision("declined by a person" if entry.said is False else "rejected", by)
 
     def _answer(self, call: str, text: str) -> None:
         entry = self.entry(call)
@@ -128,12 +116,12 @@ class Ledger:
         entry.answered = text
         if entry.decision is None:
             entry.decision = Decision("not put up", (), text)
-        elif entry.decision.kind in ("rejected", "declined by a person") and not entry.decision.why:
+        elif entry.decision.kind in ("rejected", "declined by a person"):
             entry.decision = Decision(entry.decision.kind, entry.decision.by, text)
 
 
-FOLDED = ("answer_committed", "call_answered", "run_ended")
-"""Internal events that the recorded conversation consists of."""
+FOLDED = ("answer_committed", "gate_approved", "gate_rejected", "call_answered", "run_ended")
+"""Internal events that the recorded conversation and its decisions consist of."""
 
 OTHERWISE = "the model would have been told something else before"
 
@@ -213,9 +201,9 @@ class Recording:
     def _take(self, line: int, record: Mapping[str, Any], decoder: Decoder) -> None:
         from_outside = record["origin"] == "outside"
         event = decoder.event(record) if from_outside or record["name"] in FOLDED else None
-        self.ledger.fold_record(record, event)
         if event is None:
             return
+        self.ledger.fold(event)
         if from_outside:
             self.outside.append((line, event))
             self.asked_with[line] = len(self.conversation.messages)

@@ -220,7 +220,7 @@ def test_starts_that_cannot_happen_are_a_mistake(run: Run, events: object, said:
 
 
 def test_an_object_that_is_no_run_is_an_error() -> None:
-    with pytest.raises(TypeError, match="a run is expected"):
+    with pytest.raises(TypeError, match="assert_never looks at"):
         assert_never(Agent(ScriptedModel([])), started("look"))  # type: ignore[arg-type]
 
 
