@@ -231,7 +231,7 @@ def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequen
         other = f" (given {given}, the log has {_shown(entry)})" if given else ""
         raise RebuildError(
             f"{run.path} was made with the b-thread {entry.get('name')!r} from {function}, which only its author "
-            f"can vouch for{other}; give it again: --protocol {_place(run, function)}, threads= in Python"
+            f"can vouch for{other}; give it again, in Python in threads=[...]: --protocol {_place(run, function)}"
         )
     return found
 

@@ -3,15 +3,8 @@
 Only the events between two external ones are reduced. In a state where internal events can be selected, a *stubborn
 set* is worked out (Valmari 1989): a set of events, at least one of them selectable, such that nothing outside of it
 can change what its events do, or whether they can be selected. Only its selectable events are then tried; every other
-event is still to come afterwards, and finds everything as it would have found it before. The set contains
-
-- for each of its selectable events t: the events that move a b-thread which t moves or which may ever touch t, and
-  those that b-threads which t moves or starts touch afterwards;
-- for each other event in it: for one reason why it cannot be selected, every event that could end that reason;
-- where a requester has preferences: for an event that may lift a block, what is requested behind the blocked event.
-
-So events outside of it lead to the same state before and after t. A run that ends where nothing internal is selectable
-contains an event of the set, which can be moved to its front; by induction all ends are reached.
+event is still to come afterwards, and finds everything as it would have found it before. So a run to an end, which
+contains an event of the set, can begin with it. docs/verification.md says what stays the same.
 
 What others may do later is known from their automata: before the search, each is unfolded on its own, on every event
 that any b-thread may ever request. That may be more than the program can do, never less.

@@ -102,7 +102,7 @@ def test_what_is_no_b_thread_of_ours_does_not_come_back(function: str, arguments
 def test_a_b_thread_that_does_not_ship_has_to_be_given_again() -> None:
     run = recorded(onlooker())
 
-    with pytest.raises(RebuildError, match=r"was made with the b-thread 'onlooker'.*give it again: --protocol"):
+    with pytest.raises(RebuildError, match=r"was made with the b-thread 'onlooker'.*give it again.*: --protocol"):
         rebuild(run)
     assert rebuild(run, [onlooker()])._definitions[-1] == onlooker()
 
@@ -122,7 +122,7 @@ class Watched:
 def test_arguments_that_cannot_be_read_have_to_be_given_again() -> None:
     run = recorded(onlooker((Watched(),)))  # type: ignore[arg-type]
 
-    told = r"\(given onlooker\(\('c',\)\), the log has onlooker\(\(<.*threads= in Python"
+    told = r"\(given onlooker\(\('c',\)\), the log has onlooker\(\(<.*in threads="
     with pytest.raises(RebuildError, match=told):
         rebuild(run, [onlooker(("c",))])
 
