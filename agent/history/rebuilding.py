@@ -223,7 +223,7 @@ def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
 
 def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
     """Return the b-thread that `entry` names: one of `threads`, or one that ships. Raises RebuildError for others."""
-    alike = [bthread for bthread in threads if _function(named(bthread)) == _function(entry)]
+    alike = [bthread for bthread in threads if _placeless(named(bthread))["function"] == _placeless(entry)["function"]]
     found = _given(entry, alike) or shipped(entry)
     if found is None:
         function = str(entry.get("function"))
@@ -236,30 +236,24 @@ def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequen
     return found
 
 
-def _function(entry: Mapping[str, Any]) -> str:
-    """Return file and function of a b-thread, the same for `FILE.py:NAME` and for an import of that file."""
+def _placeless(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a b-thread of the header with the mere file of its function, as `FILE.py:NAME` and an import share it."""
     module, _, name = str(entry.get("function")).partition(":")
-    return f"{module.removesuffix('.py').rpartition('.')[2]}:{name}"
+    return {**entry, "function": f"{module.removesuffix('.py').rpartition('.')[2]}:{name}"}
 
 
 def _given(entry: Mapping[str, Any], alike: Sequence[BThread]) -> BThread | None:
     """Return the one of these b-threads of one function that `entry` names; or one with the recorded arguments."""
-    same = [bthread for bthread in alike if _is_named(bthread, entry)]
-    return next(iter((*same, *filter(None, (_with_arguments(bthread, entry) for bthread in alike)))), None)
-
-
-def _is_named(bthread: BThread, entry: Mapping[str, Any]) -> bool:
-    here = named(bthread)
-    return {**here, "function": _function(here)} == {**entry, "function": _function(entry)}
+    again = filter(None, (_with_arguments(bthread, entry) for bthread in alike))
+    return next((each for each in (*alike, *again) if _placeless(named(each)) == _placeless(entry)), None)
 
 
 def _with_arguments(bthread: BThread, entry: Mapping[str, Any]) -> BThread | None:
     try:
         values, by_name = _read_arguments(bthread.function, list(map(str, entry.get("arguments") or ())))
-        again = evolve(bthread, args=values, kwargs=by_name).named(str(entry.get("name")))
+        return evolve(bthread, args=values, kwargs=by_name).named(str(entry.get("name")))
     except (Illegible, TypeError, ValueError, SyntaxError):
         return None
-    return again if _is_named(again, entry) else None
 
 
 def _place(run: RecordedRun, function: str) -> str:

@@ -421,10 +421,7 @@ def _unmatched_sets(space: StateSpace, candidates: dict[int, int]) -> list[str]:
 def _unmet_predicates(
     space: StateSpace, reached: Iterable[int], ever: Sequence[Event], unreached: Iterable["Member"]
 ) -> list[str]:
-    """Return the predicates, with b-thread, that accept no event of the search, also where they stand in a union.
-
-    A predicate is its function: what it compares with may change from state to state.
-    """
+    """Return the predicates, with b-thread, whose function accepted no event, whatever it compared with."""
     known = [by.name for by in unreached]
     met, unmet = set[Any](), dict[Any, str]()
     for local in map(space.automaton.locals.__getitem__, sorted(reached)):
