@@ -237,9 +237,12 @@ def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequen
 
 
 def _placeless(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a b-thread of the header with the mere file of its function, as `FILE.py:NAME` and an import share it."""
+    """Return a b-thread of the header with files as `FILE.py:NAME` and an import share them."""
     module, _, name = str(entry.get("function")).partition(":")
-    return {**entry, "function": f"{module.removesuffix('.py').rpartition('.')[2]}:{name}"}
+    function = f"{module.removesuffix('.py').rpartition('.')[2]}:{name}"
+    arguments = entry.get("arguments")
+    told = [str(text).replace(".py:", ":") for text in arguments] if isinstance(arguments, list) else arguments
+    return {**entry, "function": function, "arguments": told}
 
 
 def _given(entry: Mapping[str, Any], alike: Sequence[BThread]) -> BThread | None:

@@ -130,17 +130,19 @@ def test_arguments_that_cannot_be_read_have_to_be_given_again() -> None:
 @pytest.mark.parametrize("module", ["rules.py", "rules", "mine.rules"])
 @pytest.mark.parametrize("then", ["rules.py", "rules", "mine.rules"])
 def test_a_file_given_by_its_path_is_the_module_that_a_program_imports(then: str, module: str) -> None:
-    def rule(n):  # type: ignore[no-untyped-def]  # without an annotation no text gives back the argument
+    def rule(n, predicate):  # type: ignore[no-untyped-def]  # without annotations no text gives back the arguments
         yield sync(wait_for=PromptGiven)
 
-    rule.__module__, rule.__qualname__ = then, "rule"
-    run = recorded(bthread(rule)(1))
-    rule.__module__ = module
+    def is_one() -> None: ...
 
-    assert rebuild(run, [bthread(rule)(1)])._definitions[-1].args == (1,)
+    rule.__module__, rule.__qualname__, is_one.__module__ = then, "rule", then.removeprefix("mine.")
+    run = recorded(bthread(rule)(1, is_one))
+    rule.__module__, is_one.__module__ = module, module.removeprefix("mine.")
+
+    assert rebuild(run, [bthread(rule)(1, is_one)])._definitions[-1].args == (1, is_one)
     rule.__module__ = "others"
     with pytest.raises(RebuildError, match="'rule'"):
-        rebuild(run, [bthread(rule)(1)])
+        rebuild(run, [bthread(rule)(1, is_one)])
 
 
 def test_a_log_is_no_reason_to_import_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
