@@ -146,11 +146,12 @@ def test_the_constitution_and_a_protocol_that_ask_about_one_call_do_so_one_after
 
 
 def test_a_counterexample_says_which_invariant_of_a_protocol_is_broken() -> None:
-    @bthread(name="blocking_monitor")
-    def forgets(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
+    @bthread
+    def forgets() -> BThreadBody:
         yield sync(wait_for=GateApproved)
 
-    result = verify_loop((), [forgets()], examples=FEW_EXAMPLES, first=True)
+    kept = invariants_of_protocols(PROGRAMS["blocking_monitor"])
+    result = verify_loop((), [forgets()], examples=FEW_EXAMPLES, invariants=kept, first=True)
 
     story = tell(result.violations[0]).splitlines()
     assert story[-1].startswith("starts_were_cleared is broken: ")
