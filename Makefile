@@ -81,6 +81,7 @@ bench: $(READY) ## measure: cost per event and per turn, import time, memory
 
 docs: $(SITE_READY) ## build the pages as a site in build/site, with links checked
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet --strict --config-file docs/.site/mkdocs.yml
+	@echo build/site/index.html
 
 clean: ## remove the virtual environment, caches and what was built
 	rm -rf .venv .venv-agentdojo .venv-docs .venv-neighbours build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -14,6 +14,8 @@ from typing import Any, cast
 from attrs import fields, frozen, has
 
 from agent.history.playback import Held, retrace
+from agent.log.decoding import recorded_steps
+from agent.log.reading import RecordedRun
 from agent.session.agent import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ToolStarted
@@ -49,26 +51,27 @@ class StartOf:
         return f"the call is {self.tool}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
-def assert_never(run: Run, *events: Any) -> None:
-    """Raise AssertionError if an event of any of `events` happened in `run`.
+def assert_never(run: Run | RecordedRun, *events: Any) -> None:
+    """Raise AssertionError if an event of any of `events` happened in `run`, or in the log of one.
 
     Each is an event, a kind, or any other event set; a text stands for the starts of that tool.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    for one in _checked(run, assert_never, events):
-        if found := _found(run, one):
+    steps = _steps(run, assert_never, events)
+    for one in events:
+        if found := _found(steps, one):
             raise AssertionError(f"{_told_set(one)} happened, at step {found[0]}\n{trace(run, until=found[0])}")
 
 
-def assert_order(run: Run, *events: Any) -> None:
+def assert_order(run: Run | RecordedRun, *events: Any) -> None:
     """Raise AssertionError unless each of `events` happened in `run`, for the first time after the one before it did.
 
     Each is given as in `assert_never`. One that is named again stands for its next time.
     """
     __tracebackhide__ = True
-    before, last = 0, ""
-    for position, one in enumerate(_checked(run, assert_order, events)):
-        earlier, found = events[:position].count(one), _found(run, one)
+    steps, before, last = _steps(run, assert_order, events), 0, ""
+    for position, one in enumerate(events):
+        earlier, found = events[:position].count(one), _found(steps, one)
         if len(found) <= earlier:
             how_often = "never happened" if not found else f"happened only {_times(len(found))}, not {earlier + 1}"
             raise AssertionError(f"{_told_set(one)} {how_often}\n{trace(run)}")
@@ -98,27 +101,32 @@ def assert_calls_answered(messages: Iterable[Message]) -> None:
     assert not owed, f"nothing answers {owed}"
 
 
-def trace(run: Run, *, until: int | None = None, tail: int = TAIL) -> str:
-    """Return the last steps of `run`, or the last up to step `until`: with who refused, and what was held by whom."""
-    moments = [
-        (step, held)
-        for step, held in retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
-        if until is None or (step and step.number <= until)
-    ]
+def trace(run: Run | RecordedRun, *, until: int | None = None, tail: int = TAIL) -> str:
+    """Return the last steps of `run`, or the last up to step `until`: with who refused, and what was held by whom.
+
+    A log alone does not tell what was held.
+    """
+    moments = [each for each in _moments(run) if until is None or (each[0] and each[0].number <= until)]
     title = "the last steps (who requested them), with what was refused or held back then, by whom, and why:"
     return "\n".join([title, *_told_moments(moments[-tail:])])
 
 
-def _checked(run: Run, check: Callable[..., None], events: Sequence[Any]) -> Sequence[Any]:
-    """Return `events`, unless nothing is asked, or something that cannot happen. Raises ValueError and TypeError."""
-    if not isinstance(run, Run):
-        raise TypeError(f"{check.__name__} looks at a run, such as agent.run(...) returns, not at {run!r}")
+def _moments(run: Run | RecordedRun) -> Iterable[tuple[Step | None, tuple[Held, ...]]]:
+    if isinstance(run, RecordedRun):
+        return [(step, ()) for step in recorded_steps(run)]
+    return retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
+
+
+def _steps(run: Run | RecordedRun, check: Callable[..., None], events: Sequence[Any]) -> Sequence[Step]:
+    """Return the steps, unless nothing is asked, or something that cannot happen. Raises ValueError and TypeError."""
+    if not isinstance(run, Run | RecordedRun):
+        raise TypeError(f"{check.__name__} looks at what agent.run(...) or read_log(...) returned, not at {run!r}")
     if not events:
         raise ValueError(f"{check.__name__} was given no events; name at least one")
     for one in events:
-        for start in _starts_in(_as_set(run, one)):
+        for start in _starts_in(_as_set(one)):
             _check_start(run, start)
-    return events
+    return run.steps if isinstance(run, Run) else recorded_steps(run)
 
 
 def _starts_in(events: Any) -> Iterator[StartOf]:
@@ -129,30 +137,33 @@ def _starts_in(events: Any) -> Iterator[StartOf]:
         yield from _starts_in(part)
 
 
-def _check_start(run: Run, start: StartOf) -> None:
-    tools = {tool.name: tool for tool in run.agent.toolbox.tools}
+def _check_start(run: Run | RecordedRun, start: StartOf) -> None:
+    if isinstance(run, Run):
+        tools = {tool.name: tool.parameters.get("properties") for tool in run.agent.toolbox.tools}
+    else:
+        tools = dict.fromkeys(run.header["tools"])
     if start.tool not in tools:
         raise ValueError(f"the agent has no tool {start.tool!r}; its tools: {', '.join(tools) or 'none'}")
-    parameters = tools[start.tool].parameters.get("properties")
+    parameters = tools[start.tool]
     unknown = [name for name in start.arguments if isinstance(parameters, dict) and name not in parameters]
     if unknown and isinstance(parameters, dict):
         known = ", ".join(parameters) or "none"
         raise ValueError(f"the tool {start.tool!r} has no parameter {unknown[0]!r}; its parameters: {known}")
 
 
-def _found(run: Run, events: Any) -> list[int]:
+def _found(steps: Iterable[Step], events: Any) -> list[int]:
     """Return the numbers of the steps whose events are in `events`."""
-    wanted = _as_set(run, events)
-    return [step.number for step in run.steps if contains(wanted, step.event)]
+    wanted = _as_set(events)
+    return [step.number for step in steps if contains(wanted, step.event)]
 
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _as_set(run: Run, events: Any) -> Any:
+def _as_set(events: Any) -> Any:
     if isinstance(events, list | tuple):
-        return reduce(or_, (_as_set(run, one) for one in events))
+        return reduce(or_, map(_as_set, events))
     if not isinstance(events, str):
         return events
     return started(events)

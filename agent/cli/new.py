@@ -90,9 +90,14 @@ Find the event before which it has to speak (docs/howto.md), and say what it wai
 """
 
 from agent.events import GateApproved, RunEnded
+from agent.vocabulary.calls import ToolCall
 from bp import BThreadBody, bthread, sync, where
+from constitution import Action
 
 __all__ = ["{name}"]
+
+# Calls of your tools for which the predicates below hold: the verification offers them, or never reaches the rule.
+EXAMPLES = {{"{name}": (GateApproved(ToolCall("c1", "note", {{"text": "one"}}), Action("note", "write", "/")),)}}
 
 
 def is_concerned(approved: GateApproved) -> bool:
@@ -163,7 +168,7 @@ def there_are_not_more():
 
 
 def test_it_holds_whatever_happens_and_no_run_hangs():
-    assert verify_loop((), [{name}(most=1)], invariants=[there_are_not_more()]).holds
+    assert verify_loop((), [{name}(most=1)], invariants=[there_are_not_more()])
 
 
 def test_without_it_that_would_not_hold():

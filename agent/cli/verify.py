@@ -61,6 +61,7 @@ def _tell(result: Verification, screen: Screen) -> None:
         screen.line(f"          not verified: {why}; only {result.states:,} states were looked at")
     if missed := _unreached(result):
         screen.line(f"          never reached: {', '.join(missed)}")
+        screen.line("          nothing came that concerns these; EXAMPLES beside a rule offer calls of your own tools")
     for violation in result.violations:
         for line in ("", *tell(violation).splitlines(), ""):
             screen.line(line)

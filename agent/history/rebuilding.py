@@ -223,36 +223,40 @@ def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
 
 def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
     """Return the b-thread that `entry` names: one of `threads`, or one that ships. Raises RebuildError for others."""
-    found = _given(entry, threads) or shipped(entry)
+    alike = [bthread for bthread in threads if _placeless(named(bthread))["function"] == _placeless(entry)["function"]]
+    found = _given(entry, alike) or shipped(entry)
     if found is None:
         function = str(entry.get("function"))
+        given = ", ".join(_shown(named(bthread)) for bthread in alike)
+        other = f" (given {given}, the log has {_shown(entry)})" if given else ""
         raise RebuildError(
             f"{run.path} was made with the b-thread {entry.get('name')!r} from {function}, which only its author "
-            f"can vouch for; give it again: --protocol {_place(run, function)}"
+            f"can vouch for{other}; give it again, in Python in threads=[...]: --protocol {_place(run, function)}"
         )
     return found
 
 
-def _given(entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread | None:
-    """Return the one of `threads` that `entry` names; with the recorded arguments where only these differ."""
-    for bthread in threads:
-        if named(bthread) == entry:
-            return bthread
-    for bthread in threads:
-        if named(bthread)["function"] == entry.get("function"):
-            again = _with_arguments(bthread, entry)
-            if again is not None:
-                return again
-    return None
+def _placeless(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a b-thread of the header with files as `FILE.py:NAME` and an import share them."""
+    module, _, name = str(entry.get("function")).partition(":")
+    function = f"{module.removesuffix('.py').rpartition('.')[2]}:{name}"
+    arguments = entry.get("arguments")
+    told = [str(text).replace(".py:", ":") for text in arguments] if isinstance(arguments, list) else arguments
+    return {**entry, "function": function, "arguments": told}
+
+
+def _given(entry: Mapping[str, Any], alike: Sequence[BThread]) -> BThread | None:
+    """Return the one of these b-threads of one function that `entry` names; or one with the recorded arguments."""
+    again = filter(None, (_with_arguments(bthread, entry) for bthread in alike))
+    return next((each for each in (*alike, *again) if _placeless(named(each)) == _placeless(entry)), None)
 
 
 def _with_arguments(bthread: BThread, entry: Mapping[str, Any]) -> BThread | None:
     try:
         values, by_name = _read_arguments(bthread.function, list(map(str, entry.get("arguments") or ())))
-        again = evolve(bthread, args=values, kwargs=by_name).named(str(entry.get("name")))
+        return evolve(bthread, args=values, kwargs=by_name).named(str(entry.get("name")))
     except (Illegible, TypeError, ValueError, SyntaxError):
         return None
-    return again if named(again) == entry else None
 
 
 def _place(run: RecordedRun, function: str) -> str:

@@ -24,7 +24,6 @@ from agent.vocabulary.events import (
     PromptGiven,
     RunEnded,
 )
-from agent.vocabulary.reasons import rejected
 from bp import BProgram, BProgramError, BThread, Event
 from bp.runner import Effect
 
@@ -70,37 +69,18 @@ class Ledger:
         self.entries: list[Entry] = []
         self._latest: dict[str, Entry] = {}  # ids may come again in a later turn
 
-    def entry(self, call: str) -> Entry | None:
-        """Return the latest call with this id."""
-        return self._latest.get(call)
-
     def fold(self, event: Event) -> None:
         """Take an event of a program into account."""
         match event:
             case AnswerCommitted():
                 for call in event.calls:
                     self._open(call)
-            case ApprovalAnswered():
-                self._hear(event.call.id, yes=event.yes, present=event.present)
-            case GateApproved():
-                self._approve(event.call.id)
-            case GateRejected():
-                names = sorted({refusal.bthread for refusal in event.refusals})
-                self._reject(event.call.id, tuple(names), rejected(event.call.id, event.refusals).result)
+            case ApprovalAnswered() | GateApproved() | GateRejected():
+                if (entry := self._latest.get(event.call.id)) is not None:
+                    _decide(entry, event)
             case CallAnswered():
-                self._answer(event.call, event.result)
-
-    def fold_record(self, record: Mapping[str, Any], event: Event | None) -> None:
-        """Take a record of a log into account; `event` is what it was read as, where it has been."""
-        data = record["data"]
-        match record["name"]:
-            case "gate_approved":
-                self._approve(data["call"])
-            case "gate_rejected":
-                names = sorted({refusal["bthread"] for refusal in data["refusals"]})
-                self._reject(data["call"], tuple(names), "")
-            case _ if event is not None:
-                self.fold(event)
+                if (entry := self._latest.get(event.call)) is not None and entry.answered is None:
+                    _answer(entry, event.result)
 
     def _open(self, call: ToolCall) -> None:
         if call.flaw is None:
@@ -109,31 +89,27 @@ class Ledger:
         else:
             self._latest.pop(call.id, None)
 
-    def _hear(self, call: str, *, yes: bool, present: bool) -> None:
-        if (entry := self.entry(call)) is not None and present:
-            entry.said = yes
 
-    def _approve(self, call: str) -> None:
-        if (entry := self.entry(call)) is not None:
-            entry.decision = Decision("approved by a person" if entry.said else "approved")
-
-    def _reject(self, call: str, by: tuple[str, ...], why: str) -> None:
-        if (entry := self.entry(call)) is not None:
-            entry.decision = Decision("declined by a person" if entry.said is False else "rejected", by, why)
-
-    def _answer(self, call: str, text: str) -> None:
-        entry = self.entry(call)
-        if entry is None or entry.answered is not None:
-            return
-        entry.answered = text
-        if entry.decision is None:
-            entry.decision = Decision("not put up", (), text)
-        elif entry.decision.kind in ("rejected", "declined by a person") and not entry.decision.why:
-            entry.decision = Decision(entry.decision.kind, entry.decision.by, text)
+def _decide(entry: Entry, event: ApprovalAnswered | GateApproved | GateRejected) -> None:
+    if isinstance(event, ApprovalAnswered):
+        entry.said = event.yes if event.present else entry.said
+    elif isinstance(event, GateApproved):
+        entry.decision = Decision("approved by a person" if entry.said else "approved")
+    else:  # the answer to the call follows, and says why
+        by = tuple(sorted({refusal.bthread for refusal in event.refusals}))
+        entry.decision = Decision("declined by a person" if entry.said is False else "rejected", by)
 
 
-FOLDED = ("answer_committed", "call_answered", "run_ended")
-"""Internal events that the recorded conversation consists of."""
+def _answer(entry: Entry, text: str) -> None:
+    entry.answered = text
+    if entry.decision is None:
+        entry.decision = Decision("not put up", (), text)
+    elif entry.decision.by:
+        entry.decision = Decision(entry.decision.kind, entry.decision.by, text)
+
+
+FOLDED = ("answer_committed", "gate_approved", "gate_rejected", "call_answered", "run_ended")
+"""Internal events that the recorded conversation and its decisions consist of."""
 
 OTHERWISE = "the model would have been told something else before"
 
@@ -213,9 +189,9 @@ class Recording:
     def _take(self, line: int, record: Mapping[str, Any], decoder: Decoder) -> None:
         from_outside = record["origin"] == "outside"
         event = decoder.event(record) if from_outside or record["name"] in FOLDED else None
-        self.ledger.fold_record(record, event)
         if event is None:
             return
+        self.ledger.fold(event)
         if from_outside:
             self.outside.append((line, event))
             self.asked_with[line] = len(self.conversation.messages)

@@ -1,4 +1,4 @@
-"""Records back to events: those that came from outside; the program makes all others anew."""
+"""Records back to events: for a replay those that came from outside, since the program makes all others anew."""
 
 from base64 import b64decode
 from collections.abc import Callable, Mapping
@@ -10,14 +10,14 @@ import cattrs
 from attrs import fields
 from cattrs.gen import make_dict_structure_fn
 
-from agent.log.reading import LogError
+from agent.log.reading import LogError, RecordedRun
 from agent.vocabulary import events, questions
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.conversion import problems_of, strict_converter
 from agent.vocabulary.encoding import ROLES
 from agent.vocabulary.events import ProposedAction
 from agent.vocabulary.messages import Message
-from bp import Event, freeze
+from bp import Event, Refusal, Refusals, Step, freeze
 from constitution.action import Facts
 
 
@@ -70,6 +70,24 @@ class Decoder:
         return {**data, "call": self._calls[data["call"]]}
 
 
+def recorded_steps(run: RecordedRun) -> tuple[Step, ...]:
+    """Return the steps of a log, without its program; the `because` of a refusal as text, or as the fields of a value.
+
+    Raises LogError for a kind of event that does not ship.
+    """
+    decoder, steps = Decoder(), list[Step]()
+    for record in run.records:
+        decoder.learn(record)
+        by = None if record["origin"] == "outside" else record["origin"]
+        answered = _refusals(record["refusals"]) if "refusals" in record else None
+        steps.append(Step(record["step"], decoder.event(record), record["super_step"], by, answered))
+    return tuple(steps)
+
+
+def _refusals(told: Any, _: object = None) -> Refusals:
+    return Refusals(Refusal(each["bthread"], freeze(each["because"])) for each in told)
+
+
 def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
     try:
         return _converter().structure(data, kind)
@@ -83,6 +101,7 @@ def _converter() -> cattrs.Converter:
     """Return the one converter, made when it is first used."""
     converter = strict_converter()
     converter.register_structure_hook(bytes, lambda text, _: b64decode(text, validate=True))
+    converter.register_structure_hook(Refusals, _refusals)
     converter.register_structure_hook(Facts, lambda data, _: Facts(data))
     converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
     for kind in ROLES:

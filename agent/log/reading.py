@@ -20,7 +20,7 @@ class LogError(AgentError):
     """A log cannot be written or read; the message names the file, the line and the cure."""
 
 
-@frozen
+@frozen(repr=False)
 class RecordedRun:
     """A log as it was read. `torn` is true when its last line was cut off and left out.
 
@@ -37,6 +37,9 @@ class RecordedRun:
     misfit: str = ""
     cut: str = ""
     unsigned: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<RecordedRun: {self.path}, {len(self.records)} records>"
 
     @property
     def integrity(self) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 
@@ -130,6 +131,8 @@ class ScriptedModel:
             raise AssertionError(f"{len(steps) - asked} of {len(steps)} steps were never asked for: {left}")
 
     def _next_step(self, request: ModelRequest) -> Step:
+        if not self.requests:
+            self._call_numbers = count(max(next(self._call_numbers), 1 + _last_number(request)))
         self.requests.append(request)
         number = self._skipped + len(self.requests)
         if number > len(self._steps):
@@ -185,6 +188,12 @@ def _as_answer(step: object) -> ScriptedAnswer | None:
         case Sequence() if all(isinstance(inner, ScriptedCall) for inner in step):
             return ScriptedAnswer(calls=tuple(step))
     return None
+
+
+def _last_number(request: ModelRequest) -> int:
+    """Return the number of the last of our calls in a conversation that a request goes on with."""
+    ids = [call.id for message in request.messages for call in getattr(message, "calls", ())]
+    return max((int(found[1]) for found in map(re.compile(r"call_(\d+)").fullmatch, ids) if found), default=0)
 
 
 def _unnamed_calls(step: Step) -> int:

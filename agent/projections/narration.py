@@ -48,7 +48,7 @@ Type = Literal[
 
 @frozen
 class StreamEvent:
-    """One event of S2; what its type does not need is empty.
+    """One event of a run as an interface shows it; what its type does not need is empty.
 
     message: the message that starts, grows or ends; of a turn its answer. call: the call that runs. text: new text of a
     message or of a tool's output. piece: what is new in a message: text, reasoning, or arguments of a call. result: the

@@ -96,7 +96,8 @@ class Run:
     def status(self) -> str:
         """The status at the end: completed, limit, doom_loop, failed, stopped or aborted; "running" until then.
 
-        "waiting" when it rests because a person has to decide later: see `waiting_for` and `Agent.decide`.
+        Also while a question is open: see `waiting_for`. "waiting" when it rests because a person has to decide later:
+        see `Agent.decide`.
         """
         if self.ended is not None:
             return self.ended.status
@@ -201,9 +202,10 @@ class Run:
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
         with self._speaking:
-            question = self._questions[call]
-            if question.is_answered:
-                raise KeyError(call)
+            question = self._questions.get(call)
+            if question is None or question.is_answered:
+                others = ", ".join(id for id, each in self._questions.items() if not each.is_answered) or "none"
+                raise KeyError(f"no question about the call {call!r} waits for an answer; open: {others}")
             question.answer(yes, text)
 
     async def ask(self, asked: ApprovalAsked) -> bool | str:
@@ -379,7 +381,8 @@ class Agent:
     again from their beginning when they break off. secrets: texts by name that are masked in it. about: what else
     its header says, for the program that goes on with it. on_step, on_text, on_output: called with every step, and with
     pieces of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
-    on_event: called with every event of S2 (`agent.projections.narration`). hooks: what changes the model's
+    on_event: called with a `StreamEvent` (`agent.projections.narration`) at agent_start and _end, turn_start and _end,
+    message_start, _update and _end, tool_execution_start, _update and _end. hooks: what changes the model's
     context, and speaks up for people. models: those of other roles than "agent", by role, for protocols that ask
     for drafts of theirs. effects: what makes more effects, for events of `threads`; each is called once.
     """
@@ -413,7 +416,8 @@ class Agent:
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
-        Raises OptionError (unknown preset, limited cost without a price, context without room) and LogError.
+        Raises OptionError (unknown preset, limited cost without a price, context without room), LogError, and
+        ValueError for two tools of one name.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.threads, self._hooks = tuple(threads), hooks or Hooks()
@@ -684,9 +688,12 @@ def _of_output(watcher: Watcher | None) -> Callable[[ToolCall, str], None] | Non
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
     """Put the tools of one agent together; those without a workspace get the agent's."""
     everything = (*preset.own_tools(), *tools)
+    known: dict[str, Tool] = {}
     for one in everything:
         if not isinstance(one, Tool):
             raise TypeError(f"{one!r} is no tool; make one with @tool")
+        if (other := known.setdefault(one.name, one)) is not one:
+            raise ValueError(f"two tools are called {one.name!r}: {other.place} and {one.place}; rename one")
     own = next((tool.workspace for tool in everything if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
     placed = (tool.in_workspace(chosen) for tool in everything)

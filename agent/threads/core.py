@@ -47,14 +47,9 @@ OWN = "d0"
 """The name of the draft with which the loop itself begins each turn; all others are wanted by protocols."""
 
 
-def is_further_draft(requested: InferenceRequested) -> bool:
-    """Tell whether a draft is wanted by a protocol, beside the loop's own."""
-    return requested.draft != OWN
-
-
 DRAFT_NEWS = InferenceRequested | InferenceFinished | InferenceFailed
 FIRST = where(InferenceRequested, draft=OWN)
-OTHERS = where(InferenceRequested, is_further_draft)
+OTHERS = InferenceRequested & ~FIRST
 TOO_LATE = "the drafts of this turn have settled"
 ASKED_ALREADY = "it was asked for already in this turn"
 FIRST_ASKED = sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)  # said at every turn, and so made once

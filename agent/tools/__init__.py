@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from agent.tools.schemas import Limits, Path, ShellCommand, Touch, Url
     from agent.tools.work import objective_tools
     from agent.tools.workspace import Workspace
+    from agent.vocabulary.calls import ToolResult
     from agent.vocabulary.errors import ToolError
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolError",
+    "ToolResult",
     "Touch",
     "Url",
     "Workspace",
@@ -35,6 +37,7 @@ __getattr__, __dir__ = from_modules(
         "collections": "workspace_tools",
         "work": "objective_tools",
         "workspace": "Workspace",
+        "agent.vocabulary.calls": "ToolResult",
         "agent.vocabulary.errors": "ToolError",
     },
 )

@@ -9,11 +9,13 @@ is `quick`: then it runs where it is called, without a thread and without a task
 """
 
 import inspect
+import json
 import os
 import re
 import types
 import typing
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar, Union, overload
@@ -378,6 +380,12 @@ class Tool:
         """The name that a user interface shows for the tool (S2)."""
         return self.name
 
+    @property
+    def place(self) -> str:
+        """The file and the line of its function, or the source of a tool that was declared elsewhere."""
+        code = getattr(self.body, "__code__", None)
+        return self.source or "no function" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
     def schema(self) -> ToolSchema:
         """Return the tool as a model is told about it."""
         return ToolSchema(self.name, self.description, self.parameters)
@@ -479,11 +487,12 @@ class Tool:
             return _failure(error)
 
     def _result(self, returned: object) -> ToolResult:
-        if isinstance(returned, str):
-            returned = ToolResult(returned)
         if not isinstance(returned, ToolResult):
-            kind = type(returned).__name__
-            return ToolResult(f"tool {self.name!r} returned {kind}; return str or ToolResult", is_error=True)
+            try:
+                returned = ToolResult(returned if isinstance(returned, str) else _as_json(returned))
+            except (TypeError, ValueError, RecursionError) as error:
+                text = f"the call has run, but {self.name!r} returned no text, JSON or ToolResult: {error}"
+                return ToolResult(text, is_error=True)
         text = _encodable(returned.text)
         return returned if text == returned.text else evolve(returned, text=text)
 
@@ -510,6 +519,8 @@ def tool(
     timeout: float | None = None,
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
     """Make a `Tool` of an annotated function with a docstring.
+
+    It returns text, a `ToolResult`, or plain data (numbers, lists, dictionaries, dataclasses), shown as JSON.
 
     quick: the function is synchronous, never waits, and runs without a thread. timeout: seconds.
 
@@ -571,6 +582,16 @@ def _failure(error: BaseException) -> ToolResult:
     else:
         text = str(error) or type(error).__name__
     return ToolResult(_encodable(text), is_error=True)
+
+
+def _as_json(value: object) -> str:
+    """Return plain data, attrs classes and dataclasses as JSON. Raises TypeError, ValueError and RecursionError."""
+    from agent.vocabulary.encoding import plain  # with it comes much that tools of texts do without
+
+    def as_plain(part: Any) -> Any:
+        return asdict(part) if is_dataclass(part) and not isinstance(part, type) else plain(part)
+
+    return json.dumps(value, ensure_ascii=False, default=as_plain)
 
 
 def _encodable(text: str) -> str:

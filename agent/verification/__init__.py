@@ -21,7 +21,7 @@ from agent.verification.environment import (
     in_threes,
     people_for,
 )
-from agent.verification.invariants import invariants_of
+from agent.verification.invariants import invariants_of, shipped_name
 from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
 from bp import BThread, Verification, verify
 from constitution import Action, deeds_of
@@ -64,7 +64,7 @@ def verify_loop(
     kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
     looked_at = (*chosen, *(required or ()))
     usual = usual_examples(looked_at, protocols)
-    if not protocols and any(rule.name == "one_at_a_time" for rule in chosen):
+    if not protocols and "one_at_a_time" in map(shipped_name, chosen):
         usual = in_threes(usual)  # where calls run at a time, three would have too many states
     world = world_of(looked_at, protocols, examples or usual)
     possible = people_for((*looked_at, *protocols))

@@ -33,10 +33,12 @@ def tell(violation: Violation) -> str:
     lines = [f"{number:>3}  {_line(happened)}" for number, happened in enumerate(violation.story, start=1)]
     if violation.cycle:
         lines.insert(len(violation.trace), "     and then again and again:")
-    if len(lines) > LINES - 1:
-        end = LINES - 2 - BEGINNING
+    verdict = _verdict(violation)
+    room = max(LINES - len(verdict.splitlines()), BEGINNING + 2)
+    if len(lines) > room:
+        end = room - 1 - BEGINNING
         lines = [*lines[:BEGINNING], f"     ... {len(lines) - BEGINNING - end} more ...", *lines[-end:]]
-    return "\n".join([*lines, _verdict(violation)])
+    return "\n".join([*lines, verdict])
 
 
 def short(event: Event) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from attrs import evolve
 
 from agent.threads.completion import COMPLETE, PURSUE
-from agent.verification.invariants import STILL_UNDER_WAY, arguments_of
+from agent.verification.invariants import STILL_UNDER_WAY, arguments_of, shipped_name
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,
@@ -172,7 +172,7 @@ WORKERS = {"complete_to_finish", "one_objective", "iterations_at_most"}
 
 def people_for(rules: Sequence[BThread]) -> tuple[Event, ...]:
     """Return what people, and the clock, may say at any moment."""
-    names = {rule.name for rule in rules}
+    names = set(map(shipped_name, rules))
     wish = (SteeringGiven("nonstop"),) if "stop_when_said" in names else ()
     clock = (DeadlineReached(1.0),) if "deadline" in names else ()
     return (*PEOPLE, *wish, *clock)
@@ -180,9 +180,9 @@ def people_for(rules: Sequence[BThread]) -> tuple[Event, ...]:
 
 def examples_for(rules: Sequence[BThread]) -> Examples:
     """Return what each effect may return."""
-    names = {rule.name for rule in rules}
+    names = set(map(shipped_name, rules))
     answers: Answers = works if names & WORKERS else drafts
-    if any(rule.name == "one_at_a_time" and arguments_of(rule)["together"] != "none" for rule in rules):
+    if any(shipped_name(rule) == "one_at_a_time" and arguments_of(rule)["together"] != "none" for rule in rules):
         answers = with_safe_calls(answers)
     if names & SPENDERS:
         answers = spending(answers)
@@ -313,6 +313,6 @@ FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_dra
 
 def examples_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
     """Return what each effect may return where there are protocols; where the constitution judges, every verdict."""
-    judged = any(bthread.name == "by_constitution" for bthread in (*rules, *protocols))
+    judged = "by_constitution" in map(shipped_name, (*rules, *protocols))
     described: Examples = {ProposedAction: EXAMPLES[ProposedAction]} if judged else {}
     return with_actions({**EXAMPLES_WITH_PROTOCOLS, **described}, declared_actions((*rules, *protocols)))

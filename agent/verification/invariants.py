@@ -780,10 +780,16 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
 
 
 def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:
-    """Return the monitors of a loop with these rules. Rules are known by their names."""
-    present = {rule.name: rule for rule in rules}
+    """Return the monitors of a loop with these rules."""
+    present = {shipped_name(rule): rule for rule in rules}
     kept = [make(arguments_of(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
     return (*ALWAYS, *kept)
+
+
+def shipped_name(bthread: BThread) -> str:
+    """Return the name under which a b-thread ships; empty for one of the user, which may have any name."""
+    ships = str(getattr(bthread.function, "__module__", "")).startswith("agent.")
+    return bthread.made_by.name if ships and bthread.made_by is not None else ""
 
 
 def arguments_of(rule: BThread) -> Arguments:

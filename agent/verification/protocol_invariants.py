@@ -7,7 +7,7 @@ from attrs import frozen
 
 from agent.protocols.asking import NEXT_TURN, TRUSTED
 from agent.protocols.flows import is_below
-from agent.verification.invariants import Arguments, arguments_of
+from agent.verification.invariants import Arguments, arguments_of, shipped_name
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,
@@ -343,7 +343,7 @@ def sides_of(protocols: Sequence[BThread]) -> Kept:
     """Return the b-threads that are reached when the environment offers actions on both sides of each predicate."""
     found = []
     for protocol in protocols:
-        for name, (kind, field) in PREDICATES.get(protocol.name, {}).items():
+        for name, (kind, field) in PREDICATES.get(shipped_name(protocol), {}).items():
             predicate = arguments_of(protocol)[name]
             holds = where(kind, Finds(predicate, field) if field else predicate)
             found.append(is_offered(holds).named(f"{protocol.name}: {name}"))
@@ -379,7 +379,7 @@ OF_PROTOCOLS: dict[str, Callable[[Arguments], Kept]] = {
 
 
 def invariants_of_protocols(protocols: Sequence[BThread]) -> Kept:
-    """Return the monitors of what these protocols are for. Protocols are known by their names."""
-    present = [protocol for protocol in protocols if protocol.name in OF_PROTOCOLS]
-    kept = [monitor for protocol in present for monitor in OF_PROTOCOLS[protocol.name](arguments_of(protocol))]
+    """Return the monitors of what these protocols are for."""
+    present = [(shipped_name(protocol), protocol) for protocol in protocols]
+    kept = [one for name, each in present if name in OF_PROTOCOLS for one in OF_PROTOCOLS[name](arguments_of(each))]
     return tuple(dict.fromkeys((*kept, *sides_of(protocols))))

@@ -7,7 +7,7 @@ so that instances of one function are told apart by their arguments.
 import os
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial, reduce
 from itertools import chain
@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from attrs import evolve, field, frozen
 
 from bp.errors import listed, shortened, shown
-from bp.events import Event, PredicateError, as_event_set, contains
+from bp.events import Event, PredicateError, Union, Where, as_event_set, contains
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
 from bp.verification.local_states import Move
@@ -327,6 +327,7 @@ def _contains(events: Any, event: Event) -> bool:
 
 # Coverage: what a verification never came to, and so says nothing about.
 
+WORDS = ("wait_for", "block", "refuse", "interrupt")  # of a statement, that have event sets
 MOST = 10  # of what is told in one line
 
 
@@ -337,9 +338,10 @@ class Coverage:
     It is `complete` without the first two, which make a verdict vacuous; the others are for the reader to judge.
 
     silent: environment b-threads that promise an event and never took a step, and `possible=` where the program
-    never rests. unreached: b-threads that never advanced and never met a candidate. never_advanced: other b-threads
-    that never advanced. never_happened: events that are possible or promised. never_matched: event sets, with b-thread
-    and word. withheld: promised events that are held back where nothing can come any more.
+    never rests. unreached: b-threads that never advanced and never met a candidate, and predicates (of `where`, also in
+    a union) that accepted no event. never_advanced: other b-threads that never advanced. never_happened: events that
+    are possible or promised. never_matched: event sets, with b-thread and word. withheld: promised events that are held
+    back where nothing can come any more.
     """
 
     silent: tuple[str, ...] = ()
@@ -388,7 +390,7 @@ def coverage_of(space: StateSpace, never: Iterable[Any] = (), withheld: Iterable
     forbidden = [f"never= {shown(each)}" for each in never if not any(_matches(each, event) for event in ever)]
     return Coverage(
         silent=(*(by.name for by in silent), *unheard),
-        unreached=tuple(by.name for by in unreached),
+        unreached=(*(by.name for by in unreached), *_unmet_predicates(space, candidates, ever, unreached)),
         never_advanced=tuple(by.name for by in idle if by not in silent and by not in unreached),
         never_happened=tuple(masks.events[event] for event in sorted(outside) if event not in space.advanced),
         never_matched=(*_unmatched_sets(space, candidates), *forbidden),
@@ -409,13 +411,35 @@ def _unmatched_sets(space: StateSpace, candidates: dict[int, int]) -> list[str]:
     matched: dict[str, bool] = {}
     for local in sorted(candidates):
         found = space.automaton.locals[local]
-        for word in ("wait_for", "block", "refuse", "interrupt"):
+        for word in WORDS:
             events = getattr(found.statement, word)
             if events is not None:
                 said = f"{found.name}: {word} {shown(events)}"
                 is_met = stops[word][local] & candidates[local] if word in stops else _happens(space, local, events)
                 matched[said] = matched.get(said, False) or bool(is_met)
     return [said for said, is_matched in matched.items() if not is_matched]
+
+
+def _unmet_predicates(
+    space: StateSpace, reached: Iterable[int], ever: Sequence[Event], unreached: Iterable["Member"]
+) -> list[str]:
+    """Return the predicates, with b-thread, whose function accepted no event, whatever it compared with."""
+    known = [by.name for by in unreached]
+    met, unmet = set[Any](), dict[Any, str]()
+    for local in map(space.automaton.locals.__getitem__, sorted(reached)):
+        for events in chain.from_iterable(_with_predicate(getattr(local.statement, word)) for word in WORDS):
+            key = (local.name, events.kinds, getattr(events.predicate, "__code__", type(events.predicate)))
+            if key not in met and any(_matches(events, event) for event in ever):
+                met.add(key)
+            elif not local.environment and not any(name.startswith(local.name) for name in known):
+                unmet.setdefault(key, f"{local.name}: {shown(events)}")
+    return [said for key, said in unmet.items() if key not in met]
+
+
+def _with_predicate(events: Any) -> list[Any]:
+    """Return an event set, or the members of a union, if they ask a predicate."""
+    sets = events.members if isinstance(events, Union) else (events,)
+    return [one for one in sets if isinstance(one, Where) and one.predicate is not None]
 
 
 def local_states(space: StateSpace) -> tuple[tuple[str, int], ...]:

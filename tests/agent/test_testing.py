@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from agent import Agent, Run, ScriptedModel, call
-from agent.history.playback import retrace
+from agent.history.playback import retaken, retrace
+from agent.history.rebuilding import rebuild
+from agent.log import RecordedRun, read_log
+from agent.log.decoding import recorded_steps
 from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
-from agent.vocabulary.events import GateRejected, ToolStarted
+from agent.vocabulary.events import CallAnswered, GateRejected, ProposedAction, RunEnded, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
 from bp import BThreadBody, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent
@@ -217,5 +220,39 @@ def test_starts_that_cannot_happen_are_a_mistake(run: Run, events: object, said:
 
 
 def test_an_object_that_is_no_run_is_an_error() -> None:
-    with pytest.raises(TypeError, match="assert_never looks at a run"):
+    with pytest.raises(TypeError, match="assert_never looks at"):
         assert_never(Agent(ScriptedModel([])), started("look"))  # type: ignore[arg-type]
+
+
+# a recorded run
+
+
+@pytest.fixture
+def log(make_agent: MakeAgent, tmp_path: Path) -> RecordedRun:
+    """The log of a run in which `note` runs and `grumble` is refused by a b-thread that does not ship."""
+    script = [call("note", text="a"), call("grumble")], call("note", wrong=1), "Done."
+    with make_agent(*script, tools=[note, grumble], threads=[no_grumbling()], log=tmp_path / "run.jsonl") as agent:
+        agent.run_sync("Go")
+    return read_log(tmp_path / "run.jsonl")
+
+
+def test_the_assertions_take_a_log_without_its_program(log: RecordedRun) -> None:
+    assert_never(log, "grumble", started("note", text="b"))
+    assert_order(log, ProposedAction, "note", CallAnswered, RunEnded)
+    assert "happened, at step 9" in failure(assert_never, log, "note")
+    assert "refused by no_grumbling: not today" in trace(log)
+    with pytest.raises(ValueError, match="the agent has no tool 'notes'; its tools: note, grumble"):
+        assert_never(log, "notes")
+
+
+def test_the_steps_of_a_log_are_those_of_its_program(log: RecordedRun) -> None:
+    """But for a `because` that is a value, which comes back as its fields."""
+    steps = [*retaken(log, rebuild(log, [no_grumbling()]))]
+
+    assert [step._replace(refusals=None) for step in recorded_steps(log)] == [
+        step._replace(refusals=None) for step in steps
+    ]
+
+
+def test_a_log_is_told_in_short(log: RecordedRun) -> None:
+    assert repr(log) == f"<RecordedRun: {log.path}, {len(log.records)} records>"

@@ -74,6 +74,7 @@ def test_a_protocol_that_is_never_reached_has_a_code_of_its_own(command: Command
     assert said.code == 7
     assert said.out.startswith("unreached ")
     assert "never reached: no_deployment" in said.out
+    assert "EXAMPLES" in said.out
     assert (as_data["verdict"], as_data["unreached"], as_data["rules"]) == ("unreached", ["no_deployment"], [])
 
 

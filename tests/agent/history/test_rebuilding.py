@@ -102,7 +102,7 @@ def test_what_is_no_b_thread_of_ours_does_not_come_back(function: str, arguments
 def test_a_b_thread_that_does_not_ship_has_to_be_given_again() -> None:
     run = recorded(onlooker())
 
-    with pytest.raises(RebuildError, match=r"was made with the b-thread 'onlooker'.*give it again: --protocol"):
+    with pytest.raises(RebuildError, match=r"was made with the b-thread 'onlooker'.*give it again.*: --protocol"):
         rebuild(run)
     assert rebuild(run, [onlooker()])._definitions[-1] == onlooker()
 
@@ -122,8 +122,27 @@ class Watched:
 def test_arguments_that_cannot_be_read_have_to_be_given_again() -> None:
     run = recorded(onlooker((Watched(),)))  # type: ignore[arg-type]
 
-    with pytest.raises(RebuildError, match="onlooker"):
+    told = r"\(given onlooker\(\('c',\)\), the log has onlooker\(\(<.*in threads="
+    with pytest.raises(RebuildError, match=told):
         rebuild(run, [onlooker(("c",))])
+
+
+@pytest.mark.parametrize("module", ["rules.py", "rules", "mine.rules"])
+@pytest.mark.parametrize("then", ["rules.py", "rules", "mine.rules"])
+def test_a_file_given_by_its_path_is_the_module_that_a_program_imports(then: str, module: str) -> None:
+    def rule(n, predicate):  # type: ignore[no-untyped-def]  # without annotations no text gives back the arguments
+        yield sync(wait_for=PromptGiven)
+
+    def is_one() -> None: ...
+
+    rule.__module__, rule.__qualname__, is_one.__module__ = then, "rule", then.removeprefix("mine.")
+    run = recorded(bthread(rule)(1, is_one))
+    rule.__module__, is_one.__module__ = module, module.removeprefix("mine.")
+
+    assert rebuild(run, [bthread(rule)(1, is_one)])._definitions[-1].args == (1, is_one)
+    rule.__module__ = "others"
+    with pytest.raises(RebuildError, match="'rule'"):
+        rebuild(run, [bthread(rule)(1, is_one)])
 
 
 def test_a_log_is_no_reason_to_import_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,6 +199,15 @@ async def test_a_file_says_what_a_list_of_steps_says(tmp_path: Path) -> None:
     assert model.name == "explorer"
 
 
+async def test_calls_are_numbered_after_those_of_the_conversation_that_it_goes_on_with() -> None:
+    earlier = AssistantMessage(calls=(RequestedCall("call_9", "look", "{}"), RequestedCall("mine", "look", "{}")))
+    model = ScriptedModel([call("look"), call("look")])
+
+    answers = [await model.answer(ModelRequest("", (earlier,)), lambda _: None) for _ in range(2)]
+
+    assert [each.message.calls[0].id for each in answers] == ["call_10", "call_11"]
+
+
 async def test_a_file_can_fail(tmp_path: Path) -> None:
     model = load(tmp_path, "steps: [{error: {message: overloaded, retryable: true, retry_after: 2}}]")
 

@@ -101,7 +101,7 @@ async def test_only_the_first_answer_counts(make_agent: MakeAgent) -> None:
         async for step in run:
             if isinstance(step.event, ApprovalAsked):
                 run.answer("call_1", yes=False)
-                with pytest.raises(KeyError):
+                with pytest.raises(KeyError, match=r"no question about the call 'call_1' .*; open: none"):
                     run.answer("call_1", yes=True)
 
     assert not any(isinstance(event, ToolStarted) for event in run.events)
@@ -373,3 +373,16 @@ def test_a_run_whose_drafts_are_all_refused_ends_as_the_reason_says(make_agent: 
     run = make_agent("Hello.", threads=[limit()]).run_sync("Hi")
 
     assert (run.status, run.reason, run.text) == ("limit", "drafts", "No more.")
+
+
+def test_two_tools_of_one_name_are_an_error_that_says_where_both_are() -> None:
+    @tool(name="note")
+    def note_again(text: str) -> str:
+        """Write something else down."""
+        return text
+
+    with pytest.raises(
+        ValueError, match=r"two tools are called 'note': .*notes\.py:\d+ and .*test_run\.py:\d+; rename"
+    ):
+        Agent(ScriptedModel([]), [note, note_again])
+    assert Agent(ScriptedModel([]), [note, note]).toolbox.names == ("note",)

@@ -2,6 +2,8 @@
 
 import pathlib
 import threading
+from dataclasses import dataclass
+from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal
 
@@ -173,15 +175,46 @@ async def test_s5_4_an_exception_is_the_content_of_an_error_result(error: BaseEx
         assert await failing.run({}) == ToolResult(text, is_error=True)
 
 
-async def test_a_tool_returns_text_or_a_result_and_nothing_else() -> None:
-    @tool
-    async def answer(wrong: bool) -> Any:
-        """Answer."""
-        return 42 if wrong else ToolResult("42", details={"n": 42})
+@dataclass
+class Order:
+    article: str
+    on: date
 
-    wrong = ToolResult("tool 'answer' returned int; return str or ToolResult", is_error=True)
-    assert await answer.run({"wrong": False}) == ToolResult("42", details={"n": 42})
-    assert await answer.run({"wrong": True}) == wrong
+
+RETURNED: list[tuple[Any, str]] = [
+    (ToolResult("42", details={"n": 42}), "42"),
+    ("as it is", "as it is"),
+    (42, "42"),
+    (None, "null"),
+    ({"articles": ["é", (1, 2.5, True)]}, '{"articles": ["é", [1, 2.5, true]]}'),
+    ([Order("pear", date(2026, 1, 2))], '[{"article": "pear", "on": "2026-01-02"}]'),
+    (Place("Here"), '{"city": "Here", "zip_code": null}'),
+]
+
+
+@rows(("returned", "text"), RETURNED)
+async def test_a_tool_returns_text_a_result_or_data_that_the_model_reads_as_json(returned: Any, text: str) -> None:
+    @tool
+    async def answer() -> Any:
+        """Answer."""
+        return returned
+
+    result = await answer.run({})
+
+    assert (result.text, result.is_error) == (text, False)
+
+
+@rows("returned", [object(), {"at": object()}, {(1, 2): 3}])
+async def test_what_is_no_json_is_an_error_that_says_that_the_call_has_run(returned: Any) -> None:
+    @tool(quick=True)
+    def answer() -> Any:
+        """Answer."""
+        return returned
+
+    result = await answer.run({})
+
+    assert result.is_error
+    assert result.text.startswith("the call has run, but 'answer' returned no text, JSON or ToolResult: ")
 
 
 async def test_a_timeout_of_the_tool_is_an_error_result() -> None:

@@ -9,13 +9,14 @@ import pytest
 from agent.presets.shipped import PRESETS
 from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
+from agent.protocols.policies import no_more_than
 from agent.threads.stopping import stop_on_request
 from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
 from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import GateApproved, ToolStarted
+from agent.vocabulary.events import GateApproved, RunEnded, ToolStarted
 from bp import NONE, BThread, BThreadBody, Event, bthread, sync, where
 from constitution import Action
 from tests.agent.faults.fault import Fault, is_found, told
@@ -145,11 +146,12 @@ def test_the_constitution_and_a_protocol_that_ask_about_one_call_do_so_one_after
 
 
 def test_a_counterexample_says_which_invariant_of_a_protocol_is_broken() -> None:
-    @bthread(name="blocking_monitor")
-    def forgets(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
+    @bthread
+    def forgets() -> BThreadBody:
         yield sync(wait_for=GateApproved)
 
-    result = verify_loop((), [forgets()], examples=FEW_EXAMPLES, first=True)
+    kept = invariants_of_protocols(PROGRAMS["blocking_monitor"])
+    result = verify_loop((), [forgets()], examples=FEW_EXAMPLES, invariants=kept, first=True)
 
     story = tell(result.violations[0]).splitlines()
     assert story[-1].startswith("starts_were_cleared is broken: ")
@@ -236,6 +238,30 @@ def test_a_protocol_of_ones_own_is_reached_with_the_examples_that_stand_beside_i
 
     assert with_examples.verdict == "holds", str(with_examples)
     assert (without.verdict, without.coverage.unreached) == ("unreached", ("no_deployment",))
+
+
+@bthread
+def at_most(n: int) -> BThreadBody:
+    """Refuse further deployments; the name is that of a rule that ships, with other parameters."""
+    deployments = where(GateApproved, deploys)
+    for _ in range(n):
+        yield sync(wait_for=deployments | RunEnded)
+    yield sync(refuse=deployments, because="not today")
+
+
+@pytest.mark.parametrize("rules", [[], [at_most(2)]])
+def test_a_bthread_of_the_user_may_have_the_name_of_one_that_ships(rules: list[BThread]) -> None:
+    others = [at_most(1).named(name) for name in ("doom_loop", "ask_on_critical", "one_at_a_time", "by_constitution")]
+    policy = no_more_than(1, "deploy", name="deadline")
+
+    assert verify_loop(rules, [at_most(1), policy, *others], max_states=100).violations == ()
+
+
+def test_a_predicate_that_accepts_nothing_is_reported_also_where_it_stands_in_a_union() -> None:
+    result = verify_loop((), [at_most(1)])
+
+    assert (result.violations, result.verdict) == ((), "unreached")
+    assert result.coverage.unreached == ("at_most: where(GateApproved, deploys)",)
 
 
 @pytest.mark.parametrize("protocol", [taint_flow(), download_then_run()], ids=lambda protocol: protocol.name)

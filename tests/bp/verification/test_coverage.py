@@ -150,6 +150,29 @@ def test_sets_that_never_matched_are_listed() -> None:
     assert "never= Ping" in typo.coverage.never_matched
 
 
+def is_large(ping: Ping) -> bool:
+    return ping.value > 1
+
+
+@pytest.mark.parametrize("word", ["wait_for", "block", "interrupt"])
+def test_a_predicate_that_accepts_nothing_is_unreached_also_in_a_union(word: str) -> None:
+    says_both = says(sync(wait_for=A), sync(**{"wait_for": A, word: where(Ping, is_large) | A})).named("watches")
+
+    small, large = (verify(says_both, possible=[A, Ping(value)]) for value in (1, 2))
+
+    assert small.coverage.unreached == ("watches: where(Ping, is_large)",)
+    assert large.coverage.unreached == ()
+
+
+def test_a_predicate_is_reached_once_it_accepted_an_event_whatever_it_compares_with() -> None:
+    @bthread
+    def larger_each_time() -> BThreadBody:
+        for least in (0, 1, 2):
+            yield sync(wait_for=where(Ping, lambda ping: ping.value > least) | A)  # noqa: B023
+
+    assert verify(larger_each_time(), possible=[A, Ping(2)])
+
+
 def test_possible_and_promised_events_that_never_happened_are_listed() -> None:
     found = verify(says(sync(wait_for=A, block=B)), environment=[requests(any_of(A, B))], possible=[STOP])
 
