@@ -76,6 +76,12 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
     return RecordedRun(path, header, tuple(records), torn, read.chain, read.misfit, cut, tuple(read.unsigned))
 
 
+def read_line(line: bytes) -> dict[str, Any]:
+    """Return the record of one whole line of a log that is being written, without what holds it in its place."""
+    record: dict[str, Any] = json.loads(line)
+    return {name: value for name, value in record.items() if name not in (CHAIN, SIGNATURE)}
+
+
 def _end(path: Path, line: bytes) -> tuple[int, str] | None:
     """Return how far the log with this header went when it was written last; None where that is not known."""
     try:
