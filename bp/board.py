@@ -173,7 +173,7 @@ class Board:
 
     def _file_otherwise(self, running: Running, new: Sync) -> None:
         """File a requester under the kinds that it requests: a refusal of these concerns its `otherwise`."""
-        if new.requests or running.alternative is not None:
+        if running.alternative is not None:
             self._stale[running] = None
         for kind in running.answerable:
             del self._answerable[kind][running]
@@ -187,6 +187,8 @@ class Board:
             running.answerable = kinds if len(kinds) == 1 else (*dict.fromkeys(kinds),)
             for kind in running.answerable:
                 self._answerable.setdefault(kind, {})[running] = None
+            if not self._refusals.kinds.isdisjoint((None, *kinds)):
+                self._stale[running] = None
 
     def _file_refusal(self, running: Running, old: Any, new: Any) -> None:
         """File a refusal again, and mark the requests whose alternative may change because it came or went."""

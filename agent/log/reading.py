@@ -76,12 +76,6 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
     return RecordedRun(path, header, tuple(records), torn, read.chain, read.misfit, cut, tuple(read.unsigned))
 
 
-def read_line(line: bytes) -> dict[str, Any]:
-    """Return the record of one whole line of a log that is being written, without what holds it in its place."""
-    record: dict[str, Any] = json.loads(line)
-    return {name: value for name, value in record.items() if name not in (CHAIN, SIGNATURE)}
-
-
 def _end(path: Path, line: bytes) -> tuple[int, str] | None:
     """Return how far the log with this header went when it was written last; None where that is not known."""
     try:
@@ -104,7 +98,7 @@ class _Chain:
 
     def taken(self, number: int, line: bytes, record: dict[str, Any]) -> dict[str, Any]:
         """Return the record of a line without what holds it in its place, which is looked at."""
-        chain, signed = record.pop(CHAIN, ""), record.pop(SIGNATURE, "")
+        chain, signed = _released(record)
         if self.chain:
             if chain != self.chain and not self.misfit:
                 what = f"line {number} (step {record['step']}, {record['name']})"
@@ -126,6 +120,18 @@ class _Chain:
         if self.end == (number, self.chain) or self.end is None or self.end[0] != number:
             return
         self.misfit = self.misfit or f"{self.path}: line {number} is not as it was written; the log was changed there"
+
+
+def record_of(line: bytes) -> dict[str, Any]:
+    """Return the record of a line of a log that was read before, or is written right now; nothing of it is checked."""
+    record: dict[str, Any] = json.loads(line)
+    _released(record)
+    return record
+
+
+def _released(record: dict[str, Any]) -> tuple[str, str]:
+    """Take out what holds a record in its place in a log, the hash of the line before it and a signature."""
+    return record.pop(CHAIN, ""), record.pop(SIGNATURE, "")
 
 
 def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
