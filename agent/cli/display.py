@@ -16,15 +16,12 @@ from agent.tools.files.editing import edited
 from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import (
-    AbortAsked,
-    ActionChanged,
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
     ApprovalAsked,
     BackoffStarted,
     CallAnswered,
-    DeadlineReached,
     GateRejected,
     InferenceFailed,
     InferenceRequested,
@@ -32,9 +29,6 @@ from agent.vocabulary.events import (
     ProposedAction,
     RunContinued,
     RunEnded,
-    SandboxLifted,
-    StopAsked,
-    SummaryFailed,
     SummaryRequested,
     ToolFinished,
     ToolStarted,
@@ -53,20 +47,20 @@ the conversation is longer than this model takes: --option context_tokens=N begi
 /undo in chat goes back to before the last task"""
 LIVE = 3  # lines of a tool's output that are shown while it runs
 TOLD = (
-    StopAsked,
-    AbortAsked,
-    DeadlineReached,
-    SummaryRequested,
-    SummaryFailed,
-    ApprovalAnswered,
-    ActionChanged,
-    SandboxLifted,
-    GateRejected,
-    RunContinued,
-    InferenceFailed,
-    BackoffStarted,
+    "stop_asked",
+    "abort_asked",
+    "deadline_reached",
+    "summary_requested",
+    "summary_failed",
+    "approval_answered",
+    "action_changed",
+    "sandbox_lifted",
+    "gate_rejected",
+    "run_continued",
+    "inference_failed",
+    "backoff_started",
 )
-"""The events that are told in the words of `agent.page.wording`."""
+"""The kinds of events that are told in the words of `agent.page.wording`."""
 
 TONES: dict[str, Tone] = {"refused": "refused", "question": "system"}
 
@@ -229,7 +223,7 @@ class Display:
         self._show_call(step.event)
         if isinstance(step.event, RunContinued) or (isinstance(step.event, RunEnded) and step.event.text != self._text):
             self._show_last_text()
-        if isinstance(step.event, TOLD):
+        if step.event.name in TOLD:
             self._show_told(step.event)
         if isinstance(step.event, RunEnded):
             self._show_end(step.event)

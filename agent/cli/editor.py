@@ -178,7 +178,7 @@ class Editor:
             keys.add(enter, filter=~is_searching)(self._enter)
         keys.add(Keys.Any, filter=Condition(self._is_typed_on))(self._type_on)
         keys.add("escape", "enter", filter=~is_searching)(lambda event: event.current_buffer.insert_text("\n"))
-        keys.add("c-c")(self._interrupt)
+        keys.add("c-c", filter=~is_searching)(self._interrupt)
         return keys
 
     def _answer(self, event: KeyPressEvent) -> None:

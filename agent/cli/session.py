@@ -401,7 +401,8 @@ class Desk:
         return "you > " if self.run is None and self.talk is not None else "> "
 
     def _question(self) -> ToolCall | None:
-        return None if self._person.asked is None else self._person.asked.call
+        """Return the call that the user is asked about; none where no user types."""
+        return self._person.asked.call if self.present and self._person.asked is not None else None
 
 
 def introduction(agent: Agent) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 from agent.page import lanes_data
 from agent.page.document import Element, document, element
 from agent.page.model import OUTSIDE, PageModel
-from agent.verification.counterexample import short, statement_of
+from agent.verification.counterexample import finding, short, statement_of
 from agent.verification.environment import is_of_world
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.messages import shortened
-from bp import BThread, Graph, Verification, Violation, draw_bthread
+from bp import BThread, Event, Graph, Verification, Violation, draw_bthread
 
 LESSON = (
     "These steps lead to what is wrong, and no shorter ones do. Each column is a b-thread; in each row one requests "
@@ -23,18 +23,19 @@ def verification_page(results: Sequence[tuple[str, Verification]], drawn: Iterab
     """Return a page of verifications: what came of each, pictures of these b-threads, and the first counterexample."""
     rows = [_result(label, result) for label, result in results]
     violation = next((found for _, result in results for found in result.violations), None)
-    wrong = () if violation is None else (element("p", f"{violation.kind}: {violation.message}", class_="problem"),)
+    wrong = () if violation is None else (element("p", finding(violation), class_="problem"),)
     header = element("header", element("h1", title), element("dl", *rows), *wrong)
-    figures = [element("figure", element("figcaption", each.name), _states_of(each)) for each in drawn]
+    met = violation.trace if violation is not None else ()
+    figures = [element("figure", element("figcaption", each.name), _states_of(each, met)) for each in drawn]
     if violation is None:
         return document(title, header, *figures)
     return document(title, header, *figures, element("main"), data=_steps(violation))
 
 
-def _states_of(bthread: BThread) -> Element:
-    """Return the picture of a b-thread that hears the events which it declares for its predicates."""
-    declared = bthread.function.__globals__.get("EXAMPLES", {})
-    return drawing(draw_bthread(bthread, declared.get(bthread.function.__name__, ()), told=short))
+def _states_of(bthread: BThread, met: Sequence[Event]) -> Element:
+    """Return the picture of a b-thread that hears these events, and those which it declares for its predicates."""
+    declared = bthread.function.__globals__.get("EXAMPLES", {}).get(bthread.function.__name__, ())
+    return drawing(draw_bthread(bthread, (*declared, *met), told=short))
 
 
 def _result(label: str, result: Verification) -> Element:
@@ -56,7 +57,6 @@ def _steps(violation: Violation) -> dict[str, Any]:
         said_by = (("q", requested), ("h", heard), ("c", ended))
         marks = [(model.lane(name), letter) for letter, names in said_by for name in names]
         said = short(happened.event).removeprefix(happened.event.name).strip()
-        said = "" if said.startswith("event(") else said
         row = {"step": number, "name": happened.event.name, "of": said, "marks": marks, "data": plain(happened.event)}
         model.rows.append(row)
     if violation.blockers:

@@ -52,7 +52,11 @@ function spentOf(first, last) {
   return sum;
 }
 
-function lasted(ms) { return ms < 999.5 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`; }
+function lasted(ms) { // as agent.page.wording has it
+  const seconds = Math.round(ms / 1000);
+  if (ms < 59950) return ms < 999.5 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
 
 function spentWords(sum) {
   const counts = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
@@ -368,6 +372,8 @@ async function ask() {
   try {
     take(await (await fetch(`news?${query}`)).json());
     state.textContent = data.ended ? "the run is over" : "the run goes on";
+    const [how] = data.parts.findLast(part => part.kind === "end")?.text.split("\n") ?? ["not yet"];
+    Object.assign(document.querySelector("dl b"), {textContent: how, className: data.ended ? how.split(" ")[0] : "open"});
   } catch { state.textContent = "the page is not served any more"; }
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.history.what_if import Decision, Rejudged, WhatIf
 from agent.page.document import Child, Element, document, element
-from agent.page.wording import action_of
+from agent.page.wording import action_of, counted
 from agent.vocabulary.messages import one_line
 
 LONGEST = 160  # characters of a prompt
@@ -21,7 +21,7 @@ def index_page(runs: Sequence[Mapping[str, Any]], folder: str) -> str:
     titles = ("begun", "prompt", "end", "folder", "preset", "model", "turns", "tokens", "cost")
     search = element("input", type="search", placeholder="search ( / )", aria_label="search")
     tools = element("div", search, element("span", class_="count", role="status"), class_="tools")
-    return _page(f"{len(runs):,} runs", f"in {folder}", titles, rows, tools, script="filter.js")
+    return _page(counted(len(runs), "run"), f"in {folder}", titles, rows, tools, script="filter.js")
 
 
 def _run(run: Mapping[str, Any]) -> Element:

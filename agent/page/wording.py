@@ -126,7 +126,7 @@ def refused_by(refusals: Iterable[Any]) -> list[str]:
 
 
 class Wording(NamedTuple):
-    """How events of a kind are told: a label, the sort that gives the color, and the texts, from their fields."""
+    """The wording of events of one kind: a label, the sort that gives the color, and the texts, from their fields."""
 
     label: str
     sort: str

@@ -19,12 +19,10 @@ from agent.vocabulary.events import (
     InferenceFinished,
     RunEnded,
 )
-from agent.vocabulary.messages import shortened
 from bp import BThreadFunction, Event, Violation
-from bp.errors import listed
+from bp.errors import listed, shown
 
 LINES = 15  # of a counterexample, at most
-WIDTH = 100  # characters of the short form of an event that is not ours
 BEGINNING = 2  # events that are kept of the beginning of a long trace
 
 
@@ -33,7 +31,7 @@ def tell(violation: Violation) -> str:
     lines = [f"{number:>3}  {_line(happened)}" for number, happened in enumerate(violation.story, start=1)]
     if violation.cycle:
         lines.insert(len(violation.trace), "     and then again and again:")
-    verdict = _verdict(violation)
+    verdict = finding(violation)
     room = max(LINES - len(verdict.splitlines()), BEGINNING + 2)
     if len(lines) > room:
         end = room - 1 - BEGINNING
@@ -46,7 +44,7 @@ def short(event: Event) -> str:
     call = getattr(event, "call", None)
     words = [event.name, call.id if isinstance(call, ToolCall) else call, *_details(event)]
     if len(words) == 2 and call is None and not type(event).__module__.startswith("agent."):
-        return shortened(repr(event), WIDTH)
+        return shown(event)
     return " ".join(str(word) for word in words if word)
 
 
@@ -54,7 +52,7 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
     InferenceFinished: lambda event: (_answer(event),),
     AnswerCommitted: lambda event: (_answer(event),),
     InferenceFailed: lambda event: ("(may be tried again)" if event.retryable else "(for good)",),
-    ActionDescribed: lambda event: (f"(judged: {'deny' if event.problem else event.facts.command})",),
+    ActionDescribed: lambda event: _judged("deny" if event.problem else event.facts.command),
     ApprovalAnswered: lambda event: ("yes" if event.yes else "no",),
     GateRejected: lambda event: ("(refused by " + ", ".join(sorted({by.bthread for by in event.refusals})) + ")",),
     CallAnswered: lambda event: (f"({event.outcome})",),
@@ -72,6 +70,10 @@ def _details(event: Event) -> tuple[str, ...]:
     episode = getattr(event, "episode", getattr(getattr(event, "subject", None), "episode", None))
     told = (getattr(event, name, "") for name in OF_EPISODES)
     return () if episode is None else (str(episode), *filter(None, told))
+
+
+def _judged(level: str | None) -> tuple[str, ...]:
+    return (f"(judged: {level})",) if level else ()
 
 
 def _answer(event: Any) -> str:
@@ -92,7 +94,8 @@ def statement_of(name: str) -> str | None:
     return next((str(monitor.__doc__) for monitor in found if isinstance(monitor, BThreadFunction)), None)
 
 
-def _verdict(violation: Violation) -> str:
+def finding(violation: Violation) -> str:
+    """Return what is wrong: the invariant that broke; at a deadlock who blocks whom, a line each."""
     name = violation.bthread or ""
     statement = statement_of(name)
     match violation.kind:

@@ -31,9 +31,10 @@ SENDERS = {"curl", "ftp", "git", "nc", "rsync", "scp", "ssh", "wget"}
 
 @bthread
 def nothing_leaves_after_a_secret() -> BThreadBody:
-    """Once a secret was read, refuse every command that could carry it away."""
+    """Once a secret was read, refuse what could carry it away."""
     yield sync(wait_for=where(GateApproved, reads_a_secret))
-    yield sync(refuse=where(GateApproved, could_send), because="a secret was read earlier")
+    sends = where(GateApproved, could_send)
+    yield sync(refuse=sends, because="a secret was read earlier")
 
 
 def reads_a_secret(approved: GateApproved) -> bool:

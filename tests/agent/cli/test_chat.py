@@ -40,6 +40,25 @@ def test_one_task_after_the_other_in_one_conversation(chat: Callable[..., Termin
 
 
 @pytest.mark.slow
+def test_ctrl_c_leaves_the_search_in_the_history_and_not_the_conversation(
+    chat: Callable[..., Terminal], log: Path
+) -> None:
+    terminal = chat("First.", "Second.")
+    terminal.rest()
+    terminal.type("do the first\r")
+    terminal.rest(1)
+    terminal.type("\x12fir")
+    terminal.wait_for("I-search backward: fir")
+    terminal.type("\x03")
+    terminal.type("do more\r")
+    terminal.rest(2)
+    terminal.type("/quit\r")
+
+    assert terminal.end() == 0
+    assert said(log, "prompt_given") == ["do the first", "do more"]
+
+
+@pytest.mark.slow
 def test_commands_tell_about_the_conversation_and_are_no_prompts(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:

@@ -65,7 +65,7 @@ def test_it_works_offline_without_terminal_and_input(performed_alone: str, comma
     ]
     source = inspect.getsource(nothing_leaves_after_a_secret.function).splitlines()
     assert len(source) <= 10
-    assert max(map(len, source)) <= 95
+    assert max(map(len, source)) <= 75  # a terminal of 80 columns shows it as it is
     assert all(line in performed_alone for line in source)
     last = performed_alone.strip().splitlines()[-1].split()
     assert last == ["bpagent", "view", "--open", str(tmp_path / "mine.jsonl")]

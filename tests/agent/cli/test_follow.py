@@ -83,6 +83,7 @@ def test_a_question_is_answered_on_the_page_as_in_the_terminal(
     status, page = asked(place, path)
     assert status == 200
     assert '"open":{"call_1":["cat .env","cat would read .env"]}' in page
+    assert "does otherwise" not in page
 
     wrong = asked(place, f"{path}act", "POST", {"do": "approve", "call": "call_9"})
     right = asked(place, f"{path}act", "POST", {"do": "reject", "call": "call_1", "text": "not that\none"})

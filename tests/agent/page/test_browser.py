@@ -12,6 +12,7 @@ from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import render_page
 from agent.page.document import document, element, shipped
 from agent.page.tables import index_page
+from agent.page.wording import lasted
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from tests.agent.page.chromium import PROGRAM, Browser, chromium, data_of
@@ -67,6 +68,12 @@ def shown(browser: Browser, page: Path) -> Iterator[Browser]:
 def texts(browser: Browser, selector: str) -> list[str]:
     found: list[str] = browser.run(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.innerText)")
     return found
+
+
+def test_durations_are_told_as_in_the_terminal(shown: Browser) -> None:
+    durations = [340, 999.4, 1000, 8075, 59949, 59951, 125000]
+
+    assert shown.run(f"{durations}.map(lasted)") == [lasted(duration) for duration in durations]
 
 
 def test_every_step_is_drawn_and_what_a_model_wrote_is_text(shown: Browser, page: Path) -> None:

@@ -24,6 +24,19 @@ def test_a_deadlock_is_shown_with_the_way_there_and_with_who_is_in_the_way() -> 
     assert {("philosopher 0", "w"), ("fork 1", "b")} <= last
 
 
+def test_what_is_wrong_is_told_as_in_the_terminal_and_the_b_thread_is_drawn_with_what_it_met() -> None:
+    @bthread
+    def no_b_after_a() -> BThreadBody:
+        yield sync(wait_for=~B)
+        yield sync(block=B)
+
+    found = verify(first_a_then_b(), no_b_after_a())
+    page = verification_page([("one", found)], [no_b_after_a()], "Verified")
+
+    assert "deadlock: first_a_then_b requests b, and no_b_after_a blocks it" in page
+    assert ">block b<" in page
+
+
 def test_a_verification_that_holds_draws_the_b_threads_in_question_and_runs_no_script() -> None:
     page = verification_page([("all", verify(first_a_then_b()))], [first_a_then_b()], "<First>")
 
