@@ -256,7 +256,14 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         *PRESET,
         _protocols("add a b-thread, to be verified with the loop"),
         _flag("--alone", "leave the rules of the preset out: the core and the protocols alone have few states"),
-        _argument("--max-states", type=_number(int, 1), metavar="N", help="stop at N states; then nothing is verified"),
+        _argument(
+            "--max-states",
+            type=_number(int, 1),
+            default=1_000_000,
+            metavar="N",
+            help="stop at N states, since some programs have infinitely many (default: 1,000,000); then nothing is "
+            "verified, and the exit code is 1",
+        ),
         _argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample"),
         _output_as_json("one JSON object"),
     ),
