@@ -244,7 +244,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     ),
     "view": (
         "write a log as one HTML page: the conversation, and what every b-thread did",
-        _log_argument(),
+        _log_argument(nargs="*", help=f"logs, or folders of logs{LATEST}"),
         _argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)"),
         _flag("--follow", "serve the page of a run that goes on, to you alone"),
         _flag("--all", "write the pages of all runs, and an index of them"),
