@@ -123,8 +123,12 @@ def test_a_monitor_of_any_name_is_asked_and_one_that_raises_gives_no_score(own: 
     (own / "own.py").write_text(OWN.replace("Score(self.value)", "Score({}['x'])"))
 
     assert {step.score for row in rows for step in row.steps} == {0.5}
-    with pytest.raises(UnreadableScores, match=r"scores cannot be read; a monitor said: \"odd: KeyError: 'x'\""):
+    with pytest.raises(
+        UnreadableScores, match=r"scores cannot be read; a monitor said: \"odd: KeyError: 'x'\".*"
+    ) as error:
         conduct(load_plan(path), own / "kept")
+    assert "its score(evidence) raised, or returned no Score from 0 to 1" in str(error.value)
+    assert "SCORE:" not in str(error.value)
 
 
 def test_a_file_that_changed_is_loaded_again(own: Path) -> None:
