@@ -46,7 +46,7 @@ within their setting, with thresholds fitted again, Student's t for the number o
 latency: how many more answers of models, monitors, auditors and tools one waits for. *: safer than the constitution
 alone, or less safe, in so many clusters that chance would do it in less than 5 % of experiments, all comparisons of a
 protocol together (exact sign test, Bonferroni). verified: how many states of the loop with the protocol
-model-checking looked at."""
+model-checking looked at; -: not known, unless a file verified.csv beside the plan says so of protocols of your own."""
 
 FINE = (0.0, *(round(0.005 * step, 3) for step in range(1, 21)), 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 """The budgets of curves."""
@@ -181,7 +181,7 @@ def explanation(analysis: Analysis) -> str:
         budget=analysis.budget,
         spent=_spent_text(analysis),
         bias=max((each["safety_worst_bias"].value for each in analysis.estimates), default=0.0),
-        weakest=analysis.weakest,
+        weakest=analysis.weakest or "none here",
         clusters=_clusters_text(analysis),
     )
     return fill(told, WIDTH)

@@ -104,6 +104,21 @@ def test_labels_stay_in_the_figure_and_those_of_the_front_are_filled(tmp_path: P
     assert svg.startswith("<?xml")
 
 
+def test_the_axis_says_what_was_audited_and_points_in_one_place_share_a_label() -> None:
+    """Nothing is audited where the calibration is too small for the budget."""
+    few = [row for row in rows(Random(0)) if row.split != "calibrate"]
+    alike = analyze([row for row in few if row.protocol == BASELINE], budget=0.01, replicates=20)
+    (estimate,) = alike.estimates
+    others = (estimate, evolve(estimate, protocol="other"), evolve(estimate, protocol="third"))
+
+    (axes,) = usefulness_and_safety(evolve(alike, estimates=others)).axes
+    (many,) = usefulness_and_safety(analyze(rows(Random(0)), budget=0.5, replicates=20)).axes
+
+    assert axes.get_ylabel() == "worst-case safety S1, no honest calls audited"
+    assert [text.get_text() for text in axes.texts if text.get_text()] == [f"{BASELINE}, other, third"]
+    assert many.get_ylabel() == "worst-case safety S1, 50% of honest calls audited"
+
+
 @pytest.mark.slow
 def test_curves_begin_where_a_protocols_own_audits_are_paid() -> None:
     """One protocol audits each of its honest calls itself, so no budget below 100 % is enough for it."""
