@@ -14,9 +14,11 @@ keys: itself, its kind, None, and its values in each combination of fields that 
 `alternative_of` and `offers_of` are the rules by which a request is judged; the verifier judges by the same functions.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
 from heapq import heapify, heappop, heappush
+from itertools import filterfalse
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -103,7 +105,8 @@ class Board:
         self._blocks: Index = Index(kinds)
         self._refusals: Index = Index(kinds)
         self._interrupts: Index = Index(kinds)
-        self._requests: dict[Any, dict[Event, dict[Running, None]]] = {}  # by kind: few events have to be compared
+        # By kind: few events have to be compared.
+        self._requests: defaultdict[Any, dict[Event, dict[Running, None]]] = defaultdict(dict)
         self._answerable: dict[Any, dict[Running, None]] = {}  # requesters with an `otherwise`, by kind
         self.requesters: dict[Running, None] = {}
         self.hot: dict[Running, None] = {}
@@ -139,7 +142,7 @@ class Board:
             self._take_out(event, running)
         for event in new:
             self.kinds.meet(event._kind)
-            self._ask_for(event, running)
+            self._requests[event._kind].setdefault(event, {})[running] = None
         if new:
             self.requesters[running] = None
             self._queue(running)
@@ -149,12 +152,6 @@ class Board:
                 self._unpark(running)
             if len(self._heap) > 2 * len(self.requesters) + 8:
                 self._clear_heap()
-
-    def _ask_for(self, event: Event, requester: Running) -> None:
-        if event._kind in self._requests:
-            self._requests[event._kind].setdefault(event, {})[requester] = None
-        else:
-            self._requests[event._kind] = {event: {requester: None}}
 
     def _take_out(self, event: Event, requester: Running) -> None:
         """Remove the entry of `requester` for `event`, if it is still there: one request may name an event twice."""
@@ -176,7 +173,7 @@ class Board:
 
     def _file_otherwise(self, running: Running, new: Sync) -> None:
         """File a requester under the kinds that it requests: a refusal of these concerns its `otherwise`."""
-        if new.requests or running.alternative is not None:
+        if running.alternative is not None:
             self._stale[running] = None
         for kind in running.answerable:
             del self._answerable[kind][running]
@@ -190,6 +187,8 @@ class Board:
             running.answerable = kinds if len(kinds) == 1 else (*dict.fromkeys(kinds),)
             for kind in running.answerable:
                 self._answerable.setdefault(kind, {})[running] = None
+            if not self._refusals.kinds.isdisjoint((None, *kinds)):
+                self._stale[running] = None
 
     def _file_refusal(self, running: Running, old: Any, new: Any) -> None:
         """File a refusal again, and mark the requests whose alternative may change because it came or went."""
@@ -331,7 +330,7 @@ class Board:
         if before is not None and before not in running.statement.requests:
             self._take_out(before, running)
         if alternative is not None:
-            self._ask_for(alternative, running)
+            self._requests[alternative._kind].setdefault(alternative, {})[running] = None
 
     def refusals_of(self, *events: Event) -> Refusals:
         """Return one refusal for each b-thread that refuses any of `events`, by priority and age."""
@@ -485,18 +484,12 @@ def _with_accepting(matching: list[Filed], event: Event) -> Filed:
                 found[member] = None
             else:
                 asked[member] = asked[member] + tests if member in asked else tests
-    for member, tests in asked.items():
-        if member not in found and _passes(member, tests, event):
-            found[member] = None
+    for member in [*filterfalse(found.__contains__, asked)]:
+        try:
+            for test in asked[member]:  # all of them: an error is one whatever the others say
+                if test(event):
+                    found[member] = None
+        except PredicateError as error:
+            message, events = f"b-thread {member.name!r}: {error}", error.event_set
+            raise EventSetError(message, bthread=member.name, event_set=events, event=event) from error.__cause__
     return found
-
-
-def _passes(member: Running, tests: list[Test], event: Event) -> bool:
-    passes = False
-    try:
-        for test in tests:  # all of them: an error is one whatever the others say
-            passes = test(event) or passes
-        return passes
-    except PredicateError as error:
-        message = f"b-thread {member.name!r}: {error}"
-        raise EventSetError(message, bthread=member.name, event_set=error.event_set, event=event) from error.__cause__

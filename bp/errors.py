@@ -3,6 +3,7 @@
 Every error names the culprit, what was found, and the cure. `BProgramError` is the base of them all.
 """
 
+import re
 from collections.abc import Sequence
 from copyreg import __newobj__  # type: ignore[attr-defined]
 from typing import Any
@@ -15,10 +16,9 @@ def shortened(text: str, width: int = WIDTH) -> str:
     return text if len(text) <= width else f"{text[: width * 3 // 4]} ... {text[-width // 4 + 5 :]}"
 
 
-def shown(event: Any) -> str:
-    """Return an event as messages and reports show it: a plain one by its name, a long one shortened."""
-    text = repr(event)
-    return shortened(event.name if text == f"event({event.name!r})" else text)
+def shown(events: Any) -> str:
+    """Return an event or an event set in words: plain events and kinds by their names, a long one shortened."""
+    return shortened(re.sub(r"event\('([^']*)'\)", r"\1", getattr(events, "__name__", repr(events))))
 
 
 def listed(head: str, items: Sequence[str]) -> str:

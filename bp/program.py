@@ -22,7 +22,7 @@ from attrs import define
 from bp.board import SILENT, Blocker, Board, Running
 from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded, listed, shown
 from bp.events import Event
-from bp.statements import BThread, Refusals, Start, Sync, advance
+from bp.statements import BThread, Refusals, Start, Sync, advance, check_bthreads
 from bp.strategies import Candidate, Strategy, choose, chooser_of
 
 T = TypeVar("T")
@@ -218,10 +218,13 @@ class Scheduler:
         self._last.append((event, bthread))
 
     def _past_the_bound(self) -> EndlessLoop:
-        last = [f"{bthread!r} {'started' if event is None else shown(event)}" for event, bthread in self._last]
+        last = list(self._last)
+        period = next((some for some in range(1, len(last) // 2 + 1) if last[some:] == last[:-some]), None)
+        told = [f"{bthread!r} {'started' if event is None else shown(event)}" for event, bthread in last]
         cure = "make its b-threads wait for something, or raise max_steps"
+        head = f"a super-step went past {self._max_steps} events and starts; {cure}; the last were"
         return EndlessLoop(
-            listed(f"a super-step went past {self._max_steps} events and starts; {cure}; the last were:", last),
+            listed(f"{head}{', again and again' if period else ''}:", told[-(period or 0) :]),
             events=tuple(event for event, _ in self._last if event is not None),
             bthreads=tuple(bthread for _, bthread in self._last),
         )
@@ -247,9 +250,7 @@ class BProgram:
         max_steps: how many events and starts one super-step may have.
         Raises TypeError for what is not a b-thread: decorate its function with @bthread and call it.
         """
-        for bthread in bthreads:
-            if not isinstance(bthread, BThread):
-                raise TypeError(f"BProgram takes called b-threads, for example guard(); found {bthread!r}")
+        check_bthreads("BProgram", bthreads)
         self._definitions = bthreads
         self._chooser = chooser_of(strategy)
         self._listeners = tuple(listeners)
@@ -266,7 +267,7 @@ class BProgram:
         return f"<BProgram: {living} b-thread{'' if living == 1 else 's'}, {how}>"
 
     def run(self) -> Iterator[Step]:
-        """Return an iterator that takes steps until the program rests.
+        """Return an iterator that takes steps until the program rests: nothing happens before it is iterated.
 
         Raises BThreadError, EventSetError or EndlessLoop, after which the program has failed; ProgramEnded after
         its end.
@@ -346,6 +347,8 @@ class BProgram:
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> Receipt:
         """Offer an external event; it is judged when its turn comes, at once if that is now.
+
+        A program belongs to one thread: from others, post to the `Runner` that runs it.
 
         Raises TypeError for what is no event and for a name that means another sort of event in this program,
         BProgramError from inside a b-thread, EventSetError, ProgramEnded.

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import filterfalse
 from math import inf
 from typing import Any, Literal, Protocol, get_args
@@ -436,7 +436,7 @@ class Runner:
         """
         steps = []
         try:
-            for step in self._program.run():
+            for step in iter(self._program.step, None):
                 steps.append(step)
                 if self._journal is not None:
                     self._journal.record(step)
@@ -485,13 +485,18 @@ class Runner:
         if taking_time:
             taking_time[0].task = _spawn(self._fly, taking_time)
 
+    @cached_property
+    def _new_scope(self) -> type["anyio.CancelScope"]:
+        """The scopes of this event loop, for which `anyio.CancelScope` looks each time that it is called."""
+        return type(anyio.CancelScope())
+
     def _lands_at_once(self, flight: Flight) -> bool:
         ending: Event | Later | Broken | None = None
         if flight.cancelled_by is None:
             try:
                 given = flight.effect.run(flight.started)
                 if not isinstance(given, (Event, Later)):
-                    flight.given, flight.scope = given, anyio.CancelScope()
+                    flight.given, flight.scope = given, self._new_scope()
                     return False
                 ending = given if given is LATER else flight.checked(given)
             except Exception as error:
@@ -575,9 +580,10 @@ class Runner:
             if flight.scope is not None:
                 flight.scope.cancel()
         self._flights.clear()
-        with anyio.move_on_after(GRACE, shield=True):
-            for flight in leaving:
-                await flight.wait_for_end()
+        if leaving:
+            with anyio.move_on_after(GRACE, shield=True):
+                for flight in leaving:
+                    await flight.wait_for_end()
 
 
 def _wish(program: BProgram, name: str, statement: Sync) -> str:

@@ -1,6 +1,7 @@
 """Display of a run as it happens: agent text, actions, diffs, tool output, refusals, and progress."""
 
 import difflib
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,8 @@ from bp import Event, Step
 from constitution import Action
 
 HEAD, TAIL = 8, 4  # lines of a result that are shown
+NOTE = re.compile(r"\[.*\]$")  # what a tool says beside the output: where the rest is, what became of a process
+LONGEST_NOTE = 4  # lines
 LONGEST_DIFF = 60  # lines
 LARGEST_COMPARED = 1_000_000  # bytes
 TOO_LONG = """\
@@ -75,10 +78,15 @@ def question_of(asked: ApprovalAsked) -> str:
 
 def excerpt(text: str, width: int, rest: str = "") -> list[str]:
     """Return the first and last lines of a result, at most `width` columns wide; `rest` says where all of it is."""
-    lines = [cut(line, width) for line in visible_lines(text.rstrip("\n"))]
-    if len(lines) <= HEAD + TAIL + 1:
-        return lines
-    return [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL} more lines{rest}", *lines[-TAIL:]]
+    lines = visible_lines(text.rstrip("\n"))
+    if len(lines) > HEAD + TAIL + 1:
+        lines = [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL:,} more lines{rest}", *lines[-TAIL:]]
+    return [part for line in lines for part in _fitted(line, width)]
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    """Cut a line of a result, and wrap what the tool says beside it."""
+    return wrapped(cut(line, LONGEST_NOTE * width), width) if NOTE.match(line) else [cut(line, width)]
 
 
 def changes(call: ToolCall, action: Action) -> list[str]:

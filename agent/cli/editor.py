@@ -38,7 +38,7 @@ REST_OF_NO = re.compile("^no, (?:o?$|o?[,:] ?)")
 SETTLED = 0.7
 """Seconds for which a question is open before a single key answers it: earlier ones belong to what was being typed."""
 
-HINT = "[y]es [n]o [a]lways [e]dit [w]hy > "
+HINT, OF_COMMANDS = "[y]es [n]o [a]lways [e]dit [w]hy > ", "[e]dit "
 
 
 @define(eq=False, slots=False)
@@ -141,7 +141,8 @@ class Editor:
 
     def _message(self) -> ANSI:
         is_asked = self._is_settled()
-        prompt: tuple[Tone, str] = ("question", HINT + self._begun) if is_asked else ("agent", self.prompt())
+        hint = HINT if self._command() else HINT.replace(OF_COMMANDS, "")
+        prompt: tuple[Tone, str] = ("question", hint + self._begun) if is_asked else ("agent", self.prompt())
         room = max(size_of(self.screen.stream)[1] - 4, 1)
         return ANSI("\n".join(self.screen.painted(line, tone) for tone, line in (*self.lines()[-room:], prompt)))
 
@@ -170,8 +171,9 @@ class Editor:
 
     def _keys(self) -> KeyBindings:
         keys, at_once = KeyBindings(), Condition(self._answers_at_once)
-        for key in (*KEYS, *BEGINNINGS):
+        for key in (*KEYS, "n"):
             keys.add(key, filter=at_once)(self._answer)
+        keys.add("e", filter=at_once & Condition(lambda: bool(self._command())))(self._answer)
         for enter in ("enter", "c-j"):
             keys.add(enter, filter=~is_searching)(self._enter)
         keys.add(Keys.Any, filter=Condition(self._is_typed_on))(self._type_on)

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from agent.cli import control
 from agent.history.playback import shadow_of
-from agent.log.reading import read_log
+from agent.log.reading import read_log, record_of
 from agent.page import lanes_page, run_facts, title_of
 from agent.page.document import as_data
 from agent.page.model import PageModel
@@ -64,8 +64,7 @@ class Following:
         whole = written[: written.rfind(b"\n") + 1]
         lines = whole.splitlines()
         for line in lines[1:] if self._end == 0 else lines:
-            record = json.loads(line)
-            self._model.take(self._shadow.take(record))
+            self._model.take(self._shadow.take(record_of(line)))
         self._end += len(whole)
 
 

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from pathlib import Path
 from time import perf_counter, time
 from typing import Any, TypeVar
 

@@ -34,7 +34,7 @@ def whole_lines(path: Path) -> list[str]:
 
 
 class Values(Generic[T]):
-    """The values of an attrs class that the lines of a file say; a line is read once, whoever writes more of them."""
+    """The values of an attrs class that the lines of a file say; each line is read once."""
 
     def __init__(self, path: Path, kind: type[T], name: str) -> None:
         """Read nothing yet. `name`: what such a value is called in errors."""

@@ -98,7 +98,7 @@ class _Chain:
 
     def taken(self, number: int, line: bytes, record: dict[str, Any]) -> dict[str, Any]:
         """Return the record of a line without what holds it in its place, which is looked at."""
-        chain, signed = record.pop(CHAIN, ""), record.pop(SIGNATURE, "")
+        chain, signed = _released(record)
         if self.chain:
             if chain != self.chain and not self.misfit:
                 what = f"line {number} (step {record['step']}, {record['name']})"
@@ -120,6 +120,18 @@ class _Chain:
         if self.end == (number, self.chain) or self.end is None or self.end[0] != number:
             return
         self.misfit = self.misfit or f"{self.path}: line {number} is not as it was written; the log was changed there"
+
+
+def record_of(line: bytes) -> dict[str, Any]:
+    """Return the record of a line of a log that was read before, or is written right now; nothing of it is checked."""
+    record: dict[str, Any] = json.loads(line)
+    _released(record)
+    return record
+
+
+def _released(record: dict[str, Any]) -> tuple[str, str]:
+    """Take out what holds a record in its place in a log, the hash of the line before it and a signature."""
+    return record.pop(CHAIN, ""), record.pop(SIGNATURE, "")
 
 
 def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:

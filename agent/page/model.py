@@ -5,7 +5,8 @@
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from agent.history.playback import WatchedStep
@@ -19,6 +20,7 @@ from agent.page.wording import (
     shell_command,
     summary_of,
 )
+from bp import Event
 
 LONGEST = 20_000  # characters of one text: a page is for looking at, the log has everything
 LARGEST = 3_000_000  # characters of one image, as text
@@ -46,7 +48,9 @@ class PageModel:
     at which turns begin. evidence: `[part, start, end]`, the characters of a command on which a verdict rests.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[Event], str] = attrgetter("name")) -> None:
+        """Begin without rows. told: an event in words."""
+        self._event_in_words = told
         self.lanes: dict[str, int] = {OUTSIDE: 0}
         self.rows: list[dict[str, Any]] = []
         self.parts: list[Part] = []
@@ -74,7 +78,7 @@ class PageModel:
             "step": record["step"],
             "name": record["name"],
             "of": summary_of(record),
-            "marks": self._marks(moment),
+            "marks": self.marks(moment),
             "data": _cut(data),
             "part": first if len(self.parts) > first else about,
             **({"spent": spent} if (spent := _spent(record)) else {}),
@@ -135,18 +139,19 @@ class PageModel:
                 if part is not None and found["end"] > found["start"]:
                     self.evidence.append([part, found["start"], found["end"]])
 
-    def _marks(self, moment: WatchedStep) -> list[list[Any]]:
+    def marks(self, moment: WatchedStep) -> list[list[Any]]:
         """Return what each b-thread did at a step: its lane, the letter of the mark, and what else there is to say."""
-        marks: list[tuple[str, ...]] = [(moment.record["origin"], "q")]
+        marks: list[tuple[str, ...]] = [(moment.record["origin"], "q")] if moment.record else []
         marks += [(name, "h") for name in moment.heard]
         marks += [(name, "c") for name in moment.closed]
         for refusal in moment.record.get("refusals") or ():
             marks.append((refusal["bthread"], "x", reason_of(refusal["because"])))
         for held in moment.held:
-            marks.append((held.requester, "w", held.event.name))
+            event = self._event_in_words(held.event)
+            marks.append((held.requester, "w", event))
             for blocker in held.blockers:
                 why = "" if blocker.because is None else f": {blocker.because}"
-                marks.append((blocker.bthread, "b", f"{held.event.name} of {held.requester}{why}"))
+                marks.append((blocker.bthread, "b", f"{event} of {held.requester}{why}"))
         return [[self.lane(name), *rest] for name, *rest in dict.fromkeys(marks)]
 
     def lane(self, name: str) -> int:

@@ -51,8 +51,8 @@ def hot_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, int,
 def _hot_edges(search: Search, cyclic: Set[int]) -> Callable[[Node], list[Edge]]:
     """Return the function that gives the edges of a node: they go on only while its b-thread is hot."""
     space = search.space
-    places: dict[Edge, int | None] = {}  # by local state and label: the hot local state afterwards
 
+    @cache
     def place_after(local: int, label: int) -> int | None:
         choice = search.choices[label]
         place = space.place_after(local, choice) if choice.origin != "possible" else None
@@ -60,14 +60,8 @@ def _hot_edges(search: Search, cyclic: Set[int]) -> Callable[[Node], list[Edge]]
 
     def edges(node: tuple[int, int]) -> list[Edge]:
         number, local = node
-        found = []
-        for target, label in search.steps(number):
-            if (local, label) not in places:
-                places[local, label] = place_after(local, label)
-            place = places[local, label]
-            if place is not None and target in cyclic:
-                found.append(((target, place), label))
-        return found
+        steps = [(at, place_after(local, label), label) for at, label in search.steps(number) if at in cyclic]
+        return [((at, place), label) for at, place, label in steps if place is not None]
 
     return edges
 

@@ -14,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -51,12 +52,7 @@ class Premises:
 class Site:
     """Makes the premises of an episode when they are first asked for, by any thread, and removes them."""
 
-    files: Mapping[str, str]
-    office: PostOffice | None
-    pages: Mapping[str, bytes]
-    beneath: Path | None
-    isolation: Level
-    limits: Limits | None
+    _open: Callable[[], AbstractContextManager[Premises]]
     made: Premises | None = None
     _is_left: bool = False
     _lock: Lock = field(factory=Lock)
@@ -68,7 +64,7 @@ class Site:
             if self._is_left:
                 raise FileNotFoundError("the episode is over, and its folders are removed")
             if self.made is None:
-                self.made = self._make()
+                self.made = self._leaving.enter_context(self._open())
             return self.made
 
     def leave(self) -> None:
@@ -76,33 +72,6 @@ class Site:
         with self._lock:
             self._is_left = True
             self._leaving.close()
-
-    def _make(self) -> Premises:
-        root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self.beneath)).resolve()
-        self._leaving.callback(os.close, _held(root))
-        self._leaving.callback(shutil.rmtree, root, ignore_errors=True)
-        box = None if self.office is None else self._open_box(self.office, root.name)
-        cell = None if self.isolation == "none" else self._enclose(root, box)
-        made = Premises(root / "workspace", root / "home", box, cell)
-        made.home.mkdir()
-        made.folder.mkdir()
-        if box is not None:
-            (made.home / ".curlrc").write_text(box.curlrc if cell is None else evolve(box, port=PORT).curlrc)
-        for name, text in self.files.items():
-            _write(made.folder / name, text)
-        return made
-
-    def _open_box(self, office: PostOffice, name: str) -> Mailbox:
-        box = office.open_box(name, self.pages)
-        self._leaving.callback(office.close_box, box)
-        return box
-
-    def _enclose(self, root: Path, box: Mailbox | None) -> Cell:
-        """Return a cell around a world; it is opened by the first process that goes in."""
-        attend = None if box is None else lambda listener: PostOffice.attend(box, listener)
-        cell = Cell(root, root / "workspace", attend, self.limits)
-        self._leaving.callback(cell.close)
-        return cell
 
 
 @frozen
@@ -247,11 +216,42 @@ def make_world(
     files). isolation: the level at which its processes run, which has to be one that is achieved. limits: of a
     cell, if it has one. What is asked of it raises OSError where it cannot be made.
     """
-    site = Site(files, office, pages or {}, folder, isolation, limits)
+    site = Site(partial(_opened, files, office, pages or {}, folder, isolation, limits))
     try:
         yield World(site, isolation)
     finally:
         site.leave()
+
+
+@contextmanager
+def _opened(
+    files: Mapping[str, str],
+    office: PostOffice | None,
+    pages: Mapping[str, bytes],
+    folder: Path | None,
+    isolation: Level,
+    limits: Limits | None,
+) -> Iterator[Premises]:
+    root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)).resolve()
+    held = _held(root)
+    box = None if office is None else office.open_box(root.name, pages)
+    cell = None if isolation == "none" else _make_cell(root, box, limits)
+    made = Premises(root / "workspace", root / "home", box, cell)
+    try:
+        made.home.mkdir()
+        made.folder.mkdir()
+        if box is not None:
+            (made.home / ".curlrc").write_text(box.curlrc if cell is None else evolve(box, port=PORT).curlrc)
+        for name, text in files.items():
+            _write(made.folder / name, text)
+        yield made
+    finally:
+        if cell is not None:
+            cell.close()
+        if box is not None and office is not None:
+            office.close_box(box)
+        shutil.rmtree(root, ignore_errors=True)
+        os.close(held)
 
 
 def remove_abandoned(folder: Path | None = None) -> int:
@@ -279,6 +279,12 @@ def _held(root: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _make_cell(root: Path, box: Mailbox | None, limits: Limits | None) -> Cell:
+    """Return a cell around a world; it is opened by the first process that goes in."""
+    attend = None if box is None else lambda listener: PostOffice.attend(box, listener)
+    return Cell(root, root / "workspace", attend, limits)
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,8 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from agent.cli.follow import Following
+from agent.log.reading import read_log
+from agent.page import render_page
 from tests.agent.cli.sessions import COMMAND, PATIENCE, Command, RunOf, SlowTool, Start, Terminal, answers_in, bash
-from tests.agent.page.chromium import PROGRAM, chromium
+from tests.agent.page.chromium import PROGRAM, chromium, data_of
 
 
 @pytest.fixture
@@ -52,6 +55,21 @@ def wait_for_question(running: "subprocess.Popen[str]") -> None:
     assert running.stderr is not None
     while "a page that takes the answer" not in (line := running.stderr.readline()):
         assert line
+
+
+def test_a_page_that_follows_has_the_lanes_and_marks_of_the_page_of_the_log(recorded_log: Path) -> None:
+    lines = recorded_log.read_bytes().splitlines(keepends=True)
+    growing = recorded_log.with_name("growing.jsonl")
+    growing.write_bytes(b"".join(lines[:10]))
+    following = Following(growing)
+
+    for whole in (10, 25, len(lines)):
+        growing.write_bytes(b"".join(lines[:whole]))
+        followed, viewed = following.page(), render_page(read_log(growing))
+        assert "does otherwise" not in followed
+        shown, expected = data_of(followed), data_of(viewed)
+        assert {name for name in expected if shown[name] != expected[name]} == {"live"}
+        assert len(shown["rows"]) == whole - 1
 
 
 @pytest.mark.slow

@@ -63,6 +63,8 @@ def test_a_long_result_keeps_its_beginning_and_its_end() -> None:
     assert (lines[0], lines[-1], len(lines)) == ("0", "99", 13)
     assert lines[8] == "… 88 more lines"
     assert excerpt("x" * 90, width=10) == ["x" * 9 + "…"]
+    assert excerpt("1\n[all of it is in /tmp/x]", width=20) == ["1", "[all of it is in", "/tmp/x]"]
+    assert excerpt(f"[{'1, ' * 1000}1]", width=20)[4:] == []
     assert excerpt("日本語日本語", width=7) == ["日本語…"]
 
 

@@ -18,7 +18,7 @@ from agent.cli.session import Desk
 from agent.models.scripted import ScriptedModel, delay
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
-from tests.agent.cli.sessions import PATIENCE, OnTerminal, Script, Start, bash, environment
+from tests.agent.cli.sessions import PATIENCE, ROOT, OnTerminal, Script, Start, bash, environment
 
 Tool = Callable[[], int]
 
@@ -96,6 +96,14 @@ def test_ctrl_c_before_anything_is_loaded_is_no_traceback_and_ignored_where_it_w
     ended = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, preexec_fn=ignore)
 
     assert (ended.returncode, ended.stderr) == (code, b"")
+
+
+def test_nothing_is_loaded_that_takes_long_before_ctrl_c_is_no_traceback() -> None:
+    program = "import sys; before = {*sys.modules}; import agent.cli; print(*sorted({*sys.modules} - before))"
+
+    loaded = subprocess.run([sys.executable, "-S", "-c", program], cwd=ROOT, capture_output=True, text=True)
+
+    assert {name.partition(".")[0] for name in loaded.stdout.split()} <= {"agent", "importlib", "warnings"}
 
 
 @pytest.mark.slow

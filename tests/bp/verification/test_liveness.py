@@ -20,7 +20,7 @@ from bp import (
     verify,
 )
 from bp.verification.liveness import components
-from tests.bp.programs import STOP, keeps_saying, looping, says
+from tests.bp.programs import STOP, Ping, keeps_saying, looping, says
 from tests.bp.scripts import Say, Script
 from tests.bp.test_against_reference import as_event
 from tests.bp.verification.test_verifier_law import World, names, over, random_world, reproduce, standing
@@ -37,6 +37,15 @@ def test_a_cycle_is_told_after_its_trace() -> None:
         "  2  a: requested by keeps_saying",
         "hot: b-thread 'says' stays hot around a fair cycle",
     ]
+
+
+def test_a_long_cycle_is_told_as_one_where_its_beginning_is_cut() -> None:
+    goes_round = looping(*[sync(request=Ping(number)) for number in range(9)])
+    first = says(*[sync(request=A)] * 9, sync(wait_for=C, hot=True))
+
+    found = verify(first, says(*[sync(wait_for=A, block=Ping)] * 9), goes_round)
+
+    assert "     ... 7 more, then again and again ..." in str(found.violations[0]).splitlines()
 
 
 def test_a_cycle_leaves_no_bthread_out_that_could_always_go_on() -> None:
