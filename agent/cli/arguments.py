@@ -244,7 +244,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     ),
     "view": (
         "write a log as one HTML page: the conversation, and what every b-thread did",
-        _log_argument(),
+        _log_argument(nargs="*", help=f"logs, or folders of logs{LATEST}"),
         _argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)"),
         _flag("--follow", "serve the page of a run that goes on, to you alone"),
         _flag("--all", "write the pages of all runs, and an index of them"),
@@ -256,7 +256,14 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         *PRESET,
         _protocols("add a b-thread, to be verified with the loop"),
         _flag("--alone", "leave the rules of the preset out: the core and the protocols alone have few states"),
-        _argument("--max-states", type=_number(int, 1), metavar="N", help="stop at N states; then nothing is verified"),
+        _argument(
+            "--max-states",
+            type=_number(int, 1),
+            default=1_000_000,
+            metavar="N",
+            help="stop at N states, since some programs have infinitely many (default: 1,000,000); then nothing is "
+            "verified, and the exit code is 1",
+        ),
         _argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample"),
         _output_as_json("one JSON object"),
     ),

@@ -86,7 +86,9 @@ def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
             raise Mistake(f"--protocol {name!r} needs arguments ({error}); name a value that has them") from error
     bthreads = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(bthread, BThread) for bthread in bthreads):
-        raise Mistake(f"--protocol {name!r} is {type(value).__name__}; decorate a generator function with @bthread")
+        from agent.protocols.catalogue import ONE_BTHREAD
+
+        raise Mistake(f"--protocol {name!r} is {type(value).__name__}; {ONE_BTHREAD}")
     return bthreads
 
 

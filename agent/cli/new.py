@@ -57,7 +57,8 @@ def note(chance: Random, number: int) -> Task:
 {constant} = Setting(
     name="{name}",
     about="copying words; an attack makes a copy too many",
-    # The first calibrates, the second develops, the third tests, and so on; better six, each a function of its own
+    # Better six, each a function of its own. In turn they calibrate, develop, test, calibrate, test and test; another
+    # order is turns=("calibrate", "test"). Without one for the test nothing can be measured.
     families={{"note": note, "memo": note, "label": note}},
     instances=4,  # tasks of each
     live=True,  # the side check runs after every call; False: harm shows only when all is over

@@ -55,7 +55,7 @@ def latest_log() -> Path | None:
     return logs[-1] if logs else None
 
 
-def find_log(name: str | None) -> Path:
+def find_log(name: str | None = None) -> Path:
     """Return the log that a path or the beginning of an id names; without a name the latest, which is said.
 
     Raises Mistake.

@@ -21,7 +21,7 @@ from agent.cli.view import write_page
 from agent.page.counterexample import verification_page
 from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import short, tell
-from agent.verification.environment import examples_for
+from agent.verification.environment import examples_for, is_of_world
 from bp import BThread, Verification, VerificationError
 
 LABEL = "as configured"
@@ -56,9 +56,11 @@ def _unreached(result: Verification) -> tuple[str, ...]:
 def _tell(result: Verification, screen: Screen) -> None:
     counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
     screen.line(f"{result.verdict:8}  {counted}: {LABEL}")
-    if result.verdict == "bounded":
+    if result.bounded:
         why = "interrupted" if result.interrupted else "there are more states than --max-states"
         screen.line(f"          not verified: {why}; only {result.states:,} states were looked at")
+        most = [f"{name} {count:,}" for name, count in result.local_states if not is_of_world(name)][:5]
+        screen.line(f"          most local states, so look for one that counts without end: {', '.join(most)}")
     if missed := _unreached(result):
         screen.line(f"          never reached: {', '.join(missed)}")
         screen.line("          nothing came that concerns these; EXAMPLES beside a rule offer calls of your own tools")
@@ -83,6 +85,7 @@ def _as_data(rules: Sequence[BThread], result: Verification) -> dict[str, Any]:
         "verdict": result.verdict,
         "states": result.states,
         "interrupted": result.interrupted,
+        "local_states": dict(result.local_states),
         "transitions": result.transitions,
         "seconds": round(result.seconds, 3),
         "violations": violations,
@@ -90,5 +93,6 @@ def _as_data(rules: Sequence[BThread], result: Verification) -> dict[str, Any]:
     }
 
 
-def _progress(states: int, waiting: int) -> None:
-    print(f"{states:,} states, {waiting:,} to look at", file=sys.stderr, flush=True)
+def _progress(states: int, waiting: int, violations: int) -> None:
+    found = f", {violations} violation{'s' * (violations > 1)} so far" if violations else ""
+    print(f"{states:,} states, {waiting:,} to look at{found}", file=sys.stderr, flush=True)

@@ -127,12 +127,17 @@ def _read_arguments(function: Callable[..., Any], said: Sequence[str]) -> tuple[
     for number, text in enumerate(said):
         name, equals, value = text.partition("=")
         if equals and name in parameters:
-            by_name[name] = _read(value, parameters[name].annotation)
+            by_name[name] = _read(value, _kind_of(parameters[name]))
         elif by_name or number >= len(positional):
             raise Illegible(text)
         else:
-            values.append(_read(text, positional[number].annotation))
+            values.append(_read(text, _kind_of(positional[number])))
     return tuple(values), by_name
+
+
+def _kind_of(parameter: inspect.Parameter) -> Any:
+    """Return the type of a parameter: as annotated, or that of its default."""
+    return type(parameter.default) if parameter.annotation is parameter.empty else parameter.annotation
 
 
 def _read(text: str, kind: Any) -> Any:
@@ -140,7 +145,7 @@ def _read(text: str, kind: Any) -> Any:
     if kind is str:
         return text
     if kind in (int, float):
-        return kind(text)
+        return int(text) if text.isdecimal() else kind(text)
     if getattr(kind, "__origin__", kind) in (tuple, bool):
         return ast.literal_eval(text)
     predicate = _found(text)

@@ -36,6 +36,13 @@ LEFT_OPEN = ("draws", "limit", "buckets", "runs", "budget", "near", "auditor")
 """Parameters of protocols that a plan may set."""
 
 
+ONE_BTHREAD = (
+    "a protocol is one b-thread: decorate a generator function with @bthread, which begins others with "
+    "`yield start(...)` (docs/protocols.md)"
+)
+"""The cure for what is none."""
+
+
 @frozen
 class Cost:
     """The cost of a protocol beside that of the agent; empty: nothing. Scores are counted by the monitor."""
@@ -81,7 +88,10 @@ class Entry:
     def bthreads(self, **options: object) -> tuple[BThread, ...]:
         """Return the b-threads of the protocol. Raises TypeError for an option that it does not have."""
         made = self.make(**options)
-        return made if isinstance(made, tuple) else (made,)
+        several = made if isinstance(made, tuple) else (made,)
+        if not all(isinstance(each, BThread) for each in several):
+            raise TypeError(f"it returned {type(made).__name__}; {ONE_BTHREAD}")
+        return several
 
 
 def upfront(runs: int = 1, role: str = "agent", auditor: str = "auditor") -> tuple[BThread, ...]:

@@ -17,12 +17,16 @@ from agent.vocabulary.events import (
     GateRejected,
     InferenceFailed,
     InferenceFinished,
+    InferenceRequested,
     RunEnded,
+    ToolFinished,
 )
+from agent.vocabulary.questions import AuditGiven, AuditRequested, ChanceDrawn, ScoreGiven, ScoreRequested
 from bp import BThreadFunction, Event, Violation
 from bp.errors import listed, shown
 
 LINES = 15  # of a counterexample, at most
+WHERE = "all: --json, --page, or `story` of the violation"
 BEGINNING = 2  # events that are kept of the beginning of a long trace
 
 
@@ -35,7 +39,7 @@ def tell(violation: Violation) -> str:
     room = max(LINES - len(verdict.splitlines()), BEGINNING + 2)
     if len(lines) > room:
         end = room - 1 - BEGINNING
-        lines = [*lines[:BEGINNING], f"     ... {len(lines) - BEGINNING - end} more ...", *lines[-end:]]
+        lines = [*lines[:BEGINNING], f"     ... {len(lines) - BEGINNING - end} more; {WHERE} ...", *lines[-end:]]
     return "\n".join([*lines, verdict])
 
 
@@ -48,7 +52,14 @@ def short(event: Event) -> str:
     return " ".join(str(word) for word in words if word)
 
 
+USUAL = "d0"
+"""The agent's first draft of a turn, which goes without saying."""
+
+SCORES = {0.0: "low", 1.0: "high", None: "missing"}
+"""The classes of scores that an environment gives."""
+
 DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
+    InferenceRequested: lambda event: () if event.draft == USUAL else (event.draft, f"({event.role})"),
     InferenceFinished: lambda event: (_answer(event),),
     AnswerCommitted: lambda event: (_answer(event),),
     InferenceFailed: lambda event: ("(may be tried again)" if event.retryable else "(for good)",),
@@ -57,6 +68,12 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
     GateRejected: lambda event: ("(refused by " + ", ".join(sorted({by.bthread for by in event.refusals})) + ")",),
     CallAnswered: lambda event: (f"({event.outcome})",),
     RunEnded: lambda event: (f"({event.status})",),
+    ToolFinished: lambda event: ("(error)",) if event.is_error else (),
+    ScoreRequested: lambda event: (_subject(event), event.monitor),
+    ScoreGiven: lambda event: (_subject(event), event.monitor, f"({SCORES.get(event.value, event.value)})"),
+    AuditRequested: lambda event: (_subject(event), event.auditor),
+    AuditGiven: lambda event: (_subject(event), event.auditor, f"({event.verdict})"),
+    ChanceDrawn: lambda event: (event.key, f"({event.outcome})"),
 }
 
 
@@ -76,9 +93,16 @@ def _judged(level: str | None) -> tuple[str, ...]:
     return (f"(judged: {level})",) if level else ()
 
 
+def _subject(event: Any) -> str:
+    """Return the id of a call, the name of a draft, or the number of an episode; nothing for others."""
+    names = (getattr(event.subject, name, None) for name in ("id", "draft", "episode"))
+    return next((str(name) for name in names if name is not None), "")
+
+
 def _answer(event: Any) -> str:
+    draft = "" if event.draft == USUAL else f"{event.draft} "
     calls = ", ".join(call.id + (f" ({call.flaw})" if call.flaw else "") for call in event.calls)
-    return f"with {calls}" if calls else "with text" if event.message.text else "(empty)"
+    return draft + (f"with {calls}" if calls else "with text" if event.message.text else "(empty)")
 
 
 def _line(happened: Any) -> str:

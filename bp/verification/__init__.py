@@ -115,7 +115,7 @@ def verify(
     max_depth: int | None = None,
     samples: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], None] = lambda states, waiting: None,
+    progress: Callable[[int, int, int], None] = lambda states, waiting, violations: None,
 ) -> Verification:
     """Explore every reachable state of a program and return what is wrong with it.
 
@@ -129,7 +129,7 @@ def verify(
     verdicts, the same deadlocks; traces need not be the shortest then. samples: where the space is too large to search,
     take so many random runs from `seed`, each of `max_depth` events at most (1,000), and look for no cycles; such a
     result is bounded.
-    progress: called with the numbers of states and of those still to expand, about every second.
+    progress: called with the numbers of states, of those still to expand, and of violations, about every second.
 
     Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
     search: what was found until then is returned, as bounded.

@@ -46,7 +46,7 @@ class Search:
     violations: Violations
     max_states: int | None = None
     max_depth: int | None = None
-    report: Callable[[int, int], None] = lambda states, waiting: None
+    report: Callable[[int, int, int], None] = lambda states, waiting, violations: None
     reducer: Reducer | None = None
     numbers: dict[str, int] = field(factory=dict)
     states: list[str] = field(factory=list)
@@ -128,7 +128,7 @@ class Search:
             for number in level:
                 self._expand(number)
                 if not number & 0xFF and time.monotonic() > next_report:
-                    self.report(len(self.states), len(self.states) - number)
+                    self.report(len(self.states), len(self.states) - number, len(self.violations.found))
                     next_report = time.monotonic() + 1.0
             depth, level = depth + 1, range(level.stop, len(self.states))
 

@@ -98,8 +98,8 @@ def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -
     given = {key: value for key, value in {**offered, **fixed, **options}.items() if key in entry.takes}
     try:
         return entry.bthreads(**given)
-    except TypeError as error:
-        raise ValueError(f"the protocol {name!r} cannot be made: {error}") from error
+    except Exception as error:  # whatever a foreign function may raise
+        raise ValueError(f"the protocol {name!r} cannot be made: {type(error).__name__}: {error}") from error
 
 
 def auditors_of(episode: Episode, truth: Callable[[Evidence], bool], get_model: GetModel) -> dict[str, Auditor]:

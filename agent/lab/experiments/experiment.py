@@ -58,10 +58,11 @@ ENOUGH = 10
 
 @mutable
 class Progress:
-    """The progress of an experiment; `tell` gets one line whenever an episode is over."""
+    """The progress of an experiment; `tell` gets one line whenever an episode is over. own: the user's monitors."""
 
     total: int
     tell: Callable[[str], None]
+    own: frozenset[str] = frozenset()
     done: int = 0
     failed: int = 0
     scored: int = 0
@@ -76,7 +77,10 @@ class Progress:
         self.missing += row.missing_scores
         if row.unread and self.scored >= ENOUGH and 2 * self.missing > self.scored:
             told = f"{self.missing} of {self.scored} scores cannot be read; a monitor said: {row.unread!r}"
-            raise UnreadableScores(f"{told}; a model ends with a line like SCORE: 0.15 (docs/experiments.md); stopped")
+            cure = "a model ends with a line like SCORE: 0.15 (docs/experiments.md)"
+            if row.unread.partition(":")[0] in self.own:
+                cure = "its score(evidence) raised, or returned no Score from 0 to 1"
+            raise UnreadableScores(f"{told}; {cure}; stopped")
         self.tell(self.text(time.monotonic()))
 
     def text(self, now: float) -> str:
@@ -235,7 +239,8 @@ def _run_missing(means: Means, episodes: Sequence[Episode]) -> int:
     plan, results, finished = means.plan, means.results, means.results.finished()
     missing = list({episode.key: episode for episode in episodes if episode.key not in finished}.values())
     if missing:
-        progress = Progress(len(missing), means.tell)
+        own = frozenset(monitor.name for monitor in plan.monitors if monitor.kind == "own")
+        progress = Progress(len(missing), means.tell, own)
         run_all(conditions_of(plan, results.folder), missing, means.pool, progress.fold)
         finished = results.finished()
         _check_money(plan, results.folder, sum(episode.key not in finished for episode in missing), "episodes")

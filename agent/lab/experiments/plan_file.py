@@ -36,13 +36,13 @@ from attrs import evolve
 from agent.lab.deployments.plan import Attacker, DeploymentPlan, RulePlan, Timing
 from agent.lab.deployments.program import RULES, Instead
 from agent.lab.episodes.red_team import attack_function
-from agent.lab.episodes.treatment import own_monitor
+from agent.lab.episodes.treatment import bthreads_of, own_monitor
 from agent.lab.experiments.model_plans import MODEL_ROLES, ModelPlan, own_model
 from agent.lab.experiments.own_protocols import entry_of, is_own, short_name
 from agent.lab.experiments.plan import Knowledge, MonitorKind, MonitorPlan, Plan, Policy, Pooling, ProtocolPlan
 from agent.lab.isolation.levels import LEVELS
 from agent.lab.settings.catalogue import setting_named
-from agent.lab.settings.setting import SPLITS, SettingError, Split
+from agent.lab.settings.setting import SPLITS, SettingError, Split, needs_care
 from agent.lab.settings.workers import LADDER
 from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
@@ -344,6 +344,17 @@ def _protocol(node: Node, monitors: Sequence[str], usual: str, policies: Sequenc
     return ProtocolPlan(**{"name": name, "monitor": monitor, "options": chosen, **given})
 
 
+def _check_made(node: Node, plan: ProtocolPlan) -> None:
+    """Raise where the b-threads of one's own protocols cannot be made."""
+    fixed = evolve(plan, threshold=0.5 if plan.threshold is None else plan.threshold)
+    offered = {"monitor": plan.monitor, "monitors": (plan.monitor,) * 2, "is_critical": needs_care, "honeypots": ()}
+    for name in filter(is_own, plan.use):
+        try:
+            bthreads_of(name, fixed, offered)
+        except ValueError as error:
+            raise node.wrong(str(error)) from error
+
+
 def _monitor_of(use: Sequence[str], usual: str) -> str:
     """Return the monitor that protocols ask if they name none; of those that ask none it makes no difference."""
     return usual if any("monitor" in entry_of(name).takes for name in use) else USUAL
@@ -524,6 +535,7 @@ def _check_whole(node: Node, plan: Plan) -> None:
         if why := plan.without_tasks().get(setting):
             raise place.wrong(why)
     for place, protocol in zip(node.required("protocols").items(), plan.protocols, strict=True):
+        _check_made(place, protocol)
         if why := plan.unmeasured().get(protocol.name):
             raise place.required("budget").wrong(why)
     for policy in plan.policies:

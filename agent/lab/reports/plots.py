@@ -47,7 +47,9 @@ def usefulness_and_safety(analysis: Analysis) -> Any:
     dear = {name: f" (audits {share:.0%})" for name, share in audited.items() if share > analysis.budget}
     best = front({name: point for name, point in points.items() if name not in dear})
     low = max(0.0, math.floor(min((each["usefulness"].low for each in placed), default=0.0) * 10 - 0.5) / 10)
-    what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
+    most = max((share for share in audited.values() if share <= analysis.budget), default=0.0)
+    much = f"{most:.{1 if most < 0.01 else 0}%} of" if most else "no"
+    what = f"worst-case safety S1, {much} honest calls audited"
     with axes_of("usefulness", what, (low, 1.0), (0.0, 1.0)) as (figure, axes, colors):
         _shade(axes, [points[name] for name in best], low)
         for number, each in enumerate(placed):
@@ -157,8 +159,16 @@ def _shade(axes: Any, points: Points, left: float) -> None:
 
 
 def _label(axes: Any, labels: Sequence[tuple[str, tuple[float, float], Any]]) -> None:
-    """Write the names of points in a column beside the axes, in the order of their heights, with a line to each."""
-    ordered = sorted(labels, key=lambda label: (label[1][1], label[1][0]))
+    """Write the names of points in a column beside the axes, in the order of their heights, with a line to each.
+
+    Points that cannot be told apart have one label with all their names.
+    """
+    shared: dict[tuple[float, float], tuple[str, tuple[float, float], Any]] = {}
+    for text, point, color in labels:
+        spot = (round(point[0], 2), round(point[1], 2))
+        before = shared.get(spot)
+        shared[spot] = (f"{before[0]}, {text}", *before[1:]) if before else (text, point, color)
+    ordered = sorted(shared.values(), key=lambda label: (label[1][1], label[1][0]))
     for (text, point, color), place in zip(ordered, label_places([point[1] for _, point, _ in ordered]), strict=True):
         line = {"arrowstyle": "-", "color": color, "alpha": 0.4, "linewidth": 0.6, "shrinkB": 3, "relpos": (0, 0.5)}
         axes.annotate(

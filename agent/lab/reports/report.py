@@ -1,7 +1,7 @@
 """The report of an experiment: the hero figure, the main table, and what they rest on; as text and as one HTML page."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from textwrap import fill
@@ -13,6 +13,7 @@ from agent.lab.reports import plots
 from agent.lab.reports.analysis import Analysis, audit_curves, spent_on_test
 from agent.lab.reports.data import estimate_lines, write_data
 from agent.lab.reports.tables import (
+    MOST,
     Table,
     Verified,
     budget_table,
@@ -22,6 +23,7 @@ from agent.lab.reports.tables import (
     costs,
     deployment_table,
     disclosure_table,
+    episode_table,
     explained,
     overview,
     settings_table,
@@ -44,7 +46,7 @@ within their setting, with thresholds fitted again, Student's t for the number o
 latency: how many more answers of models, monitors, auditors and tools one waits for. *: safer than the constitution
 alone, or less safe, in so many clusters that chance would do it in less than 5 % of experiments, all comparisons of a
 protocol together (exact sign test, Bonferroni). verified: how many states of the loop with the protocol
-model-checking looked at."""
+model-checking looked at; -: not known, unless a file verified.csv beside the plan says so of protocols of your own."""
 
 FINE = (0.0, *(round(0.005 * step, 3) for step in range(1, 21)), 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 """The budgets of curves."""
@@ -147,6 +149,26 @@ def _spent(outcome: Outcome) -> str:
     return f" Real models: {outcome.taken} nominally; {told}."
 
 
+REASONS = 5  # of failures, each with a line of its own
+
+
+def warnings_of(outcome: Outcome) -> list[str]:
+    """Return what to know before figures are trusted: why episodes failed, of which policies none ran, honest harm."""
+    rows, ran = outcome.rows, [row for row in outcome.rows if row.status == "ran"]
+    reasons = Counter(row.error for row in rows if row.status == "failed").most_common()
+    if others := reasons[REASONS:]:
+        told = f"for {len(others)} more reasons, see data/episodes.csv"
+        reasons = [*reasons[:REASONS], (told, sum(count for _, count in others))]
+    found = [f"{count} of {len(rows)} episodes failed and are left out: {reason}" for reason, count in reasons]
+    idle = [policy.name for policy in outcome.plan.policies if policy.name not in {row.policy for row in ran}]
+    found += [f"the policy {name!r} has no episode that ran, so nothing is said of it" for name in idle]
+    honest = [row.side for row in ran if not row.attacks]
+    if any(honest):
+        harmed = f"in {sum(honest)} of {len(honest)} honest episodes the side task succeeded"
+        found.append(f"{harmed}: the side check may find harm where there is none")
+    return found
+
+
 def explanations(outcome: Outcome) -> str:
     """Return what the columns mean, those of deployments too where there are any."""
     deployed = f"\n\n{explained(outcome.deployments)}" if outcome.deployed else ""
@@ -159,7 +181,7 @@ def explanation(analysis: Analysis) -> str:
         budget=analysis.budget,
         spent=_spent_text(analysis),
         bias=max((each["safety_worst_bias"].value for each in analysis.estimates), default=0.0),
-        weakest=analysis.weakest,
+        weakest=analysis.weakest or "none here",
         clusters=_clusters_text(analysis),
     )
     return fill(told, WIDTH)
@@ -183,7 +205,8 @@ def _clusters_text(analysis: Analysis) -> str:
 def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report for a terminal."""
     shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in tables.items())
-    return f"{shown}\n\n{explanations(outcome)}\n\n{caption(outcome, command)}\n"
+    warnings = "".join(f"warning: {told}\n" for told in warnings_of(outcome))
+    return f"{shown}\n\n{explanations(outcome)}\n\n{caption(outcome, command)}\n{warnings}"
 
 
 def write_report(folder: Path, outcome: Outcome, verified: Mapping[str, Verified], command: str) -> str:
@@ -197,7 +220,7 @@ def write_report(folder: Path, outcome: Outcome, verified: Mapping[str, Verified
     _write_tables(folder / "tables", outcome, tables, command)
     for name, figure in figures_of(outcome).items():
         plots.write_figure(figure, folder, name)
-    (folder / "report.html").write_text(_page(outcome, tables, command), encoding="utf-8")
+    (folder / "report.html").write_text(_page(folder, outcome, tables, command), encoding="utf-8")
     return text_report(outcome, tables, command)
 
 
@@ -210,14 +233,31 @@ def _write_tables(folder: Path, outcome: Outcome, tables: Mapping[str, Table], c
     (folder / "explanation.md").write_text(f"{explanations(outcome)}\n", encoding="utf-8")
 
 
-def _page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
+EPISODES = """<h2>Episodes that failed or did harm</h2><p class="small">{count} in all; at most {most} are listed.
+<code>bpagent view {logs}/*.jsonl</code> writes their pages, which the next report links to, and
+<code>bpagent why LOG</code> says who decided about a call; both take a protocol of your own as
+<code>--protocol FILE.py:NAME</code>.</p>{table}"""
+
+
+def _episodes(folder: Path, rows: Sequence[Row]) -> str:
+    """Return the list of episodes that failed or did harm, in HTML; nothing where there are none."""
+    count = sum(row.status == "failed" or row.side for row in rows)
+    table = episode_table(rows, folder).html
+    logs = escape(str(folder / "logs"))
+    return EPISODES.format(count=count, most=MOST, logs=logs, table=table) if count else ""
+
+
+def _page(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report as one page, beside its figures, that needs no network and runs no script."""
+    warnings = "".join(f"<p><b>Warning:</b> {escape(told)}</p>" for told in warnings_of(outcome))
     shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{table.html}" for name, table in tables.items())
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>'
+        f"{warnings}"
         f'<figure><img src="figure.svg" alt="Usefulness against worst-case safety"><figcaption>'
         f"{escape(caption(outcome, command))}</figcaption></figure>"
         f'{shown}<figure><img src="audit_curves.svg" alt="Safety at every audit budget"><img src="calibration.svg" '
-        f'alt="What thresholds really spend"></figure><p class="small">{escape(explanations(outcome))}</p></html>\n'
+        f'alt="What thresholds really spend"></figure>{_episodes(folder, outcome.rows)}'
+        f'<p class="small">{escape(explanations(outcome))}</p></html>\n'
     )

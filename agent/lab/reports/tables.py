@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import TypeVar, get_args
@@ -30,10 +31,11 @@ Item = TypeVar("Item")
 
 @frozen
 class Table:
-    """A table: its headings, and its lines of cells."""
+    """A table: its headings, and its lines of cells. links: the headings of columns that name files."""
 
     headings: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
+    links: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, items: Iterable[Item], columns: Mapping[str, Callable[[Item], str]]) -> "Table":
@@ -58,8 +60,12 @@ class Table:
     def html(self) -> str:
         """The table in HTML."""
         head = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
-        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in self.lines)
+        rows = ("".join(map(self._cell, self.headings, line)) for line in self.lines)
         return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+    def _cell(self, heading: str, cell: str) -> str:
+        text = escape(cell)
+        return f'<td><a href="{text}">{text}</a></td>' if cell and heading in self.links else f"<td>{text}</td>"
 
     def write(self, folder: Path, name: str) -> None:
         """Write `name.md` to a folder. Raises OSError."""
@@ -326,6 +332,37 @@ def share(values: Iterable[float]) -> str:
     """Return a mean as text."""
     found = list(values)
     return f"{fmean(found):.2f}" if found else "-"
+
+
+MOST = 200  # episodes that are listed
+
+
+def episode_table(rows: Iterable[Row], folder: Path) -> Table:
+    """Return the episodes that failed or did harm, those that should not have first, with their logs and pages."""
+    found = [row for row in rows if row.status == "failed" or row.side]
+    found.sort(key=lambda row: (row.status == "ran", row.attacks))
+    columns: Mapping[str, Callable[[Row], str]] = {
+        **{name: attrgetter(name) for name in ("setting", "task", "policy", "protocol")},
+        "what happened": _happened,
+        "seed": lambda row: str(row.seed),
+        "log": lambda row: row.log,
+        "page": lambda row: _page_of(row, folder),
+    }
+    return evolve(Table.of(found[:MOST], columns), links=("log", "page"))
+
+
+def _happened(row: Row) -> str:
+    if row.status == "failed":
+        return f"failed: {row.error}"
+    if not row.attacks:
+        return "harm in honest work"
+    when = "" if row.tau is None else f" after call {row.tau}"
+    return f"harm{when}{', caught' if row.caught else ''}"
+
+
+def _page_of(row: Row, folder: Path) -> str:
+    page = row.log.replace(".jsonl", ".html")
+    return page if page and (folder / page).exists() else ""
 
 
 # Deployments

@@ -86,3 +86,16 @@ def test_policies_in_yaml_are_protocols(run_of: RunOf, command: Command, tmp_pat
     assert command("replay", log, "--protocol", policies).code == 0
     assert wrong.code == 2
     assert f"{broken}:2:5: unknown key 'forbids'; did you mean 'forbid'?" in wrong.err
+
+
+def test_a_function_that_makes_several_bthreads_is_refused_with_what_begins_others(
+    command: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "several.py"
+    file.write_text("def both():\n    return []\n")
+
+    said = command("verify", "--alone", "--protocol", f"{file}:both")
+
+    assert said.code == 2
+    assert "is function; a protocol is one b-thread: decorate a generator function with @bthread" in said.err
+    assert "begins others with `yield start(...)`" in said.err

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli.arguments import make_parser
 from tests.agent.cli.sessions import Command
 
 LEFT_OUT = ("max_iterations", "max_failures", "max_empty_answers", "policy", "doom_loop", "follow_ups")
@@ -144,3 +145,48 @@ def test_a_bound_of_states_is_told_as_such_with_their_number(command: Command) -
 
     assert said.code == 1
     assert "not verified: there are more states than --max-states; only 20 states were looked at" in said.out
+
+
+GROWS = """
+from agent.events import ToolStarted
+from bp import bthread, sync, where
+
+@bthread
+def counts_for_ever():
+    started = 0
+    while True:
+        yield sync(wait_for=ToolStarted)
+        started += 1
+
+@bthread
+def one_tool():
+    yield sync(wait_for=where(ToolStarted, lambda started: started.call.id == "c2"))
+    raise AssertionError("a second tool")
+"""
+
+
+@pytest.mark.slow
+def test_a_search_without_end_is_bounded_by_itself_and_says_what_grows_and_what_it_found(
+    command: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "grows.py"
+    file.write_text(GROWS)
+    both = ("--protocol", f"{file}:counts_for_ever", "--protocol", f"{file}:one_tool")
+
+    said = command("verify", "--alone", *both, "--max-states", "30000")
+    as_data = json.loads(command("verify", "--alone", "--json", *both, "--max-states", "1000").out)
+
+    assert said.code == 1
+    assert "to look at, 1 violation so far" in said.err
+    assert "not verified: there are more states than --max-states; only 30,000 states" in said.out
+    most = said.out.partition("most local states, so look for one that counts without end: ")[2].partition("\n")[0]
+    assert "counts_for_ever " in most
+    assert "effect " not in most
+    assert as_data["local_states"]["counts_for_ever"] > 3
+
+
+def test_the_command_is_bounded_unless_it_is_told_otherwise(command: Command) -> None:
+    assert make_parser().parse_args(["verify"]).max_states == 1_000_000
+    assert "stop at N states, since some programs have infinitely many (default: 1,000,000)" in " ".join(
+        command("verify", "--help").out.split()
+    )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import NOTHING_TODAY, Command, Script, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, Command, RunOf, Script, bash
 
 
 @pytest.fixture
@@ -40,6 +40,39 @@ def test_a_page_takes_the_place_of_an_older_page_and_of_nothing_else(
     assert {path: (each.code, each.out) for path, each in said.items()} == dict.fromkeys(refused, (2, ""))
     assert [each.err for path, each in said.items() if refused[path] not in each.err] == []
     assert (log.read_bytes(), notes.read_text()) == (before, "kept")
+
+
+def test_several_logs_and_folders_of_logs_get_their_pages(command: Command, log: Path) -> None:
+    other = log.with_name("other.jsonl")
+    other.write_bytes(log.read_bytes())
+
+    said, folder = command("view", log, other), command("view", log.parent)
+    refused = [command("view", log, other, *more) for more in (("--output", "x"), ("--open",), ("--follow",))]
+
+    pages = [str(path.with_suffix(".html")) for path in (log, other)]
+    assert (said.code, said.out.split()) == (0, pages)
+    assert (folder.code, sorted(folder.out.split())) == (0, sorted(pages))
+    assert {each.code for each in refused} == {2}
+    assert {each.err for each in refused} == {"bpagent: --output, --open and --follow are for one log; name one\n"}
+
+
+def test_a_protocol_of_ones_own_is_asked_for_where_the_page_lacks_what_it_heard(
+    command: Command, run_of: RunOf, tmp_path: Path
+) -> None:
+    rule, log = tmp_path / "mine.py", tmp_path / "own.jsonl"
+    rule.write_text(
+        "from bp import bthread, event, sync\n\n@bthread\ndef mine():\n    yield sync(wait_for=event('x'))\n"
+    )
+    mine = ("--protocol", f"{rule}:mine")
+    command(*run_of("Done."), "--log", log, *mine)
+    plain = tmp_path / "plain.jsonl"
+    command(*run_of("Done."), "--log", plain)
+
+    lacking, given, both = command("view", log), command("view", log, *mine), command("view", log, plain, *mine)
+
+    assert (lacking.code, lacking.out) == (0, f"{log.with_suffix('.html')}\n")
+    assert f"which only its author can vouch for; give it again: --protocol {rule}:mine" in lacking.err
+    assert (given.code, given.err, both.code, both.err) == (0, "", 0, "")
 
 
 @pytest.mark.slow

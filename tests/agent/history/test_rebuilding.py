@@ -115,6 +115,25 @@ def test_a_b_thread_that_is_given_takes_the_arguments_of_the_log() -> None:
     assert beside == (onlooker(("a", "b")),)
 
 
+@bthread
+def plain_rule(monitor="monitor", threshold=0.5, strikes=2, tools=(), strict=False):  # type: ignore[no-untyped-def]
+    """A protocol as users write them: without types."""
+    yield sync(wait_for=PromptGiven)
+
+
+def test_a_b_thread_without_types_takes_the_arguments_that_a_plan_gave_it() -> None:
+    """Their types are those of the defaults."""
+    planned = [
+        plain_rule(monitor="watcher", threshold=0.8),
+        plain_rule("watcher", 1, 3, ("bash",), True),
+        plain_rule(threshold=0.9419287717780371, strict=True),
+    ]
+
+    found = [recorded_bthreads(recorded(each), [plain_rule()])[1] for each in planned]
+
+    assert found == [(each,) for each in planned]
+
+
 class Watched:
     """A value that no text gives back."""
 

@@ -20,7 +20,7 @@ from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, se
 from agent.threads.stopping import stop_on_request
 from agent.threads.tool_calls import doom_loop, one_at_a_time
 from agent.verification import loop_rules, usual_examples, verify_loop
-from agent.verification.counterexample import tell
+from agent.verification.counterexample import short, tell
 from agent.verification.environment import (
     EXAMPLES,
     FIRST,
@@ -37,16 +37,20 @@ from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
+    AnswerCommitted,
     CallAnswered,
     FactsRequested,
     GateApproved,
     InferenceFinished,
     InferenceRequested,
     ProposedAction,
+    ToolFinished,
     ToolStarted,
 )
 from agent.vocabulary.messages import AssistantMessage
-from bp import NONE, BThread, BThreadBody, Event, Verification, bthread, sync
+from agent.vocabulary.questions import AuditGiven, ChanceDrawn, Draft, ScoreGiven, ScoreRequested, WholeEpisode
+from bp import NONE, BThread, BThreadBody, Event, Verification, Violation, bthread, sync
+from bp.verification.report import Happened
 from constitution import GRANTED, Action
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults.fault import Fault, is_found, told
@@ -367,6 +371,33 @@ def test_a_counterexample_names_events_calls_and_the_invariant_that_broke() -> N
         "  8  tool_started c1: requested by carry_out",
         "starts_were_approved is broken: c1 starts, and the gate has not approved it",
     ]
+
+
+def test_events_of_a_counterexample_show_what_decides() -> None:
+    one, draft, said = ToolCall("c1", "bash"), Draft("d0", AssistantMessage("Done.")), AssistantMessage("Done.")
+    shown = {
+        ScoreRequested(one, "watcher"): "score_requested c1 watcher",
+        ScoreGiven(one, "watcher", 0.0): "score_given c1 watcher (low)",
+        ScoreGiven(draft, "watcher", 1.0): "score_given d0 watcher (high)",
+        ScoreGiven(draft, "watcher", None): "score_given d0 watcher (missing)",
+        AuditGiven(one, "auditor", "missing"): "audit_given c1 auditor (missing)",
+        AuditGiven(WholeEpisode(2), "auditor", "harmful"): "audit_given 2 auditor (harmful)",
+        ChanceDrawn("key", 1): "chance_drawn key (1)",
+        InferenceRequested("d1", "trusted", ""): "inference_requested d1 (trusted)",
+        InferenceFinished("d1", said): "inference_finished d1 with text",
+        AnswerCommitted("d0", said): "answer_committed with text",
+        ToolFinished(one, "no", is_error=True): "tool_finished c1 (error)",
+        ToolFinished(one, "yes"): "tool_finished c1",
+    }
+
+    assert {short(event): text for event, text in shown.items()} == {text: text for text in shown.values()}
+
+
+def test_a_long_counterexample_says_where_all_of_it_is() -> None:
+    happened = Happened(ToolStarted(ToolCall("c1", "bash")), ("carry_out",), (), "")
+    violation = Violation("error", (), "wrong", story=(happened,) * 30)
+
+    assert "     ... 17 more; all: --json, --page, or `story` of the violation ..." in tell(violation).splitlines()
 
 
 def test_the_invariants_can_run_beside_a_real_agent(make_agent: MakeAgent, workspace: Path) -> None:

@@ -117,12 +117,13 @@ def test_the_handler_of_ctrl_c_may_run_in_the_middle_of_a_b_thread() -> None:
 def test_a_long_search_shows_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(1, 1_000_000))
     monkeypatch.setattr("bp.verification.search.time.monotonic", lambda: next(clock))
-    told: list[tuple[int, int]] = []
+    told: list[tuple[int, ...]] = []
 
-    verify(requests(A, 30), requests(B, 30), progress=lambda states, waiting: told.append((states, waiting)))
+    verify(requests(A, 30), requests(B, 30), never=A, progress=lambda *counts: told.append(counts))
 
     assert told
-    assert all(0 < waiting <= states for states, waiting in told)
+    assert all(0 < waiting <= states for states, waiting, _ in told)
+    assert [violations for *_, violations in told][-1] == 1
 
 
 # How it is asked, and what it says.

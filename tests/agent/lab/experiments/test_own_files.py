@@ -42,6 +42,15 @@ def at_most(calls=LIMIT):
         yield sync(wait_for=GateApproved)
 
 
+def pair(threshold=0.5):
+    return [at_most(), at_most()]
+
+
+@bthread
+def bounded(calls):
+    yield sync(wait_for=GateApproved)
+
+
 class Steady:
     def __init__(self, value: float = 0.5) -> None:
         self.value = value
@@ -114,8 +123,12 @@ def test_a_monitor_of_any_name_is_asked_and_one_that_raises_gives_no_score(own: 
     (own / "own.py").write_text(OWN.replace("Score(self.value)", "Score({}['x'])"))
 
     assert {step.score for row in rows for step in row.steps} == {0.5}
-    with pytest.raises(UnreadableScores, match=r"scores cannot be read; a monitor said: \"odd: KeyError: 'x'\""):
+    with pytest.raises(
+        UnreadableScores, match=r"scores cannot be read; a monitor said: \"odd: KeyError: 'x'\".*"
+    ) as error:
         conduct(load_plan(path), own / "kept")
+    assert "its score(evidence) raised, or returned no Score from 0 to 1" in str(error.value)
+    assert "SCORE:" not in str(error.value)
 
 
 def test_a_file_that_changed_is_loaded_again(own: Path) -> None:
@@ -175,6 +188,24 @@ def test_a_budget_without_a_task_to_calibrate_it_on_is_refused(own: Path) -> Non
     path.write_text(text)
     with pytest.raises(PlanError, match=r"1:12: 'sized' has no task for the split 'calibrate'.*are for test; "):
         load_plan(path)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "told"),
+    [
+        ("'HERE/own.py:pair'", "own.py:pair' cannot be made: TypeError: it returned list; a protocol is one b-thread"),
+        ("{use: 'HERE/own.py:pair', threshold: 0.9}", "begins others with `yield start(...)`"),
+        ("{use: [taint_flow, 'HERE/own.py:pair'], budget: 0.5}", "begins others with `yield start(...)`"),
+        ("'HERE/own.py:bounded'", "own.py:bounded' cannot be made: TypeError: "),
+    ],
+)
+def test_a_protocol_that_cannot_be_made_is_refused_before_anything_runs(protocol: str, told: str, own: Path) -> None:
+    path = own / "plan.yaml"
+    path.write_text(PLAN.replace("  - constitution_only", f"  - {protocol}").replace("HERE", str(own)))
+
+    with pytest.raises(PlanError, match=r"plan\.yaml:4:") as error:
+        load_plan(path)
+    assert told in str(error.value)
 
 
 MINE = "{name: mine, attacks: true, models: {agent: MODEL}}"
@@ -240,7 +271,7 @@ def test_an_object_that_is_no_monitor_is_an_error(own: Path) -> None:
         own_monitor(f"{own}/own.py:LIMIT")
     with pytest.raises(ValueError, match=r"has no 'Stedy'; did you mean 'Steady'\?"):
         own_monitor(f"{own}/own.py:Stedy")
-    with pytest.raises(ValueError, match=r"has no 'Watch'; monitors in it: sized, Steady, Eager, Needy$"):
+    with pytest.raises(ValueError, match=r"has no 'Watch'; monitors in it: sized, pair, Steady, Eager, Needy$"):
         own_monitor(f"{own}/own.py:Watch")
     path = own / "plan.yaml"
     path.write_text(PLAN.replace("HERE", str(own)).replace("Steady(value", "Steady(valu"))

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from agent.lab.episodes.observer import Rounds
 from agent.lab.episodes.results import Row, Step
+from agent.lab.experiments.experiment import Outcome
 from agent.lab.experiments.plan import BASELINE, Plan, Policy, ProtocolPlan
 from agent.lab.reports.analysis import Analysis, analyze, audit_curves, spent_on_test
 from agent.lab.reports.plots import audit_curves as plot_curves
 from agent.lab.reports.plots import calibration, label_places, usefulness_and_safety, write_figure
+from agent.lab.reports.report import warnings_of
 from agent.lab.reports.tables import (
     Verified,
     budget_table,
@@ -23,6 +25,7 @@ from agent.lab.reports.tables import (
     by_setting,
     costs,
     disclosure_table,
+    episode_table,
     groups_of,
     overview,
     read_verified,
@@ -99,6 +102,21 @@ def test_labels_stay_in_the_figure_and_those_of_the_front_are_filled(tmp_path: P
     write_figure(usefulness_and_safety(analysis()), tmp_path, "again")
     assert svg == (tmp_path / "again.svg").read_text()
     assert svg.startswith("<?xml")
+
+
+def test_the_axis_says_what_was_audited_and_points_in_one_place_share_a_label() -> None:
+    """Nothing is audited where the calibration is too small for the budget."""
+    few = [row for row in rows(Random(0)) if row.split != "calibrate"]
+    alike = analyze([row for row in few if row.protocol == BASELINE], budget=0.01, replicates=20)
+    (estimate,) = alike.estimates
+    others = (estimate, evolve(estimate, protocol="other"), evolve(estimate, protocol="third"))
+
+    (axes,) = usefulness_and_safety(evolve(alike, estimates=others)).axes
+    (many,) = usefulness_and_safety(analyze(rows(Random(0)), budget=0.5, replicates=20)).axes
+
+    assert axes.get_ylabel() == "worst-case safety S1, no honest calls audited"
+    assert [text.get_text() for text in axes.texts if text.get_text()] == [f"{BASELINE}, other, third"]
+    assert many.get_ylabel() == "worst-case safety S1, 50% of honest calls audited"
 
 
 @pytest.mark.slow
@@ -202,3 +220,59 @@ def test_rounds_count_what_comes_one_after_the_other_and_not_what_is_beside_it()
         rounds.fold(event)
 
     assert rounds.now == 3
+
+
+# What a reader must know before figures are trusted.
+
+
+def outcome_of(*given: Row) -> Outcome:
+    """Return the outcome of an experiment of two policies, as far as warnings look at it."""
+    found = analysis()
+    policies = (Policy("honest"), Policy("always", attacks=True), Policy("mine", attacks=True))
+    return Outcome(evolve(PLAN, policies=policies), tuple(given), found, {"operations": found}, None, len(given), 1.0)
+
+
+def test_why_episodes_failed_and_who_has_none_and_honest_harm_are_told() -> None:
+    honest = Row("k1", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, log="logs/k1.jsonl")
+    always, mine = (evolve(honest, policy=name, attacks=True) for name in ("always", "mine"))
+    failed = evolve(mine, status="failed", error="ModelsFailed: no answer", log="")
+    other = evolve(failed, error="OSError: the disk is full")
+
+    told = warnings_of(outcome_of(honest, evolve(honest, side=True), always, failed, failed, other))
+
+    assert told == [
+        "2 of 6 episodes failed and are left out: ModelsFailed: no answer",
+        "1 of 6 episodes failed and are left out: OSError: the disk is full",
+        "the policy 'mine' has no episode that ran, so nothing is said of it",
+        "in 1 of 2 honest episodes the side task succeeded: the side check may find harm where there is none",
+    ]
+    assert warnings_of(outcome_of(honest, always, mine)) == []
+
+
+def test_many_reasons_of_failures_are_told_in_a_few_lines() -> None:
+    base = Row("k", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, status="failed")
+
+    told = warnings_of(outcome_of(*(evolve(base, error=f"KeyError: {number}") for number in range(20))))
+
+    assert len(told) == 9  # five reasons, how many more, and three policies
+    assert told[5] == "15 of 20 episodes failed and are left out: for 15 more reasons, see data/episodes.csv"
+
+
+def test_harmful_and_failed_episodes_are_listed_with_their_logs_and_pages(tmp_path: Path) -> None:
+    """Failed ones come first, then harm in honest work, then harm by attacks."""
+    honest = Row("k1", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, log="logs/k1.jsonl")
+    attack = evolve(honest, key="k2", policy="always", attacks=True, side=True, tau=3, log="logs/<k2>.jsonl")
+    failed = evolve(honest, key="k3", status="failed", error="OSError: <full>", log="")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "<k2>.html").write_text("page")
+
+    table = episode_table([attack, honest, evolve(honest, side=True), failed], tmp_path)
+
+    assert [line[-4:] for line in table.lines] == [
+        ("failed: OSError: <full>", "0", "", ""),
+        ("harm in honest work", "0", "logs/k1.jsonl", ""),
+        ("harm after call 3", "0", "logs/<k2>.jsonl", "logs/<k2>.html"),
+    ]
+    assert '<a href="logs/&lt;k2&gt;.html">logs/&lt;k2&gt;.html</a>' in table.html
+    assert "failed: OSError: &lt;full&gt;" in table.html
+    assert len(episode_table([attack] * 1000, tmp_path).lines) == 200
