@@ -278,6 +278,11 @@ class Display:
         self._output[-1] += first
         self._output.extend(others)
 
+    def clear_output(self) -> None:
+        """Forget what tools printed: a call has ended."""
+        self._output.clear()
+        self._output.append("")
+
     def live(self) -> list[tuple[Tone, str]]:
         """Return the lines that still change: the model's unfinished paragraph, and the latest output of tools."""
         screen, columns = self._screen, self._screen.width - MARGIN
@@ -446,8 +451,7 @@ class Display:
             self._screen.labelled("refused", answered.result, "refused")
 
     def _show_result(self, finished: ToolFinished) -> None:
-        self._output.clear()
-        self._output.append("")
+        self.clear_output()
         self._result = finished.result
         if finished.is_error:  # its end is where the advice is
             for line in excerpt(finished.result, 10 * self._screen.width):

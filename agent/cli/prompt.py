@@ -304,7 +304,7 @@ class Person:
         """Return the next line that does not only ask for the evidence."""
         while (line := await next_line()).strip().lower() == "why":
             self.screen.labelled("", self.standing.evidence(call), "output")
-            self.screen.ask("yes, no, always, edit COMMAND?")
+            self.screen.ask(approval_question(command_of(call)))
         return line
 
     def _read(self, call: ToolCall, line: str) -> bool | str | None:
