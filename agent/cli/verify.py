@@ -60,9 +60,11 @@ def _tell(result: Verification, screen: Screen) -> None:
         screen.line("          not verified: interrupted, or more than --max-states; only these states were looked at")
     if missed := _unreached(result):
         screen.line(f"          never reached: {', '.join(missed)}")
-    for violation in result.violations:
+    for violation in result.violations[:1]:
         for line in ("", *tell(violation).splitlines(), ""):
             screen.line(line)
+    if others := len(result.violations) - 1 if result.violations else 0:
+        screen.line(f"and {others} more; --json prints all of them")
 
 
 def _as_data(rules: Sequence[BThread], result: Verification) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from typing import Any
 from agent.page import lanes_data
 from agent.page.document import Element, document, element
 from agent.page.model import OUTSIDE, PageModel
-from agent.verification.counterexample import short, statement_of
+from agent.verification.counterexample import short, statement_of, verdict_of
 from agent.verification.environment import is_of_world
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.messages import shortened
-from bp import BThread, Graph, Verification, Violation, draw_bthread
+from bp import BThread, Event, Graph, Verification, Violation, draw_bthread
 
 LESSON = (
     "These steps lead to what is wrong, and no shorter ones do. Each column is a b-thread; in each row one requests "
@@ -23,18 +23,31 @@ def verification_page(results: Sequence[tuple[str, Verification]], drawn: Iterab
     """Return a page of verifications: what came of each, pictures of these b-threads, and the first counterexample."""
     rows = [_result(label, result) for label, result in results]
     violation = next((found for _, result in results for found in result.violations), None)
-    wrong = () if violation is None else (element("p", f"{violation.kind}: {violation.message}", class_="problem"),)
+    wrong = () if violation is None else (element("p", verdict_of(violation), class_="problem"),)
     header = element("header", element("h1", title), element("dl", *rows), *wrong)
-    figures = [element("figure", element("figcaption", each.name), _states_of(each)) for each in drawn]
+    figures = [_figure(each, () if violation is None else violation.trace) for each in drawn]
     if violation is None:
         return document(title, header, *figures)
     return document(title, header, *figures, element("main"), data=_steps(violation))
 
 
-def _states_of(bthread: BThread) -> Element:
-    """Return the picture of a b-thread that hears the events which it declares for its predicates."""
-    declared = bthread.function.__globals__.get("EXAMPLES", {})
-    return drawing(draw_bthread(bthread, declared.get(bthread.function.__name__, ()), told=short))
+def _figure(bthread: BThread, trace: Sequence[Event]) -> Element:
+    """Return the picture of a b-thread that hears the events which it declares for its predicates, and those of a
+    counterexample, with its position at the end of that.
+    """
+    declared = bthread.function.__globals__.get("EXAMPLES", {}).get(bthread.function.__name__, ())
+    graph = draw_bthread(bthread, (*declared, *trace), told=short)
+    told = f"{bthread.name}; where the counterexample ends it is at the bold position" if trace else bthread.name
+    return element("figure", element("figcaption", told), drawing(graph, _end_of(graph, trace) if trace else None))
+
+
+def _end_of(graph: Graph, trace: Sequence[Event]) -> int:
+    """Return the node at which a b-thread is after these events, of which it hears some."""
+    moves = {(edge.source, edge.label): edge.target for edge in graph.edges}
+    place = 0
+    for event in trace:
+        place = moves.get((place, short(event)), place)
+    return place
 
 
 def _result(label: str, result: Verification) -> Element:
@@ -79,8 +92,8 @@ LONGEST = 40  # characters of an event
 Place = tuple[float, float, float, float]  # x, y, width, height
 
 
-def drawing(graph: Graph) -> Element:
-    """Return a graph as SVG: columns by the number of steps from the start."""
+def drawing(graph: Graph, here: int | None = None) -> Element:
+    """Return a graph as SVG: columns by the number of steps from the start; the node `here` is marked."""
     places = _places(graph)
     labels: dict[tuple[int, int], list[str]] = defaultdict(list)
     for edge in graph.edges:
@@ -89,7 +102,7 @@ def drawing(graph: Graph) -> Element:
         _edge(places, pair, shortened(", ".join(dict.fromkeys(said)), LONGEST), number % 5)
         for number, (pair, said) in enumerate(labels.items())
     ]
-    nodes = [_node(number, places[number], graph) for number in range(len(graph.nodes))]
+    nodes = [_node(number, places[number], graph, number == here) for number in range(len(graph.nodes))]
     width = max((x + w for x, _, w, _ in places), default=0) + 60
     height = max((y + h for _, y, _, h in places), default=0) + 90
     size = {"width": f"{width:.0f}", "height": f"{height:.0f}"}
@@ -131,13 +144,13 @@ def _size(label: str) -> tuple[float, float]:
     return max(max(map(len, lines)) * LETTER + 16, 34), len(lines) * LINE + 10
 
 
-def _node(number: int, place: Place, graph: Graph) -> Element:
+def _node(number: int, place: Place, graph: Graph, is_here: bool) -> Element:
     x, y, width, height = place
     node = graph.nodes[number]
     words = [_text(x + 8, y + 17 + LINE * line, said) for line, said in enumerate(node.label.split("\n"))]
     box = element("rect", x=f"{x:.0f}", y=f"{y:.0f}", width=f"{width:.0f}", height=f"{height:.0f}", rx="5")
-    sort = f"{'bad ' if node.bad else ''}{'end' if node.end else ''}".strip()
-    return element("g", box, *words, class_=sort or None, id=f"state-{number}")
+    sorts = [sort for sort, holds in (("bad", node.bad), ("end", node.end), ("here", is_here)) if holds]
+    return element("g", box, *words, class_=" ".join(sorts) or None, id=f"state-{number}")
 
 
 def _edge(places: Sequence[Place], pair: tuple[int, int], label: str, depth: int) -> Element:

@@ -35,7 +35,7 @@ def tell(violation: Violation) -> str:
     if len(lines) > LINES - 1:
         end = LINES - 2 - BEGINNING
         lines = [*lines[:BEGINNING], f"     ... {len(lines) - BEGINNING - end} more ...", *lines[-end:]]
-    return "\n".join([*lines, _verdict(violation)])
+    return "\n".join([*lines, verdict_of(violation)])
 
 
 def short(event: Event) -> str:
@@ -51,7 +51,7 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
     InferenceFinished: lambda event: (_answer(event),),
     AnswerCommitted: lambda event: (_answer(event),),
     InferenceFailed: lambda event: ("(may be tried again)" if event.retryable else "(for good)",),
-    ActionDescribed: lambda event: (f"(judged: {'deny' if event.problem else event.facts.command})",),
+    ActionDescribed: lambda event: tuple(f"(judged: {found})" for found in _found(event)),
     ApprovalAnswered: lambda event: ("yes" if event.yes else "no",),
     GateRejected: lambda event: ("(refused by " + ", ".join(sorted({by.bthread for by in event.refusals})) + ")",),
     CallAnswered: lambda event: (f"({event.outcome})",),
@@ -69,6 +69,12 @@ def _details(event: Event) -> tuple[str, ...]:
     episode = getattr(event, "episode", getattr(getattr(event, "subject", None), "episode", None))
     told = (getattr(event, name, "") for name in OF_EPISODES)
     return () if episode is None else (str(episode), *filter(None, told))
+
+
+def _found(event: Any) -> tuple[str, ...]:
+    """Return the verdict that the facts about an action stand for; nothing where they tell only its tool."""
+    found = "deny" if event.problem else event.facts.command
+    return (found,) if found else ()
 
 
 def _answer(event: Any) -> str:
@@ -89,7 +95,8 @@ def statement_of(name: str) -> str | None:
     return next((str(monitor.__doc__) for monitor in found if isinstance(monitor, BThreadFunction)), None)
 
 
-def _verdict(violation: Violation) -> str:
+def verdict_of(violation: Violation) -> str:
+    """Return which invariant a violation breaks, or who blocks whom."""
     name = violation.bthread or ""
     statement = statement_of(name)
     match violation.kind:
