@@ -49,6 +49,7 @@ LARGEST_COMPARED = 1_000_000  # bytes
 TOO_LONG = """\
 the conversation is longer than this model takes: --option context_tokens=N begins a run that stays below N tokens,
 /undo in chat goes back to before the last task"""
+BY_RULE = "allowed by a rule of yours, without a question"
 LIVE = 3  # lines of a tool's output that are shown while it runs
 LONGEST_ARGUMENT = 60  # characters
 
@@ -320,6 +321,11 @@ class Display:
     def system(self, text: str) -> None:
         """Show a message of the system."""
         self._screen.labelled("system", text, "system")
+
+    def about(self, call: ToolCall, text: str) -> None:
+        """Show a message of the system about a call."""
+        self._name(call)
+        self.system(text)
 
     def _show_model(self, event: Event) -> None:
         if isinstance(event, InferenceRequested):

@@ -17,7 +17,7 @@ from attrs import define, field
 from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.control import decisions
-from agent.cli.display import Display, Progress, action_of, is_error, refused_by, spent
+from agent.cli.display import BY_RULE, Display, Progress, action_of, is_error, refused_by, spent
 from agent.cli.exit_codes import of_signal
 from agent.cli.mcp_servers import McpServer, one_of, serving
 from agent.cli.mistakes import say
@@ -42,7 +42,7 @@ from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError, meant, nearest
-from agent.vocabulary.events import ActionDescribed, GateRejected, StopAsked, ToolFinished
+from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected, StopAsked, ToolFinished
 from agent.vocabulary.messages import UserMessage, one_line
 from bp import BProgramError, Step
 
@@ -380,6 +380,8 @@ class Desk:
         (self._draw or self.display.show)(step)
         if self._draw is not None and isinstance(step.event, ToolFinished):
             self.display.clear_output()
+        if isinstance(step.event, GateApproved) and self.standing.is_granted(step.event.call):
+            self.display.about(step.event.call, BY_RULE)
         self._progress.fold(step.event)
         if self.watch is not None and self.agent is not None:
             self.watch(self.agent)
