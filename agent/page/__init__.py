@@ -5,8 +5,10 @@ from typing import Any
 
 from agent.history.playback import shadow_of, watch_program
 from agent.log.reading import RecordedRun
+from agent.log.writing import is_in_use
 from agent.page.document import Child, Element, document, element
 from agent.page.model import MARKS, PageModel
+from agent.vocabulary.messages import typed
 from bp import BThread, Event
 
 __all__ = ["program_page", "render_page"]
@@ -62,7 +64,7 @@ def lanes_data(model: PageModel) -> dict[str, Any]:
 def title_of(run: RecordedRun) -> str:
     """Return the first words that were asked for."""
     prompt = next((record["data"].get("text") for record in run.records if record["name"] == "prompt_given"), None)
-    return " ".join(str(prompt).split())[:120] if prompt else run.path.name
+    return typed(str(prompt))[:120] if prompt else run.path.name
 
 
 def run_facts(run: RecordedRun, afterwards: Sequence[tuple[str, str]] = ()) -> Element:
@@ -83,7 +85,9 @@ def run_facts(run: RecordedRun, afterwards: Sequence[tuple[str, str]] = ()) -> E
 def _ending(run: RecordedRun) -> tuple[str, str]:
     last: Mapping[str, Any] = run.records[-1] if run.records else {"name": ""}
     if last["name"] != "run_ended":
-        return "open", "not yet: the log ends before its run does"
+        return "open", "not yet: the run goes on" if is_in_use(
+            run.path
+        ) else "not yet: the log ends before its run does"
     status = str(last["data"]["status"])
     return status, f"{status} ({last['data']['reason']})"
 

@@ -127,6 +127,9 @@ def test_commands_and_files_are_completed(
     terminal.wait_for("you > What does @notes.txt")
     terminal.type(" say?\r")
     terminal.rest(1)
+    terminal.type("/undo\r")
+    terminal.wait_for("system   undone: What does @notes.txt say?\n")
+    terminal.rest(1)
     terminal.type("\x04")
 
     assert terminal.end() == 0
