@@ -10,10 +10,9 @@ of the loop), `protocols`, `projections`, `effects`, `log`, `presets`, `history`
 `verification`, `page` and `telemetry`, `testing`, `lab` (experiments), `cli` (the command).
 """
 
-from typing import TYPE_CHECKING
-
 from agent.vocabulary import from_modules
 
+TYPE_CHECKING = False  # `typing` takes thirty times as long to import, in which Ctrl-C would be a traceback
 if TYPE_CHECKING:
     from agent.effects.hooks import Hooks
     from agent.models.scripted import ScriptedModel, answer, call

@@ -14,15 +14,17 @@ keys: itself, its kind, None, and its values in each combination of fields that 
 `alternative_of` and `offers_of` are the rules by which a request is judged; the verifier judges by the same functions.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from heapq import heapify, heappop, heappush
+from itertools import filterfalse
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
-from bp.events import Event, EventKind, PredicateError, Test, check_kind
-from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
+from bp.events import Event, PredicateError, Test, check_kind
+from bp.statements import BThreadBody, RareWords, Refusal, Refusals, Sync, sync
 
 R = TypeVar("R")  # a request: an event, or the verifier's number for it
 _rank = attrgetter("rank")
@@ -103,7 +105,8 @@ class Board:
         self._blocks: Index = Index(kinds)
         self._refusals: Index = Index(kinds)
         self._interrupts: Index = Index(kinds)
-        self._requests: dict[Any, dict[Event, dict[Running, None]]] = {}  # by kind: few events have to be compared
+        # By kind: few events have to be compared.
+        self._requests: defaultdict[Any, dict[Event, dict[Running, None]]] = defaultdict(dict)
         self._answerable: dict[Any, dict[Running, None]] = {}  # requesters with an `otherwise`, by kind
         self.requesters: dict[Running, None] = {}
         self.hot: dict[Running, None] = {}
@@ -124,16 +127,22 @@ class Board:
             self._blocks.move(running, old.block, new.block)
             if running.holds:
                 self._queue_held(running)
-        if old.rare is not new.rare:
-            self._file_rare_words(running, old, new)
+        before, after = old.rare, new.rare
+        if before is after:
+            return
+        if before.otherwise is not None or after.otherwise is not None:
+            self._file_otherwise(running, new)
+        if before.refuse is not None or after.refuse is not None:
+            self._file_refusal(running, before.refuse, after.refuse)
+        if before.interrupt is not after.interrupt or before.hot is not after.hot:
+            self._file_rarest_words(running, before, after)
 
     def _file_requests(self, running: Running, old: Sequence[Event], new: Sequence[Event]) -> None:
         for event in old:
             self._take_out(event, running)
         for event in new:
-            if event._kind not in self.kinds.met:
-                self.kinds.meet(event._kind)
-            self._ask_for(event, running)
+            self.kinds.meet(event._kind)
+            self._requests[event._kind].setdefault(event, {})[running] = None
         if new:
             self.requesters[running] = None
             self._queue(running)
@@ -143,12 +152,6 @@ class Board:
                 self._unpark(running)
             if len(self._heap) > 2 * len(self.requesters) + 8:
                 self._clear_heap()
-
-    def _ask_for(self, event: Event, requester: Running) -> None:
-        if event._kind in self._requests:
-            self._requests[event._kind].setdefault(event, {})[requester] = None
-        else:
-            self._requests[event._kind] = {event: {requester: None}}
 
     def _take_out(self, event: Event, requester: Running) -> None:
         """Remove the entry of `requester` for `event`, if it is still there: one request may name an event twice."""
@@ -160,22 +163,17 @@ class Board:
         elif not requested:
             self._requests.pop(event._kind, None)
 
-    def _file_rare_words(self, running: Running, old: Sync, new: Sync) -> None:
-        before, after = old.rare, new.rare
-        if before.otherwise is not None or after.otherwise is not None:
-            self._file_otherwise(running, new)
-        if before.refuse is not None or after.refuse is not None:
-            self._file_refusal(running, before.refuse, after.refuse)
-        if before.interrupt is not after.interrupt:
-            self._interrupts.move(running, before.interrupt, after.interrupt)
+    def _file_rarest_words(self, running: Running, before: RareWords, after: RareWords) -> None:
+        """File `interrupt` and `hot` again."""
+        self._interrupts.move(running, before.interrupt, after.interrupt)
         if after.hot:
             self.hot[running] = None
-        elif before.hot:
-            del self.hot[running]
+        else:
+            self.hot.pop(running, None)
 
     def _file_otherwise(self, running: Running, new: Sync) -> None:
         """File a requester under the kinds that it requests: a refusal of these concerns its `otherwise`."""
-        if new.requests or running.alternative is not None:
+        if running.alternative is not None:
             self._stale[running] = None
         for kind in running.answerable:
             del self._answerable[kind][running]
@@ -189,6 +187,8 @@ class Board:
             running.answerable = kinds if len(kinds) == 1 else (*dict.fromkeys(kinds),)
             for kind in running.answerable:
                 self._answerable.setdefault(kind, {})[running] = None
+            if not self._refusals.kinds.isdisjoint((None, *kinds)):
+                self._stale[running] = None
 
     def _file_refusal(self, running: Running, old: Any, new: Any) -> None:
         """File a refusal again, and mark the requests whose alternative may change because it came or went."""
@@ -277,12 +277,10 @@ class Board:
 
     def _holder(self, event: Event, is_accepted: bool = False) -> Running | None:
         """Return one of the b-threads that refuse or block `event`; of one that is accepted none is known to refuse."""
-        if self._refusals.filed and not is_accepted:
-            for holder in self._refusals.members(event):
-                return holder
-        if self._blocks.filed:
-            for holder in self._blocks.members(event):
-                return holder
+        for index in (self._blocks,) if is_accepted else (self._refusals, self._blocks):
+            if None in index.filed or not index.kinds.isdisjoint(event._kinds):
+                for holder in index.members(event):
+                    return holder
         return None
 
     def _is_refused(self, event: Event) -> bool:
@@ -332,7 +330,7 @@ class Board:
         if before is not None and before not in running.statement.requests:
             self._take_out(before, running)
         if alternative is not None:
-            self._ask_for(alternative, running)
+            self._requests[alternative._kind].setdefault(alternative, {})[running] = None
 
     def refusals_of(self, *events: Event) -> Refusals:
         """Return one refusal for each b-thread that refuses any of `events`, by priority and age."""
@@ -361,7 +359,7 @@ class Board:
             found = found | self._requests[event._kind].get(event, NO_MEMBERS)
         interrupted = NO_MEMBERS
         if self._interrupts.filed:
-            interrupted = {**self._interrupts.members(event)}
+            interrupted = {**self._interrupts.members(event)}  # they are taken out while the event advances others
             found = found | interrupted
         in_turn = [*found]
         in_turn.sort(key=_rank)
@@ -379,133 +377,106 @@ def _otherwise_error(running: Running, finding: str) -> EventSetError:
 # The b-threads that an event concerns, found without asking the others.
 
 
-class Kinds:
-    """The event kinds that one program has met, by name."""
+class Kinds(dict[Any, Any]):
+    """The event kinds that one program has met, each by itself. None stands for every kind."""
 
-    __slots__ = ("by_name", "met")
+    meet = dict.__getitem__  # in C; a kind that is missing is checked
 
     def __init__(self) -> None:
-        self.by_name: dict[str, Any] = {}
-        self.met: set[Any] = {None}  # those that were checked; None stands for every kind
+        super().__init__({None: None})
+        self._by_name: dict[str, Any] = {}
 
-    def meet(self, kind: Any) -> None:
+    def __missing__(self, kind: Any) -> Any:
         """Raise TypeError when `kind` is no proper kind, or a kind and a plain event share its name."""
-        if kind in self.met:
-            return
         name = kind if isinstance(kind, str) else kind.name
-        known = self.by_name.get(name)
+        known = self._by_name.get(name)
         if known is not None and isinstance(known, str) is not isinstance(kind, str):
             raise TypeError(f"{name!r} is the name of an event kind and of a plain event; rename one of them")
         check_kind(kind)
-        self.by_name.setdefault(name, kind)
-        self.met.add(kind)
+        self._by_name.setdefault(name, kind)
+        return self.setdefault(kind, kind)
+
+
+@lru_cache(maxsize=1024)
+def _values(fields: tuple[str, ...]) -> Callable[[Any], Any]:
+    """Return what gets the values of these fields: the value of one, a tuple of several."""
+    return attrgetter(*fields)
 
 
 class Index:
     """Members filed by their event sets, each under the keys of its rows.
 
-    What was ever filed is known, so that nothing else is looked up: `_has_events`: single events; `_has_keys`: other
-    keys; `_fields`: the fields of such keys and how to get them, by kind; `_asks`: the kinds of rows with a test.
+    What was ever filed is known, so that nothing else is looked up: `kinds`: of all rows; `_has_events`: single events;
+    `_fields`: the fields of other keys and how to get them, by kind; `_asks`: the kinds of rows with a test.
     """
 
-    __slots__ = ("_asks", "_fields", "_has_events", "_has_keys", "_kinds", "filed")
+    __slots__ = ("_asks", "_fields", "_has_events", "_met", "filed", "kinds")
 
-    def __init__(self, kinds: Kinds) -> None:
-        """Make an empty index of a program that has met `kinds`."""
+    def __init__(self, met: "Kinds") -> None:
+        """Make an empty index of a program that has met these kinds."""
         self.filed: dict[Any, Filed] = {}
+        self.kinds: set[Any] = set()
         self._has_events = False
-        self._has_keys = False
-        self._fields: dict[Any, dict[tuple[str, ...], attrgetter[Any]]] = {}
+        self._fields: dict[Any, dict[tuple[str, ...], Callable[[Any], Any]]] = {}
         self._asks: set[Any] = set()
-        self._kinds = kinds
+        self._met = met
 
     def move(self, member: Running, old: Any, new: Any) -> None:
         """File `member` under the set `new` instead of `old`; None is no set. Raises TypeError for improper kinds."""
-        filed = self.filed
-        if old is not None:
-            if type(type(old)) is EventKind or type(old) is EventKind:  # an event or a kind is its own key
-                members = filed[old]
-                del members[member]
-                if not members:
-                    del filed[old]
-            elif new is not None and type(new) is not EventKind and old._rows == new._rows:
-                return
-            else:
-                self._remove(member, old)
-        if new is not None:
-            if type(type(new)) is EventKind:
-                self._has_events = True
-            elif type(new) is EventKind:
-                self._has_keys = True
-            else:
-                self._add(member, new)
-                return
-            if new in filed:
-                filed[new][member] = None
-            else:
-                if new._kind not in self._kinds.met:
-                    self._kinds.meet(new._kind)
-                filed[new] = {member: None}
-
-    def _remove(self, member: Running, events: Any) -> None:
-        for key, _, _, _ in events._rows:
-            members = self.filed.pop(key, NO_MEMBERS)
+        filed, before, after = self.filed, () if old is None else old._rows, () if new is None else new._rows
+        if before == after:
+            return
+        for key, _, _, _ in before:
+            members = filed.pop(key, NO_MEMBERS)
             members.pop(member, None)  # two rows of one set may have the same key
             if members:
-                self.filed[key] = members
-
-    def _add(self, member: Running, events: Any) -> None:
-        for key, kind, fields, test in events._rows:
-            if kind not in self._kinds.met:
-                self._kinds.meet(kind)
+                filed[key] = members
+        for key, kind, fields, test in after:
+            self.kinds.add(self._met[kind])
             if fields is not None:
-                self._has_keys = True
-                known = self._fields.setdefault(kind, {})
-                if fields not in known:
-                    known[fields] = attrgetter(*fields)
-            elif key is kind:
-                self._has_keys = True
-            else:
+                self._fields.setdefault(kind, {})[fields] = _values(fields)
+            elif key is not kind:
                 self._has_events = True
-            members = self.filed.setdefault(key, {})
+            members = filed.setdefault(key, {})
             if test is None:
                 members[member] = None
             else:
                 self._asks.add(kind)
-                tests = members.setdefault(member, [])
-                if tests is not None:
-                    tests.append(test)
+                _add_test(members, member, test)
 
     def members(self, event: Event) -> Filed:
-        """Return the members whose sets contain `event`, once each, in no particular order.
+        """Return the members whose sets contain `event`, once each, in no particular order; not to be changed.
 
         Raises EventSetError when a predicate that had to be asked fails.
         """
-        found = self.filed.get(event, NO_MEMBERS) if self._has_events else NO_MEMBERS
-        if not self._has_keys:
-            return found
-        filed = self.filed
-        matching = [filed[None]] if None in filed else []
+        filed, keyed = self.filed, self._fields
+        matching = [filed[event]] if self._has_events and event in filed else []
+        if None in filed:
+            matching.append(filed[None])
         for kind in event._kinds:
             if kind in filed:
                 matching.append(filed[kind])
-            if kind in self._fields:
-                for fields, values_of in self._fields[kind].items():
+            if kind in keyed:
+                for fields, values_of in keyed[kind].items():
                     members = filed.get((kind, fields, values_of(event)))
                     if members is not None:
                         matching.append(members)
         if not matching:
-            return found
-        found = {**found}
-        if None in self._asks or not self._asks.isdisjoint(event._kinds):
-            return _with_accepting(found, matching, event)
-        for members in matching:
-            found.update(members)
-        return found
+            return NO_MEMBERS
+        if self._asks and (None in self._asks or not self._asks.isdisjoint(event._kinds)):
+            return _with_accepting(matching, event)
+        return matching[0] if len(matching) == 1 else {member: None for each in matching for member in each}
 
 
-def _with_accepting(found: Filed, matching: list[Filed], event: Event) -> Filed:
-    """Return `found` with the members that accept an event. All tests of a member are asked, as by `contains`."""
+def _add_test(members: Filed, member: Running, test: Test) -> None:
+    tests = members.setdefault(member, [])
+    if tests is not None:
+        tests.append(test)
+
+
+def _with_accepting(matching: list[Filed], event: Event) -> Filed:
+    """Return the members that accept an event. All tests of a member are asked, as by `contains`."""
+    found: Filed = {}
     asked: dict[Running, list[Test]] = {}
     for filed in matching:
         for member, tests in filed.items():
@@ -513,18 +484,12 @@ def _with_accepting(found: Filed, matching: list[Filed], event: Event) -> Filed:
                 found[member] = None
             else:
                 asked[member] = asked[member] + tests if member in asked else tests
-    for member, tests in asked.items():
-        if member not in found and _passes(member, tests, event):
-            found[member] = None
+    for member in [*filterfalse(found.__contains__, asked)]:
+        try:
+            for test in asked[member]:  # all of them: an error is one whatever the others say
+                if test(event):
+                    found[member] = None
+        except PredicateError as error:
+            message, events = f"b-thread {member.name!r}: {error}", error.event_set
+            raise EventSetError(message, bthread=member.name, event_set=events, event=event) from error.__cause__
     return found
-
-
-def _passes(member: Running, tests: list[Test], event: Event) -> bool:
-    passes = False
-    try:
-        for test in tests:  # all of them: an error is one whatever the others say
-            passes = test(event) or passes
-        return passes
-    except PredicateError as error:
-        message = f"b-thread {member.name!r}: {error}"
-        raise EventSetError(message, bthread=member.name, event_set=error.event_set, event=event) from error.__cause__

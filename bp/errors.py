@@ -3,8 +3,27 @@
 Every error names the culprit, what was found, and the cure. `BProgramError` is the base of them all.
 """
 
+import re
+from collections.abc import Sequence
 from copyreg import __newobj__  # type: ignore[attr-defined]
 from typing import Any
+
+WIDTH = 100  # characters of an event in a message, at most
+
+
+def shortened(text: str, width: int = WIDTH) -> str:
+    """Return the beginning and the end of a text that is longer than `width` characters, others as they are."""
+    return text if len(text) <= width else f"{text[: width * 3 // 4]} ... {text[-width // 4 + 5 :]}"
+
+
+def shown(events: Any) -> str:
+    """Return an event or an event set in words: plain events and kinds by their names, a long one shortened."""
+    return shortened(re.sub(r"event\('([^']*)'\)", r"\1", getattr(events, "__name__", repr(events))))
+
+
+def listed(head: str, items: Sequence[str]) -> str:
+    """Return a message about several things, a line for each; one alone stands behind the head."""
+    return f"{head} {items[0]}" if len(items) == 1 else "".join((head, *(f"\n  {item}" for item in items)))
 
 
 class BProgramError(Exception):

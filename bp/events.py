@@ -34,7 +34,7 @@ import attrs
 from attrs import define, field, frozen
 
 from bp.errors import BProgramError
-from bp.payload import ATOMS, EMPTY, FREEZERS, LATEST, as_it_is, freeze
+from bp.payload import EMPTY, FREEZERS, LATEST, as_it_is, freeze
 
 Test = Callable[[Any], bool]  # of an event
 Row = tuple[Any, Any, tuple[str, ...] | None, Test | None]
@@ -96,6 +96,7 @@ class EventKind(EventSet, type):
         namespace.setdefault("__repr__", _shown_with_fields)  # attrs would compile one for each kind, 0.1 ms
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind
+        kind._row_of_kind = ((kind, kind, None, None),)
         kind._kinds = tuple([base for base in kind.__mro__ if isinstance(base, EventKind)][:-1] or [kind])
         return kind
 
@@ -104,9 +105,7 @@ class EventKind(EventSet, type):
             raise TypeError(f"event kind {cls.__name__}: put attrs' @frozen on the class, not @dataclass")
         super().__setattr__(name, value)
 
-    @property
-    def _rows(cls) -> tuple[Row, ...]:
-        return ((cls, cls, None, None),)
+    _rows = property(attrgetter("_row_of_kind"))  # in C; instances have another
 
     def __or__(cls, other: Any) -> Any:
         if isinstance(other, EventKind):
@@ -232,8 +231,6 @@ def check_kind(kind: Any) -> None:
 
 def _learn(kind: Any) -> tuple[str, ...]:
     """Check `kind` and find its fields, once; every later event of this kind, and every program, knows them."""
-    if kind is Event:
-        raise TypeError("Event is the base of all kinds and no kind itself; use ALL for every event, or a kind")
     if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
         raise _not_frozen(kind)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
@@ -247,6 +244,10 @@ def _learn(kind: Any) -> tuple[str, ...]:
 
 
 def _not_frozen(kind: type) -> TypeError:
+    if kind is Event:
+        return TypeError(
+            "Event is the base of all kinds; use ALL for every event, event('a') for a plain one, or a kind"
+        )
     return TypeError(f"event kind {kind.__name__} is not frozen; put attrs' @frozen on the class")
 
 
@@ -466,7 +467,7 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
     if predicate is None and len(fields) == 1 and isinstance(kinds, type) and kinds in _FIELDS:  # by far the most
         ((name, value),) = fields.items()
         if name in _FIELDS[kinds]:
-            value = value if type(value) in ATOMS else freeze(value)
+            value = FREEZERS[type(value)](value)
             return Where((kinds,), (name,), (value,), None, (((kinds, (name,), value), kinds, (name,), None),))
     chosen = kinds if type(kinds) is tuple else (kinds,)
     for kind in chosen:
@@ -477,7 +478,7 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
     if predicate is not None and not callable(predicate):
         raise TypeError(f"where({_shown_kinds(chosen)}, {predicate!r}): a predicate is a function of the event")
     names = tuple(sorted(fields)) or None
-    values = tuple([freeze(fields[name]) for name in names or ()])
+    values = tuple([FREEZERS[type(fields[name])](fields[name]) for name in names or ()])
     wanted = values[0] if len(values) == 1 else values
     test = None if predicate is None else partial(_ask, chosen, predicate)  # a method of the set would make a circle
     rows = [(kind if names is None else (kind, names, wanted), kind, names, test) for kind in chosen]

@@ -20,9 +20,9 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 from attrs import define
 
 from bp.board import SILENT, Blocker, Board, Running
-from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded
+from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded, listed, shown
 from bp.events import Event
-from bp.statements import BThread, Refusals, Start, Sync, advance
+from bp.statements import BThread, Refusals, Start, Sync, advance, check_bthreads
 from bp.strategies import Candidate, Strategy, choose, chooser_of
 
 T = TypeVar("T")
@@ -194,7 +194,7 @@ class Scheduler:
         if self.step < 0:
             on = "when it was closed"
         else:
-            on = "at its start" if self.event is None else f"on {self.event!r} (step {self.step})"
+            on = "at its start" if self.event is None else f"on {shown(self.event)} (step {self.step})"
         blame = BThreadError(
             f"b-thread {name!r} failed {on}: {type(error).__name__}: {error}",
             bthread=name, event=self.event, step=max(self.step, 0),
@@ -218,10 +218,13 @@ class Scheduler:
         self._last.append((event, bthread))
 
     def _past_the_bound(self) -> EndlessLoop:
-        shown = ", ".join(f"{bthread!r} {'started' if event is None else event!r}" for event, bthread in self._last)
+        last = list(self._last)
+        period = next((some for some in range(1, len(last) // 2 + 1) if last[some:] == last[:-some]), None)
+        told = [f"{bthread!r} {'started' if event is None else shown(event)}" for event, bthread in last]
+        cure = "make its b-threads wait for something, or raise max_steps"
+        head = f"a super-step went past {self._max_steps} events and starts; {cure}; the last were"
         return EndlessLoop(
-            f"a super-step went past {self._max_steps} events and starts; the last were: {shown}; "
-            "make its b-threads wait for something, or raise max_steps",
+            listed(f"{head}{', again and again' if period else ''}:", told[-(period or 0) :]),
             events=tuple(event for event, _ in self._last if event is not None),
             bthreads=tuple(bthread for _, bthread in self._last),
         )
@@ -247,9 +250,7 @@ class BProgram:
         max_steps: how many events and starts one super-step may have.
         Raises TypeError for what is not a b-thread: decorate its function with @bthread and call it.
         """
-        for bthread in bthreads:
-            if not isinstance(bthread, BThread):
-                raise TypeError(f"BProgram takes called b-threads, for example guard(); found {bthread!r}")
+        check_bthreads("BProgram", bthreads)
         self._definitions = bthreads
         self._chooser = chooser_of(strategy)
         self._listeners = tuple(listeners)
@@ -266,7 +267,7 @@ class BProgram:
         return f"<BProgram: {living} b-thread{'' if living == 1 else 's'}, {how}>"
 
     def run(self) -> Iterator[Step]:
-        """Return an iterator that takes steps until the program rests.
+        """Return an iterator that takes steps until the program rests: nothing happens before it is iterated.
 
         Raises BThreadError, EventSetError or EndlessLoop, after which the program has failed; ProgramEnded after
         its end.
@@ -286,7 +287,7 @@ class BProgram:
             chosen = self._board.first_offer() if self._chooser is None else self._choose()
             if chosen is not None:
                 return self._take(chosen[0], chosen[1])
-            post = self._next_post()
+            post = self._next_post() if self._posts else None
             return None if post is None else self._take(post.event, None, post)
         except BaseException as error:
             self._fail(error)
@@ -305,7 +306,10 @@ class BProgram:
             if requester.alternative is not None:
                 refusals = board.refusals_of(*requester.statement.requests)
         elif post is not None:
-            self._take_post(post)
+            self._posts.remove(post)
+            post.state = "taken"
+            scheduler.next_super_step()
+        self._free_post = None
         scheduler.event = event
         scheduler.step = number = scheduler.step + 1
         if number > scheduler.tail:
@@ -318,17 +322,9 @@ class BProgram:
             raise
         if self._listeners:
             self._tell(step, candidates, concerned, interrupted)
-        if self._posts:
-            self._free_post = None
-            if not scheduler.living:
-                self._drop_posts()
+        if self._posts and not scheduler.living:
+            self._drop_posts()
         return step
-
-    def _take_post(self, post: Receipt) -> None:
-        self._posts.remove(post)
-        self._free_post = None
-        post.state = "taken"
-        self._scheduler.next_super_step()
 
     def select(self, event: Event) -> Step:
         """Make `event` happen now, whatever the strategy would choose: requested by a b-thread, or else from outside.
@@ -351,6 +347,8 @@ class BProgram:
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> Receipt:
         """Offer an external event; it is judged when its turn comes, at once if that is now.
+
+        A program belongs to one thread: from others, post to the `Runner` that runs it.
 
         Raises TypeError for what is no event and for a name that means another sort of event in this program,
         BProgramError from inside a b-thread, EventSetError, ProgramEnded.
@@ -468,7 +466,9 @@ class BProgram:
 
     def _can_step(self) -> bool:
         """Return whether an internal event, or a post, can be selected."""
-        return self._board.first_offer() is not None or any(self._board.is_free(post.event) for post in self._posts)
+        if self._board.first_offer() is not None:
+            return True
+        return bool(self._posts) and any(self._board.is_free(post.event) for post in self._posts)
 
     def _next_post(self) -> Receipt | None:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from bp.errors import BThreadError
 from bp.events import Event
 from bp.program import BProgram, Step
-from bp.statements import BThread, BThreadBody, Start, Sync, start
+from bp.statements import BThread, BThreadBody, Start, Sync, as_list, start
 from bp.strategies import Candidate
 
 Standing = tuple[tuple[str, Sync], ...]
@@ -70,10 +70,11 @@ def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environme
     trace: events, for example those of a violation, or the steps of a run; of steps, who requested them and which
     refusals they answer is compared too. environment: the b-threads that `verify` was given as its environment.
     """
-    program = BProgram(*bthreads, *map(_outside, environment))
+    recorded, outside = as_list("trace", trace), map(_outside, as_list("environment", environment))
+    program = BProgram(*as_list("bthreads", bthreads), *outside)
     tape = Tape(program)
     try:
-        divergence = tape.take(tuple(trace))
+        divergence = tape.take(recorded)
         return Replay(tuple(tape.steps), program.standing, program.hot, divergence)
     except BThreadError as error:
         return Replay(tuple(tape.steps), (), (), tape.early(error), error)

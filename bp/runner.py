@@ -21,14 +21,15 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
+from itertools import filterfalse
 from math import inf
 from typing import Any, Literal, Protocol, get_args
 
 import anyio
 from attrs import NOTHING, define, field, fields, frozen, has
 
-from bp.errors import BProgramError, Deadlock, EffectError
+from bp.errors import BProgramError, Deadlock, EffectError, listed, shortened, shown
 from bp.events import NONE, Event, EventKind, Row, as_event_set, matches
 from bp.program import BProgram, Step, WhenBlocked
 from bp.statements import Sync
@@ -120,7 +121,7 @@ class Effect:
 
     def answers(self, started: Event, outcome: Event) -> bool:
         """Tell whether `outcome` is one of what `started` started: of a right kind, and about the same thing."""
-        return isinstance(outcome, self.outcome) and not _differences(started, outcome)
+        return isinstance(outcome, self.outcome) and _difference(started, outcome) is None
 
 
 def timer(
@@ -186,10 +187,12 @@ def _shared_fields(one: Any, other: Any) -> tuple[str, ...]:
     return tuple(field.name for field in _fields(other) if field.name in names)
 
 
-def _differences(started: Event, outcome: Event) -> list[str]:
-    """Return the fields that both have with different values, compared like events: an object equals itself."""
-    shared = _shared_fields(type(started), type(outcome))
-    return [name for name in shared if (getattr(started, name),) != (getattr(outcome, name),)]
+def _difference(started: Event, outcome: Event) -> str | None:
+    """Return a field that both have with different values, compared like events: an object equals itself."""
+    for name in _shared_fields(type(started), type(outcome)):
+        if (getattr(started, name),) != (getattr(outcome, name),):
+            return name
+    return None
 
 
 class Wakeup:
@@ -197,35 +200,44 @@ class Wakeup:
 
     def __init__(self) -> None:
         self._is_set = False
-        self._event: Any = None
-        self._call_soon: Callable[..., Any] = _call_here
+        self._wake: Callable[[], None] | None = None  # while a task waits
+        self._call_soon: Callable[..., Any]  # calls a function in its event loop, from any thread
 
     def set(self) -> None:
         """Wake the waiting task, or else the next one that begins to wait."""
         self._is_set = True  # before it is asked whether a task waits; `wait` does both in the opposite order
-        event = self._event
-        if event is not None:
+        wake = self._wake
+        if wake is not None:
             with suppress(RuntimeError):  # that event loop has ended meanwhile
-                self._call_soon(event.set)
+                self._call_soon(wake)
 
     def set_here(self) -> None:
         """Like `set`, but cheaper: only for tasks of the event loop in which the waiting task runs."""
         self._is_set = True
-        if self._event is not None:
-            self._event.set()
+        if self._wake is not None:
+            self._wake()
 
     async def wait(self) -> None:
         """Wait until it is set, and reset it; then look at what it was set for."""
         if self._is_set:
             self._is_set = False
             return
-        event, self._call_soon = _event_and_call_soon()
-        self._event = event
+        trio = _trio_that_runs_here()  # not `anyio.Event`, which asks for the event loop at each of its calls
+        news: Any
+        if trio is not None:
+            news, self._call_soon = sys.modules["trio"].Event(), trio.current_trio_token().run_sync_soon
+            self._wake = news.set
+        else:
+            import asyncio
+
+            loop = asyncio.get_running_loop()
+            news, self._call_soon = loop.create_future(), loop.call_soon_threadsafe
+            self._wake = partial(_resolve, news)
         try:
             if not self._is_set:
-                await event.wait()
+                await (news if trio is None else news.wait())
         finally:
-            self._event = None
+            self._wake = None
             self._is_set = False
 
 
@@ -255,8 +267,8 @@ class Flight:
     is_later: bool = False
     given: Any = None
     until: Any = field(init=False)  # the rows of the events that cancel it
-    _is_over: bool = False
-    _over: "anyio.Event | None" = None  # where a caller waits for that
+    is_over: bool = False  # its task, or there was none
+    over: "anyio.Event | None" = None  # where a caller waits for that
 
     def __attrs_post_init__(self) -> None:
         until = self.effect.until
@@ -266,23 +278,17 @@ class Flight:
         except Exception as error:
             raise _failure(f"the `until` of the effect of {self.started!r} failed", self, error) from error
 
-    def end(self) -> None:
-        """Note that its task is over."""
-        self._is_over = True
-        if self._over is not None:
-            self._over.set()
-
     async def wait_for_end(self) -> None:
         """Wait until its task is over."""
-        if not self._is_over:
-            self._over = self._over or anyio.Event()
-            await self._over.wait()
+        if not self.is_over:
+            self.over = self.over or anyio.Event()
+            await self.over.wait()
 
     def outcome(self, ending: Event | Broken) -> Event:
         """Return its outcome when it ended so. Raises what `broken` raises, and TypeError for no proper outcome."""
         if isinstance(ending, Broken):
             ending = self.checked(self.effect.broken(self.started, ending))
-        for name in _differences(self.started, ending):
+        if (name := _difference(self.started, ending)) is not None:
             wanted = getattr(self.started, name)
             raise TypeError(f"it gave {ending!r}; its {name} must be {wanted!r}, as in {self.started!r}")
         return ending
@@ -358,8 +364,8 @@ class Runner:
         """The events whose effects are under way."""
         return tuple(flight.started for flight in self._flights)
 
-    async def run(self, until: Any = NONE) -> None:
-        """Run until an event of the set `until` was selected, or until nothing can happen any more.
+    def run(self, until: Any = NONE) -> Coroutine[Any, Any, None]:
+        """Run, when awaited, until an event of the set `until` was selected, or until nothing can happen any more.
 
         It also returns when nothing can happen before an outcome that comes `LATER`: then that is `in_flight`.
         Raises the program's errors, what the journal raises, what `fail` was given, EffectError for an effect without
@@ -367,14 +373,14 @@ class Runner:
         `until` has not come), TypeError when `until` is no event set, and BProgramError while it runs already.
         After an error or a cancellation what is under way goes on; run again, or `close`.
         """
-        await self._run(until, serving=False)
+        return self._run(until, serving=False)
 
-    async def serve(self, until: Any = NONE) -> None:
+    def serve(self, until: Any = NONE) -> Coroutine[Any, Any, None]:
         """Run like `run`, and wait for posts where that would end: until `until`, or until all b-threads have ended.
 
         Raises like `run`; Deadlock only when all b-threads have ended and `until` did not come.
         """
-        await self._run(until, serving=True)
+        return self._run(until, serving=True)
 
     async def _run(self, until: Any, *, serving: bool) -> None:
         until = as_event_set(until)
@@ -384,10 +390,16 @@ class Runner:
         self._is_running = True
         try:
             while not self._super_step(ends, ending):
-                await self._news(serving and self._program.status != "finished")
+                if self._inbox:
+                    self._taken += 1
+                    if self._taken % IN_A_ROW == 0:
+                        await anyio.sleep(0)  # the event loop is for others too, however many posts wait
+                while not self._inbox and self._is_awaiting(serving=serving):
+                    await self._wakeup.wait()
+                if self._failure is not None:
+                    raise self._failure
                 if not self._inbox:
-                    if all(flight.effect.is_clock for flight in self._flights):
-                        self._judge_rest(until)
+                    self._judge_rest(until)
                     return
                 self._program.post(*self._inbox.popleft())
         finally:
@@ -424,7 +436,7 @@ class Runner:
         """
         steps = []
         try:
-            for step in self._program.run():
+            for step in iter(self._program.step, None):
                 steps.append(step)
                 if self._journal is not None:
                     self._journal.record(step)
@@ -444,28 +456,24 @@ class Runner:
         self._take_off(starting)
         return is_over
 
-    async def _news(self, serving: bool) -> None:
-        """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
-        if self._inbox:
-            self._taken += 1
-            if self._taken % IN_A_ROW == 0:
-                await anyio.sleep(0)  # the event loop is for others too, however many posts wait
-        while not self._inbox and self._failure is None:
-            if not serving and all(flight.is_later or flight.effect.is_clock for flight in self._flights):
-                return
-            await self._wakeup.wait()
+    def _is_awaiting(self, *, serving: bool) -> bool:
+        """Return whether an external event may come: from an effect under way, or from anywhere while it is serving."""
         if self._failure is not None:
-            raise self._failure
+            return False
+        if serving and self._program.status != "finished":
+            return True
+        return bool([flight for flight in self._flights if not (flight.is_later or flight.effect.is_clock)])
 
     def _judge_rest(self, until: Any) -> None:
         """Raise Deadlock if a b-thread, or `until`, still wants something when nothing can come any more."""
+        if not all(flight.effect.is_clock for flight in self._flights):
+            return
         if self._program.status != "blocked" and not self._program.hot and until is NONE:
             return
         waiting = tuple(_wish(self._program, name, sync) for name, sync in self._program.standing if sync.requests)
         hot = tuple(f"{name!r} must not stay where it is" for name in self._program.hot)
         raise Deadlock(
-            "nothing can happen any more: " + ("; ".join(waiting + hot) or f"{until!r} did not come"),
-            waiting=waiting + hot,
+            listed("nothing can happen any more:", waiting + hot or (f"{until!r} did not come",)), waiting=waiting + hot
         )
 
     # Effects under way.
@@ -473,12 +481,14 @@ class Runner:
     def _take_off(self, starting: Sequence[Flight]) -> None:
         """Begin effects, in order: what has its outcome at once lands, the others get a task."""
         self._flights.update(dict.fromkeys(starting))
-        taking_time = [flight for flight in starting if not self._lands_at_once(flight)]
+        taking_time = [*filterfalse(self._lands_at_once, starting)]
         if taking_time:
-            self._start(taking_time)
+            taking_time[0].task = _spawn(self._fly, taking_time)
 
-    def _start(self, flights: Sequence[Flight]) -> None:
-        flights[0].task = _spawn(self._fly, flights)
+    @cached_property
+    def _new_scope(self) -> type["anyio.CancelScope"]:
+        """The scopes of this event loop, for which `anyio.CancelScope` looks each time that it is called."""
+        return type(anyio.CancelScope())
 
     def _lands_at_once(self, flight: Flight) -> bool:
         ending: Event | Later | Broken | None = None
@@ -486,20 +496,20 @@ class Runner:
             try:
                 given = flight.effect.run(flight.started)
                 if not isinstance(given, (Event, Later)):
-                    flight.given, flight.scope = given, anyio.CancelScope()
+                    flight.given, flight.scope = given, self._new_scope()
                     return False
                 ending = given if given is LATER else flight.checked(given)
             except Exception as error:
                 ending = Broken("failed", error)
-        flight.end()
-        self._settle(flight, ending)
+        flight.is_over = True
+        self._land(flight, ending)
         return True
 
     async def _fly(self, flights: Sequence[Flight]) -> None:
         """Run the first of `flights`; the others follow when it has begun, since trio starts tasks in any order."""
         flight, *others = flights
         if others:
-            self._start(others)
+            others[0].task = _spawn(self._fly, others)
         ending: Event | Later | Broken | None = None
         try:
             if flight.cancelled_by is None and not flight.landed and flight.scope is not None:
@@ -514,24 +524,22 @@ class Runner:
             ending = Broken("failed", error)
         finally:
             flight.given = None
-            flight.end()
-        self._settle(flight, ending)
+            flight.is_over = True
+            if flight.over is not None:
+                flight.over.set()
+        self._land(flight, ending)
 
-    def _settle(self, flight: Flight, ending: Event | Later | Broken | None) -> None:
-        """Land with what the effect gave; with nothing, it was cancelled."""
-        if ending is LATER and flight.cancelled_by is None:
-            flight.is_later = True
-            self._wakeup.set_here()
-        elif isinstance(ending, (Event, Broken)):
-            self._land(flight, ending)
-        else:
-            self._land(flight, Broken("cancelled", by=flight.cancelled_by))
-
-    def _land(self, flight: Flight, ending: Event | Broken) -> None:
-        """Take the one outcome of an effect; a second one is discarded."""
+    def _land(self, flight: Flight, ending: Event | Later | Broken | None) -> None:
+        """Take the one outcome of an effect; a second one is discarded. With none it was cancelled, or comes later."""
         if flight.landed:
             self.discarded += isinstance(ending, Event)
             return
+        if not isinstance(ending, (Event, Broken)):
+            if ending is LATER and flight.cancelled_by is None:
+                flight.is_later = True
+                self._wakeup.set_here()
+                return
+            ending = Broken("cancelled", by=flight.cancelled_by)
         flight.landed = True
         del self._flights[flight]
         try:
@@ -572,18 +580,19 @@ class Runner:
             if flight.scope is not None:
                 flight.scope.cancel()
         self._flights.clear()
-        with anyio.move_on_after(GRACE, shield=True):
-            for flight in leaving:
-                await flight.wait_for_end()
+        if leaving:
+            with anyio.move_on_after(GRACE, shield=True):
+                for flight in leaving:
+                    await flight.wait_for_end()
 
 
 def _wish(program: BProgram, name: str, statement: Sync) -> str:
     blockers = {
-        blocker.bthread + (f" ({blocker.because})" if blocker.because is not None else "")
+        blocker.bthread + (f" ({shortened(str(blocker.because))})" if blocker.because is not None else "")
         for event in statement.requests
         for blocker in program.blockers(event)
     }
-    requests = ", ".join(map(repr, statement.requests))
+    requests = ", ".join(map(shown, statement.requests))
     return f"{name!r} requests {requests}, held by {', '.join(sorted(blockers)) or 'no b-thread'}"
 
 
@@ -610,21 +619,10 @@ def _keep(task: Any) -> None:
         task.add_done_callback(_TASKS.discard)
 
 
-def _event_and_call_soon() -> tuple[Any, Callable[..., Any]]:
-    """Return a new event of this event loop, and what calls a function in it, from any thread.
-
-    That raises RuntimeError after its end. Not `anyio.Event`, which asks for the event loop at each of its calls.
-    """
-    trio = _trio_that_runs_here()
-    if trio is not None:
-        return sys.modules["trio"].Event(), trio.current_trio_token().run_sync_soon
-    import asyncio
-
-    return asyncio.Event(), asyncio.get_running_loop().call_soon_threadsafe
-
-
-def _call_here(function: Callable[[], Any]) -> None:
-    function()
+def _resolve(future: Any) -> None:
+    """Wake the task that waits for a future of asyncio, if none has."""
+    if not future.done():
+        future.set_result(None)
 
 
 def _trio_that_runs_here() -> Any:

@@ -7,7 +7,7 @@ instead when it is refused.
 `advance` is the only function that resumes a b-thread's generator; running, verifying and testing use it alike.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from inspect import CO_GENERATOR
 from operator import attrgetter
@@ -22,6 +22,7 @@ from bp.payload import ATOMS, freeze
 
 P = ParamSpec("P")
 S = TypeVar("S")
+T = TypeVar("T")
 Otherwise = Callable[["Refusals"], Event]
 
 # The types of values that are event sets as they are.
@@ -163,6 +164,15 @@ def any_of(*events: Event) -> AnyOf:
     return AnyOf(events)
 
 
+def _cure(error: TypeError) -> str:
+    """Return what to say instead, of a call of `sync` that its signature refuses."""
+    from difflib import get_close_matches
+
+    words = list(sync.__kwdefaults__ or ())
+    meant = get_close_matches(str(error).partition("'")[2].partition("'")[0], words, 1)
+    return f"did you mean {meant[0]}=?" if meant else f"its words are {'=, '.join(words)}="
+
+
 def _requested(request: Any) -> tuple[Event, ...]:
     if isinstance(request, AnyOf):
         return request.events
@@ -203,7 +213,9 @@ class BThread:
         """Return a fresh generator; raises TypeError when the function gives none."""
         body = self.function(*self.args, **self.kwargs)
         if type(body) is not GeneratorType and not isinstance(body, Generator):
-            raise TypeError(f"b-thread {self.name!r}: its function returned {body!r}; it must yield sync(...)")
+            raise TypeError(
+                f"b-thread {self.name!r}: its function returned {body!r}; it must yield sync(...){_at(self.function)}"
+            )
         return body
 
     def named(self, name: str) -> "BThread":
@@ -217,6 +229,11 @@ class BThread:
     def __reduce__(self) -> tuple[Any, ...]:
         function: Any = self.made_by or self.function
         return (_called, (function, self.args, self.kwargs, self.name, self.priority))
+
+
+def _at(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return f" (at {code.co_filename}:{code.co_firstlineno})" if code else ""
 
 
 def _called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, priority: int | None) -> BThread:
@@ -244,7 +261,7 @@ class BThreadFunction(Generic[P]):
         """Return the b-thread with these arguments; raises TypeError when they do not fit the function."""
         if self._generates:
             self.function(*args, **kwargs)  # a generator that is never begun: checks the arguments, runs nothing
-        return _called(self, args, kwargs, self.name, self.priority)
+        return BThread(self.function, args, kwargs, self.name, self.priority, self)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         """Bind like a function: a `@bthread` method gets its object."""
@@ -291,10 +308,24 @@ def start(*bthreads: BThread) -> Start:
     They run to their first synchronization point after all b-threads that the current event resumed. Raises TypeError
     for anything but called b-threads.
     """
+    check_bthreads("start", bthreads)
+    return Start(bthreads)
+
+
+def check_bthreads(user: str, bthreads: Iterable[Any]) -> None:
+    """Raise TypeError for what is no called b-thread; `user` takes only these."""
     for bthread in bthreads:
         if not isinstance(bthread, BThread):
-            raise TypeError(f"start({bthread!r}): start takes called b-threads, for example start(guard())")
-    return Start(bthreads)
+            is_list = isinstance(bthread, list | tuple)
+            cure = "one by one: unpack a list with *" if is_list else "for example guard()"
+            raise TypeError(f"{user} takes called b-threads, {cure}; found {bthread!r}")
+
+
+def as_list(option: str, given: Iterable[T]) -> tuple[T, ...]:
+    """Return what an option lists. Raises TypeError for one b-thread or event set where a list belongs."""
+    if isinstance(given, BThread | EventSet):
+        raise TypeError(f"{option}={given!r}: give a list, {option}=[...]")
+    return tuple(given)
 
 
 def advance(
@@ -314,4 +345,8 @@ def advance(
             said = send(None)
     except StopIteration:
         return None
+    except TypeError as error:
+        if str(error).startswith("sync() "):
+            error.args = (f"{error}; {_cure(error)}",)
+        raise
     return said

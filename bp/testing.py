@@ -5,14 +5,14 @@ assert trace_of(alternate(), add(HOT, 2), add(COLD, 2)) == [HOT, COLD, HOT, COLD
 show(BProgram(alternate(), add(HOT, 2), add(COLD, 2)))      # prints what each b-thread asks for, and each step
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
+from bp.errors import shown
 from bp.events import Event, contains
 from bp.program import BProgram, Step
-from bp.statements import BThread, Start, Sync, advance
+from bp.statements import BThread, Start, Sync, advance, as_list
 
 __all__ = ["drive", "show", "table", "trace_of"]
 
@@ -27,7 +27,7 @@ def drive(bthread: BThread, events: Iterable[Event] = ()) -> list[Sync]:
     """
     body = bthread.begin()
     said: list[Sync] = []
-    coming = iter(events)
+    coming = iter(as_list("events", events))
     try:
         statement = advance(body.send, None, _ignore, None)
         while statement is not None:
@@ -64,7 +64,7 @@ def show(program: BProgram, posts: Iterable[Event] = (), most: int = 1000) -> No
     """
     print(table(program))
     for step in islice(_steps_of(program, posts), most):
-        print(f"\n{step.number}. {_text(step.event)}, from {step.bthread or 'outside'}")
+        print(f"\n{step.number}. {shown(step.event)}, from {step.bthread or 'outside'}")
         print(table(program))
 
 
@@ -82,11 +82,11 @@ def table(program: BProgram) -> str:
 
 
 def _row(program: BProgram, statement: Sync) -> dict[str, str]:
-    requests = ", ".join(_text(event) + _held(program, event) for event in statement.requests)
+    requests = ", ".join(shown(event) + _held(program, event) for event in statement.requests)
     sets = {column: getattr(statement, word) for column, word in COLUMNS.items()}
     return {
         "requests": f"any of {requests}" if statement.any_of else requests,
-        **{column: _text(events) for column, events in sets.items() if events is not None},
+        **{column: shown(events) for column, events in sets.items() if events is not None},
         "hot": "hot" if statement.hot else "",
     }
 
@@ -96,15 +96,10 @@ def _held(program: BProgram, event: Event) -> str:
     return by and f" (held by {by})"
 
 
-def _text(events: Any) -> str:
-    """Return an event or a set of events in words: plain events and kinds by their names."""
-    return re.sub(r"event\('([^']*)'\)", r"\1", getattr(events, "__name__", repr(events)))
-
-
 def _steps_of(
     program: BProgram, posts: Iterable[Event], choose: Callable[[list[Event]], Event] | None = None
 ) -> Iterator[Step]:
-    for post in chain((None,), posts):
+    for post in chain((None,), as_list("posts", posts)):
         if post is not None:
             program.post(post)
         while (step := _step(program, choose)) is not None:

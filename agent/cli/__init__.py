@@ -10,7 +10,10 @@
 """
 
 import sys
-from collections.abc import Sequence
+
+TYPE_CHECKING = False  # see `agent`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["let_interrupts_end_the_program", "main"]
 
@@ -21,7 +24,7 @@ MODULES = {"resume": "run", **dict.fromkeys(("tools", "presets", "protocols", "d
 """The modules of commands that do not have their names."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: "Sequence[str] | None" = None) -> int:
     """Run the command line `argv` (default: that of the process) and return its exit code."""
     if argv is None:
         let_interrupts_end_the_program()
@@ -38,7 +41,7 @@ def let_interrupts_end_the_program() -> None:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
-def _execute(argv: Sequence[str] | None) -> int:
+def _execute(argv: "Sequence[str] | None") -> int:
     from importlib import import_module
 
     from agent.cli.arguments import FIRST_CONTACT, make_parser

@@ -295,6 +295,8 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     equipment = _equipment(arguments, load_protocols(arguments.protocol), arguments.secret)
     servers = servers_of(arguments)
     about = {"model": nameable(arguments.model), **_protocols(arguments.protocol), **_named(servers)}
+    if getattr(arguments, "approvals", "now") == "page":  # resume waits for the page, too
+        about["approvals"] = "page"
     log = new_log(arguments.log, datetime.now())
 
     def make(more: tuple[Tool, ...], approve: Approver, **watching: Any) -> Agent:

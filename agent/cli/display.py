@@ -1,7 +1,7 @@
 """Display of a run as it happens: agent text, actions, diffs, tool output, refusals, and progress."""
 
 import difflib
-import json
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli.screen import MARGIN, Screen, Tone, cut, visible, visible_lines, wrapped
-from agent.effects.timers import LONGEST_ASKED, longest_before
+from agent.page.wording import action_of, counted, ending, lasted, told
+from agent.page.wording import answered as answered_with
 from agent.projections.state import BackgroundProcess, StateTracker, Totals
 from agent.tools.files.editing import edited
 from agent.vocabulary.calls import ToolCall, background_mark
-from agent.vocabulary.encoding import plain
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import (
     AbortAsked,
@@ -40,10 +40,12 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import Usage
-from bp import Event, Refusal, Refusals, Step
-from constitution import Action, Verdict
+from bp import Event, Step
+from constitution import Action
 
 HEAD, TAIL = 8, 4  # lines of a result that are shown
+NOTE = re.compile(r"\[.*\]$")  # what a tool says beside the output: where the rest is, what became of a process
+LONGEST_NOTE = 4  # lines
 LONGEST_DIFF = 60  # lines
 LARGEST_COMPARED = 1_000_000  # bytes
 TOO_LONG = """\
@@ -51,20 +53,23 @@ the conversation is longer than this model takes: --option context_tokens=N begi
 /undo in chat goes back to before the last task"""
 BY_RULE = "allowed by a rule of yours, without a question"
 LIVE = 3  # lines of a tool's output that are shown while it runs
-LONGEST_ARGUMENT = 60  # characters
+TOLD = (
+    StopAsked,
+    AbortAsked,
+    DeadlineReached,
+    SummaryRequested,
+    SummaryFailed,
+    ApprovalAnswered,
+    ActionChanged,
+    SandboxLifted,
+    GateRejected,
+    RunContinued,
+    InferenceFailed,
+    BackoffStarted,
+)
+"""The events that are told in the words of `agent.page.wording`."""
 
-SHELLS = ("bash", "run_command", "terminal")
-"""Tools whose call is told as its command alone (S1 6.3)."""
-
-
-def command_of(call: ToolCall) -> str:
-    """Return what a call would do, whole: a shell command as proposed, else the tool with its arguments."""
-    return _as_command(call, lambda value: json.dumps(value, ensure_ascii=False))
-
-
-def action_of(call: ToolCall) -> str:
-    """Return one line that shows a call: a shell command as proposed, long arguments by their length."""
-    return _as_command(call, _abbreviated) + (background_mark(call.arguments) if call.tool in SHELLS else "")
+TONES: dict[str, Tone] = {"refused": "refused", "question": "system"}
 
 
 def question_of(asked: ApprovalAsked) -> str:
@@ -72,40 +77,17 @@ def question_of(asked: ApprovalAsked) -> str:
     return asked.question + ("\nit would stay in the background" if background_mark(asked.call.arguments) else "")
 
 
-def _as_command(call: ToolCall, shown: Callable[[object], str]) -> str:
-    """Return a shell command, or a tool with its arguments; a short text as the only argument stands alone."""
-    command = call.arguments.get("command")
-    if call.tool in SHELLS and isinstance(command, str):
-        return command
-    match [*call.arguments.items()]:
-        case [(_, str(text))] if text and len(text) < LONGEST_ARGUMENT:
-            return f"{call.tool} {text}"
-        case arguments:
-            return " ".join([call.tool, *(f"{name}={shown(plain(value))}" for name, value in arguments)])
-
-
-def _abbreviated(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) < LONGEST_ARGUMENT else f"({len(value if isinstance(value, str) else text)} characters)"
-
-
-def because(refusal: Refusal) -> str:
-    """Return why a b-thread refused."""
-    reason = refusal.because
-    return f"{reason.explanation} (rule {reason.rule})" if isinstance(reason, Verdict) else str(reason)
-
-
-def refused_by(refusals: Refusals) -> list[str]:
-    """Return one line for each b-thread that refused: who, and why."""
-    return sorted(f"b-thread {refusal.bthread}: {because(refusal)}" for refusal in refusals)
-
-
 def excerpt(text: str, width: int, rest: str = "") -> list[str]:
     """Return the first and last lines of a result, at most `width` columns wide; `rest` says where all of it is."""
-    lines = [cut(line, width) for line in visible_lines(text.rstrip("\n"))]
-    if len(lines) <= HEAD + TAIL + 1:
-        return lines
-    return [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL} more lines{rest}", *lines[-TAIL:]]
+    lines = visible_lines(text.rstrip("\n"))
+    if len(lines) > HEAD + TAIL + 1:
+        lines = [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL:,} more lines{rest}", *lines[-TAIL:]]
+    return [part for line in lines for part in _fitted(line, width)]
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    """Cut a line of a result, and wrap what the tool says beside it."""
+    return wrapped(cut(line, LONGEST_NOTE * width), width) if NOTE.match(line) else [cut(line, width)]
 
 
 def changes(call: ToolCall, action: Action) -> list[str]:
@@ -147,24 +129,9 @@ def is_error(status: str) -> bool:
 
 def spent(turns: int, calls: int, usage: Usage) -> str:
     """Return what a run took."""
-    tokens = ("about " if usage.is_estimate else "") + _count(usage.tokens, "token")
+    tokens = ("about " if usage.is_estimate else "") + counted(usage.tokens, "token")
     cost = [] if usage.cost is None else [f"${usage.cost:.4f}"]
-    return ", ".join([_count(turns, "turn"), _count(calls, "call"), *([tokens] if usage.tokens else []), *cost])
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def lasted(milliseconds: float) -> str:
-    """Return a duration as people read it: `340 ms`, `8.1 s`, `2 min 5 s`."""
-    if milliseconds < 999.5:
-        return f"{milliseconds:.0f} ms"
-    seconds = milliseconds / 1000
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
+    return ", ".join([counted(turns, "turn"), counted(calls, "call"), *([tokens] if usage.tokens else []), *cost])
 
 
 ANSWERING, WAITING = "the model answers", "waiting, to ask again"
@@ -261,7 +228,10 @@ class Display:
         """Show what a person wants to know of a step; most steps are not shown."""
         self._show_model(step.event)
         self._show_call(step.event)
-        self._show_course(step.event)
+        if isinstance(step.event, RunContinued) or (isinstance(step.event, RunEnded) and step.event.text != self._text):
+            self._show_last_text()
+        if isinstance(step.event, TOLD):
+            self._show_told(step.event)
         if isinstance(step.event, RunEnded):
             self._show_end(step.event)
         self._running = self._tracker.state.background
@@ -339,8 +309,6 @@ class Display:
                 self._screen.end_of_text("agent", "agent")
                 if self._streamed:
                     self.system("the answer broke off; what was shown of it does not count")
-            case BackoffStarted():
-                self.system(f"{self._failure}\n{self._next_attempt(event)}")
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in event.calls}
                 self._screen.end_of_text("agent", "agent")
@@ -352,47 +320,25 @@ class Display:
         match event:
             case ActionDescribed():
                 self._show_changes(event.call, changes(event.call, event.facts))
-            case ApprovalAnswered():
-                self.system(_decision(event))
-            case ActionChanged():
-                self.system(f"changed since the question was put: {'; '.join(event.changes)}")
-            case SandboxLifted():
-                self.system(f"beyond the sandbox, for this call: {', '.join(event.rights)}")
-            case GateRejected():
-                for line in refused_by(event.refusals):
-                    self._screen.labelled("refused", line, "refused")
             case ToolFinished():
                 self._show_result(event)
             case CallAnswered():
                 self._show_answered(event)
 
-    def _show_course(self, event: Event) -> None:
-        match event:
-            case StopAsked():
-                self.system("stop: what runs finishes, then the run ends; another stop ends it now")
-            case AbortAsked():
-                self.system("abort: everything ends now")
-            case SummaryRequested():
-                self.system("the conversation has grown long: its older part is summarized")
-            case SummaryFailed():
-                self.system(f"no summary could be made: {event.error}")
-            case DeadlineReached():
-                self.system(f"the time limit of {event.seconds:g} seconds was reached: everything ends now")
-            case RunContinued():
-                self._show_last_text()
-                self.system("; ".join(("the run goes on", *refused_by(event.refusals))))
-            case RunEnded():
-                if event.text != self._text:
-                    self._show_last_text()
+    def _show_told(self, event: Event) -> None:
+        """Show an event in the words of the page."""
+        label, sort, texts = told(event, attempts=self._attempts)
+        for text in texts:
+            self._screen.labelled(label, text, TONES.get(sort, "system"))
 
     def _show_end(self, ended: RunEnded) -> None:
         used = self._totals.usage
         took = spent(self._totals.turns, self._totals.tool_starts, used)
         self._title("end")
-        self.system(f"{ended.status} ({ended.reason}) after {took}")
+        self.system(f"{ending({'status': ended.status, 'reason': ended.reason})} after {took}")
         for process in (process for process in self._running if process.until == "run"):
             self.system(f"{process.id} ends with the run: {process.command}")
-        if ended.text and is_error(ended.status):
+        if ended.text and is_error(ended.status) and ended.text != self._failure:
             self._screen.labelled("error", ended.text, "refused")
         if ended.status == "failed" and self._reason == "context_length_exceeded":
             self.system(TOO_LONG)
@@ -411,16 +357,6 @@ class Display:
     def _say(self, text: str) -> None:
         if text.strip() and not self.has_streamed(text):
             self._screen.markdown("agent", text.strip(), "agent")
-
-    def _next_attempt(self, backoff: BackoffStarted) -> str:
-        """Return which attempt follows a failed one, of how many, and when."""
-        of = f" of {self._attempts}" if self._attempts else ""
-        seconds = longest_before(backoff)
-        if backoff.retry_after is None:
-            bound = " at most"
-        else:
-            bound = ", the most that is waited" if seconds == LONGEST_ASKED else ""
-        return f"attempt {backoff.attempt + 1}{of} follows in {seconds:g} s{bound}"
 
     def _iteration(self) -> str:
         state = self._tracker.state
@@ -451,10 +387,7 @@ class Display:
             return
         if call is not None:
             self._name(call)
-        if answered.outcome == "skipped":
-            self._screen.labelled("skipped", answered.result.removeprefix("skipped: "), "refused")
-        else:
-            self._screen.labelled("refused", answered.result, "refused")
+        self._screen.labelled(*answered_with(answered.outcome, answered.result), "refused")
 
     def _show_result(self, finished: ToolFinished) -> None:
         self.clear_output()
@@ -492,11 +425,3 @@ def _as_list(finished: ToolFinished) -> str:
         return ""
     known = [todo for todo in todos if isinstance(todo, Mapping)]
     return "\n".join(f"{MARKS.get(str(todo.get('status')), '[ ]')} {todo.get('content', '')}" for todo in known)
-
-
-def _decision(answered: ApprovalAnswered) -> str:
-    if answered.yes:
-        return "approved"
-    if not answered.present:
-        return "not approved: no user is present to ask"
-    return f"not approved: {answered.text or 'the answer was no'}"

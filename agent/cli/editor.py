@@ -38,7 +38,7 @@ REST_OF_NO = re.compile("^no, (?:o?$|o?[,:] ?)")
 SETTLED = 0.7
 """Seconds for which a question is open before a single key answers it: earlier ones belong to what was being typed."""
 
-HINT = "[y]es [n]o [a]lways [e]dit [w]hy > "
+HINT, OF_COMMANDS = "[y]es [n]o [a]lways [e]dit [w]hy > ", "[e]dit "
 HINT_OF_OFFER = "[y]es [n]o > "
 HINT_OF_BEGUN = "(Enter sends, Esc goes back) > "
 
@@ -145,7 +145,8 @@ class Editor:
     def _message(self) -> ANSI:
         prompt: tuple[Tone, str] = ("agent", self.prompt())
         if self._answers_at_once():
-            prompt = ("question", HINT_OF_OFFER if isinstance(self._asked, str) else HINT)
+            hint = HINT if self._command() else HINT.replace(OF_COMMANDS, "")
+            prompt = ("question", HINT_OF_OFFER if isinstance(self._asked, str) else hint)
         elif self._is_begun():
             prompt = ("question", HINT_OF_BEGUN + self._begun)
         room = max(size_of(self.screen.stream)[1] - 4, 1)
@@ -183,8 +184,9 @@ class Editor:
     def _keys(self) -> KeyBindings:
         keys, at_once, is_begun = KeyBindings(), Condition(self._answers_at_once), Condition(self._is_begun)
         is_of_call = Condition(lambda: not isinstance(self._asked, str))
-        for key in (*KEYS, *BEGINNINGS):
+        for key in (*KEYS, "n"):
             keys.add(key, filter=at_once if key in "yn" else at_once & is_of_call)(self._answer)
+        keys.add("e", filter=at_once & Condition(lambda: bool(self._command())))(self._answer)
         keys.add("escape", filter=is_begun, eager=True)(self._take_back)
         keys.add("backspace", filter=is_begun & Condition(self._is_empty))(self._take_back)
         for enter in ("enter", "c-j"):

@@ -42,7 +42,7 @@ def fork(path: Path, records: int, output: str | None = None, **header: object) 
     writer = LogWriter(forked, {**recorded.header, **header})
     try:
         for record in recorded.records[:records]:
-            writer.append(record)
+            writer.record(record)
     finally:
         writer.close()
     copy_changes(path, forked, recorded.records[records - 1]["step"] if records else 0)

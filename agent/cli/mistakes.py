@@ -10,6 +10,7 @@ from types import FrameType
 from agent.cli.exit_codes import FAILED, USAGE, of_signal
 
 SIGINT = 2
+INDENT = "    "
 
 
 class Mistake(Exception):
@@ -17,10 +18,13 @@ class Mistake(Exception):
 
 
 def say(text: str) -> None:
-    """Tell one sentence on standard error, control characters escaped."""
-    from agent.cli.screen import visible
+    """Tell a sentence on standard error, control characters escaped; further lines stand indented below it."""
+    from agent.cli.screen import size_of, visible_lines, wrapped
 
-    print(f"bpagent: {visible(text)}", file=sys.stderr, flush=True)
+    lines = visible_lines(f"bpagent: {text}")
+    if sys.stderr.isatty():
+        lines = [part for line in lines for part in wrapped(line, size_of(sys.stderr)[0] - len(INDENT))]
+    print(f"\n{INDENT}".join(lines), file=sys.stderr, flush=True)
 
 
 def guarded(command: Callable[[], int]) -> int:

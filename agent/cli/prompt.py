@@ -17,9 +17,10 @@ from anyio.streams.memory import MemoryObjectSendStream
 from attrs import define, field
 
 from agent.cli.arguments import called
-from agent.cli.display import command_of, question_of
+from agent.cli.display import question_of
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, visible
+from agent.page.wording import command_of
 from agent.presets.policy_files import add_user_rule, rules_file
 from agent.presets.preset import OptionError
 from agent.tools.files.reading import media_type

@@ -10,7 +10,7 @@ from typing import Any
 from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.build import agent_of_log, new_agent
-from agent.cli.display import command_of, is_error, question_of
+from agent.cli.display import is_error, question_of
 from agent.cli.lanes import Lanes
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import is_terminal, read_prompt
@@ -22,6 +22,7 @@ from agent.history.playback import LogDiffers, broke_off
 from agent.log.reading import RecordedRun, read_log
 from agent.log.writing import check_free
 from agent.models.model import Delta
+from agent.page.wording import command_of, ending
 from agent.projections.narration import StreamEvent
 from agent.session.agent import Agent, Run
 from agent.session.approvals import UndecidableError
@@ -70,7 +71,8 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
     prints = _printing(arguments, recorded.header.get("secrets") or ())
     later = recorded.header.get("approvals") == "later" and not is_terminal()
     preset, make, servers = agent_of_log(arguments, recorded, later=later)
-    desk = Desk(screen_on(sys.stderr), preset, **prints)
+    about = recorded.header.get("about") or {}
+    desk = Desk(screen_on(sys.stderr), preset, elsewhere=about.get("approvals") == "page", **prints)
 
     def decide(agent: Agent) -> None:
         for call in arguments.approve:
@@ -110,7 +112,7 @@ def _how_it_ended(recorded: RecordedRun) -> str:
         return ""
     data = ends[-1]["data"]
     broke = ": it broke off" if broke_off(recorded) else ""
-    return f"{data['status']} ({data['reason']}){broke}"
+    return f"{ending(data)}{broke}"
 
 
 def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:

@@ -17,7 +17,7 @@ from attrs import define, field
 from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.control import decisions
-from agent.cli.display import BY_RULE, Display, Progress, action_of, is_error, refused_by, spent
+from agent.cli.display import BY_RULE, Display, Progress, is_error, spent
 from agent.cli.exit_codes import of_signal
 from agent.cli.mcp_servers import McpServer, one_of, serving
 from agent.cli.mistakes import say
@@ -34,6 +34,7 @@ from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible_lines
 from agent.cli.undo import Changes
 from agent.effects.approval import Approver
+from agent.page.wording import action_of, refused_by
 from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
 from agent.projections.narration import StreamEvent
@@ -422,17 +423,11 @@ def introduction(agent: Agent) -> str:
     return f"{said}{unconfined}\nlog {agent.log_path}"
 
 
-LONGEST_FAILURE = 160  # characters
-
-
 def tell_failure(error: Exception) -> None:
     """Say why a run broke off: a b-thread, the log, or a listener failed."""
     if isinstance(error.__cause__, BrokenPipeError):  # the reader of our output has gone
         raise error.__cause__
-    text, cause = str(error), error.__cause__
-    if cause is not None and len(text) > LONGEST_FAILURE:  # it names an event, facts and all
-        text = f"{text[:LONGEST_FAILURE]} …: {type(cause).__name__}: {cause}"
-    say(f"the run broke off: {text}")
+    say(f"the run broke off: {error}")
 
 
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:

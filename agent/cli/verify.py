@@ -57,7 +57,8 @@ def _tell(result: Verification, screen: Screen) -> None:
     counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
     screen.line(f"{result.verdict:8}  {counted}: {LABEL}")
     if result.verdict == "bounded":
-        screen.line("          not verified: interrupted, or more than --max-states; only these states were looked at")
+        why = "interrupted" if result.interrupted else "there are more states than --max-states"
+        screen.line(f"          not verified: {why}; only {result.states:,} states were looked at")
     if missed := _unreached(result):
         screen.line(f"          never reached: {', '.join(missed)}")
     for violation in result.violations[:1]:
@@ -82,6 +83,7 @@ def _as_data(rules: Sequence[BThread], result: Verification) -> dict[str, Any]:
         "rules": [rule.name for rule in rules],
         "verdict": result.verdict,
         "states": result.states,
+        "interrupted": result.interrupted,
         "transitions": result.transitions,
         "seconds": round(result.seconds, 3),
         "violations": violations,

@@ -7,7 +7,6 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.build import load_protocols
-from agent.cli.display import action_of
 from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import find_log, find_logs
 from agent.cli.screen import Screen, screen_on, visible
@@ -16,6 +15,7 @@ from agent.history.rebuilding import changed_bthreads
 from agent.history.what_if import Decision, Rejudged, WhatIf, what_if
 from agent.log.reading import LogError, read_log
 from agent.page.tables import what_if_page
+from agent.page.wording import action_of
 from agent.presets.policy_files import load_policy
 from agent.vocabulary.encoding import dump, plain
 from bp import BThread

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.build import load_protocols
-from agent.cli.display import BY_RULE, action_of, because, command_of, lasted
+from agent.cli.display import BY_RULE
 from agent.cli.mistakes import Mistake, say
 from agent.cli.prompt import tell_evidence
 from agent.cli.runs import find_log, latest_log
@@ -16,6 +16,7 @@ from agent.history.rebuilding import recorded_preset
 from agent.history.what_if import recorded_decisions
 from agent.history.why import Cause, Objection, find_causes
 from agent.log.reading import RecordedRun, read_log
+from agent.page.wording import action_of, command_of, lasted, reason_of
 from agent.vocabulary.encoding import dump, plain
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -28,7 +29,6 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.reasons import Declined, Ending, Flaw
-from bp import Refusal
 from constitution import Level, Policy, Verdict, judge
 
 
@@ -141,8 +141,7 @@ def _approvals(cause: Cause, policy: Policy | None) -> list[str]:
 
 
 def _show_objection(objection: Objection, screen: Screen) -> None:
-    reason = because(Refusal(objection.bthread, objection.because))
-    screen.labelled("", f"by b-thread {objection.bthread}: {reason}", "refused")
+    screen.labelled("", f"by b-thread {objection.bthread}: {reason_of(objection.because)}", "refused")
     verdict = _verdict(objection)
     if verdict is not None:
         screen.labelled("", f"rule {verdict.rule} ({verdict.category}), level {verdict.level.value}", "output")

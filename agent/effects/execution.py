@@ -5,7 +5,6 @@ import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
-from pathlib import Path
 from time import perf_counter, time
 from typing import Any, TypeVar
 
@@ -126,7 +125,7 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
     tool = toolbox.get(call.tool)
     workspace = toolbox.workspace if tool is None or tool.workspace is None else tool.workspace
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
-    facts = _places(call.tool, call.category, workspace.root, cwd, _normal(os.path.expanduser("~")))
+    facts = _places(call.tool, call.category, workspace.root, cwd, toolbox.home)
     if tool is None:
         return facts
     if tool.sandbox or tool.opaque:
@@ -146,7 +145,7 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
     """Return the facts with the agent's own folders, the files that the call would run, and the rights it needs."""
     text = facts.command or shlex.join(facts.argv)
     named = (text, *facts.resolved.values(), *(use.resolved for use in facts.paths))
-    facts = evolve(facts, own=(*_own_folders(), *own, *own_processes(" ".join(named))))
+    facts = evolve(facts, own=(*agents_own(facts.home), *own, *own_processes(" ".join(named))))
     if not (text or facts.is_confined):
         return facts
     from agent.effects.disk import contents_of, files_run  # when the first command is looked up
@@ -190,11 +189,6 @@ def _looked_up(
     )
 
 
-def _own_folders() -> tuple[str, ...]:
-    """Return the folders in which agents of this user keep runs, rules and keys, also before they exist."""
-    return agents_own(_normal(os.path.expanduser("~")))
-
-
 def _outputs(paths: tuple[PathUse, ...]) -> str:
     """Return the folder with long outputs, if one of the paths is in it."""
     folder = outputs_folder() if paths else None
@@ -220,12 +214,6 @@ def _links(disk: Disk) -> dict[str, str]:
     """Return where those lead that a pattern stands for and that are links."""
     found = (path for paths in disk.matches.values() for path in paths.split("\0") if path)
     return {path: os.path.realpath(path) for path in found if os.path.islink(path)}
-
-
-@lru_cache(maxsize=16)
-def _normal(home: str) -> str:
-    """Return the user's home as `Path.home` gives it. Raises RuntimeError where it is not known."""
-    return str(Path(home).expanduser())
 
 
 def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str, str]:

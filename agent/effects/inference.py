@@ -119,7 +119,7 @@ class Inferences:
 
     def _finished(self, draft: str, answer: Answer, duration: float) -> InferenceFinished:
         calls = read_calls(answer, self.toolbox.categories, turn=self.totals.turns)
-        checked = tuple(self.toolbox.checked(call) for call in calls)
+        checked = tuple(map(self.toolbox.checked, calls))
         return InferenceFinished(draft, answer.message, checked, answer.stop_reason, answer.usage, duration)
 
     async def sum_up(self, requested: SummaryRequested) -> Event:

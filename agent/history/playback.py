@@ -209,16 +209,6 @@ def shadow_of(run: RecordedRun, threads: Sequence[BThread] = ()) -> Shadow:
     return Shadow(lambda listeners: rebuild(run, threads, listeners))
 
 
-def watch_program(bthreads: Sequence[BThread], posts: Sequence[Event] = ()) -> Iterator[WatchedStep]:
-    """Yield what the b-threads of a plain program do until it rests, then on each of `posts`, or until one fails."""
-    seen: deque[Record] = deque(maxlen=1)
-    with BProgram(*bthreads, listeners=(seen.append,)) as program, suppress(BProgramError):
-        held = held_back(program)
-        for step in played(program, posts):
-            yield WatchedStep(to_record(step), seen[-1].resumed, seen[-1].interrupted, held)
-            held = held_back(program)
-
-
 def heard_in(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
     """Yield the external events of a log. Raises LogError for a record that cannot be one."""
     decoder = Decoder()

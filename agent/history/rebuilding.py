@@ -43,15 +43,16 @@ def make_header(
     secrets: Sequence[str],
     about: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the header of the log of an agent."""
+    """Return the header of the log of an agent, whose first b-threads are its preset's."""
+    configuration, own = _told_of(preset)
     return {
         "format": FORMAT,
         "preset": preset.name,
-        "configuration": _configuration(preset),
+        "configuration": configuration,
         "seed": None,  # nothing is drawn: events are selected by priority and age
         "approvals": approvals,
         "secrets": secrets,
-        "bthreads": [named(bthread) for bthread in bthreads],
+        "bthreads": [*own, *map(named, bthreads[len(own) :])],
         "model": model.name,
         "api": getattr(model, "api", None),  # which wire format a resumed run speaks; only servers have one
         "about": about,
@@ -78,9 +79,9 @@ def named(bthread: BThread) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def _configuration(preset: Preset) -> Any:
-    """Return the options as plain data; the agents of an experiment share their presets."""
-    return plain(preset.configuration())
+def _told_of(preset: Preset) -> tuple[Any, tuple[dict[str, Any], ...]]:
+    """Return the options as plain data, and the b-threads; the agents of an experiment share their presets."""
+    return plain(preset.configuration()), tuple(map(named, preset.bthreads()))
 
 
 def _as_text(argument: object) -> str:

@@ -8,7 +8,7 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from agent.lab.concurrency import locked
 from agent.vocabulary.conversion import parsed
@@ -30,25 +30,40 @@ def append_line(path: Path, line: str) -> None:
 
 def whole_lines(path: Path) -> list[str]:
     """Return the lines of a file, without one that has no end; none if there is no file. Raises OSError."""
+    return [line.decode("utf-8", "replace") for line in _whole(path, 0)]
+
+
+class Values(Generic[T]):
+    """The values of an attrs class that the lines of a file say; each line is read once."""
+
+    def __init__(self, path: Path, kind: type[T], name: str) -> None:
+        """Read nothing yet. `name`: what such a value is called in errors."""
+        self.path, self._kind, self._name = path, kind, name
+        self._read, self._lines = 0, 0
+
+    def new(self) -> Iterator[T]:
+        """Yield those of the lines that were added since the last call; an empty line says none.
+
+        Raises OSError, and ValueError that names file and line, again at the next call.
+        """
+        for line in _whole(self.path, self._read):
+            if line:
+                try:
+                    yield parsed(line.decode("utf-8", "replace"), self._kind, self._name.partition(" ")[0])
+                except ValueError as error:
+                    raise ValueError(f"{self.path}:{self._lines + 1}: not a {self._name}: {error}") from error
+            self._read += len(line) + 1
+            self._lines += 1
+
+
+def _whole(path: Path, begin: int) -> list[bytes]:
+    """Return the lines from a byte on, without one that has no end. Raises OSError."""
     try:
-        text = path.read_bytes()
+        with path.open("rb") as file:
+            file.seek(begin)
+            return file.read().split(b"\n")[:-1]
     except FileNotFoundError:
         return []
-    return text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n")[:-1]
-
-
-def values_in(path: Path, kind: type[T], name: str) -> Iterator[T]:
-    """Yield the values of an attrs class that the lines of a file say; `name`: what such a value is called.
-
-    An empty line says none. Raises ValueError that names file and line, and OSError.
-    """
-    for number, line in enumerate(whole_lines(path), start=1):
-        if not line:
-            continue
-        try:
-            yield parsed(line, kind, name.partition(" ")[0])
-        except ValueError as error:
-            raise ValueError(f"{path}:{number}: not a {name}: {error}") from error
 
 
 def _end_of_last_line(descriptor: int, step: int = 65_536) -> int:

@@ -13,8 +13,7 @@ from pathlib import Path
 from attrs import asdict, frozen
 
 from agent.lab.episodes.results import ResultsError, Row
-from agent.lab.json_lines import append_line
-from agent.vocabulary.conversion import parsed
+from agent.lab.json_lines import Values, append_line
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.messages import Usage
 
@@ -79,20 +78,18 @@ class Ledger:
     """The requests of all processes of an experiment so far, and the limit of their cost, in US dollars."""
 
     def __init__(self, folder: Path, limit: float | None = None) -> None:
-        self._path, self.limit = folder / "asked.jsonl", limit
-        self._read, self._lines, self._sum = 0, 0, Spent()
+        self._notes, self.limit = Values(folder / "asked.jsonl", Noted, "note of what was asked for"), limit
+        self._sum = Spent()
 
     def spent(self) -> Spent:
         """Return what was asked for; a torn line counts nothing. Raises ResultsError for what says nothing."""
-        for line in self._new_lines():
-            self._lines += 1
-            try:
-                if line:
-                    noted = parsed(line, Noted, "note")
-                    self._sum += Spent(noted.requests, noted.tokens, noted.cost)
-            except ValueError as error:
-                told = f"{self._path}:{self._lines}: not a note of what was asked for: {error}"
-                raise ResultsError(f"{told}; correct the line, or remove it") from error
+        try:
+            for noted in self._notes.new():
+                self._sum += Spent(noted.requests, noted.tokens, noted.cost)
+        except ValueError as error:
+            raise ResultsError(f"{error}; correct the line, or remove it") from error
+        except OSError as error:
+            raise ResultsError(f"{self._notes.path}: cannot be read: {error.strerror}") from error
         return self._sum
 
     @property
@@ -104,17 +101,3 @@ class Ledger:
         """Raise MoneyUsedUp when nothing is left, and ResultsError."""
         if self.is_used_up:
             raise MoneyUsedUp(f"${self._sum.cost or 0.0:.4f} of the ${self.limit:g} that it may cost are spent")
-
-    def _new_lines(self) -> list[str]:
-        """Return the lines that are whole, and new since the last look."""
-        try:
-            with self._path.open("rb") as notes:
-                notes.seek(self._read)
-                text = notes.read()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise ResultsError(f"{self._path}: cannot be read: {error.strerror}") from error
-        whole = text[: text.rfind(b"\n") + 1]
-        self._read += len(whole)
-        return whole.decode("utf-8", "replace").split("\n")[:-1]

@@ -106,7 +106,7 @@ class LogWriter:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
             seed = new_seed()
             self._end = None if late else _end_of_log(self.path, seed)  # no tool sees a late log
-            self._write(dump({**header, CHAIN: seed}))
+            self.record({**header, CHAIN: seed})
             self._chain = link(self._last)
             self.flush()
         except OSError as error:
@@ -137,14 +137,19 @@ class LogWriter:
         """Apply `redaction` to every further line."""
         self._redaction = redaction
 
-    def record(self, step: Step) -> None:
-        """Append the record of a step."""
-        self._write(record_line(step))
-
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Append a record that no step made: how the run ended when the engine failed."""
-        self._write(dump(record))
-        self.flush()
+    def record(self, step: Step | Mapping[str, Any]) -> None:
+        """Queue the record of a step, or one that no step made, with its place in the chain, for the next flush."""
+        line = record_line(step) if isinstance(step, Step) else dump(step)
+        if self._redaction is not None:
+            line = self._redaction.line(line)
+        if self._chain:
+            signed = signature_of(line, self._chain) if APPROVAL in line else ""
+            self._last = f'{line[:-1]},"{CHAIN}":"{self._chain}"{signed}}}'.encode()
+            self._chain = link(self._last)
+        else:
+            self._last = line.encode()
+        self._waiting += self._last + b"\n"
+        self._lines += 1
 
     def flush(self) -> None:
         """Hand everything to the operating system; the effects start after this. Raises LogError.
@@ -198,19 +203,6 @@ class LogWriter:
             raise LogChanged(f"the log {self.path} was replaced by another file; the run cannot go on")
         if there.st_size != self._size:
             raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
-
-    def _write(self, line: str) -> None:
-        """Queue a line, with its place in the chain, for the next flush."""
-        if self._redaction is not None:
-            line = self._redaction.line(line)
-        if self._chain:
-            signed = signature_of(line, self._chain) if APPROVAL in line else ""
-            self._last = f'{line[:-1]},"{CHAIN}":"{self._chain}"{signed}}}'.encode()
-            self._chain = link(self._last)
-        else:
-            self._last = line.encode()
-        self._waiting += self._last + b"\n"
-        self._lines += 1
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:

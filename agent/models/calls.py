@@ -225,7 +225,7 @@ def with_ids(message: AssistantMessage, calls: tuple[ToolCall, ...]) -> Assistan
 
     `calls` are those that `read_calls` made of the same message. The argument texts stay as the model wrote them.
     """
-    renamed = tuple(_renamed(requested, call) for requested, call in zip(message.calls, calls, strict=True))
+    renamed = tuple([_renamed(requested, call) for requested, call in zip(message.calls, calls, strict=True)])
     return message if renamed == message.calls else evolve(message, calls=renamed)
 
 

@@ -197,18 +197,15 @@ def _unnamed_calls(step: Step) -> int:
 
 def _pieces(message: AssistantMessage) -> list[Delta]:
     """Cut reasoning, text and arguments into at most four pieces each, as a server would stream them."""
-    reasoning = [Delta(piece, "reasoning") for piece in _quarters(message.reasoning)]
-    calls = [
-        Delta(piece, "arguments", number, call.name)
-        for number, call in enumerate(message.calls, start=1)
-        for piece in _quarters(call.arguments)
+    calls = enumerate(message.calls, start=1)
+    said = [Delta(message.reasoning, "reasoning"), Delta(message.text)]
+    said += [Delta(call.arguments, "arguments", number, call.name) for number, call in calls]
+    return [
+        Delta(whole.text[start : start + size], whole.kind, whole.number, whole.tool)
+        for whole in said
+        for size in [max(1, -(-len(whole.text) // 4))]
+        for start in range(0, len(whole.text), size)
     ]
-    return [*reasoning, *(Delta(piece) for piece in _quarters(message.text)), *calls]
-
-
-def _quarters(text: str) -> list[str]:
-    size = max(1, -(-len(text) // 4))
-    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def _last_message(request: ModelRequest) -> str:

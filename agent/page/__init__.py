@@ -1,15 +1,20 @@
 """The HTML page of a run: its facts, its conversation, and a lane for each b-thread; and pages about runs."""
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from agent.history.playback import shadow_of, watch_program
+from agent.history.playback import Held, WatchedStep, held_back, played, shadow_of
 from agent.log.reading import RecordedRun
 from agent.log.writing import is_in_use
 from agent.page.document import Child, Element, document, element
 from agent.page.model import MARKS, PageModel
+from agent.page.wording import ending
+from agent.vocabulary.encoding import to_record
 from agent.vocabulary.messages import typed
-from bp import BThread, Event
+from bp import BProgram, BProgramError, BThread, Event, Record
+from bp.errors import shown
 
 __all__ = ["program_page", "render_page"]
 
@@ -28,15 +33,52 @@ def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: S
     return lanes_page(title_of(run), model, [run_facts(run, afterwards)], [each for each in problems if each])
 
 
-def program_page(bthreads: Sequence[BThread], posts: Sequence[Event] = (), title: str = "A behavioral program") -> str:
-    """Return the page of a plain program that runs until it rests, then takes each of `posts`: its steps, no more.
+def program_page(
+    bthreads: Sequence[BThread],
+    posts: Sequence[Event] = (),
+    title: str = "A behavioral program",
+    trace: Sequence[Event] = (),
+) -> str:
+    """Return the page of a plain program that runs until it rests, then takes each of `posts`: its steps, and its end.
 
-    It ends where a b-thread fails.
+    trace: events to take instead, for example those of a violation; its environment belongs to `bthreads` then.
+    B-threads of one function are told apart by their arguments, those that are started are not.
     """
-    model = PageModel()
-    for step in watch_program(bthreads, posts):
-        model.take(step)
+    from bp.verification.report import instance
+
+    names, model = [bthread.name for bthread in bthreads], PageModel(told=shown)
+    model.turns = [0]
+    told = [bthread.named(instance(bthread)) if names.count(bthread.name) > 1 else bthread for bthread in bthreads]
+    for number, (name, of, step) in enumerate(_watched(told, posts, trace), start=1):
+        row = {"step": number, "name": name, "of": of, "marks": model.marks(step), "data": step.record.get("data", {})}
+        model.rows.append(row)
     return lanes_page(title, model)
+
+
+ENDS = {
+    "blocked": "nothing more happens: what is requested is held back",
+    "idle": "nothing is requested: it waits for what comes from outside",
+    "finished": "no b-thread is left",
+}
+
+
+def _watched(
+    bthreads: Sequence[BThread], posts: Sequence[Event], trace: Sequence[Event]
+) -> Iterator[tuple[str, str, WatchedStep]]:
+    """Yield each step of a program with its event in words; then its status, what that means, and what is held back."""
+    seen: deque[Record] = deque(maxlen=1)
+    program, held, end = BProgram(*bthreads, listeners=(seen.append,)), tuple[Held, ...](), ""
+    with suppress(BProgramError), program:
+        try:
+            assert program.candidates is not None  # begins the program
+            held = held_back(program)
+            for step in map(program.select, trace) if trace else played(program, posts):
+                yield shown(step.event), "", WatchedStep(to_record(step), seen[-1].resumed, seen[-1].interrupted, held)
+                held = held_back(program)
+        except BProgramError as error:
+            end = str(error)
+        if end or program.status in ENDS:
+            yield program.status, end or ENDS[program.status], WatchedStep({}, held=held)
 
 
 LESSON = (
@@ -85,11 +127,9 @@ def run_facts(run: RecordedRun, afterwards: Sequence[tuple[str, str]] = ()) -> E
 def _ending(run: RecordedRun) -> tuple[str, str]:
     last: Mapping[str, Any] = run.records[-1] if run.records else {"name": ""}
     if last["name"] != "run_ended":
-        return "open", "not yet: the run goes on" if is_in_use(
-            run.path
-        ) else "not yet: the log ends before its run does"
+        return "open", f"not yet: {'the run goes on' if is_in_use(run.path) else 'the log ends before its run does'}"
     status = str(last["data"]["status"])
-    return status, f"{status} ({last['data']['reason']})"
+    return status, ending(last["data"])
 
 
 def _counts(run: RecordedRun) -> tuple[tuple[str, str], ...]:

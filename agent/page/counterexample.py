@@ -65,7 +65,9 @@ def _steps(violation: Violation) -> dict[str, Any]:
         heard = [
             name for name in happened.heard_by if not (name in requested or is_of_world(name) or statement_of(name))
         ]
-        marks = [(model.lane(name), "q") for name in requested] + [(model.lane(name), "h") for name in heard]
+        ended = [name for name in happened.ended if not is_of_world(name)]
+        said_by = (("q", requested), ("h", heard), ("c", ended))
+        marks = [(model.lane(name), letter) for letter, names in said_by for name in names]
         said = short(happened.event).removeprefix(happened.event.name).strip()
         said = "" if said.startswith("event(") else said
         row = {"step": number, "name": happened.event.name, "of": said, "marks": marks, "data": plain(happened.event)}

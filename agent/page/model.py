@@ -6,10 +6,21 @@
 import difflib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from agent.history.playback import WatchedStep
-from agent.page.wording import call_line, counted, reason_of, summary_of
+from agent.page.wording import (
+    WORDING,
+    action_of,
+    answered,
+    ending,
+    reason_of,
+    recorded_call,
+    shell_command,
+    summary_of,
+)
+from bp import Event
 
 LONGEST = 20_000  # characters of one text: a page is for looking at, the log has everything
 LARGEST = 3_000_000  # characters of one image, as text
@@ -37,7 +48,9 @@ class PageModel:
     at which turns begin. evidence: `[part, start, end]`, the characters of a command on which a verdict rests.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[Event], str] = attrgetter("name")) -> None:
+        """Begin without rows. told: an event in words."""
+        self._event_in_words = told
         self.lanes: dict[str, int] = {OUTSIDE: 0}
         self.rows: list[dict[str, Any]] = []
         self.parts: list[Part] = []
@@ -65,7 +78,7 @@ class PageModel:
             "step": record["step"],
             "name": record["name"],
             "of": summary_of(record),
-            "marks": self._marks(moment),
+            "marks": self.marks(moment),
             "data": _cut(data),
             "part": first if len(self.parts) > first else about,
             **({"spent": spent} if (spent := _spent(record)) else {}),
@@ -126,18 +139,19 @@ class PageModel:
                 if part is not None and found["end"] > found["start"]:
                     self.evidence.append([part, found["start"], found["end"]])
 
-    def _marks(self, moment: WatchedStep) -> list[list[Any]]:
+    def marks(self, moment: WatchedStep) -> list[list[Any]]:
         """Return what each b-thread did at a step: its lane, the letter of the mark, and what else there is to say."""
-        marks: list[tuple[str, ...]] = [(moment.record["origin"], "q")]
+        marks: list[tuple[str, ...]] = [(moment.record["origin"], "q")] if moment.record else []
         marks += [(name, "h") for name in moment.heard]
         marks += [(name, "c") for name in moment.closed]
         for refusal in moment.record.get("refusals") or ():
             marks.append((refusal["bthread"], "x", reason_of(refusal["because"])))
         for held in moment.held:
-            marks.append((held.requester, "w", held.event.name))
+            event = self._event_in_words(held.event)
+            marks.append((held.requester, "w", event))
             for blocker in held.blockers:
                 why = "" if blocker.because is None else f": {blocker.because}"
-                marks.append((blocker.bthread, "b", f"{held.event.name} of {held.requester}{why}"))
+                marks.append((blocker.bthread, "b", f"{event} of {held.requester}{why}"))
         return [[self.lane(name), *rest] for name, *rest in dict.fromkeys(marks)]
 
     def lane(self, name: str) -> int:
@@ -155,34 +169,33 @@ class PageModel:
                 yield self._answered_with(record["data"])
             case "answer_committed":
                 yield from _answer(record["data"], self._took.get(("draft", record["data"]["draft"])))
-            case name if name in TOLD:
-                yield from TOLD[name](record["data"])
+            case name if name in WORDING:
+                label, kind, texts = WORDING[name]
+                for text in texts(record["data"]):
+                    yield {**_part(kind, label, text), **_images(record["data"])}
 
-    def _proposed(self, call: Mapping[str, Any]) -> Part:
+    def _proposed(self, proposed: Mapping[str, Any]) -> Part:
         """Return a call; of one that changes a file, what it would change."""
-        arguments = call.get("arguments") or {}
-        command = arguments.get("command")
-        if isinstance(command, str):
-            return _part("call", "action", command)
+        call, arguments = recorded_call(proposed), proposed.get("arguments") or {}
         path, content = str(arguments.get("path")), arguments.get("content")
+        part = _part("call", "action", shell_command(call) or action_of(call))
         if isinstance(content, str):
-            changed = _changes(self._files.get(path, ""), content)
-            return {**_part("call", "action", f"{call.get('tool')} {path}"), "diff": changed}
+            return {**part, "diff": _changes(self._files.get(path, ""), content)}
         if isinstance(arguments.get("oldText"), str) and isinstance(arguments.get("newText"), str):
-            changed = _changes(arguments["oldText"], arguments["newText"])
-            return {**_part("call", "action", f"{call.get('tool')} {path}"), "diff": changed}
-        return _part("call", "action", call_line(call))
+            return {**part, "diff": _changes(arguments["oldText"], arguments["newText"])}
+        return part
 
     def _answered_with(self, data: Mapping[str, Any]) -> Part:
         """Return what a call was answered with; a change that it tells stands with the call, and not here again."""
-        ran, text = data.get("outcome", "ran") == "ran", data["result"]
+        ran = data.get("outcome", "ran") == "ran"
+        label, text = answered(str(data.get("outcome", "ran")), data["result"])
         number = self._calls.get(str(data["call"]))
         if number is not None and self.parts[number].get("diff") and not data.get("is_error"):
             text, _, made = text.partition("\n--- ")
             self.parts[number]["diff"] = _hunks(made.splitlines()[1:]) or self.parts[number]["diff"]
         kind = ("output" if ran else "refused") + (" error" if data.get("is_error") else "")
         took = self._took.get(("call", str(data["call"]))) if ran else None
-        return {**_part(kind, "result" if ran else "told", text), **_images(data), **_lasted(took)}
+        return {**_part(kind, label, text), **_images(data), **_lasted(took)}
 
     def _learn_content(self, data: Mapping[str, Any]) -> None:
         """Know the content of a file that was read or written whole, to tell what a later call changes in it."""
@@ -237,8 +250,6 @@ def _spent(record: Record) -> dict[str, float]:
     return {name: value for name, value in spent.items() if value}
 
 
-# What each kind of record says in the conversation.
-
 Data = Mapping[str, Any]
 
 
@@ -246,37 +257,6 @@ def _part(kind: str, label: str, text: str) -> Part:
     more = len(text) - LONGEST
     shown = text if more <= 0 else f"{text[:LONGEST]}\n… {more} more characters are in the log"
     return {"kind": kind, "label": label, "text": shown}
-
-
-def _spoken(label: str, otherwise: str = "") -> Callable[[Data], Iterator[Part]]:
-    def tell(data: Data) -> Iterator[Part]:
-        yield {**_part("person", label, data.get("text") or otherwise), **_images(data)}
-
-    return tell
-
-
-def _noted(label: str, words: Callable[[Data], str], kind: str = "system") -> Callable[[Data], Iterator[Part]]:
-    def tell(data: Data) -> Iterator[Part]:
-        yield _part(kind, label, words(data))
-
-    return tell
-
-
-def _history(data: Data) -> Iterator[Part]:
-    told = (f"{message['role']}: {_words(message)}" for message in data["messages"])
-    yield _part("system", "history", "\n".join((counted(len(data["messages"]), "earlier message"), *told)))
-
-
-def _words(message: Data) -> str:
-    """Return what a message says, and the calls that it makes."""
-    calls = (f"{call['name']} {call['arguments']}" for call in message.get("calls") or ())
-    return "\n".join(part for part in (message.get("text", ""), *calls) if part)
-
-
-def _found(data: Data) -> Iterator[Part]:
-    if data["texts"]:
-        found = counted(len(data["texts"]), "message")
-        yield _part("system", "heard", f"a hook has {found} for {str(data['what']).replace('_', '-')}")
 
 
 def _answer(data: Data, took: float | None) -> Iterator[Part]:
@@ -293,22 +273,9 @@ def _lasted(milliseconds: float | None) -> dict[str, float]:
     return {"ms": milliseconds} if milliseconds else {}
 
 
-def _reply(data: Data) -> Iterator[Part]:
-    said = "yes" if data["yes"] else "no" if data.get("present", True) else "no user was there to ask"
-    yield _part("question", "reply", f"{said}: {data['text']}" if data.get("text") else said)
-
-
-def _refused(label: str, kind: str) -> Callable[[Data], Iterator[Part]]:
-    def tell(data: Data) -> Iterator[Part]:
-        for refusal in data["refusals"]:
-            yield _part(kind, label, f"{refusal['bthread']}: {reason_of(refusal['because'])}")
-
-    return tell
-
-
 def _end(data: Data, said: str) -> Iterator[Part]:
     last = f"\n{data['text']}" if data.get("text") and data["text"] != said else ""
-    yield _part("end", "end", f"{data['status']} ({data['reason']}){last}")
+    yield _part("end", "end", f"{ending(data)}{last}")
 
 
 def _images(data: Data) -> dict[str, list[str]]:
@@ -318,27 +285,3 @@ def _images(data: Data) -> dict[str, list[str]]:
         for image in data.get("images") or ()
     ]
     return {"images": images} if images else {}
-
-
-TOLD: Mapping[str, Callable[[Data], Iterator[Part]]] = {
-    "history_given": _history,
-    "prompt_given": _spoken("prompt"),
-    "steering_given": _spoken("steering"),
-    "follow_up_given": _spoken("follow-up"),
-    "messages_found": _found,
-    "stop_asked": _spoken("stop", "what runs may finish"),
-    "abort_asked": _spoken("abort", "everything ends now"),
-    "deadline_reached": _noted("time", lambda data: f"the {data['seconds']:g} seconds of the run are over"),
-    "summary_finished": _noted("summary", lambda data: str(data["text"]), "reasoning"),
-    "summary_failed": _noted("summary", lambda data: f"there is none: {data['error']}", "system error"),
-    "approval_asked": _noted("question", lambda data: str(data["question"]), "question"),
-    "approval_answered": _reply,
-    "action_changed": _noted("changed", lambda data: "; ".join(data["changes"])),
-    "sandbox_lifted": _noted("sandbox", lambda data: f"lifted for this call: {', '.join(data['rights'])}"),
-    "gate_rejected": _refused("refused", "refused"),
-    "drafts_refused": _refused("refused", "refused"),
-    "run_continued": _refused("goes on", "system"),
-    "inference_failed": _noted("model", lambda data: str(data["error"]), "system error"),
-    "completion_declared": _noted("complete", lambda data: str(data["status"])),
-}
-"""Functions that word records, by kind; answers, calls, results and the end aside, other kinds are left out."""

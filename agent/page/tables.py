@@ -6,8 +6,7 @@ from typing import Any
 
 from agent.history.what_if import Decision, Rejudged, WhatIf
 from agent.page.document import Child, Element, document, element
-from agent.page.wording import call_line
-from agent.vocabulary.encoding import plain
+from agent.page.wording import action_of
 from agent.vocabulary.messages import one_line
 
 LONGEST = 160  # characters of a prompt
@@ -66,10 +65,9 @@ def _judged(result: WhatIf) -> Iterable[Element]:
 
 
 def _decided(call: Rejudged) -> Element:
-    recorded = plain(call.call)
     cells = (
         element("td", call.call.id),
-        element("td", element("code", call_line(recorded))),
+        element("td", element("code", action_of(call.call))),
         element("td", *_decision(call.then)),
         element("td", *_decision(call.now)),
     )

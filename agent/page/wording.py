@@ -1,66 +1,268 @@
-"""The wording of calls, refusals and records on a page."""
+"""The wording of what happens, for people: one table for the terminal and the page of a run.
+
+A record, or the fields of an event, is told by a label and texts. What models are told: `agent.vocabulary.reasons`.
+"""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from agent.vocabulary.calls import background_mark
+from attrs import fields
+
+from agent.effects.timers import LONGEST_ASKED, longest_before
+from agent.vocabulary.calls import ToolCall, background_mark
+from agent.vocabulary.encoding import plain
+from agent.vocabulary.events import BackoffStarted
 from agent.vocabulary.messages import one_line
+from bp import Event
 
-LONGEST_ARGUMENT = 160  # characters of a line
+LONGEST_LINE = 160  # characters of a line
+LONGEST_ARGUMENT = 60  # characters
+
+SHELLS = ("bash", "run_command", "terminal")
+"""Tools whose call is told as its command alone (S1 6.3), whatever is known of them."""
+
+Data = Mapping[str, Any]
+
+
+def counted(number: int, thing: str) -> str:
+    """Return how many there are: "1 message", "2,000 messages"."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def lasted(milliseconds: float) -> str:
+    """Return a duration as people read it: `340 ms`, `8.1 s`, `2 min 5 s`."""
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+# Calls.
+
+
+def command_of(call: ToolCall) -> str:
+    """Return what a call would do, whole: a shell command as proposed, else the tool with its arguments."""
+    command = shell_command(call)
+    if command is not None:
+        return command
+    return _with_arguments(call, call.arguments, lambda value: json.dumps(value, ensure_ascii=False))
+
+
+def action_of(call: ToolCall) -> str:
+    """Return one line that shows a call: a shell command as proposed, the file that would change, or the arguments."""
+    command = shell_command(call)
+    if command is not None:
+        return command + background_mark(call.arguments)
+    match call.arguments:
+        case {"path": str(path), "content": str(content), **others} if not others:
+            return f"{call.tool} {path} ({counted(len(content), 'character')})"
+        case {"path": str(path), "oldText": str(), "newText": str(), **others} if not others:
+            return f"{call.tool} {path}"
+    return _with_arguments(call, call.arguments, _abbreviated)
+
+
+def shell_command(call: ToolCall) -> str | None:
+    """Return the command that a call has a shell run; None for other calls."""
+    name = call.command_in or ("command" if call.tool in SHELLS else "")
+    command = call.arguments.get(name)
+    return command if isinstance(command, str) else None
+
+
+def recorded_call(call: Data) -> ToolCall:
+    """Return the call of a record, as far as it is told."""
+    known = {name: call[name] for name in ("command_in",) if name in call}
+    return ToolCall(str(call.get("id")), str(call.get("tool")), call.get("arguments") or {}, **known)
+
+
+def _with_arguments(call: ToolCall, arguments: Data, shown: Callable[[object], str]) -> str:
+    """Return a tool with its arguments; a short text as the only argument stands alone."""
+    match [*arguments.items()]:
+        case [(_, str(text))] if text and len(text) < LONGEST_ARGUMENT:
+            return f"{call.tool} {text}"
+        case pairs:
+            return " ".join([call.tool, *(f"{name}={shown(plain(value))}" for name, value in pairs)])
+
+
+def _abbreviated(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < LONGEST_ARGUMENT else f"({len(value if isinstance(value, str) else text)} characters)"
+
+
+# Refusals.
+
 WAITING = {"": "the model has not been shown yet what a person said", "at_once": "a follow-up waits"}
 """The reasons of those who speak for people, by the one field that they have, or have not."""
-
-SECONDS = ("deadline_set", "deadline_reached", "backoff_elapsed")
-
-
-def call_line(call: Mapping[str, Any]) -> str:
-    """Return a call in one line: the command of a shell tool, else the tool and its arguments."""
-    arguments = call.get("arguments") or {}
-    command = arguments.get("command") if isinstance(arguments, Mapping) else None
-    if isinstance(command, str):
-        return one_line(command, LONGEST_ARGUMENT) + background_mark(arguments)
-    shown = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in dict(arguments).items())
-    return one_line(f"{call.get('tool')} {shown}", LONGEST_ARGUMENT)
 
 
 def reason_of(because: Any) -> str:
     """Return the reason of a refusal in words: a verdict, an ending, a text, or whatever a protocol gave."""
-    if not isinstance(because, Mapping):
+    if isinstance(because, str):
+        return because
+    data = because if isinstance(because, Mapping) else plain(because)
+    if not isinstance(data, Mapping):
         return str(because)
-    if isinstance(because.get("verdict"), Mapping):
-        told = f" ({because['text']})" if because.get("text") else ""
-        said = "no person present" if because.get("present") is False else f"the user said no{told}"
-        return f"{said}: {reason_of(because['verdict'])}"
-    if not because.keys() - WAITING.keys():
-        return WAITING[next(iter(because), "")]
-    words = [because.get(name) for name in ("explanation", "text", "reason") if because.get(name)]
-    rule = f" (rule {because['rule']})" if because.get("rule") else ""
-    return f"{words[0]}{rule}" if words else json.dumps(because, ensure_ascii=False)
+    if isinstance(data.get("verdict"), Mapping):
+        told = f" ({data['text']})" if data.get("text") else ""
+        said = "no person present" if data.get("present") is False else f"the user said no{told}"
+        return f"{said}: {reason_of(data['verdict'])}"
+    if not data.keys() - WAITING.keys():
+        return WAITING[next(iter(data), "")]
+    words = [data.get(name) for name in ("explanation", "text", "reason") if data.get(name)]
+    rule = f" (rule {data['rule']})" if data.get("rule") else ""
+    return f"{words[0]}{rule}" if words else str(because if data is not because else json.dumps(data))
 
 
-def counted(number: int, thing: str) -> str:
-    """Return how many there are: "1 message", "2 messages"."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+def refused_by(refusals: Iterable[Any]) -> list[str]:
+    """Return one line for each b-thread that refused: who, and why. `refusals`: those of an event, or of a record."""
+    pairs = ((each["bthread"], each["because"]) if isinstance(each, Mapping) else each for each in refusals)
+    return sorted(f"b-thread {bthread}: {reason_of(because)}" for bthread, because in pairs)
 
 
-def summary_of(record: Mapping[str, Any]) -> str:
+# Events.
+
+
+class Wording(NamedTuple):
+    """How events of a kind are told: a label, the sort that gives the color, and the texts, from their fields."""
+
+    label: str
+    sort: str
+    texts: Callable[[Data], Sequence[str]]
+
+
+def _text(words: str) -> Callable[[Data], Sequence[str]]:
+    """Return what tells `words`, in which `{name}` is a field, and what a person said with it, if anything."""
+
+    def tell(data: Data) -> Sequence[str]:
+        said = f" ({data['text']})" if data.get("text") else ""
+        return (words.format(**data) + said,)
+
+    return tell
+
+
+def _field(name: str) -> Callable[[Data], Sequence[str]]:
+    return lambda data: (str(data.get(name) or ""),)
+
+
+def _refusals(data: Data) -> Sequence[str]:
+    return refused_by(data["refusals"])
+
+
+def _history(data: Data) -> Sequence[str]:
+    told = (f"{message['role']}: {_words(message)}" for message in data["messages"])
+    return ("\n".join((counted(len(data["messages"]), "earlier message"), *told)),)
+
+
+def _words(message: Data) -> str:
+    """Return what a message says, and the calls that it makes."""
+    calls = (f"{call['name']} {call['arguments']}" for call in message.get("calls") or ())
+    return "\n".join(part for part in (message.get("text", ""), *calls) if part)
+
+
+def _found(data: Data) -> Sequence[str]:
+    found = counted(len(data["texts"]), "message")
+    return (f"a hook has {found} for {str(data['what']).replace('_', '-')}",) if data["texts"] else ()
+
+
+def _decision(data: Data) -> Sequence[str]:
+    if data["yes"]:
+        return ("approved",)
+    if not data.get("present", True):
+        return ("not approved: no user is present to ask",)
+    return (f"not approved: {data.get('text') or 'the answer was no'}",)
+
+
+def _next_attempt(data: Data) -> Sequence[str]:
+    """Return which attempt follows a failed one, of how many (where that is known), and when."""
+    backoff = BackoffStarted(data["attempt"], data.get("retry_after"))
+    seconds, of = longest_before(backoff), f" of {data['attempts']}" if data.get("attempts") else ""
+    if backoff.retry_after is None:
+        bound = " at most"
+    else:
+        bound = ", the most that is waited" if seconds == LONGEST_ASKED else ""
+    return (f"attempt {backoff.attempt + 1}{of} follows in {seconds:g} s{bound}",)
+
+
+WORDING: Mapping[str, Wording] = {
+    "history_given": Wording("history", "system", _history),
+    "prompt_given": Wording("prompt", "person", _field("text")),
+    "steering_given": Wording("steering", "person", _field("text")),
+    "follow_up_given": Wording("follow-up", "person", _field("text")),
+    "messages_found": Wording("heard", "system", _found),
+    "stop_asked": Wording("stop", "person", _text("what runs finishes, then the run ends; another stop ends it now")),
+    "abort_asked": Wording("abort", "person", _text("everything ends now")),
+    "deadline_reached": Wording(
+        "time", "system", _text("the time limit of {seconds:g} seconds was reached: everything ends now")
+    ),
+    "summary_requested": Wording(
+        "summary", "system", _text("the conversation has grown long: its older part is summarized")
+    ),
+    "summary_finished": Wording("summary", "reasoning", _field("text")),
+    "summary_failed": Wording("summary", "system error", _text("none could be made: {error}")),
+    "approval_asked": Wording("question", "question", _field("question")),
+    "approval_answered": Wording("answer", "question", _decision),
+    "action_changed": Wording(
+        "changed", "system", lambda data: (f"since the question was put: {'; '.join(data['changes'])}",)
+    ),
+    "sandbox_lifted": Wording(
+        "sandbox", "system", lambda data: (f"lifted for this call: {', '.join(data['rights'])}",)
+    ),
+    "gate_rejected": Wording("refused", "refused", _refusals),
+    "drafts_refused": Wording("refused", "refused", _refusals),
+    "run_continued": Wording("goes on", "system", _refusals),
+    "inference_failed": Wording("model", "system error", _field("error")),
+    "backoff_started": Wording("retry", "system", _next_attempt),
+    "completion_declared": Wording("complete", "system", _field("status")),
+}
+"""The wording of events, by kind; answers, calls, results and ends are told by functions, other kinds by their name."""
+
+
+def told(event: Event, **more: Any) -> tuple[str, str, Sequence[str]]:
+    """Return label, sort and texts of an event whose kind is in the table; `more`: what is known beside its fields."""
+    label, sort, texts = WORDING[event.name]
+    kind: Any = type(event)
+    return label, sort, texts({each.name: getattr(event, each.name) for each in fields(kind)} | more)
+
+
+OUTCOMES = {"ran": "result", "rejected": "told", "skipped": "skipped"}
+
+
+def answered(outcome: str, result: str) -> tuple[str, str]:
+    """Return label and text of what a call was answered with; `told` is to the model, after what people were told."""
+    label = OUTCOMES.get(outcome, "refused")
+    return label, result.removeprefix("skipped: ") if label == "skipped" else result
+
+
+def ending(data: Data) -> str:
+    """Return how a run ended: `limit (max_iterations)`."""
+    return f"{data['status']} ({data['reason']})"
+
+
+# Rows of lanes.
+
+SECONDS = ("deadline_set", "deadline_reached", "backoff_elapsed")
+
+
+def summary_of(record: Data) -> str:
     """Return what tells a record from others of its kind: its call, its status, or its text, cut to a line; and who
     refused what was wanted instead.
     """
     refusers = dict.fromkeys(refusal["bthread"] for refusal in record.get("refusals") or ())
     by = f"✕ {', '.join(refusers)}" if refusers else ""
-    return one_line(f"{_own_summary(record)} {by}", LONGEST_ARGUMENT)
+    return one_line(f"{_own_summary(record)} {by}", LONGEST_LINE)
 
 
-def _own_summary(record: Mapping[str, Any]) -> str:
+def _own_summary(record: Data) -> str:
     data = record["data"]
     call = data.get("call")
     if isinstance(call, Mapping):
-        return f"{call['id']} {call_line(call)}"
+        return f"{call['id']} {one_line(action_of(recorded_call(call)), LONGEST_LINE)}"
     if record["name"] in SECONDS:
         return f"{data.get('seconds')} seconds"
     for name in ("call", "status", "draft", "what", "text", "error"):
         if isinstance(data.get(name), str) and data[name]:
-            return one_line(data[name], LONGEST_ARGUMENT)
+            return one_line(data[name], LONGEST_LINE)
     return ""

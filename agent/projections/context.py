@@ -15,7 +15,7 @@ from attrs import define
 from agent.models.model import message_tokens
 from agent.projections import Projection
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
-from agent.projections.state import StateTracker, told_to_model
+from agent.projections.state import StateTracker
 from agent.vocabulary.events import InferenceFailed, InferenceRequested, SummaryFinished, SummaryRequested
 from agent.vocabulary.messages import Message, Messages, ToolMessage, UserMessage
 
@@ -74,7 +74,7 @@ class Context(Projection):
         return self._carried.of(self._in_place())
 
     def _in_place(self) -> Sequence[Message]:
-        conversation, block = self._conversation.so_far(), told_to_model(self._tracker.state)
+        conversation, block = self._conversation.so_far(), self._tracker.told_to_model
         if self._preface is None and block is None:
             return conversation
         self._read_on()

@@ -78,7 +78,7 @@ class Unheard:
 
     def take_steering(self) -> tuple[UserMessage, ...]:
         """Return the steering that was given, which waits no longer."""
-        return self._take([words for words in self._given if isinstance(words, SteeringGiven)])
+        return self._take([words for words in self._given if isinstance(words, SteeringGiven)]) if self._given else ()
 
     def take_follow_ups(self, how_many: Literal["none", "one", "all"]) -> tuple[UserMessage, ...]:
         """Return none, the first or all of the follow-ups that were given, which wait no longer."""

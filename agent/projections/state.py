@@ -73,17 +73,30 @@ class StateTracker(Projection):
         """Track with the limit that iterations have."""
         self._limit = max_iterations
         self._described: dict[str, ActionDescribed] = {}
-        self.state = State(max_iterations=max_iterations)
+        self._state = State(max_iterations=max_iterations)
+        self._iteration, self._response, self._files = 1, "", dict[str, None]()  # what changes at every turn
+
+    @property
+    def state(self) -> State:
+        """The state now."""
+        files = tuple(self._files)
+        return evolve(self._state, iteration=self._iteration, response=self._response, files_modified=files)
+
+    @property
+    def told_to_model(self) -> str | None:
+        """The state block (S1 3.2, 6.4), or None when no objective is pursued."""
+        return None if self._state.objective is None else told_to_model(self.state)
 
     def _prompted(self, prompt: PromptGiven) -> None:
-        now = self.state
-        self.state = State(
+        now = self._state
+        self._state = State(
             prompt.text, None, 1, self._limit, now.terminal, now.cwd, background=now.background, is_over=False
         )
+        self._iteration, self._response, self._files = 1, "", {}
 
     def _committed(self, answer: AnswerCommitted) -> None:
-        said = answer.message.text.strip() or self.state.response
-        self.state = evolve(self.state, iteration=self.state.iteration + 1, response=said)
+        self._iteration += 1
+        self._response = answer.message.text.strip() or self._response
 
     def _take_description(self, described: ActionDescribed) -> None:
         self._described[described.call.id] = described
@@ -92,20 +105,20 @@ class StateTracker(Projection):
         self._described.pop(answered.call, None)
 
     def _ended(self, _: RunEnded) -> None:
-        self.state = evolve(self.state, is_over=True)
+        self._state = evolve(self._state, is_over=True)
         self.end_background("run")
 
     def end_background(self, *untils: str) -> None:
         """Know that the processes are gone that end with a run, or with the program."""
-        left = tuple(process for process in self.state.background if process.until not in untils)
-        self.state = evolve(self.state, background=left)
+        left = tuple(process for process in self._state.background if process.until not in untils)
+        self._state = evolve(self._state, background=left)
 
     def _take_result(self, finished: ToolFinished) -> None:
         if finished.call.tool == PURSUE:
             self._take_objective(finished)
             return
         details, described = finished.details or NO_DETAILS, self._described.get(finished.call.id)
-        state = self.state
+        state = self._state
         if (command := _command(finished, details, described)) is not None:
             state = evolve(state, last_command=command)
         if details.get("terminal") == "open":
@@ -114,15 +127,16 @@ class StateTracker(Projection):
             state = evolve(state, terminal="closed", cwd=None)
         if "background" in details:
             state = evolve(state, background=_with_changes(state.background, details["background"]))
-        modified = () if finished.is_error and "modified" not in details else _modified(details, described)
-        files = tuple(dict.fromkeys((*state.files_modified, *modified)))
-        self.state = state if files == state.files_modified else evolve(state, files_modified=files)
+        self._state = state
+        if not finished.is_error or "modified" in details:
+            self._files.update(dict.fromkeys(_modified(details, described)))
 
     def _take_objective(self, finished: ToolFinished) -> None:
-        if not finished.is_error and self.state.objective is None:
+        if not finished.is_error and self._state.objective is None:
             given = finished.call.arguments
-            prompt = str(given.get("user_prompt") or self.state.user_prompt)
-            self.state = evolve(self.state, user_prompt=prompt, objective=str(given.get("objective", "")), iteration=1)
+            prompt = str(given.get("user_prompt") or self._state.user_prompt)
+            self._state = evolve(self._state, user_prompt=prompt, objective=str(given.get("objective", "")))
+            self._iteration = 1
 
     FOLDS: ClassVar = {
         PromptGiven: _prompted,
@@ -179,7 +193,7 @@ def _changed_by_command(facts: Action) -> Iterator[str]:
 
 
 def told_to_model(state: State) -> str | None:
-    """Return the state block (S1 3.2, 6.4), or None when no objective is pursued."""
+    """Return the state block, or None when no objective is pursued."""
     if state.objective is None or state.is_over:
         return None
     of = "" if state.max_iterations is None else f" of {state.max_iterations}"

@@ -428,7 +428,7 @@ class Agent:
         self._approve, self._wait = approve, wait
         self._history, self.about = tuple(history), dict(about)
         self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
-        self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
+        self.under_way = anyio.Lock(fast_acquire=True)  # held by a run; the next prompt waits for the end of it
         self.decisions, self._secrets = Decisions(), dict(secrets)
         self.journal = self._make_journal(self._open_log(log, late=log_late))
         self.more_effects = tuple(make(self) for make in effects)

@@ -82,27 +82,32 @@ class Journal:
     def record(self, step: Step) -> None:
         """Record a step in the log, then in the projections, then call the listeners. Raises RunError."""
         who = "the log"
-        event = step.event
+        self._last = step
         try:
-            self._note(step)
             if self._log is not None:
                 self._log.record(step)
             who = "the run"
             self._hear(step)
             who = "a projection"
-            for fold in self._folds[type(event)]:
-                fold(event)
+            self.take_up(step)
             for name, watch in self._others:
                 who = name
                 watch(step)
         except Exception as error:
-            at = f"step {step.number} ({event.name})"
+            at = f"step {step.number} ({step.event.name})"
             raise RunError(f"{who} failed at {at}: {type(error).__name__}: {error}") from error
 
     def take_up(self, step: Step) -> None:
         """Take a step into account that is in the log already."""
-        self._note(step)
-        self._fold(step.event)
+        event = step.event
+        self._last = step
+        if step.bthread is None:
+            self.heard.append(event)
+        self.unfinished.append(step)
+        if isinstance(event, RunEnded):
+            self.unfinished.clear()
+        for fold in self._folds[type(event)]:
+            fold(event)
 
     def flush(self) -> None:
         """Flush the log. Raises RunError."""
@@ -118,7 +123,8 @@ class Journal:
         What goes wrong here becomes a note of `error`, which is why.
         """
         for event in (*self._open_calls.answers(), ended):
-            self._fold(event)
+            for fold in self._folds[type(event)]:
+                fold(event)
         self.unfinished.clear()
         if not isinstance(error, ProgramEnded):  # else there was no run
             note_failure(error, lambda: self._write_end(ended))
@@ -128,22 +134,10 @@ class Journal:
         if self._log is not None:
             self._log.close()
 
-    def _note(self, step: Step) -> None:
-        self._last = step
-        if step.bthread is None:
-            self.heard.append(step.event)
-        if isinstance(step.event, RunEnded):
-            self.unfinished.clear()
-        else:
-            self.unfinished.append(step)
-
-    def _fold(self, event: Event) -> None:
-        for fold in self._folds[type(event)]:
-            fold(event)
-
     def _write_end(self, ended: RunEnded) -> None:
         if self._log is not None:
-            self._log.append(failure_record(self._last, ended))
+            self._log.record(failure_record(self._last, ended))
+            self._log.flush()
 
 
 def failure_record(last: Step | None, ended: RunEnded) -> dict[str, Any]:

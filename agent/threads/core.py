@@ -229,7 +229,7 @@ def completed(reason: str, text: str) -> BThreadBody:
 def have_carried_out(answer: AnswerCommitted, disclosure: Disclosure) -> BThreadBody:
     """Start the calls of an answer and wait until each is answered."""
     yield start(*[carry_out(call, disclosure) for call in answer.calls])
-    unanswered = tuple(call.id for call in answer.calls)
+    unanswered = tuple([call.id for call in answer.calls])
     while unanswered:
         answered = yield ANSWER
         unanswered = without(unanswered, answered.call)

@@ -385,7 +385,7 @@ class Tool:
     def check(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return everything that is wrong with `arguments`, each as "path: problem"; empty means valid."""
         problems = self.shape.problems(arguments)
-        return problems or self._argv_problems(arguments)
+        return problems if problems or self.argv is None else _argv_problems(self.argv, arguments)
 
     def touches(self, arguments: Mapping[str, Any]) -> tuple[Touch, ...]:
         """Return the paths that a call with `arguments` names, as they are written there."""
@@ -478,16 +478,6 @@ class Tool:
         except (Exception, SystemExit) as error:
             return _failure(error)
 
-    def _argv_problems(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        try:
-            if self.argv is not None:
-                self.argv(arguments)
-        except (
-            Exception
-        ) as error:  # foreign code: what it cannot make a program of is no call, and no fault of the model
-            return (str(error) or type(error).__name__,)
-        return ()
-
     def _result(self, returned: object) -> ToolResult:
         if isinstance(returned, str):
             returned = ToolResult(returned)
@@ -544,6 +534,14 @@ def tool(
         )
 
     return define if function is None else define(function)
+
+
+def _argv_problems(argv: Callable[[Mapping[str, Any]], object], arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    try:
+        argv(arguments)
+    except Exception as error:  # foreign code: what it cannot make a program of is no call, and no fault of the model
+        return (str(error) or type(error).__name__,)
+    return ()
 
 
 def _invalid(problems: tuple[str, ...]) -> ToolResult:

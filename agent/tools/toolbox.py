@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from pathlib import Path
 
 from attrs import evolve
 
@@ -46,6 +47,11 @@ class Toolbox:
     def tools(self) -> tuple[Tool, ...]:
         """The tools, in order."""
         return tuple(self._tools.values())
+
+    @cached_property
+    def home(self) -> str:
+        """The user's home. Raises RuntimeError where it is not known."""
+        return str(Path.home())
 
     @cached_property
     def categories(self) -> Mapping[str, Category]:

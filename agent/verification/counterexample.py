@@ -1,6 +1,6 @@
 """A violation of the loop, told in at most 15 lines: events in short, who requested them, who waited for them.
 
-The last line says which invariant broke, or who blocks whom.
+The last line says which invariant broke; at a deadlock more follow, one for each request that is blocked.
 """
 
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import shortened
 from bp import BThreadFunction, Event, Violation
+from bp.errors import listed
 
 LINES = 15  # of a counterexample, at most
 WIDTH = 100  # characters of the short form of an event that is not ours
@@ -101,7 +102,7 @@ def verdict_of(violation: Violation) -> str:
     statement = statement_of(name)
     match violation.kind:
         case "deadlock":
-            return f"deadlock: {'; '.join(map(_wish, violation.blockers))}"
+            return listed("deadlock:", [*map(_wish, violation.blockers)])
         case "error" if statement is not None:
             return f"{name} is broken: {violation.message.rpartition('AssertionError: ')[2]}"
         case "hot" if statement is not None:

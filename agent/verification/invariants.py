@@ -55,6 +55,9 @@ OUTCOMES = {effect.on: effect.outcome for effect in (*declared_effects(), *labor
 
 STARTS = where(tuple(OUTCOMES))
 ENDS = where(tuple(kind for kinds in OUTCOMES.values() for kind in kinds))
+OF_LOOP = tuple(effect.on for effect in declared_effects())
+LOOP_NEWS = where(OF_LOOP + tuple(kind for started in OF_LOOP for kind in OUTCOMES[started]))
+"""What the effects of the loop itself start and end; a monitor may score beside them a call that is refused."""
 
 # The events that invariants watch, made once: a monitor is replayed from its start to each of its states.
 DRAFT_NEWS = InferenceFinished | AnswerCommitted | RunEnded
@@ -647,14 +650,14 @@ def a_deadline_ends_the_run() -> BThreadBody:
 
 @bthread
 def a_summary_stands_alone() -> BThreadBody:
-    """While a summary is made nothing else is under way, nothing starts, and the run does not end."""
+    """While a summary is made nothing else of the loop is under way, nothing starts, and the run does not end."""
     in_flight = 0
     while True:
-        said = yield sync(wait_for=STARTS | ENDS)
-        in_flight += 1 if isinstance(said, tuple(OUTCOMES)) else -1
+        said = yield sync(wait_for=LOOP_NEWS)
+        in_flight += 1 if isinstance(said, OF_LOOP) else -1
         if isinstance(said, SummaryRequested):
             assert in_flight == 1, "a summary is asked for while something else is under way"
-            said = yield sync(wait_for=STARTS | ENDS | RunEnded)
+            said = yield sync(wait_for=LOOP_NEWS | RunEnded)
             assert isinstance(said, SummaryFinished | SummaryFailed), f"{said.name} while a summary is made"
             in_flight = 0
 

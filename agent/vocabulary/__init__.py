@@ -1,11 +1,14 @@
 """The values that everything else speaks of: messages, calls, events, and why b-threads refuse."""
 
-from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # see `agent`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 
-def from_modules(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def from_modules(package: str, names: "Mapping[str, str]") -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
     """Return the `__getattr__` and the `__dir__` of `package`; `names` lists them by module.
 
     A module is named from the package on, or in full; its names are separated by spaces.
@@ -13,7 +16,7 @@ def from_modules(package: str, names: Mapping[str, str]) -> tuple[Callable[[str]
     whole = {module: module if module.startswith("agent.") else f"{package}.{module}" for module in names}
     homes = {name: whole[module] for module, listed in names.items() for name in listed.split()}
 
-    def attribute(name: str) -> Any:
+    def attribute(name: str) -> "Any":
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(homes[name]), name)

@@ -65,7 +65,7 @@ class ToolResult:
 
 def without(items: tuple[T, ...], item: T) -> tuple[T, ...]:
     """Return `items` except those equal to `item`."""
-    return tuple(other for other in items if other != item)
+    return tuple([other for other in items if other != item])
 
 
 def still_open(calls: tuple[ToolCall, ...], answered: str) -> tuple[ToolCall, ...]:

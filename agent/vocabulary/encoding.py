@@ -118,11 +118,11 @@ def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
     """
     fields = attrs.fields(kind)
     is_id = not whole_call and any(field.name == "call" and field.type is ToolCall for field in fields)
-    rare = [field.name for field in fields if field.metadata == IF_ANY]
+    rare = [(field.name, f'"{field.name}":') for field in fields if field.metadata == IF_ANY]
     always = [
         (field.name, f'"{field.name}":', field.default, _default_of(field))
         for field in fields
-        if field.name not in rare and not (is_id and field.name == "call")
+        if field.metadata != IF_ANY and not (is_id and field.name == "call")
     ]
     role = [f'"role":"{ROLES[kind]}"'] if kind in ROLES else []
 
@@ -131,8 +131,10 @@ def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
         for name, key, default, written in always:
             item = getattr(value, name)
             parts.append(written if item is default else key + _WRITERS[type(item)](item))
-        if rare:
-            parts += [f'"{name}":{_text(item)}' for name in rare if (item := getattr(value, name))]
+        for name, key in rare:
+            item = getattr(value, name)
+            if item:
+                parts.append(key + _WRITERS[type(item)](item))
         return f"{{{','.join(parts)}}}"
 
     return write

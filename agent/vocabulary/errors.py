@@ -37,5 +37,5 @@ def nearest(name: str, known: Iterable[str], most: int = 3, *, cutoff: float = 0
 def meant(name: str, known: Iterable[str]) -> str:
     """Return the cure for a name that is not among the known: "did you mean 'gated'?", or "there are: a, b"."""
     names = tuple(known)
-    close = nearest(name, names, most=1)
+    close = nearest(name, names, most=1, cutoff=0.6)
     return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names) or 'none'}"

@@ -27,7 +27,7 @@ from typing import Any, Literal
 from attrs import field, frozen
 
 from bp.events import Event
-from bp.statements import BThread
+from bp.statements import BThread, as_list, check_bthreads
 from bp.verification.fingerprint import VerificationError
 from bp.verification.liveness import cyclic_states, endless_components, hot_components
 from bp.verification.reduction import Irreducible, Reduction
@@ -44,6 +44,7 @@ class Verification:
     names functions that were not read), "unreached" (nothing is wrong, and of some b-threads nothing was seen: see
     `coverage`), or "holds". reduced: of orders that come to the same only some were tried, and are counted. runs: how
     many runs were sampled instead of a search. local_states: by name of b-threads, how many states each has alone.
+    interrupted: Ctrl-C is why it is bounded.
     """
 
     states: int
@@ -56,6 +57,7 @@ class Verification:
     coverage: Coverage = field(default=Coverage(), eq=False)
     local_states: tuple[tuple[str, int], ...] = field(default=(), eq=False)
     not_looked_into: tuple[str, ...] = ()
+    interrupted: bool = field(default=False, eq=False)
 
     @property
     def holds(self) -> bool:
@@ -82,11 +84,15 @@ class Verification:
         searched = f"{_counted(self.runs, 'run')}, {searched}" if self.runs else searched
         reduced, bound = " (reduced)" if self.reduced else "", ""
         if self.bounded:
-            bound = " (sampled)" if self.runs else " (bounded: not all states were looked at)"
+            why = "interrupted" if self.interrupted else "bounded"
+            bound = " (sampled)" if self.runs else f" ({why}: not all states were looked at)"
         word = _counted(len(self.violations), "violation") if self.violations else str(self.verdict)
         word = "nothing wrong so far" if word == "bounded" else word
         lines = [f"{word}: {searched}{reduced}{bound}", *self._details()]
-        return "\n\n".join(["\n".join(lines), *map(str, self.violations)])
+        told = {(violation.kind, violation.bthread): str(violation) for violation in reversed(self.violations)}
+        more = len(self.violations) - len(told)
+        rest = [f"and {more:,} more: see .violations, or give first=True"] if more else []
+        return "\n\n".join(["\n".join(lines), *reversed(told.values()), *rest])
 
     def _details(self) -> list[str]:
         lines = [f"not looked into: {', '.join(self.not_looked_into)}"] if self.not_looked_into else []
@@ -116,17 +122,19 @@ def verify(
     environment: b-threads whose requests are external events that are promised to come, in any order.
     possible: external events that may come between super-steps, any number of times, or never.
     never: an event set, or a list of them, of events that must not happen.
-    order: "any" tries every selectable event, and so covers every priority, strategy and seed; "run" what the
-    scheduler does by default. endless: also report cycles of internal events alone. first: stop at the first violation.
+    order: "any" tries every selectable event, and so covers every priority, strategy and seed, except that a b-thread
+    may stay hot in runs that are not fair (docs/verification.md); the default strategy is not: "run" does what it does.
+    endless: also report cycles of internal events alone. first: stop at the first violation.
     reduce: of orders that come to the same, try one, where that is known to find the same: fewer states, the same
     verdicts, the same deadlocks; traces need not be the shortest then. samples: where the space is too large to search,
-    take so many random runs from `seed`, each of `max_depth` events at most (1,000); such a result is bounded.
+    take so many random runs from `seed`, each of `max_depth` events at most (1,000), and look for no cycles; such a
+    result is bounded.
     progress: called with the numbers of states and of those still to expand, about every second.
 
     Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
     search: what was found until then is returned, as bounded.
     """
-    possible = tuple(possible)
+    environment, possible = as_list("environment", environment), as_list("possible", possible)
     _check_arguments(bthreads, environment, possible, order)
     _check_samples(samples, is_whole=reduce or endless or max_states is not None)
     began = time.perf_counter()
@@ -144,9 +152,7 @@ def verify(
 def _check_arguments(
     bthreads: Sequence[BThread], environment: Sequence[BThread], possible: tuple[Event, ...], order: str
 ) -> None:
-    for bthread in (*bthreads, *environment):
-        if not isinstance(bthread, BThread):
-            raise TypeError(f"verify takes called b-threads, for example guard(); found {bthread!r}")
+    check_bthreads("verify", (*bthreads, *environment))
     for event in possible:
         if not isinstance(event, Event):
             raise TypeError(f"possible={event!r}: only events are possible; give each by itself")
@@ -197,8 +203,10 @@ def _run(search: Search, explore: Callable[[], None]) -> bool:
             with _few_collections():
                 explore()
         is_whole = True
-    except (FirstFound, KeyboardInterrupt):
+    except FirstFound:
         pass
+    except KeyboardInterrupt:
+        search.interrupted = True
     space.automaton.purity.check()
     return is_whole
 
@@ -227,7 +235,7 @@ def _result(search: Search, *, bounded: bool, seconds: float) -> Verification:
         len(search.states), search.transitions, tuple(found.found.values()), bounded, seconds,
         reduced=search.reducer is not None, runs=search.runs,
         coverage=coverage_of(space, found.never, found.withheld.values()), local_states=local_states(space),
-        not_looked_into=space.automaton.not_looked_into,
+        not_looked_into=space.automaton.not_looked_into, interrupted=search.interrupted,
     )  # fmt: skip
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from attrs import frozen
 
+from bp.errors import shown
 from bp.events import Event
-from bp.statements import BThread, Sync
+from bp.statements import BThread, Sync, as_list
 from bp.verification.local_states import Automaton
 from bp.verification.purity import LocalFailure
-from bp.verification.report import Violations, shown, shown_set
+from bp.verification.report import Violations, few
 from bp.verification.search import Search
 from bp.verification.states import Masks, StateSpace
 
@@ -38,15 +39,11 @@ class Edge:
 
 @frozen
 class Graph:
-    """Nodes and edges; the first node is where it begins. `complete` is false when a bound was hit.
-
-    way: the nodes on a shortest way to what is wrong, if anything is.
-    """
+    """Nodes and edges; the first node is where it begins. `complete` is false when a bound was hit."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     complete: bool = True
-    way: tuple[int, ...] = ()
 
     def mermaid(self) -> str:
         """Return the graph as a Mermaid flowchart."""
@@ -86,11 +83,12 @@ def draw_states(
     never: Any = (),
     max_states: int = 200,
 ) -> Graph:
-    """Return the states that a program can reach, by number; where something is wrong it stands in the node.
+    """Return the states that a program can reach, with what b-threads say there, or what is wrong there.
 
     The arguments are those of `verify`. Raises VerificationError.
     """
-    space = StateSpace(bthreads, environment, possible, in_order=False)
+    outside = as_list("environment", environment)
+    space = StateSpace(bthreads, outside, as_list("possible", possible), in_order=False)
     try:
         found = Violations(space, never)
         search = Search(space, found, max_states=max_states)
@@ -132,16 +130,16 @@ def _explored(search: Search, found: Violations) -> Graph:
     for number in range(len(search.states)):
         leaving = search.edges(number)
         label = f"{number}: {wrong[number]}" if number in wrong else str(number)
-        nodes.append(Node(label, bad=number in wrong, end=not leaving))
+        locals_ = [search.space.automaton.locals[ord(at)] for at in search.states[number]]
+        told = [f"{at.name}: {_said(at.statement)}".replace("\n", ", ") for at in locals_]
+        nodes.append(Node("\n".join([label, few(told, between="\n")]), bad=number in wrong, end=not leaving))
         edges += [Edge(number, target, shown(search.space.masks.events[choice.event])) for target, choice in leaving]
     for violation in found.found.values():
         # Where a b-thread fails, there is no state after the event.
         if violation.kind != "never" and violation.trace not in numbers and violation.trace:
             edges.append(Edge(numbers[violation.trace[:-1]], len(nodes), shown(violation.trace[-1])))
             nodes.append(Node(violation.kind, bad=True, end=True))
-    traces = [violation.trace for violation in found.found.values()]
-    way = [traces[0][:end] for end in range(len(traces[0]) + 1)] if traces else []
-    return Graph(tuple(nodes), tuple(edges), not search.bounded, tuple(numbers[at] for at in way if at in numbers))
+    return Graph(tuple(nodes), tuple(edges), not search.bounded)
 
 
 def _said(statement: Sync) -> str:
@@ -150,7 +148,7 @@ def _said(statement: Sync) -> str:
     for word in ("wait_for", "block", "refuse", "interrupt"):
         events = getattr(statement, word)
         if events is not None:
-            lines.append(f"{word.replace('_', ' ')} {shown_set(events)}")
+            lines.append(f"{word.replace('_', ' ')} {shown(events)}")
     return "\n".join([*lines, "hot"] if statement.hot else lines) or "(nothing)"
 
 

@@ -98,8 +98,13 @@ class Description:
             shape = SHAPES.get(kind) or _learned_shape(kind)
             if shape is None or not shape.comparable:
                 raise VerificationError(_no_value(value, named))
-            if (shape.mutable or (kind is float and value != value)) and self._is_known(value, found):
-                continue
+            if shape.mutable or (kind is float and value != value):
+                number = self._seen.get(id(value))
+                if number is not None:
+                    found += ("same as", number)
+                    continue
+                self._seen[id(value)] = len(self._kept)
+                self._kept.append(value)
             try:
                 header, parts = self._expanded(value, named) if kind in IN_CONTEXT else shape.expand(value)
             except (TypeError, RuntimeError) as error:
@@ -107,16 +112,6 @@ class Description:
             found += (kind, header)
             waiting += reversed(parts)
         return tuple(found)
-
-    def _is_known(self, value: Any, found: list[Any]) -> bool:
-        """Return whether a mutable object was met before; then `found` only says which one it is."""
-        number = self._seen.get(id(value))
-        if number is None:
-            self._seen[id(value)] = len(self._seen)
-            self._kept.append(value)
-            return False
-        found += ("same as", number)
-        return True
 
     def _expanded(self, value: Any, named: str) -> tuple[Any, Sequence[Any]]:
         """Take apart what says more to this description than its shape knows."""
@@ -157,16 +152,18 @@ class Description:
         code, at = frame.f_code, frame.f_lasti
         found = frame.f_locals
         live, plain = _live_names(code, at)
-        cells = _named_cells(referents, code)
-        self.assignable |= {id(cell): name for name, cell in cells if not name or assigns_later(code, at, name)}
-        kept = [(name, cell) for name, cell in cells if name in live or name not in code.co_cellvars]
-        stack = _stack(referents, code, found)
         plain = tuple([name for name in plain if name in found])
-        parts = [part for name in plain for part in (name, found[name])]
-        parts += [part for name, cell in kept for part in (Place(name or "a variable of a function"), cell)]
-        parts += [UNDER_WAY, *stack]
-        names = tuple([name for name, _ in kept])
-        return (_identity(code), body.__name__, body.__qualname__, at, plain, names, len(stack)), parts
+        parts: list[Any] = [part for name in plain for part in (name, found[name])]
+        names = []
+        for name, cell in _named_cells(referents, code):
+            if not name or assigns_later(code, at, name):
+                self.assignable[id(cell)] = name
+            if name in live or name not in code.co_cellvars:
+                names.append(name)
+                parts += (Place(name or "a variable of a function"), cell)
+        stack = _stack(referents, code, found)
+        parts += (UNDER_WAY, *stack)
+        return (_identity(code), body.__name__, body.__qualname__, at, plain, tuple(names), len(stack)), parts
 
 
 @frozen(eq=False)
@@ -285,8 +282,8 @@ def _cell(cell: Any) -> tuple[Any, Any]:
 
 
 def _reduced(value: Any) -> tuple[Any, Any]:
-    parts = value.__reduce_ex__(4)[1:]
-    return len(parts), parts
+    _, arguments, *state = value.__reduce_ex__(4)
+    return (len(arguments), len(state)), (*arguments, *state)
 
 
 def _dict_iterator(value: Any) -> tuple[Any, Any]:
@@ -327,7 +324,7 @@ SHAPES: dict[Any, Shape] = {
     Elements: Shape(lambda value: (None, value.elements)),
     float: Shape(lambda value: (value.hex(), ())),
     complex: Shape(lambda value: ((value.real.hex(), value.imag.hex()), ())),
-    range: Shape(lambda value: (None, (value.start, value.stop, value.step))),
+    range: Shape(lambda value: ((value.start, value.stop, value.step), ())),
     slice: Shape(lambda value: (None, (value.start, value.stop, value.step))),
     re.Pattern: Shape(lambda value: ((value.pattern, value.flags), ())),
     re.Match: Shape(_match),
@@ -394,6 +391,7 @@ def _content(base: Any) -> Callable[[Any], tuple[Any, Any]]:
     return SHAPES[base].expand if base in SHAPES else lambda value: (base.__getnewargs__(value), ())
 
 
+@cache
 def base_in_c(kind: Any) -> Any:
     """Return the nearest base that is not written in Python, and that gives its objects something to hold."""
     for base in kind.__mro__:
@@ -455,6 +453,8 @@ def _live_names(code: CodeType, at: int) -> tuple[frozenset[str], tuple[Place, .
 
 def _named_cells(referents: list[Any], code: CodeType) -> list[tuple[str, CellType]]:
     """Return the cells of a generator, in order, with the names of their variables ("" where that is not known)."""
+    if CellType not in map(type, referents):
+        return []
     cells = [item for item in referents if type(item) is CellType]
     names = _cell_names(code)
     return list(zip(names if len(names) == len(cells) else ("",) * len(cells), cells, strict=True))
@@ -477,7 +477,7 @@ def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[
     before = len(referents)
     while referents[before - 1] is not code:
         before -= 1
-    plain = len([name for name in code.co_varnames if name in found and name not in cells])
+    plain = len([name for name in code.co_varnames if name in found and name not in cells]) if cells else len(found)
     stack = referents[before + plain + len(cells) :]
     while stack and stack[-1] is None:
         stack.pop()

@@ -1,14 +1,17 @@
 """Cycles in an explored state space: strongly connected components, and which of them are fair.
 
 An infinite run stays in one component in the end. It is fair when every b-thread that offers something selectable
-all along it also advances in it. If going around a whole component is not fair, then no smaller cycle in it is: the
-b-thread that never advances offers there all along, too. So whole components are enough (Emerson and Lei 1987).
-Possible events owe nothing and promise nothing: they are no edges here.
+all along it also advances in it (weak fairness; docs/verification.md says who offers). If going around a whole
+component is not fair, then no smaller cycle in it is: the b-thread that never advances offers there all along, too. So
+whole components are enough (Emerson and Lei 1987). Possible events owe nothing and promise nothing: they are no edges
+here.
 
 Most states lie on no cycle at all. So the cyclic states are found first, and everything else is asked of them alone.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Set
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -37,19 +40,19 @@ def hot_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, int,
     hot = {chr(local) for local, found in enumerate(search.space.automaton.locals) if found.statement.hot}
     if not hot:
         return
-    edges = _hot_edges(search, cyclic)
+    edges, offering = _hot_edges(search, cyclic), search.space.selection.offering
     nodes = ((number, ord(at)) for number in sorted(cyclic) for at in sorted(hot.intersection(search.states[number])))
     for component in components(nodes, edges):
-        if _is_fair(search, component, edges):
+        if cycle := _cycle(search, component, edges, cache(lambda node: offering(search.states[node[0]]))):
             number, local = component[0]
-            yield local, number, _around(search, component, edges)
+            yield local, number, cycle
 
 
 def _hot_edges(search: Search, cyclic: Set[int]) -> Callable[[Node], list[Edge]]:
     """Return the function that gives the edges of a node: they go on only while its b-thread is hot."""
     space = search.space
-    places: dict[Edge, int | None] = {}  # by local state and label: the hot local state afterwards
 
+    @cache
     def place_after(local: int, label: int) -> int | None:
         choice = search.choices[label]
         place = space.place_after(local, choice) if choice.origin != "possible" else None
@@ -57,14 +60,8 @@ def _hot_edges(search: Search, cyclic: Set[int]) -> Callable[[Node], list[Edge]]
 
     def edges(node: tuple[int, int]) -> list[Edge]:
         number, local = node
-        found = []
-        for target, label in search.steps(number):
-            if (local, label) not in places:
-                places[local, label] = place_after(local, label)
-            place = places[local, label]
-            if place is not None and target in cyclic:
-                found.append(((target, place), label))
-        return found
+        steps = [(at, place_after(local, label), label) for at, label in search.steps(number) if at in cyclic]
+        return [((at, place), label) for at, place, label in steps if place is not None]
 
     return edges
 
@@ -77,7 +74,7 @@ def endless_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, 
         return [step for step in search.steps(number) if step[0] in cyclic and internal[step[1]]]
 
     for component in components(sorted(cyclic), edges):
-        yield component[0], _around(search, component, edges)
+        yield component[0], _cycle(search, component, edges, lambda _: frozenset())
 
 
 def components(nodes: Iterable[Node], edges: Callable[[Node], list[Edge]]) -> Iterator[list[Node]]:
@@ -138,39 +135,55 @@ class Walk:
         return sorted(component) if len(component) > 1 or node in self._loops else []
 
 
-def _is_fair(search: Search, component: list[Any], edges: Callable[[Any], list[Edge]]) -> bool:
-    """Return whether every b-thread that offers something selectable all along a component advances in it."""
-    inside = set(component)
-    space = search.space
-    offering = frozenset.intersection(*(space.selection.offering(search.states[number]) for number, _ in component))
-    advancing: set[int] = set()
-    for node in component:
-        labels = {label for target, label in edges(node) if target in inside}
-        advancing |= {local for local in offering if any(space.advances(local, search.choices[at]) for at in labels)}
-    return offering <= advancing
+def _cycle(
+    search: Search,
+    component: list[Any],
+    edges: Callable[[Any], list[Edge]],
+    offering: Callable[[Any], frozenset[int]],
+) -> tuple[Event, ...]:
+    """Return the events of a fair cycle from the first node of a component back to it; none if there is no such cycle.
 
+    offering: the local states that are owed something at a node. A step settles what is owed when it advances the local
+    state, or leads to where it offers nothing. So the cycle goes on to the nearest step that settles anything, and when
+    all is settled, back.
+    """
 
-def _around(search: Search, component: list[Any], edges: Callable[[Any], list[Edge]]) -> tuple[Event, ...]:
-    """Return the events of a shortest cycle from the first node of a component back to it."""
+    def unsettled(target: Any, label: int) -> frozenset[int]:
+        choice = search.choices[label]
+        return frozenset(local for local in owed & offering(target) if not search.space.advances(local, choice))
+
+    def leads_on(target: Any, label: int) -> bool:
+        return unsettled(target, label) != owed if owed else bool(target == first)
+
     first, inside = component[0], set(component)
-    came: dict[Any, Edge] = {}
-    frontier = [first]
-    while frontier:
-        following = []
-        for node in frontier:
-            for target, label in edges(node):
-                if target == first:
-                    return _events_back(search, came, node, label, first)
-                if target in inside and target not in came:
-                    came[target] = (node, label)
-                    following.append(target)
-        frontier = following
-    return ()
+    owed, at, walked = offering(first), first, list[int]()
+    while owed or at != first or not walked:
+        labels, at = _way(at, inside, edges, leads_on)
+        if not labels:
+            return ()
+        owed = unsettled(at, labels[-1])
+        walked += labels
+    return tuple(search.space.masks.events[search.choices[label].event] for label in walked)
 
 
-def _events_back(search: Search, came: dict[Any, Edge], node: Any, label: int, first: Any) -> tuple[Event, ...]:
-    labels = [label]
-    while node != first:
-        node, label = came[node]
-        labels.append(label)
-    return tuple(search.space.masks.events[search.choices[label].event] for label in reversed(labels))
+def _way(
+    start: Any, inside: set[Any], edges: Callable[[Any], list[Edge]], is_wanted: Callable[[Any, int], bool]
+) -> tuple[list[int], Any]:
+    """Return the labels of a shortest way whose last edge is wanted, and where it leads; none if there is no such."""
+    ways: dict[Any, tuple[Any, ...]] = {start: ()}  # by node: the last label, and the way before it
+    waiting = deque([start])
+    while waiting:
+        node = waiting.popleft()
+        for target, label in edges(node):
+            if target not in inside:
+                continue
+            if is_wanted(target, label):
+                labels, way = [label], ways[node]
+                while way:
+                    labels.append(way[0])
+                    way = way[1]
+                return labels[::-1], target
+            if target not in ways:
+                ways[target] = (label, ways[node])
+                waiting.append(target)
+    return [], start

@@ -7,7 +7,6 @@ to the same local state where there is one: if the answers differ, the b-thread 
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from types import CellType
 from typing import Any, NamedTuple
 
@@ -183,23 +182,23 @@ class Automaton:
 
     def _advanced(self, path: Path, event: Event | None, *, watched: bool = True) -> Outcome:
         """Replay a b-thread along `path`, then advance it on `event` (None: to its first synchronization point)."""
-        call = partial(self.purity.call, path.bthread.name, watched=watched)
-        body = call(path.bthread.begin) if event is None else self._replayed(path)
+        bthread, body = path.bthread, None if event is None else self._replayed(path)
         started: list[BThread] = []
         try:
-            return _outcome(path.bthread, call(advance, body.send, event, _take_on, started), tuple(started), body)
+            if body is None:
+                body, statement = self.purity.call(bthread.name, _begun, bthread, started, watched=watched)
+            else:
+                statement = self.purity.call(
+                    bthread.name, advance, body.send, event, _take_on, started, watched=watched
+                )
+            return _outcome(bthread, statement, tuple(started), body)
         except BaseException:
             _let_go(body)
             raise
 
     def _replayed(self, path: Path) -> Any:
         """Return a generator of a b-thread at the end of a path."""
-        call = partial(self.purity.call, path.bthread.name, watched=False)
-        body = call(path.bthread.begin)
-        for event in (None, *path.events):
-            if call(advance, body.send, event, _take_on, []) is None:
-                raise VerificationError(_hidden(path.bthread.name, "replayed on the same events, it ends earlier"))
-        return body
+        return self.purity.call(path.bthread.name, _replay, path, watched=False)
 
     def _check_agreement(self, local: Local, looks: Any, started_looks: Any, path: Path, event: Event) -> None:
         """Raise VerificationError unless `event` leads from the end of `path` to where it led the first time.
@@ -212,6 +211,20 @@ class Automaton:
             raise VerificationError(
                 _hidden(local.name, "from the same place, the same event takes it to different places")
             )
+
+
+def _begun(bthread: BThread, started: list[BThread]) -> tuple[Any, Sync | None]:
+    """Return a new generator of a b-thread, and its first statement."""
+    body = bthread.begin()
+    return body, advance(body.send, None, _take_on, started)
+
+
+def _replay(path: Path) -> Any:
+    body = path.bthread.begin()
+    for event in (None, *path.events):
+        if advance(body.send, event, _take_on, []) is None:
+            raise VerificationError(_hidden(path.bthread.name, "replayed on the same events, it ends earlier"))
+    return body
 
 
 def _outcome(bthread: BThread, statement: Sync | None, started: tuple[BThread, ...], body: Any) -> Outcome:
@@ -248,7 +261,7 @@ def _take_on(started: list[BThread], statement: Start) -> None:
 
 def _let_go(body: Any) -> None:
     """Close a generator that is not needed any more; what its `finally` does is no part of the program."""
-    for _ in range(2):  # it may yield in its `finally`
+    for _ in range(2 if body is not None else 0):  # it may yield in its `finally`
         with suppress(Exception):
             body.close()
             return

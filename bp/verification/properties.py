@@ -16,7 +16,8 @@ from typing import Any
 from attrs import field, frozen
 from attrs.converters import optional
 
-from bp.events import NONE, NamedEvent, as_event_set, contains, union
+from bp.errors import shown
+from bp.events import NONE, as_event_set, contains, union
 from bp.statements import BThread, BThreadBody, bthread, sync
 
 __all__ = ["absence", "bounded_existence", "existence", "precedence", "response"]
@@ -37,34 +38,34 @@ class Scope:
 
     def __str__(self) -> str:
         words = (("after", self.after), ("before", self.before), ("until", self.until))
-        return "".join(f" {word} {_text(events)}" for word, events in words if events is not None)
+        return "".join(f" {word} {shown(events)}" for word, events in words if events is not None)
 
 
 def absence(events: Any, **scope: Any) -> BThread:
     """Return a monitor: none of `events` happens. scope: `after`, and `before` or `until`."""
-    return at_most(as_event_set(events), 0, NONE, Scope(**scope)).named(f"absence of {_text(events)}")
+    return at_most(as_event_set(events), 0, NONE, Scope(**scope)).named(f"absence of {shown(events)}")
 
 
 def bounded_existence(events: Any, most: int, **scope: Any) -> BThread:
     """Return a monitor: `events` happen at most so many times. scope: `after`, and `before` or `until`."""
-    return at_most(as_event_set(events), most, NONE, Scope(**scope)).named(f"at most {most} of {_text(events)}")
+    return at_most(as_event_set(events), most, NONE, Scope(**scope)).named(f"at most {most} of {shown(events)}")
 
 
 def precedence(first: Any, events: Any, **scope: Any) -> BThread:
     """Return a monitor: none of `events` happens before one of `first`. scope: `after`, and `before` or `until`."""
     monitor = at_most(as_event_set(events), 0, as_event_set(first), Scope(**scope))
-    return monitor.named(f"{_text(first)} before {_text(events)}")
+    return monitor.named(f"{shown(first)} before {shown(events)}")
 
 
 def existence(events: Any, **scope: Any) -> BThread:
     """Return a monitor: one of `events` happens. scope: `after`, and `before` or `until`."""
-    return answered(None, as_event_set(events), Scope(**scope)).named(f"existence of {_text(events)}")
+    return answered(None, as_event_set(events), Scope(**scope)).named(f"existence of {shown(events)}")
 
 
 def response(cause: Any, answer: Any, **scope: Any) -> BThread:
     """Return a monitor: each of `cause` is followed by one of `answer`. scope: `after`, and `before` or `until`."""
     monitor = answered(as_event_set(cause), as_event_set(answer), Scope(**scope))
-    return monitor.named(f"{_text(answer)} after {_text(cause)}")
+    return monitor.named(f"{shown(answer)} after {shown(cause)}")
 
 
 @bthread
@@ -78,9 +79,9 @@ def at_most(events: Any, most: int, permit: Any, scope: Scope) -> BThreadBody:
         while not contains(scope.closes, said) and not contains(permit, said):
             count = min(count + 1, most + 1)
             if scope.before is None:
-                assert count <= most, f"{_text(said)} happens{_times(most)}{scope}"
+                assert count <= most, f"{shown(said)} happens{_times(most)}{scope}"
             said = yield sync(wait_for=union(scope.closes, NONE if count > most else permit, events))
-        assert count <= most, f"{_text(events)} happened{_times(most)}{scope}"
+        assert count <= most, f"{shown(events)} happened{_times(most)}{scope}"
         if not contains(scope.closes, said) and scope.closes != NONE:
             said = yield sync(wait_for=scope.closes)
         if scope.after is None or scope.closes == NONE:
@@ -99,13 +100,9 @@ def answered(cause: Any, answer: Any, scope: Scope) -> BThreadBody:
             said = yield sync(wait_for=union(scope.closes, awaited), hot=owed and scope.before is None)
             is_open = not contains(scope.closes, said)
             owed = owed if not is_open else not owed and not contains(answer, said)
-        assert not owed, f"{_text(answer)} did not happen{scope}"
+        assert not owed, f"{shown(answer)} did not happen{scope}"
         if scope.after is None:
             return
-
-
-def _text(events: Any) -> str:
-    return events.name if type(events) is NamedEvent else getattr(events, "__name__", repr(events))
 
 
 def _times(most: int) -> str:

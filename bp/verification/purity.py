@@ -129,8 +129,8 @@ class Snapshots:
 
     def add(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
         """Remember one more."""
-        is_plain = type(value) in (dict, list)  # most of what is compared after each step
-        self._objects.append((SHAPES[type(value)].expand if is_plain else _outside_parts, value))
+        kind: Any = type(value)
+        self._objects.append((_kept(kind).look, value))
         self._called.append(called)
         self._headers.append(header)
         self._parts.append(tuple(parts))
@@ -204,6 +204,9 @@ class Purity:
         sys.setprofile(self._look)
         try:
             result = function(*arguments)
+        except KeyboardInterrupt:  # what its handler calls, in the middle of the b-thread, is no call of the b-thread
+            self._problem = None
+            raise
         finally:
             sys.setprofile(before)
             if collecting:
@@ -211,24 +214,25 @@ class Purity:
             self._raise_problem()
         if self._stores:
             self.check()
-        else:
-            self._refuse_changed(self._containers.changed())
+        elif called := self._containers.changed():
+            self._refuse_changed(called)
         return result
 
     def check(self) -> None:
         """Raise VerificationError when anything outside looks different now."""
         self._stores = False
-        for namespace, name, value, called in self._names.values():
-            self._refuse_changed(called if namespace.get(name, MISSING) is not value else None)
-        self._refuse_changed(self._containers.changed())
-        self._refuse_changed(self._definitions.changed())
+        for namespace, name, value, known_as in self._names.values():
+            if namespace.get(name, MISSING) is not value:
+                self._refuse_changed(known_as)
+        for snapshots in (self._containers, self._definitions):
+            if called := snapshots.changed():
+                self._refuse_changed(called)
 
-    def _refuse_changed(self, called: str | None) -> None:
-        if called is not None:
-            raise VerificationError(
-                f"b-thread {self._bthread!r} reads {called}, which changed meanwhile: hidden "
-                "state; keep it in a local variable, or request an event that carries it"
-            )
+    def _refuse_changed(self, called: str) -> None:
+        raise VerificationError(
+            f"b-thread {self._bthread!r} reads {called}, which changed meanwhile: hidden "
+            "state; keep it in a local variable, or request an event that carries it"
+        )
 
     def _raise_problem(self) -> None:
         if self._problem is not None:
@@ -265,12 +269,12 @@ class Purity:
         """Read a function at its first call, before it runs."""
         module = frame.f_globals.get("__name__", "")
         caller = self._read.get(id(frame.f_back.f_code))
-        explains = _top(module) in PYTEST or (_is_standard(module) and caller is not None and caller.explains)
+        explains = _is_of_pytest(module) or (_is_standard(module) and caller is not None and caller.explains)
         is_foreign = not explains and not _is_known(module)
         is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
         stores = is_foreign and not is_of_attrs and _reading(code).stores
         entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains)
-        if code.co_name in IMPURE and _is_standard(module) | _is_known(module):
+        if code.co_name in IMPURE and (_is_standard(module) or _is_known(module)):
             self._refuse(code.co_qualname)
         if not is_foreign:
             return entry
@@ -371,7 +375,8 @@ class Purity:
         waiting = [root]
         while waiting:
             value = waiting.pop()
-            if type(value) in ATOMS or id(value) in self._seen:
+            kind: Any = type(value)
+            if kind in ATOMS or id(value) in self._seen:
                 continue
             self._seen[id(value)] = value
             if isinstance(value, ModuleType):
@@ -382,31 +387,33 @@ class Purity:
             if isinstance(value, _lru_cache_wrapper):
                 self._cached.add(id(getattr(value.__wrapped__, "__code__", None)))
                 waiting += _results(value)
-            found = _outside_parts(value)
+            kept = _kept(kind)
+            found = kept.look(value)
             if found is None:
                 self._cannot_see(value, called)
                 continue
             header, parts = found
-            if _can_change(value):
-                self._remember(value, called, header, parts)
+            if kept.can_change:
+                self._remember(kept, value, called, header, parts)
             waiting += parts
-            if base_in_c(type(value)) is not type(value):
-                waiting.append(type(value))
+            if kept.is_of_class:
+                waiting.append(kind)
 
     def _keep_itself(self, value: Any, called: str, *, is_of_engine: bool) -> None:
         """Remember an object of a module that is known, without what it holds."""
-        if isinstance(value, ModuleType) or type(value) in ATOMS or id(value) in self._seen:
+        kind: Any = type(value)
+        if isinstance(value, ModuleType) or kind in ATOMS or id(value) in self._seen:
             return
-        found = _outside_parts(value)
+        kept = _kept(kind)
+        found = kept.look(value)
         if found is None and not isinstance(value, type) and not is_of_engine:
             self._cannot_see(value, called)
-        elif found is not None and _can_change(value):
+        elif found is not None and kept.can_change:
             self._seen[id(value)] = value
-            self._remember(value, called, *found)
+            self._remember(kept, value, called, *found)
 
-    def _remember(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
-        snapshots = self._containers if _holds_items(value) else self._definitions
-        snapshots.add(value, called, header, parts)
+    def _remember(self, kept: "Kept", value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
+        (self._containers if kept.holds_items else self._definitions).add(value, called, header, parts)
 
     def _cannot_see(self, value: Any, called: str) -> None:
         kind = value if isinstance(value, type) else type(value)
@@ -419,15 +426,17 @@ class Purity:
             self.not_looked_into[f"{kind.__module__}.{kind.__qualname__}"] = None
 
 
-def refuse_changeable(value: Any, where: str) -> None:
-    """Raise VerificationError when `value`, found at `where`, can change."""
-    for found in reachable(value):
+def refuse_changeable(value: Any, where: str) -> list[Any]:
+    """Return what `value`, found at `where`, is made of. Raises VerificationError when it can change."""
+    parts = list(reachable(value))
+    for found in parts:
         shape = shape_of(type(found))
         if shape is None or (shape.mutable and not shape.hashable):
             raise VerificationError(
                 f"{where} is or holds a {type(found).__name__}, which can change: hidden state; "
                 "pass immutable values (tuples, frozensets, frozen attrs values)"
             )
+    return parts
 
 
 def _results(function: Any) -> Iterator[Any]:
@@ -440,8 +449,7 @@ def _results(function: Any) -> Iterator[Any]:
 
 def check_event(event: Event) -> None:
     """Raise VerificationError for an event that carries what can change, or what is not equal to itself."""
-    refuse_changeable(event, f"event {event!r}")
-    for found in reachable(event):
+    for found in refuse_changeable(event, f"event {event!r}"):
         if isinstance(found, FunctionType) and found.__closure__:
             raise VerificationError(
                 f"event {event!r} carries a function with variables of another one, which may be assigned: hidden "
@@ -471,6 +479,11 @@ def _is_known(module: str) -> bool:
 
 
 @cache
+def _is_of_pytest(module: str) -> bool:
+    return _top(module) in PYTEST
+
+
+@cache
 def _is_standard(module: str) -> bool:
     return _top(module) in sys.stdlib_module_names
 
@@ -479,38 +492,54 @@ def _top(module: str) -> str:
     return module.partition(".")[0]
 
 
-def _can_change(value: Any) -> bool:
-    return type(value) not in SHAPES or SHAPES[type(value)].mutable or isinstance(value, _lru_cache_wrapper)
-
-
-def _holds_items(value: Any) -> bool:
-    """Return whether methods can change an object; others change by attributes that are assigned."""
-    shape = SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
-    return shape is not None and shape.mutable and not isinstance(value, FunctionType | BThreadFunction)
-
-
 def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and type(one) in ATOMS and one == other)
 
 
-def _outside_parts(value: Any) -> tuple[Any, Any] | None:
-    """Return how an object outside looks, and what it holds; None when that is not known."""
-    kind = type(value)
-    if isinstance(value, type):
-        return _parts_of_class(value)
-    if isinstance(value, Enum):
-        return tuple(vars(value)), tuple(vars(value).values())
-    if isinstance(value, _lru_cache_wrapper):
-        return None, (value.__wrapped__,)
-    if isinstance(value, set | frozenset):
-        return len(value), tuple(value)
+class Kept(NamedTuple):
+    """The way in which objects of one type are remembered outside.
+
+    look: returns how an object looks, and what it holds; None when that is not known. holds_items: methods can change
+    it; others change by attributes that are assigned. is_of_class: its class is written in Python.
+    """
+
+    look: Callable[[Any], tuple[Any, Any] | None]
+    can_change: bool
+    holds_items: bool
+    is_of_class: bool
+
+
+@cache
+def _kept(kind: Any) -> Kept:
+    base, shape = base_in_c(kind), SHAPES.get(kind)
+    can_change = shape is None or shape.mutable or issubclass(kind, _lru_cache_wrapper)
+    items = shape or SHAPES.get(base)
+    holds_items = items is not None and items.mutable and not issubclass(kind, FunctionType | BThreadFunction)
+    return Kept(_look_of(kind), can_change, holds_items, base is not kind)
+
+
+def _look_of(kind: Any) -> Callable[[Any], tuple[Any, Any] | None]:
+    if issubclass(kind, type):
+        return _parts_of_class
+    if issubclass(kind, Enum):
+        return lambda value: (tuple(vars(value)), tuple(vars(value).values()))
+    if issubclass(kind, _lru_cache_wrapper):
+        return lambda value: (None, (value.__wrapped__,))
+    if issubclass(kind, set | frozenset):
+        return lambda value: (len(value), tuple(value))
     if kind is object or kind.__module__ == "typing":
-        return None, ()
-    if kind is FunctionType and _is_known(value.__module__ or ""):
-        return (value.__code__, *vars(value)), ()
+        return lambda value: (None, ())
+    if kind is FunctionType:
+        return _parts_of_function
     is_foreign = kind not in SHAPES and _is_standard(kind.__module__) and not _is_known(kind.__module__)
-    shape = None if isinstance(value, Iterator | Match) or is_foreign else shape_of(kind)
-    return None if shape is None else shape.expand(value)
+    shape = None if issubclass(kind, Iterator | Match) or is_foreign else shape_of(kind)
+    return (lambda value: None) if shape is None else shape.expand
+
+
+def _parts_of_function(function: Any) -> tuple[Any, Any]:
+    if _is_known(function.__module__ or ""):
+        return (function.__code__, *vars(function)), ()
+    return SHAPES[FunctionType].expand(function)
 
 
 def _parts_of_class(kind: Any) -> tuple[Any, Any] | None:
@@ -530,8 +559,9 @@ def _parts_of_attribute(name: str, item: Any) -> tuple[Any, ...]:
         return (item.fget, item.fset, item.fdel)
     if isinstance(item, cached_property):
         return (item.func,)
+    kind: Any = type(item)
     is_special = name.startswith("__") and not isinstance(item, FunctionType)
-    is_descriptor = type(item) not in SHAPES and hasattr(item, "__get__") and base_in_c(type(item)) is type(item)
+    is_descriptor = kind not in SHAPES and hasattr(item, "__get__") and base_in_c(kind) is kind
     return () if is_special or is_descriptor else (item,)
 
 

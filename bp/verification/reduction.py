@@ -3,8 +3,8 @@
 Only the events between two external ones are reduced. In a state where internal events can be selected, a *stubborn
 set* is worked out (Valmari 1989): a set of events, at least one of them selectable, such that nothing outside of it
 can change what its events do, or whether they can be selected. Only its selectable events are then tried; every other
-event is still to come afterwards, and finds everything as it would have found it before. The argument, and what stays
-the same, stand in docs/verification.md.
+event is still to come afterwards, and finds everything as it would have found it before. So a run to an end, which
+contains an event of the set, can begin with it. docs/verification.md says what stays the same.
 
 What others may do later is known from their automata: before the search, each is unfolded on its own, on every event
 that any b-thread may ever request. That may be more than the program can do, never less.

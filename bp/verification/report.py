@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from attrs import evolve, field, frozen
 
+from bp.errors import listed, shortened, shown
 from bp.events import Event, PredicateError, as_event_set, contains
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
@@ -24,7 +25,6 @@ from bp.verification.purity import LocalFailure
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
 LINES = 15  # of a printed violation, at most
-WIDTH = 100  # characters of an event that is told, at most
 ARGUMENTS = 40  # characters of the arguments by which instances are told apart, at most
 ENGINE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -33,7 +33,8 @@ Trace = tuple[Event, ...]
 
 
 class Happened(NamedTuple):
-    """One event of a trace: the names of the b-threads that requested it (none: it came from outside) or waited for it.
+    """One event of a trace: the names of the b-threads that requested it (none: it came from outside) or waited for it,
+    and of those that it ended, by their `interrupt`.
 
     `text` says the same, and tells instances of one function apart by their arguments.
     """
@@ -42,6 +43,7 @@ class Happened(NamedTuple):
     requested_by: tuple[str, ...]
     heard_by: tuple[str, ...]
     text: str
+    ended: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{shown(self.event)}: {self.text}"
@@ -68,15 +70,18 @@ class Violation:
     where: str = ""
 
     def __str__(self) -> str:
-        """Tell the story, one line for each event, in 15 lines at most; the last says what is wrong."""
+        """Tell the story in 15 lines at most, one for each event; the last says what is wrong, or those behind it."""
         lines = [f"{number:>3}  {happened}" for number, happened in enumerate(self.story, start=1)]
         if self.cycle:
             lines.insert(len(self.trace), "     then again and again:")
         if len(lines) > LINES - 1:
             kept = (LINES - 2) // 2
-            lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more ...", *lines[-kept:]]
+            again = ", then again and again" * bool(self.cycle and kept <= len(self.trace) < len(lines) - kept)
+            lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more{again} ...", *lines[-kept:]]
         where = f" (at {self.where})" if self.where else ""
-        return "\n".join([*lines, f"{self.kind}: {' '.join(self.message.split())}{where}"])
+        said = self.message.split("\n") if self.kind == "deadlock" else [self.message]
+        told = listed(f"{self.kind}:", [" ".join(line.split()) for line in said])
+        return "\n".join([*lines, f"{told}{where}"])
 
 
 class FirstFound(Exception):
@@ -107,18 +112,18 @@ class Violations:
                 message = f"{shown(happened)} happens, which is never to happen"
                 self._keep(("never", position), Violation("never", (*trace(), happened), message))
 
-    def ended(self, state: str, trace: Callable[[], Trace], *, is_over: bool) -> None:
+    def ended(self, state: str, trace: Callable[[], Trace], possible: tuple[Choice, ...]) -> None:
         """Judge a state where nothing internal and nothing promised comes: a deadlock, a hot end, or all is well.
 
-        So every request is held back. is_over: nothing that is possible comes either.
+        So every request is held back. possible: what can come all the same.
         """
         automaton, masks = self.space.automaton, self.space.masks
         held = [local for local in dict.fromkeys(map(ord, state)) if masks.requests[local]]
         blocked = [local for local in held if not automaton.locals[local].environment]
-        if is_over and len(held) > len(blocked):
+        if not possible and len(held) > len(blocked):
             self._note_withheld(state, [local for local in held if local not in blocked])
         if blocked:
-            self._deadlock(state, trace(), blocked)
+            self._deadlock(state, trace(), blocked, possible)
             return
         for local in dict.fromkeys(map(ord, state)):
             if automaton.locals[local].statement.hot:
@@ -150,8 +155,8 @@ class Violations:
         message = "internal events go on without end"
         self._keep(("endless", number), Violation("endless", trace, message, cycle=cycle))
 
-    def _deadlock(self, state: str, trace: Trace, blocked: list[int]) -> None:
-        automaton = self.space.automaton
+    def _deadlock(self, state: str, trace: Trace, blocked: list[int], possible: tuple[Choice, ...]) -> None:
+        automaton, events = self.space.automaton, self.space.masks.events
         wishes, told = [], []
         members = [(automaton.locals[local].name, local) for local in map(ord, state)]
         cast = Cast(self.space, trace)
@@ -160,7 +165,9 @@ class Violations:
                 wishes.append((automaton.locals[local].name, event, self.space.blockers(members, event)))
                 held = f"requests {shown(event)}, held by {cast.holders(event)}"
                 told += [f"{name!r} {held}" for name in cast.names_at(local)]
-        self._keep(("deadlock", state), Violation("deadlock", trace, "; ".join(told), blockers=tuple(wishes)))
+        if coming := few(shown(events[choice.event]) for choice in possible):
+            told.append(f"only what is possible and not promised can come: {coming}")
+        self._keep(("deadlock", state), Violation("deadlock", trace, "\n".join(told), blockers=tuple(wishes)))
 
     def _note_withheld(self, state: str, locals_: list[int]) -> None:
         automaton = self.space.automaton
@@ -255,15 +262,20 @@ class Cast:
 
     def _told(self, event: Event, advancing: int, concerned: list[tuple[BThread, int]]) -> Happened:
         instead, locals_ = set(bits(advancing)), self._space.automaton.locals
-        requesting, hearing = list[BThread](), list[BThread]()
+        requesting, hearing, ending = cast = list[BThread](), list[BThread](), list[BThread]()
         for bthread, local in concerned:
-            is_requester = local in instead or event in locals_[local].statement.requests
-            (requesting if is_requester else hearing).append(bthread)
-        requested_by, heard_by = (dict.fromkeys(by.name for by in bthreads) for bthreads in (requesting, hearing))
-        requesters, hearers = (", ".join(dict.fromkeys(map(self._name, by))) for by in (requesting, hearing))
+            statement = locals_[local].statement
+            is_ended = statement.interrupt is not None and _matches(statement.interrupt, event)
+            if local in instead or event in statement.requests:
+                requesting.append(bthread)
+            elif not is_ended:
+                hearing.append(bthread)
+            ending += [bthread] * is_ended
+        requested_by, heard_by, ended = (tuple(dict.fromkeys(by.name for by in part)) for part in cast)
+        requesters, hearers, closed = (few(dict.fromkeys(map(self._name, part))) for part in cast)
         text = f"requested by {requesters}" if requesters else "from outside"
-        text += f"; waited for by {hearers}" if hearers else ""
-        return Happened(event, tuple(requested_by), tuple(heard_by), text)
+        text += (f"; waited for by {hearers}" if hearers else "") + (f"; ended: {closed}" if closed else "")
+        return Happened(event, requested_by, heard_by, text, ended)
 
     def _name(self, bthread: BThread) -> str:
         return instance(bthread) if len(self._instances[bthread.name]) > 1 else bthread.name
@@ -273,18 +285,7 @@ def instance(bthread: BThread) -> str:
     """Return the name of a b-thread with its arguments, in short and without lambdas: `philosopher(0)`."""
     named = [("", value) for value in bthread.args] + [(f"{name}=", value) for name, value in bthread.kwargs.items()]
     given = [name + text for name, value in named if (text := _argument(value)) != "<lambda>"]
-    return f"{bthread.name}({_shortened(', '.join(given), ARGUMENTS)})"
-
-
-def shown(event: Event) -> str:
-    """Return an event as reports show it: a plain one by its name, a long one shortened."""
-    text = repr(event)
-    return _shortened(event.name if text == f"event({event.name!r})" else text, WIDTH)
-
-
-def shown_set(events: Any) -> str:
-    """Return an event set as reports show it."""
-    return shown(events) if isinstance(events, Event) else _shortened(getattr(events, "__name__", repr(events)), WIDTH)
+    return f"{bthread.name}({shortened(', '.join(given), ARGUMENTS)})"
 
 
 def _argument(value: Any) -> str:
@@ -293,15 +294,14 @@ def _argument(value: Any) -> str:
     return shown(value) if isinstance(value, Event) else getattr(value, "__name__", repr(value))
 
 
-def _shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width * 3 // 4]} ... {text[-width // 4 + 5 :]}"
+def few(texts: Iterable[str], most: int = 4, between: str = ", ") -> str:
+    """Return texts in a line, `most` of them, and how many more there are."""
+    first, more = (texts := list(texts))[:most], len(texts) - most
+    return between.join([*first, f"and {more} more"] if more > 0 else first)
 
 
 def _held(blockers: Iterable[tuple[str, Any]]) -> str:
-    told = [
-        name if because is None else f"{name} (because {_shortened(repr(because), WIDTH)})"
-        for name, because in blockers
-    ]
+    told = [name if because is None else f"{name} (because {shortened(repr(because))})" for name, because in blockers]
     return ", ".join(told) or "no b-thread"
 
 
@@ -362,7 +362,7 @@ class Coverage:
             "never matched": self.never_matched,
             "promised and held back for ever": self.withheld,
         }
-        return "\n".join(f"{what}: {_listed(found)}" for what, found in lines.items() if found)
+        return "\n".join(f"{what}: {few(found, MOST, '; ')}" for what, found in lines.items() if found)
 
 
 def coverage_of(space: StateSpace, never: Iterable[Any] = (), withheld: Iterable[str] = ()) -> Coverage:
@@ -383,7 +383,7 @@ def coverage_of(space: StateSpace, never: Iterable[Any] = (), withheld: Iterable
     unheard = ("possible= (the program never rests)",) if selection.possible and not selection.rested else ()
     outside = {*selection.possible, *(event for at in candidates for event in bits(masks.rows[at].announces))}
     ever = [masks.events[event] for event in bits(reduce(or_, candidates.values(), 0))]
-    forbidden = [f"never= {shown_set(each)}" for each in never if not any(_matches(each, event) for event in ever)]
+    forbidden = [f"never= {shown(each)}" for each in never if not any(_matches(each, event) for event in ever)]
     return Coverage(
         silent=(*(by.name for by in silent), *unheard),
         unreached=tuple(by.name for by in unreached),
@@ -410,7 +410,7 @@ def _unmatched_sets(space: StateSpace, candidates: dict[int, int]) -> list[str]:
         for word in ("wait_for", "block", "refuse", "interrupt"):
             events = getattr(found.statement, word)
             if events is not None:
-                said = f"{found.name}: {word} {shown_set(events)}"
+                said = f"{found.name}: {word} {shown(events)}"
                 is_met = stops[word][local] & candidates[local] if word in stops else _happens(space, local, events)
                 matched[said] = matched.get(said, False) or bool(is_met)
     return [said for said, is_matched in matched.items() if not is_matched]
@@ -430,15 +430,16 @@ class Member(NamedTuple):
 
 def _members(space: StateSpace) -> dict[Member, int]:
     """Return the first local states (a mask) of each b-thread."""
-    alike: defaultdict[str, set[str]] = defaultdict(set)
+    alike: defaultdict[str, list[BThread]] = defaultdict(list)
     for begun in space.begun:
-        alike[begun.bthread.name].add(instance(begun.bthread))
+        alike[begun.bthread.name].append(begun.bthread)
+    several = {name for name, bthreads in alike.items() if len(bthreads) > 1 and len(set(map(instance, bthreads))) > 1}
     members: defaultdict[Member, int] = defaultdict(int)
     started = space.started()
     for bthread, environment, generations in space.begun:
         first, *others = generations or ((),)
         if first:  # else it was over at once
-            name = bthread.name if len(alike[bthread.name]) == 1 else instance(bthread)
+            name = instance(bthread) if bthread.name in several else bthread.name
             members[Member(name, environment)] |= mask_of(first)
         started.update(chain.from_iterable(others))
     for local in sorted(started):
@@ -457,8 +458,3 @@ def _matches(events: Any, event: Event) -> bool:
         return contains(events, event)
     except PredicateError:
         return False
-
-
-def _listed(found: tuple[str, ...]) -> str:
-    more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
-    return "; ".join(found[:MOST]) + more

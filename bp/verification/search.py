@@ -58,6 +58,7 @@ class Search:
     afterwards: dict[int, list[tuple[int, int]]] = field(factory=dict)
     selected: set[int] = field(factory=set)
     bounded: bool = False
+    interrupted: bool = False  # by Ctrl-C
     runs: int = 0  # random ones
 
     def run(self) -> None:
@@ -159,7 +160,7 @@ class Search:
             self.violations.failed(failure, self.path(number))
             return 0, ()
         if not choices or choices[0].origin == "possible":
-            self.violations.ended(state, partial(self.path, number), is_over=not choices)
+            self.violations.ended(state, partial(self.path, number), choices)
         return present, choices
 
     def _take_afterwards(self, number: int, choices: tuple[Choice, ...]) -> None:

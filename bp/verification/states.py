@@ -351,7 +351,8 @@ class Selection:
     def _row(self, part: str) -> Row:
         """Return what a part of a state adds, which is remembered as long as no row changes."""
         rows = [self.masks.rows[ord(character)] for character in part]
-        self._parts[part] = found = Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
+        found = rows[0] if len(rows) == 1 else Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
+        self._parts[part] = found
         for character in part:
             self._parts_with[ord(character)].add(part)
         return found

@@ -53,6 +53,6 @@ class Bare(World):
 
 EMPTY = Setting(
     "empty", "looking once", {"empty": looking}, instances=1, live=False, harmless=True,
-    inhabit=lambda _, world: Bare(world.folder, world.home, world.box),
+    inhabit=lambda _, world: Bare(world.site),
 )  # fmt: skip
 FILES = Setting("files", "reading one file", {"empty": reading}, instances=1, live=False, harmless=True)

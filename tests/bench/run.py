@@ -20,6 +20,7 @@ from tests.bench import (
     tools,
     turns,
     waiting,
+    workers,
 )
 from tests.bench.rows import Row, as_plain, table
 
@@ -38,6 +39,7 @@ QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
     "tools": tools.measure,
     "experiments": experiments.measure,
     "cells": cells.measure,
+    "workers": workers.measure,
 }
 
 

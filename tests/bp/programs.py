@@ -39,6 +39,14 @@ def keeps_saying(statement: Sync) -> BThreadBody:
 
 
 @bthread
+def looping(*statements: Any) -> BThreadBody:
+    """Say one statement after the other, again and again."""
+    while True:
+        for statement in statements:  # noqa: UP028
+            yield statement
+
+
+@bthread
 def hears(notes: list[Any], *statements: Any) -> BThreadBody:
     """Say one statement after the other, and note what is sent back."""
     for statement in statements:

@@ -189,8 +189,9 @@ def test_a_kind_and_a_plain_event_of_one_name_are_an_error() -> None:
 
 
 def test_the_base_of_all_kinds_has_no_events() -> None:
-    with pytest.raises(TypeError):
-        Event()
+    for made in ((), ("a",)):
+        with pytest.raises(TypeError, match=r"event\('a'\) for a plain one"):
+            Event(*made)
     with pytest.raises(BThreadError, match="use ALL"):
         trace(BProgram(says(sync(wait_for=Event))))
 

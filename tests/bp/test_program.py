@@ -37,14 +37,14 @@ from bp import (
 )
 from bp.program import WhenBlocked
 from bp.strategies import Chooser
-from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, check_refused, does, keeps_saying, says, trace
+from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, check_refused, does, keeps_saying, looping, says, trace
 from tests.tables import rows
 
 
 def test_a_wrong_argument_of_a_program_is_refused_where_it_is_given() -> None:
     check_refused(
         (lambda: BProgram(alternate), r"takes called b-threads, for example guard\(\)"),  # type: ignore[arg-type]
-        (lambda: BProgram([alternate()]), "takes called b-threads"),  # type: ignore[arg-type]
+        (lambda: BProgram([alternate()]), r"takes called b-threads, one by one: unpack a list with \*"),  # type: ignore[arg-type]
         (lambda: BProgram(strategies=None), "unexpected keyword argument 'strategies'"),  # type: ignore[call-arg]
         (lambda: BProgram(strategy=RandomStrategy), r"for example RandomStrategy\(\)"),  # type: ignore[arg-type]
         (lambda: BProgram(max_steps=0), "give a positive integer"),
@@ -241,9 +241,20 @@ def test_a_super_step_that_never_ends_is_an_error_with_its_last_events_and_b_thr
     with pytest.raises(EndlessLoop, match=r"went past 30 events and starts; .* raise max_steps") as caught:
         trace(program)
 
+    assert str(caught.value).endswith("the last were, again and again: 'one' hot")
     assert caught.value.events == (HOT,) * 10
     assert caught.value.bthreads == ("one",) * 10
     assert program.status == "failed"
+
+
+def test_an_endless_loop_is_told_once_and_not_ten_times() -> None:
+    def told(*said: Any) -> str:
+        with pytest.raises(EndlessLoop) as caught:
+            trace(BProgram(looping(*said).named("one"), max_steps=30))
+        return str(caught.value)
+
+    assert told(sync(request=COLD), sync(request=HOT)).endswith("again and again:\n  'one' cold\n  'one' hot")
+    assert told(*[sync(request=Ping(number)) for number in range(6)]).count("Ping") == 10
 
 
 @bthread
@@ -484,7 +495,7 @@ def test_an_exception_names_b_thread_event_and_step_and_fails_the_program() -> N
         fails_on(HOT, KeyError("three")).named("third").at_priority(-1),
     )
 
-    with pytest.raises(BThreadError, match=r"'first' failed on event\('hot'\) \(step 2\): ValueError: one") as caught:
+    with pytest.raises(BThreadError, match=r"'first' failed on hot \(step 2\): ValueError: one") as caught:
         trace(program)
 
     assert (caught.value.bthread, caught.value.event, caught.value.step) == ("first", HOT, 2)

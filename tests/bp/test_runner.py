@@ -17,6 +17,7 @@ import pytest
 from attrs import frozen
 
 from bp import (
+    ALL,
     BProgram,
     BProgramError,
     BThreadBody,
@@ -506,6 +507,25 @@ async def test_a_deadlock_says_who_waits_for_what_and_who_holds_it() -> None:
     assert "'ask' requests Asked(number=0), held by forbid (not today)" in str(deadlock.value)
     assert "'hope' must not stay where it is" in str(deadlock.value)
     assert len(deadlock.value.waiting) == 2
+
+
+async def test_a_deadlock_tells_each_request_on_a_line_of_its_own_in_short() -> None:
+    @bthread
+    def ask_at_length(number: int) -> BThreadBody:
+        yield sync(request=event("asked", data=(number, "x" * 1000)))
+
+    @bthread
+    def forbid() -> BThreadBody:
+        yield sync(block=ALL)
+
+    with pytest.raises(Deadlock) as deadlock:
+        await Runner(BProgram(*(ask_at_length(number) for number in range(9)), forbid())).run()
+
+    head, *lines = str(deadlock.value).splitlines()
+    assert head == "nothing can happen any more:"
+    assert [line.partition("requests")[0] for line in lines] == ["  'ask_at_length' "] * 9
+    assert max(map(len, lines)) < 150
+    assert all(line.endswith(", held by forbid") for line in lines)
 
 
 async def test_resting_is_no_deadlock_unless_something_was_to_come() -> None:

@@ -19,6 +19,7 @@ from bp import (
     event,
     start,
     sync,
+    verify,
     where,
 )
 from tests.bp.programs import COLD, HOT, Ping, check_refused, hears, says, trace
@@ -53,14 +54,34 @@ def test_a_wrong_statement_is_a_type_error_at_that_line() -> None:
         (lambda: sync(request=[], otherwise=instead), "otherwise= without request="),
         (lambda: sync(request=HOT, otherwise=COLD), "give a function"),  # type: ignore[arg-type]
         (lambda: sync(wait_for=HOT, hot="yes"), "hot='yes': give True or False"),  # type: ignore[arg-type]
-        (lambda: start(says), r"start takes called b-threads, for example start\(guard\(\)\)"),  # type: ignore[arg-type]
-        (lambda: start([says()]), "start takes called b-threads"),  # type: ignore[arg-type]
+        (lambda: start(says), r"start takes called b-threads, for example guard\(\)"),  # type: ignore[arg-type]
+        (lambda: start([says()]), r"start takes called b-threads, one by one: unpack a list with \*"),  # type: ignore[arg-type]
         (lambda: repeats(HOT, time=2), "unexpected keyword argument 'time'"),  # type: ignore[call-arg]
         (lambda: repeats(), "missing 1 required positional argument"),  # type: ignore[call-arg]
         (lambda: bthread(priority="high"), "a priority is an integer"),  # type: ignore[call-overload]
         (lambda: bthread(priority=True), "a priority is an integer"),
         (lambda: bthread(3), "decorate a generator function"),  # type: ignore[call-overload]
     )
+
+
+def test_a_word_that_sync_does_not_know_is_told_with_the_one_that_is_meant() -> None:
+    def said(*positional: Event, **words: Any) -> str:
+        named = tuple(words.items())
+
+        @bthread
+        def guard() -> BThreadBody:
+            yield sync(*positional, **dict(named))
+
+        with pytest.raises(BThreadError) as caught:
+            trace(BProgram(guard()))
+        found = verify(guard()).violations[0]
+        assert "test_statements.py" in found.where
+        assert found.message.partition("TypeError: ")[2] == str(caught.value).partition("TypeError: ")[2]
+        return str(caught.value).rpartition("; ")[2]
+
+    assert said(request=HOT, waitFor=COLD) == "did you mean wait_for=?"
+    assert said(priority=3).startswith("its words are request=, wait_for=, block=")
+    assert said(HOT).startswith("its words are request=, wait_for=, block=")
 
 
 def test_statements_are_equal_by_what_they_say() -> None:

@@ -18,7 +18,6 @@ from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.demo.scenes import SCENES, attack
 from agent.cli.demo.workshop import PROMPT, Workshop, make_agent, make_workshop, nothing_leaves_after_a_secret
-from agent.cli.display import command_of
 from agent.cli.lanes import Lanes
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import approval_question, is_terminal
@@ -26,6 +25,7 @@ from agent.cli.runs import new_log
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import Desk, lead
 from agent.effects.approval import Approver
+from agent.page.wording import command_of
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.definition import Tool

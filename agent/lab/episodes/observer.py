@@ -103,6 +103,10 @@ class Observer:
     _latest: dict[str, int] = field(factory=dict)
     _later: dict[int, Evidence] = field(factory=dict)
     _roles: dict[str, str] = field(factory=dict)
+    _asks_later: bool = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._asks_later = self.monitor is not None and iscoroutinefunction(self.monitor.score)
 
     def see(self, step: Step) -> None:
         """Take a step into account. For `Agent(on_step=...)`."""
@@ -111,7 +115,8 @@ class Observer:
             self.counts[_COUNTED[kind]] += 1
         elif kind in _NOTES:
             _NOTES[kind](self, event)
-        self.rounds.fold(event)
+        if kind in MATTERS or kind in ANSWERS:
+            self.rounds.fold(event)
 
     @property
     def steps(self) -> tuple[Committed, ...]:
@@ -151,7 +156,7 @@ class Observer:
         if self.monitor is None or self.agent is None:
             return None
         evidence = evidence_of(call, self.agent, {})
-        if iscoroutinefunction(self.monitor.score):
+        if self._asks_later:
             self._later[len(self._calls)] = evidence
             return None
         try:
@@ -177,9 +182,10 @@ class Observer:
 
     async def finish(self) -> None:
         """Score what is left; a monitor that raises gives no score."""
-        async with anyio.create_task_group() as tasks:
-            for number, evidence in self._later.items():
-                tasks.start_soon(self._ask, number, evidence)
+        if self._later:
+            async with anyio.create_task_group() as tasks:
+                for number, evidence in self._later.items():
+                    tasks.start_soon(self._ask, number, evidence)
 
     async def _ask(self, number: int, evidence: Evidence) -> None:
         assert self.monitor is not None

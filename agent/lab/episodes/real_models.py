@@ -217,7 +217,7 @@ class SharedModels:
 
     def model(self, role: str, plan: ModelPlan) -> Model:
         """Return the model of a role. Raises ModelError, ScriptError."""
-        if plan.is_scripted:
+        if plan.file:
             return plan.made(os.environ)
         if (role, plan) not in self._models:
             import openai  # noqa: F401 - half a second, which must not pass between a turn and its request
@@ -228,24 +228,24 @@ class SharedModels:
 
 @define
 class EpisodeModels:
-    """The models of one episode. `seed` is what its draws depend on, `here` its folder, `episode` its key."""
+    """The models of one episode. `seed` is what its draws depend on, `here` gives its folder, `episode` is its key."""
 
     shared_models: SharedModels
     seed: str
-    here: str
+    here: Callable[[], str]
     episode: str
     _kept: list[tuple[str, CachedModel]] = field(factory=list)
 
     def model(self, role: str, plan: ModelPlan) -> Model:
         """Return the model of a role for this episode. Raises ModelError, ScriptError."""
         model = self.shared_models.model(role, plan)
-        if plan.is_scripted:
+        if plan.file:
             return model
         kept = CachedModel(
             model,
             self.shared_models.folder / "answers",
             seed=self.seed,
-            here=self.here,
+            here=self.here(),
             parameters=plan.asked_with,
             price=plan.price,
             attempts=1 if role in IN_THE_LOOP else ATTEMPTS,

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from attrs import asdict, field, frozen
+from attrs import field, fields, frozen
 
-from agent.lab.json_lines import append_line, values_in
+from agent.lab.json_lines import Values, append_line
 from agent.lab.measures.thresholds import suspicion
 from agent.vocabulary.errors import AgentError
 
@@ -112,10 +112,15 @@ class Row:
 
 def write_row(row: Row) -> str:
     """Return a row as one line, without its end."""
-    fields = asdict(row, recurse=False)  # all are plain but steps and roles, and theirs are
-    for table in ("steps", "roles"):
-        fields[table] = [asdict(each, recurse=False) for each in fields[table]]
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return _LINES.encode(row)
+
+
+def _fields_of(value: Row | Step | RoleUsage) -> dict[str, object]:
+    return {name: getattr(value, name) for name in FIELDS[type(value)]}
+
+
+FIELDS = {kind: tuple(each.name for each in fields(kind)) for kind in (Row, Step, RoleUsage)}
+_LINES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_fields_of)
 
 
 class ResultsError(AgentError):
@@ -128,6 +133,7 @@ class Results:
     def __init__(self, folder: Path) -> None:
         """Open a folder, which need not exist yet. Raises ResultsError."""
         self.folder = folder
+        self._written, self._rows = Values(self.path, Row, "row"), dict[str, Row]()
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -164,7 +170,8 @@ class Results:
     def rows(self) -> dict[str, Row]:
         """Return the last row of each key. Raises ResultsError for a line that is no row."""
         try:
-            return {row.key: row for row in values_in(self.path, Row, "row")}
+            self._rows.update((row.key, row) for row in self._written.new())
+            return dict(self._rows)
         except ValueError as error:
             raise ResultsError(f"{error}; remove the line, and run it again") from error
         except OSError as error:

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from agent.effects.monitoring import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
 from agent.lab.experiments.model_plans import ModelPlan
-from agent.lab.experiments.own_protocols import check_taken, entry_of, own_value
+from agent.lab.experiments.own_protocols import check_taken, entry_of, own_object
 from agent.lab.experiments.plan import Episode, MonitorPlan, ProtocolPlan
 from agent.lab.settings.setting import Setting
 from agent.models.model import Model
@@ -131,11 +131,7 @@ def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: s
 
 def own_monitor(name: str) -> Monitor:
     """Return a monitor of the user's: an object with `score(evidence)`, or what a function returns. ValueError."""
-    found = own_value(name, "monitor")
-    made = found() if (callable(found) and not hasattr(found, "score")) or isinstance(found, type) else found
-    if not callable(getattr(made, "score", None)):
-        raise ValueError(f"{name!r} is no monitor; give it a method score(evidence) that returns a Score")
-    return cast(Monitor, made)
+    return cast(Monitor, own_object(name, "monitor", "score", "a method score(evidence) that returns a Score"))
 
 
 def number_of(text: str) -> int:

@@ -109,7 +109,7 @@ def conduct(
     """
     check_extra()
     remove_abandoned()
-    if why := plan.unpriced():
+    if why := plan.unpriced() or next(iter(plan.without_tasks().values()), ""):
         raise ValueError(why)
     begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)
     asked_before = read_spent(folder)

@@ -6,12 +6,14 @@ What is kept of an experiment names the variables of the environment, and never 
 """
 
 import json
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import cast
 
 from attrs import frozen
 
+from agent.lab.experiments.own_protocols import own_object
 from agent.models.model import Model, ModelError, Price
 from agent.models.openai_model import Api, OpenAIModel, model_from_name
 
@@ -22,10 +24,13 @@ MODEL_ROLES = ("agent", "trusted", "editor", "auditor")
 INSPECT = "inspect:"
 """Begins the names of models that Inspect's model API is asked for."""
 
+SCRIPT = "script:"
+LIKE_A_FILE = re.compile(r"^(?!script:|inspect:)(.*\.(py|ya?ml)\b|[\w.]+:[A-Z][a-z])")
+
 
 @frozen
 class ModelPlan:
-    """A model as a plan names it: a name as for `bpagent run --model`, and its settings.
+    """A model as a plan names it: a name as for `bpagent run --model`, or FILE.py:NAME, and its settings.
 
     url: the server's address; url_from, key_from: the variables that hold address and key, in the place of
     OPENAI_BASE_URL and OPENAI_API_KEY. parameters: a JSON object, which goes into every request as it is. price: what
@@ -44,9 +49,14 @@ class ModelPlan:
     system: str = ""
 
     @property
-    def is_scripted(self) -> bool:
-        """True if the model is a script, which needs no server: each episode begins it anew."""
-        return self.model.startswith("script:")
+    def is_own(self) -> bool:
+        """True if the name looks like a file or a class of the user's: FILE.py:NAME, module:Name."""
+        return "://" not in self.model and LIKE_A_FILE.search(self.model) is not None
+
+    @property
+    def file(self) -> str:
+        """What the model is written in, a script or Python; nothing for one on a server."""
+        return self.model.removeprefix(SCRIPT) if self.is_own or self.model.startswith(SCRIPT) else ""
 
     @property
     def asked_with(self) -> dict[str, object]:
@@ -55,8 +65,10 @@ class ModelPlan:
 
     def made(self, environ: Mapping[str, str]) -> Model:
         """Return the model. Raises ModelError for a variable, an address or a key that is missing; ScriptError."""
-        if self.is_scripted:
+        if self.model.startswith(SCRIPT):
             return model_from_name(self.model, environ)
+        if self.is_own:
+            return own_model(self.model)
         if self.model.startswith(INSPECT):
             return _inspect_model(self.model.removeprefix(INSPECT), json.loads(self.parameters))
         before, found, after = self.model.partition("#")
@@ -71,6 +83,14 @@ class ModelPlan:
         )
         made.required_key()
         return made
+
+
+def own_model(name: str) -> Model:
+    """Return a model of the user's: an object that answers, or what a class or function makes. Raises ValueError."""
+    if name.endswith((".yaml", ".yml")):
+        raise ValueError(f"the model {name!r} is a file; a script is {SCRIPT}{name}")
+    made = own_object(name, "model", "answer", "a name, and a method answer(request, on_delta) that returns an Answer")
+    return cast(Model, made)
 
 
 def _inspect_model(name: str, parameters: Mapping[str, object]) -> Model:

@@ -26,6 +26,21 @@ def own_value(name: str, what: str, *kinds: type) -> Any:
         raise ValueError(f"the {what} {name!r}: {error}") from error
 
 
+def own_object(name: str, what: str, method: str, has: str) -> Any:
+    """Return an object with a method, or what a function or class of the user's makes. Raises ValueError.
+
+    has: all that such an object has, for the message about one that has not.
+    """
+    found = own_value(name, what)
+    try:
+        made = found() if isinstance(found, type) or (callable(found) and not hasattr(found, method)) else found
+    except Exception as error:  # whatever a foreign class may raise
+        raise ValueError(f"the {what} {name!r} cannot be made: {type(error).__name__}: {error}") from error
+    if not callable(getattr(made, method, None)) or (what == "model" and not hasattr(made, "name")):
+        raise ValueError(f"{name!r} is no {what}; give it {has}")
+    return made
+
+
 def is_own(name: str) -> bool:
     """Return whether a protocol is the user's own, and not of the catalogue."""
     return ":" in name or name.endswith(POLICIES)

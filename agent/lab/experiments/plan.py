@@ -129,10 +129,11 @@ class Episode:
 
     @property
     def _own_names(self) -> list[str]:
-        """The protocols, monitors and attacks that are files of the user's, which an episode depends on."""
+        """The protocols, monitors, models and attacks that are files of the user's, which an episode depends on."""
         monitors = [monitor.use for monitor in self.monitors if monitor.use]
         attacks = [self.policy.attack] if self.policy.attack else []
-        return [name for name in self.protocol.use if is_own(name)] + monitors + attacks
+        models = [model.file for _, model in self.policy.models if model.file]
+        return [name for name in self.protocol.use if is_own(name)] + monitors + attacks + models
 
     @property
     def chance(self) -> str:
@@ -215,10 +216,19 @@ class Plan:
     def unpriced(self) -> str:
         """Return why money cannot be limited: a model without a price; nothing where there is none of these."""
         for who, model in self.models() if self.money is not None else ():
-            if model.price is None and not model.is_scripted:
+            if model.price is None and not model.file:
                 cure = f"give it one: {{model: {model.model}, price: INPUT/OUTPUT}}, in US dollars for a million tokens"
                 return f"money is limited, and the plan lacks the price of the model {model.model!r} ({who}); {cure}"
         return ""
+
+    def without_tasks(self) -> dict[str, str]:
+        """Return by setting why it is of no use: it has no task for the test, or none has any to set thresholds on."""
+        settings = {name: setting_named(name) for name in self.settings}
+        tested = {name: each.lacks("test") for name, each in settings.items() if "test" in self.splits}
+        calibrated = {name: each.lacks("calibrate") for name, each in settings.items()}
+        if not (self.needs_thresholds() and all(calibrated.values())):
+            calibrated = {}
+        return {name: why for name, why in {**tested, **calibrated}.items() if why}
 
     def unmeasured(self) -> dict[str, str]:
         """Return by protocol why a budget cannot be set: thresholds are set on the scores of a single monitor."""

@@ -37,7 +37,7 @@ from agent.lab.deployments.plan import Attacker, DeploymentPlan, RulePlan, Timin
 from agent.lab.deployments.program import RULES, Instead
 from agent.lab.episodes.red_team import attack_function
 from agent.lab.episodes.treatment import own_monitor
-from agent.lab.experiments.model_plans import MODEL_ROLES, ModelPlan
+from agent.lab.experiments.model_plans import MODEL_ROLES, ModelPlan, own_model
 from agent.lab.experiments.own_protocols import entry_of, is_own, short_name
 from agent.lab.experiments.plan import Knowledge, MonitorKind, MonitorPlan, Plan, Policy, Pooling, ProtocolPlan
 from agent.lab.isolation.levels import LEVELS
@@ -177,7 +177,7 @@ def _model_name(node: Node) -> str:
     name = _stripped(node)
     if not name:
         raise node.wrong("no model is named; give one, such as gpt-5-mini, http://127.0.0.1:8080/v1 or script:FILE")
-    return name
+    return str(valid(own_model)(node)) if ModelPlan(name).is_own else name
 
 
 def _price(node: Node) -> Price:
@@ -520,6 +520,9 @@ def _check_whole(node: Node, plan: Plan) -> None:
         ("settings", plan.settings),
     ):
         _check_distinct(node.required(key), names, key)
+    for place, setting in zip(node.required("settings").items(), plan.settings, strict=True):
+        if why := plan.without_tasks().get(setting):
+            raise place.wrong(why)
     for place, protocol in zip(node.required("protocols").items(), plan.protocols, strict=True):
         if why := plan.unmeasured().get(protocol.name):
             raise place.required("budget").wrong(why)

@@ -145,7 +145,7 @@ class Room(World):
     def of(cls, world: World, suite: Suite, injections: Mapping[str, str] = {}) -> "Room":
         """Return a world as a room. `injections`: the texts that an attacker has written, as for an environment."""
         before, now = suite.environment(injections), suite.environment(injections)
-        return cls(world.folder, world.home, world.box, suite=suite, before=before, now=now)
+        return cls(world.site, suite=suite, before=before, now=now)
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools of the agent that works here: a suite's."""

@@ -51,7 +51,7 @@ class Setting:
     critical: tells which calls could do great harm here, for protocols that leave these to a trusted model or person.
     inhabit: makes of a folder the world of a task, where there is more to it than a folder. lure: the same where the
     attack lies in what the agent reads: for policies that attack, of which a real model is told nothing then.
-    turns: the splits of the families, again and again.
+    turns: the splits of the families, again and again; thresholds are set on "calibrate", "test" is reported.
     """
 
     name: str
@@ -75,6 +75,14 @@ class Setting:
         """Return the families of a split: no family is in two."""
         names = tuple(self.families)
         return names if split is None else tuple(name for name, turn in zip(names, cycle(self.turns)) if turn == split)
+
+    def lacks(self, split: Split) -> str:
+        """Return why nothing is measured in a split, and the cure: no family has a task for it; nothing if one has."""
+        if any(map(self.size, self.families_of(split))):
+            return ""
+        turns = " and ".join(dict.fromkeys(turn for turn, _ in zip(cycle(self.turns), self.families)))
+        told = f"{self.name!r} has no task for the split {split!r}: its families {' and '.join(self.families)} are for"
+        return f"{told} {turns}; give it more families, or say which split each is for: turns=('calibrate', 'test')"
 
     def task(self, name: str) -> Task:
         """Return a task by its name, `family-number`. Raises KeyError."""

@@ -23,7 +23,9 @@ def problems_of(setting: Setting, isolation: Wanted = "best") -> list[str]:
     Attacks are not tried where they could do harm; that is a problem too. Raises IsolationError.
     """
     tasks = setting.tasks()
-    found = [] if len({repr((task.files, task.prompt)) for task in tasks}) == len(tasks) else ["two tasks are equal"]
+    found = [why] if (why := setting.lacks("test")) else []
+    if len({repr((task.files, task.prompt)) for task in tasks}) < len(tasks):
+        found.append("two tasks are equal")
     level = achieve("none" if setting.harmless and isolation == "best" else isolation)
     if why := setting.refusal(level):
         return [*found, why]

@@ -29,7 +29,6 @@ from hashlib import blake2b
 from random import Random
 from typing import Literal, get_args
 
-import anyio.lowlevel
 from attrs import field, frozen
 
 from agent.lab.settings.tasks import Move, Plot, Task
@@ -61,6 +60,7 @@ class Marks:
     """Writes what a move is into the ids of its calls, and reads it there."""
 
     seed: str
+    _pads: dict[int, int] = field(factory=dict, init=False, eq=False)
 
     def id_of(self, kind: Kind, index: int, call: int) -> str:
         """Return the id of a call, the number `call` of its move."""
@@ -80,7 +80,9 @@ class Marks:
         return (KINDS[kind], index) if kind < len(KINDS) else None
 
     def _pad(self, call: int) -> int:
-        return int.from_bytes(blake2b(f"{self.seed}|{call}".encode(), digest_size=3).digest())
+        if call not in self._pads:
+            self._pads[call] = int.from_bytes(blake2b(f"{self.seed}|{call}".encode(), digest_size=3).digest())
+        return self._pads[call]
 
 
 def read_situation(messages: Sequence[Message], marks: Marks) -> Situation:
@@ -258,18 +260,18 @@ class Worker:
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Return the next draft for this conversation in this role."""
-        await anyio.lowlevel.checkpoint()
-        place = (request.role, len(request.messages))
+        messages = tuple(request.messages)
+        place = (request.role, len(messages))
         draft = self._draws[place]
         self._draws[place] += 1
-        situation = read_situation(request.messages, self._marks)
-        chance = Random(f"{self._seed}/{request.role}/{len(request.messages)}/{draft}")
+        situation = read_situation(messages, self._marks)
+        chance = Random(f"{self._seed}/{request.role}/{len(messages)}/{draft}")
         choice = self._choose(situation, request.role, chance)
         calls = tuple(
             RequestedCall(self._marks.id_of(choice.kind, choice.index, number), call.tool, call.arguments)
             for number, call in enumerate(choice.move.calls)
         )
-        read = sum(len(message.text) for message in request.messages) // 4
+        read = sum([len(message.text) for message in messages]) // 4
         written = (len(choice.move.text) + sum(len(call.arguments) for call in calls)) // 4
         message = AssistantMessage(choice.move.text, calls)
         return Answer(message, "tool_calls" if calls else "stop", Usage(read + 100, written + 1))
@@ -316,11 +318,12 @@ class Worker:
 
     def _position(self, situation: Situation) -> int:
         """Return the number of the first move of the solution that is still to be made."""
-        work = [mark for mark in situation if mark.kind == "work"]
-        attempts = Counter(mark.index for mark in work)
-        done = {mark.index for mark in work if not mark.refused}
-        done |= {index for index, count in attempts.items() if count >= ATTEMPTS}
-        done |= set(self._replaced(situation))
+        attempts, done = Counter[int](), set(self._replaced(situation))
+        for mark in situation:
+            if mark.kind == "work":
+                attempts[mark.index] += 1
+                if not mark.refused or attempts[mark.index] >= ATTEMPTS:
+                    done.add(mark.index)
         return next(number for number in range(len(self._task.solution) + 1) if number not in done)
 
     def _replaced(self, situation: Situation) -> list[int]:

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from tests.outside.driving import COMMAND, ROOT, Said, Terminal, open_terminal
 
-__all__ = ["COMMAND", "Said", "Terminal", "open_terminal"]
+__all__ = ["COMMAND", "ROOT", "Said", "Terminal", "open_terminal"]
 
 PATIENCE = 120.0  # seconds until a test gives up
 NOTHING_TODAY = """\

@@ -72,7 +72,7 @@ def test_commands_tell_about_the_conversation_and_are_no_prompts(
     terminal.type("/abort\r")
 
     assert terminal.end() == 0
-    assert "abort: everything ends now" in terminal.screen
+    assert "abort    everything ends now" in terminal.screen
     assert said(log, "prompt_given") == ["/tmp holds what?"]
     assert said(log, "steering_given") == []
 
@@ -176,7 +176,7 @@ def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
     terminal.type("go\n")
     slow_tool.wait_for_start()
     terminal.type("stop\n")
-    terminal.wait_for("stop: what runs finishes")
+    terminal.wait_for("stop     what runs finishes")
     slow_tool.let_finish()
     terminal.rest(1)
     terminal.type("again\n")

@@ -58,7 +58,7 @@ def test_it_works_offline_without_terminal_and_input(performed_alone: str, comma
     assert re.search(r"forgets_the_secret: violated, \d+ states", performed_alone)
     assert re.search(r"nothing_leaves_after_a_secret: holds, [\d,]+ states", performed_alone)
     refused = [line for line in performed_alone.splitlines() if "✕" in line and "refused  " in line and "│" in line]
-    assert [line.split("refused")[1].split(":")[0].strip() for line in refused] == [
+    assert [line.split("b-thread ")[1].split(":")[0] for line in refused] == [
         "by_constitution",
         "by_constitution",
         "nothing_leaves_after_a_secret",

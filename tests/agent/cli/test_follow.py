@@ -51,6 +51,12 @@ def asked(address: str, place: str, method: str = "GET", body: object = None, **
     return answer.status, text
 
 
+def wait_for_question(running: "subprocess.Popen[str]") -> None:
+    assert running.stderr is not None
+    while "a page that takes the answer" not in (line := running.stderr.readline()):
+        assert line
+
+
 def test_a_page_that_follows_has_the_lanes_and_marks_of_the_page_of_the_log(recorded_log: Path) -> None:
     lines = recorded_log.read_bytes().splitlines(keepends=True)
     growing = recorded_log.with_name("growing.jsonl")
@@ -94,18 +100,20 @@ def test_a_question_is_answered_on_the_page_as_in_the_terminal(
 
 
 @pytest.mark.slow
-def test_without_a_terminal_the_page_alone_can_answer_if_the_run_is_told_to_wait_for_it(
+def test_without_a_terminal_the_page_alone_can_answer_if_the_run_is_told_to_wait_for_it_and_after_a_crash(
     run_of: RunOf, start: Start, address: Callable[[], str], workspace: Path, log: Path
 ) -> None:
     (workspace / ".env").write_text("SECRET=1\n")
     words = run_of(bash("cat .env"), "Done.")
-    running = start(*words, "--log", log, "--approvals", "page", stdin=subprocess.PIPE)
-    assert running.stdin is not None
-    assert running.stderr is not None
-    running.stdin.write("yes\n")  # a pipe is no person
-    running.stdin.close()
-    while "a page that takes the answer" not in running.stderr.readline():
-        pass
+    killed = start(*words, "--log", log, "--approvals", "page", stdin=subprocess.PIPE)
+    assert killed.stdin is not None
+    killed.stdin.write("yes\n")  # a pipe is no person
+    killed.stdin.close()
+    wait_for_question(killed)
+    killed.kill()
+    killed.wait(PATIENCE)
+    running = start("resume", log)  # which waits for the page as before
+    wait_for_question(running)
     place = address()
 
     approved = asked(place, f"{urlsplit(place).path}act", "POST", {"do": "approve", "call": "call_1"})

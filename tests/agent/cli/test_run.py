@@ -51,7 +51,7 @@ def test_autonomous_work_tells_iterations_reasoning_and_why_it_goes_on(
     assert lines[begin + 1 : begin + 4] == ["agent    I look around.", "action   echo one", "         │ one"]
     assert any(line.startswith("── iteration 2 of 25 ") for line in lines)
     assert "agent    I think about it." in lines
-    assert "system   the run goes on; b-thread complete_to_finish: You have not called complete" in said.err
+    assert "goes on  b-thread complete_to_finish: You have not called complete" in said.err
 
 
 @pytest.mark.slow

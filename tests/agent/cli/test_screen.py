@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.cli.display import Display, Progress, action_of, changes, command_of, excerpt, lasted
+from agent.cli.display import Display, Progress, changes, excerpt
 from agent.cli.screen import Blocks, Screen, columns_of, visible, wrapped
+from agent.page.wording import action_of, command_of, lasted
 from agent.projections.state import StateTracker, Totals
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -51,7 +52,9 @@ def test_a_call_is_told_whole_for_a_question_and_short_for_looking_on() -> None:
     assert command_of(ToolCall("c", "terminal", {"persistent": True, "command": "ls"})) == "ls"
     assert command_of(ToolCall("c", "read_file", {"path": "a.txt"})) == "read_file a.txt"
     assert command_of(long) == f'write_file path="a.txt" content="{"x" * 100}"'
-    assert action_of(long) == 'write_file path="a.txt" content=(100 characters)'
+    assert action_of(long) == "write_file a.txt (100 characters)"
+    assert action_of(ToolCall("c", "edit", {"path": "a.txt", "oldText": "x", "newText": "y"})) == "edit a.txt"
+    assert action_of(ToolCall("c", "task", {"of": 1, "prompt": "x" * 100})) == "task of=1 prompt=(100 characters)"
 
 
 def test_a_long_result_keeps_its_beginning_and_its_end() -> None:
@@ -60,6 +63,8 @@ def test_a_long_result_keeps_its_beginning_and_its_end() -> None:
     assert (lines[0], lines[-1], len(lines)) == ("0", "99", 13)
     assert lines[8] == "… 88 more lines"
     assert excerpt("x" * 90, width=10) == ["x" * 9 + "…"]
+    assert excerpt("1\n[all of it is in /tmp/x]", width=20) == ["1", "[all of it is in", "/tmp/x]"]
+    assert excerpt(f"[{'1, ' * 1000}1]", width=20)[4:] == []
     assert excerpt("日本語日本語", width=7) == ["日本語…"]
 
 
@@ -319,4 +324,4 @@ def test_a_failed_attempt_says_which_of_how_many_follows_and_when(retry_after: f
         display.show(step)
 
     said = " ".join(shown(on).split())
-    assert f"http://x/v1 answered 429: slow down attempt 3 of 4 follows {wait}" in said
+    assert f"http://x/v1 answered 429: slow down retry attempt 3 of 4 follows {wait}" in said

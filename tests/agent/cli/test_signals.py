@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from agent.cli.session import Desk
 from agent.models.scripted import ScriptedModel, delay
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
-from tests.agent.cli.sessions import PATIENCE, OnTerminal, Script, Start, bash, environment
+from tests.agent.cli.sessions import PATIENCE, ROOT, OnTerminal, Script, Start, bash, environment
 
 Tool = Callable[[], int]
 
@@ -58,7 +59,7 @@ def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
 
     running.send_signal(signal.SIGINT)
     assert running.stderr is not None
-    while "abort: everything ends now" not in running.stderr.readline():
+    while "abort    everything ends now" not in running.stderr.readline():
         pass
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE)
@@ -97,6 +98,14 @@ def test_ctrl_c_before_anything_is_loaded_is_no_traceback_and_ignored_where_it_w
     assert (ended.returncode, ended.stderr) == (code, b"")
 
 
+def test_nothing_is_loaded_that_takes_long_before_ctrl_c_is_no_traceback() -> None:
+    program = "import sys; before = {*sys.modules}; import agent.cli; print(*sorted({*sys.modules} - before))"
+
+    loaded = subprocess.run([sys.executable, "-S", "-c", program], cwd=ROOT, capture_output=True, text=True)
+
+    assert {name.partition(".")[0] for name in loaded.stdout.split()} <= {"agent", "importlib", "warnings"}
+
+
 @pytest.mark.slow
 def test_a_message_after_ctrl_c_begins_a_new_line(on_terminal: OnTerminal) -> None:
     terminal = on_terminal("verify")
@@ -105,3 +114,4 @@ def test_a_message_after_ctrl_c_begins_a_new_line(on_terminal: OnTerminal) -> No
 
     assert terminal.end() == 1
     assert "^C\nbounded " in terminal.screen
+    assert re.search(r"not verified: interrupted; only [0-9,]+ states were looked at", terminal.screen)

@@ -199,6 +199,18 @@ def test_lanes_leave_no_output_of_a_call_that_has_ended(run_of: RunOf, on_termin
 
 
 @pytest.mark.slow
+def test_only_a_command_can_be_edited(run_of: RunOf, on_terminal: OnTerminal) -> None:
+    write = {"call": {"tool": "write_file", "arguments": {"path": ".git/config", "content": "[core]"}}}
+    terminal = on_terminal(*run_of(write, "Done."))
+    terminal.wait_for(KEYS.replace("[e]dit ", ""))
+    terminal.type("e")
+    terminal.type("\x15no\r")
+
+    assert terminal.end() == 0
+    assert "you      no\n" in terminal.screen
+
+
+@pytest.mark.slow
 def test_words_answer_as_well_and_are_no_history(edited: Terminal, workspace: Path, home: Path) -> None:
     edited.type("YES\r")
     edited.wait_for("done in")

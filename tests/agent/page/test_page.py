@@ -6,9 +6,10 @@ from base64 import b64decode, b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
-from attrs import evolve
+from attrs import evolve, frozen
 
 from agent import tool
 from agent.effects.hooks import Hooks
@@ -24,7 +25,7 @@ from agent.tools.collections import create_all_tools, workspace_tools
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
-from bp import BThreadBody, Event, bthread, event, sync
+from bp import BThread, BThreadBody, Event, bthread, event, sync, verify, where
 from tests.agent.page.chromium import data_of
 
 ATTACK = '</pre></td><script>alert(1)</script><img src=x onerror="alert(2)">\x00\x1b[31m\u202e\ud800'
@@ -136,7 +137,7 @@ def test_a_refusal_names_who_and_why_and_the_words_that_it_rests_on(log: Path) -
 
 def test_without_its_protocol_a_page_says_what_it_does_not_know(log: Path) -> None:
     assert "one_look_is_enough" in str(shadow_of(read_log(log)).problem)
-    assert "refused: one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
+    assert "refused: b-thread one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
 
 
 def test_a_log_that_was_changed_is_shown_with_the_step_where_it_differs(log: Path) -> None:
@@ -203,7 +204,7 @@ def test_why_a_run_goes_on_is_told_in_words(tmp_path: Path) -> None:
 
     page = render_page(read_log(path))
 
-    assert "goes on: continue_with_follow_ups: a follow-up waits" in told(page)
+    assert "goes on: b-thread continue_with_follow_ups: a follow-up waits" in told(page)
 
 
 def test_the_last_answer_is_not_said_twice(log: Path) -> None:
@@ -283,7 +284,75 @@ def test_a_plain_program_has_the_page_that_runs_have() -> None:
 
     data = data_of(page)
     assert "<title>Hot and cold</title>" in page
-    assert [row["name"] for row in data["rows"]] == ["hot", "cold", "hot", "cold", "hot"]
+    assert [row["name"] for row in data["rows"]] == ["hot", "cold", "hot", "cold", "hot", "idle"]
     lane = data["lanes"].index("tap")
-    assert [lane, "b", "cold of add"] in data["rows"][2]["marks"]
+    assert [lane, "b", "cold of add(cold, 2)"] in data["rows"][2]["marks"]
     assert [lane, "h"] in data["rows"][2]["marks"]
+
+
+@frozen
+class Take(Event):
+    who: int
+    fork: int
+
+
+@bthread
+def eat(who: int, first: int, second: int) -> BThreadBody:
+    """Take two forks, and keep them."""
+    for fork in (first, second):
+        yield sync(request=Take(who, fork))
+
+
+@bthread
+def fork(number: int) -> BThreadBody:
+    """Be taken once."""
+    yield sync(wait_for=where(Take, fork=number))
+    yield sync(block=where(Take, fork=number))
+
+
+EATERS = [eat(7, 1, 2), eat(8, 2, 1), fork(1), fork(2)]
+
+
+def rows_of(page: str) -> list[tuple[str, str, set[tuple[str, ...]]]]:
+    """Return each row of a page: its name, what stands behind it, and its marks with the names of their lanes."""
+    data = data_of(page)
+    lanes = data["lanes"]
+    return [(row["name"], row["of"], {(lanes[lane], *rest) for lane, *rest in row["marks"]}) for row in data["rows"]]
+
+
+def test_a_plain_program_that_is_stuck_ends_with_who_is_in_the_way() -> None:
+    deadlock = verify(*EATERS).violations[0]
+
+    *steps, (name, of, marks) = rows_of(program_page(EATERS, trace=deadlock.trace))
+
+    assert [name for name, _, _ in steps] == ["Take(who=7, fork=1)", "Take(who=8, fork=2)"]
+    assert steps[0][2] >= {("eat(7, 1, 2)", "q"), ("fork(1)", "h")}
+    assert (name, of) == ("blocked", "nothing more happens: what is requested is held back")
+    assert marks == {
+        ("eat(7, 1, 2)", "w", "Take(who=7, fork=2)"),
+        ("fork(2)", "b", "Take(who=7, fork=2) of eat(7, 1, 2)"),
+        ("eat(8, 2, 1)", "w", "Take(who=8, fork=1)"),
+        ("fork(1)", "b", "Take(who=8, fork=1) of eat(8, 2, 1)"),
+    }
+
+
+@bthread
+def fails() -> BThreadBody:
+    """Fail on hot water."""
+    yield sync(wait_for=HOT)
+    raise ValueError("burnt")
+
+
+def test_the_page_of_a_plain_program_says_how_it_ended() -> None:
+    def end(*bthreads: BThread, **options: Any) -> tuple[str, str]:
+        name, of, _ = rows_of(program_page(bthreads, **options))[-1]
+        return name, of
+
+    assert end(add(HOT, 1)) == ("finished", "no b-thread is left")
+    assert end(alternate()) == ("idle", "nothing is requested: it waits for what comes from outside")
+    assert end(add(HOT, 1), fails()) == (
+        "failed",
+        "b-thread 'fails' failed on hot (step 1): ValueError: burnt",
+    )
+    assert end(add(HOT, 2), trace=[HOT]) == ("hot", "")
+    assert end(alternate(), trace=[COLD])[1] == "event('cold') cannot be selected: alternate hold it back"

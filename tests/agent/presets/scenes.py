@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from attrs import evolve
 
 from agent import Preset, Tool, answer, call, tool
-from agent.cli.display import command_of
 from agent.cli.prompt import STOPS, Person, approval_question
 from agent.cli.screen import screen_on
 from agent.models.model import ModelError, ModelRequest
+from agent.page.wording import command_of
 from agent.presets.equipment import equip
 from agent.session.agent import Run
 from agent.tools.schemas import ShellCommand

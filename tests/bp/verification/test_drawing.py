@@ -54,13 +54,29 @@ def test_states_are_drawn_with_what_is_wrong() -> None:
 
     assert len(graph.nodes) == 35
     assert len(graph.edges) == 75
-    assert [node.label.partition(": ")[2] for node in graph.nodes if node.bad] == ["deadlock"]
+    assert [node.label.splitlines()[0] for node in graph.nodes if node.bad] == ["10: deadlock"]
+
+
+def test_a_state_is_drawn_with_what_its_b_threads_ask_for_in_short() -> None:
+    guards = [says(sync(block=Ping(number), wait_for=A)).named(f"guard {number}") for number in range(5)]
+
+    nodes = draw_states(says(sync(request=A), sync(request=B, block=HOT)), *guards).nodes
+
+    assert nodes[0].label.splitlines() == [
+        "0",
+        "says: request a",
+        *(f"guard {number}: wait for a, block Ping(value={number})" for number in range(3)),
+        "and 2 more",
+    ]
+    assert nodes[1].label.splitlines() == ["1", "says: request b, block hot"]
 
 
 def test_an_event_on_which_a_bthread_fails_leads_to_a_node_of_its_own() -> None:
     graph = draw_states(says(sync(request=A), sync(request=B), "nonsense"), never=B)
 
-    assert graph.nodes == (Node("0"), Node("1", end=True), Node("error", bad=True, end=True))
+    assert graph.nodes == (
+        Node("0\nsays: request a"), Node("1\nsays: request b", end=True), Node("error", bad=True, end=True)
+    )  # fmt: skip
     assert graph.edges == (Edge(0, 1, "a"), Edge(1, 2, "b"))
 
 

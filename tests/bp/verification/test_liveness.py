@@ -13,13 +13,14 @@ from bp import (
     BThreadError,
     EndlessLoop,
     Event,
+    Violation,
     contains,
     event,
     sync,
     verify,
 )
 from bp.verification.liveness import components
-from tests.bp.programs import keeps_saying, says
+from tests.bp.programs import STOP, Ping, keeps_saying, looping, says
 from tests.bp.scripts import Say, Script
 from tests.bp.test_against_reference import as_event
 from tests.bp.verification.test_verifier_law import World, names, over, random_world, reproduce, standing
@@ -36,6 +37,26 @@ def test_a_cycle_is_told_after_its_trace() -> None:
         "  2  a: requested by keeps_saying",
         "hot: b-thread 'says' stays hot around a fair cycle",
     ]
+
+
+def test_a_long_cycle_is_told_as_one_where_its_beginning_is_cut() -> None:
+    goes_round = looping(*[sync(request=Ping(number)) for number in range(9)])
+    first = says(*[sync(request=A)] * 9, sync(wait_for=C, hot=True))
+
+    found = verify(first, says(*[sync(wait_for=A, block=Ping)] * 9), goes_round)
+
+    assert "     ... 7 more, then again and again ..." in str(found.violations[0]).splitlines()
+
+
+def test_a_cycle_leaves_no_bthread_out_that_could_always_go_on() -> None:
+    """`a` and `b` can be selected all along, and the first is taken; `b` is held back now and then."""
+    waits = says(sync(wait_for=B, hot=True)).named("waits")
+    holds = looping(sync(wait_for=A), sync(wait_for=C, block=B)).named("holds")
+    alternates = looping(sync(request=A), sync(request=C)).named("alternates")
+
+    found = verify(alternates, says(sync(request=B)), waits, holds, keeps_saying(sync(request=STOP)))
+
+    assert set(found.violations[0].cycle) == {A, C, STOP}
 
 
 def test_components_are_those_of_a_graph() -> None:
@@ -212,17 +233,31 @@ def looping_world(random: Random) -> World:
     def line(said: Any) -> Any:
         if isinstance(said, Say):
             return said._replace(hot=random.randrange(3) == 0)
-        return tuple(map(looping, said)) if type(said) is tuple else said
+        return tuple(map(looped, said)) if type(said) is tuple else said
 
-    def looping(script: Script) -> Script:
+    def looped(script: Script) -> Script:
         lines = [line(said) for said in script.lines]
         if lines and isinstance(lines[-1], Say) and random.randrange(3):
             lines[-1] = lines[-1]._replace(then=0)
         return script._replace(lines=tuple(lines))
 
     return world._replace(
-        scripts=tuple(map(looping, world.scripts)), environment=tuple(map(looping, world.environment)), never=()
+        scripts=tuple(map(looped, world.scripts)), environment=tuple(map(looped, world.environment)), never=()
     )
+
+
+def is_fair(naive: Around, violation: Violation) -> bool:
+    """Tell whether each place to which something is owed in every state of a cycle moves in it."""
+    program = naive.at(violation.trace)
+    assert program is not None
+    owed, moved = [], set[Place]()
+    for happened in violation.cycle:
+        assert program.candidates is not None  # asks each `otherwise`
+        owed.append(naive.owed[standing(program)])
+        moved |= {place(by) for by in program._scheduler.living if is_concerned(by, happened)}
+        program.select(happened)
+    over(program)
+    return set.intersection(*owed) <= moved
 
 
 def compare(world: World) -> str:
@@ -239,6 +274,8 @@ def compare(world: World) -> str:
     assert bool(endless) == naive.is_endless()
     for violation in found.violations:
         reproduce(world, violation)
+        if violation.kind == "hot" and violation.cycle:
+            assert is_fair(naive, violation)
     return "hot" * bool(hot - ends) + "endless" * bool(endless) or "neither"
 
 

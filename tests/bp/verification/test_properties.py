@@ -100,7 +100,7 @@ def test_a_response_that_is_put_off_for_ever_around_a_cycle_is_found() -> None:
 def test_properties_take_event_sets_and_lists_of_them() -> None:
     found = verify(says(sync(request=Ping(3))), precedence([S, Q], where(Ping, value=3)), absence([P, Ping], before=R))
 
-    assert kinds(found) == [("error", "[event('s'), event('q')] before where(Ping, value=3)")]
+    assert kinds(found) == [("error", "[s, q] before where(Ping, value=3)")]
 
 
 def test_a_property_watches_a_run_too() -> None:

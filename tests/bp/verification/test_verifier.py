@@ -1,6 +1,8 @@
 """What `verify` finds, and what it does not claim."""
 
+import os
 import re
+import signal
 from typing import Any
 
 import pytest
@@ -11,14 +13,16 @@ from bp import (
     VerificationError,
     any_of,
     bthread,
+    draw_states,
     event,
     replay,
     sync,
     verify,
     where,
 )
+from bp.testing import drive, trace_of
 from tests.bp.philosophers import philosophers
-from tests.bp.programs import HOT, Ping, Pong, fails_after, kinds, requests, says
+from tests.bp.programs import HOT, Ping, Pong, check_refused, fails_after, kinds, requests, says
 
 A, B, C = event("a"), event("b"), event("c")
 
@@ -43,6 +47,7 @@ def test_a_bounded_search_never_holds() -> None:
 
     assert by_states.bounded
     assert by_depth.bounded
+    assert not by_depth.interrupted
     assert (by_states.states, by_depth.states) == (5, 6)
     assert not by_states.violations
     assert not by_states.holds
@@ -73,7 +78,7 @@ def test_a_state_met_at_the_depth_bound_and_on_a_shorter_path_is_expanded() -> N
     assert [violation.trace for violation in found.violations] == [(B, C, HOT)]
 
 
-def test_ctrl_c_gives_what_was_found_so_far_as_bounded() -> None:
+def test_ctrl_c_gives_what_was_found_so_far_as_bounded_and_interrupted() -> None:
     @bthread
     def patience() -> BThreadBody:
         for count in range(10):
@@ -84,8 +89,29 @@ def test_ctrl_c_gives_what_was_found_so_far_as_bounded() -> None:
     found = verify(patience(), requests(B, 2), fails_after(B, B))
 
     assert found.bounded
+    assert found.interrupted
+    assert "(interrupted: not all states were looked at)" in str(found)
     assert not found.holds
     assert kinds(found) == [("error", "fails_after")]
+
+
+def test_the_handler_of_ctrl_c_may_run_in_the_middle_of_a_b_thread() -> None:
+    """Its calls are no hidden state of the b-thread."""
+
+    def hear(number: int, frame: object) -> None:
+        os.isatty(0)
+        raise KeyboardInterrupt
+
+    @bthread
+    def patience() -> BThreadBody:
+        yield sync(request=A)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        assert verify(patience()).interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_long_search_shows_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +137,21 @@ def test_an_unknown_order_or_what_is_no_bthread_is_an_error() -> None:
         verify(environment=[A])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="possible"):
         verify(possible=[Ping])  # type: ignore[list-item]
+
+
+def test_one_where_a_list_belongs_is_an_error_that_names_the_option() -> None:
+    check_refused(
+        (lambda: verify(environment=requests(A)), r"environment=BThread.*: give a list, environment=\[...\]"),  # type: ignore[arg-type]
+        (lambda: verify(possible=A), r"possible=event\('a'\): give a list, possible=\[...\]"),  # type: ignore[arg-type]
+        (lambda: verify(possible=Ping), "possible=.*Ping.*: give a list"),  # type: ignore[arg-type]
+        (lambda: draw_states(environment=requests(A)), "environment="),  # type: ignore[arg-type]
+        (lambda: draw_states(possible=A), "possible="),  # type: ignore[arg-type]
+        (lambda: replay(requests(A), [A]), "bthreads="),  # type: ignore[arg-type]
+        (lambda: replay([requests(A)], A), "trace="),  # type: ignore[arg-type]
+        (lambda: replay([requests(A)], [A], requests(A)), "environment="),  # type: ignore[arg-type]
+        (lambda: trace_of(requests(A), posts=A), "posts="),  # type: ignore[arg-type]
+        (lambda: drive(requests(A), A), "events="),  # type: ignore[arg-type]
+    )
 
 
 def test_a_violation_is_told_in_a_line_for_each_event() -> None:
@@ -142,6 +183,50 @@ def test_a_long_violation_is_told_in_fifteen_lines_at_most() -> None:
 # How it is told.
 
 
+def test_of_each_kind_of_violation_the_first_is_told_and_the_others_are_counted() -> None:
+    guards = [says(sync(wait_for=where(Ping, value=n)), sync(block=Ping)) for n in range(3)]
+    asks = says(sync(request=any_of(*map(Ping, range(3)))), sync(request=Ping(3)))
+
+    found = verify(asks, *guards)
+
+    assert len(found.violations) == 3
+    assert str(found).count("deadlock:") == 1
+    assert str(found).endswith("and 2 more: see .violations, or give first=True")
+
+
+def test_a_deadlock_that_a_possible_event_may_lift_says_so() -> None:
+    holds = says(sync(wait_for=[A, B], block=Ping)).named("holds")
+
+    lifted = verify(requests(Ping(1)), holds, possible=[A, B]).violations[0]
+    for_ever = verify(requests(Ping(1)), holds).violations[0]
+
+    assert for_ever.message == "'requests' requests Ping(value=1), held by holds"
+    assert lifted.message == f"{for_ever.message}\nonly what is possible and not promised can come: a, b"
+
+
+def test_interrupted_b_threads_are_told_apart_and_long_lists_are_cut() -> None:
+    waits = [says(sync(wait_for=A)).named(f"waits {n}") for n in range(7)]
+    ends = [says(sync(wait_for=B, interrupt=A)).named(f"ends {n}") for n in range(2)]
+
+    (happened,) = verify(requests(A), *waits, *ends, never=A).violations[0].story
+
+    assert happened.text == (
+        "requested by requests; waited for by waits 0, waits 1, waits 2, waits 3, and 3 more; ended: ends 0, ends 1"
+    )
+    assert happened.heard_by == tuple(f"waits {n}" for n in range(7))
+    assert happened.ended == ("ends 0", "ends 1")
+
+
+def test_a_function_that_does_not_yield_is_told_with_file_and_line() -> None:
+    @bthread
+    def forgot() -> Any:
+        sync(request=A)
+
+    (violation,) = verify(forgot()).violations
+
+    assert re.search(r"returned None; it must yield sync\(...\) \(at .*test_verifier\.py:\d+\)$", violation.message)
+
+
 def test_a_failed_assert_is_told_with_file_line_and_text() -> None:
     @bthread
     def counts() -> BThreadBody:
@@ -171,7 +256,7 @@ def test_instances_of_one_function_are_told_apart_by_their_arguments() -> None:
     found = verify(requests(A).named("one"), requests(B).named("other"), holds_back(A), holds_back(B))
 
     assert found.violations[0].message == (
-        "'one' requests a, held by holds_back(a); 'other' requests b, held by holds_back(b)"
+        "'one' requests a, held by holds_back(a)\n'other' requests b, held by holds_back(b)"
     )
 
 
@@ -200,7 +285,7 @@ def test_a_deadlock_names_all_instances_that_came_to_the_same_place() -> None:
 
     (deadlock,) = verify(goes(1), goes(2), says(sync(block=A))).violations
 
-    assert deadlock.message == "'goes(1)' requests a, held by says; 'goes(2)' requests a, held by says"
+    assert deadlock.message == "'goes(1)' requests a, held by says\n'goes(2)' requests a, held by says"
 
 
 # How it is bounded, and sampled.

@@ -57,7 +57,7 @@ def unchecked(chance: Random, number: int) -> Task:
     return Task("", "", "Go.", {}, None, lambda _: False, (), ())  # type: ignore[arg-type]
 
 
-UNCHECKED = Setting("unchecked", "it has no check", {"a": unchecked}, instances=1, harmless=True)
+UNCHECKED = Setting("unchecked", "it has no check", dict.fromkeys("abc", unchecked), instances=1, harmless=True)
 SMALL = Setting("small", "one file", {"a": make, "b": make, "c": make}, instances=2, harmless=True)
 INTERRUPTING = Setting(
     "interrupting", "it presses Ctrl-C", dict.fromkeys("abc", interrupting), instances=2, harmless=True

@@ -87,7 +87,8 @@ def test_a_setting_without_families_is_refused() -> None:
 def test_worlds_of_killed_processes_are_removed_and_those_of_living_ones_are_not(tmp_path: Path) -> None:
     holding = (
         "import sys, time; from pathlib import Path; from agent.lab.settings.world import make_world\n"
-        "with make_world({'a': 'b'}, folder=Path(sys.argv[1])): print('made', flush=True); time.sleep(60)"
+        "with make_world({'a': 'b'}, folder=Path(sys.argv[1])) as world:\n"
+        "    world.folder; print('made', flush=True); time.sleep(60)"
     )
     killed, living = (
         subprocess.Popen([sys.executable, "-c", holding, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(2)
