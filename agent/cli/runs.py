@@ -123,7 +123,7 @@ class Summary:
 
     @property
     def written(self) -> str:
-        """When its log was written to last: month, day and time of this place."""
+        """The time at which its log was written to last: month, day, hour and minute of this place."""
         return f"{datetime.fromtimestamp(self.path.stat().st_mtime):{WRITTEN}}"
 
     @property
