@@ -119,7 +119,7 @@ def verify(
 ) -> Verification:
     """Explore every reachable state of a program and return what is wrong with it.
 
-    environment: b-threads whose requests are external events that are promised to come, in any order.
+    environment: b-threads whose requests are external events that are promised to come at rest, in any order.
     possible: external events that may come between super-steps, any number of times, or never.
     never: an event set, or a list of them, of events that must not happen.
     order: "any" tries every selectable event, and so covers every priority, strategy and seed, except that a b-thread

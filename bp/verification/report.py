@@ -74,13 +74,15 @@ class Violation:
         lines = [f"{number:>3}  {happened}" for number, happened in enumerate(self.story, start=1)]
         if self.cycle:
             lines.insert(len(self.trace), "     then again and again:")
-        if len(lines) > LINES - 1:
-            kept = (LINES - 2) // 2
+        messages = self.message.split("\n") if self.kind == "deadlock" else [self.message]
+        said = few((" ".join(message.split()) for message in messages), LINES // 2, "\n")
+        told = listed(f"{self.kind}:", said.split("\n"))
+        room = LINES - len(told.split("\n"))
+        if len(lines) > room:
+            kept = (room - 1) // 2
             again = ", then again and again" * bool(self.cycle and kept <= len(self.trace) < len(lines) - kept)
             lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more{again} ...", *lines[-kept:]]
         where = f" (at {self.where})" if self.where else ""
-        said = self.message.split("\n") if self.kind == "deadlock" else [self.message]
-        told = listed(f"{self.kind}:", [" ".join(line.split()) for line in said])
         return "\n".join([*lines, f"{told}{where}"])
 
 

@@ -180,6 +180,16 @@ def test_a_long_violation_is_told_in_fifteen_lines_at_most() -> None:
     assert "38 more" in told[6]
 
 
+def test_a_deadlock_of_many_is_told_in_fifteen_lines_at_most() -> None:
+    waits = [says(*[sync(wait_for=A)] * 20, sync(request=B)).named(f"waits {number}") for number in range(9)]
+
+    told = str(verify(requests(A, 20), *waits, says(sync(block=B))).violations[0]).splitlines()
+
+    assert len(told) == 14
+    assert told[-9:-6] == ["deadlock:", "  'waits 0' requests b, held by says", "  'waits 1' requests b, held by says"]
+    assert told[-1] == "  and 2 more"
+
+
 # How it is told.
 
 
