@@ -141,7 +141,7 @@ def test_a_decision_of_yes_runs_the_call(command: Command, waiting: Path, worksp
     assert (said.code, said.out) == (0, "Done.\n")
     assert (workspace / "ran.txt").read_text() == "ran\n"
     assert (workspace / "notes.txt").read_text() == "one\n"
-    assert f"action   {RISKY}\nsystem   approved\n" in said.err
+    assert f"action   {RISKY}\nanswer   approved\n" in said.err
     assert said.err.count("action ") == 1
     assert command("replay", waiting).code == 0
 
