@@ -17,7 +17,7 @@ DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
 NEIGHBOURS := .venv-neighbours
 NEIGHBOURS_READY := $(NEIGHBOURS)/ready
-INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+INSTALL := -m pip --disable-pip-version-check -qq install --constraint constraints.txt
 
 .PHONY: help demo screens check quick test lint verify presets laws adversary mutation settings agentdojo neighbours \
 	verified results bench docs clean
@@ -111,7 +111,7 @@ $(DOJO_READY): $(READY)
 $(NEIGHBOURS_READY): $(READY)
 	@echo "Setting up $(NEIGHBOURS), some minutes ..."
 	@$(BIN)/python -m venv --clear $(NEIGHBOURS)
-	@$(NEIGHBOURS)/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[lab]' \
+	@$(NEIGHBOURS)/bin/python -m pip --disable-pip-version-check -qq install --editable '.[lab]' \
 		control-arena inspect_ai openai-agents pydantic-ai-slim hypothesis pytest pytest-anyio pytest-timeout trio
 	@touch $@
 
@@ -119,6 +119,6 @@ $(NEIGHBOURS_READY): $(READY)
 $(SITE_READY): pyproject.toml
 	@echo "Setting up $(SITE), a few seconds ..."
 	@"$(PYTHON)" -m venv --clear $(SITE)
-	@$(SITE)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade pip
-	@$(SITE)/bin/python -m pip --disable-pip-version-check --quiet install --group docs
+	@$(SITE)/bin/python -m pip --disable-pip-version-check -qq install --upgrade pip
+	@$(SITE)/bin/python -m pip --disable-pip-version-check -qq install --group docs
 	@touch $@

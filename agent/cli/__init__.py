@@ -46,11 +46,14 @@ def _execute(argv: "Sequence[str] | None") -> int:
 
     from agent.cli.arguments import FIRST_CONTACT, make_parser
 
-    if not (sys.argv[1:] if argv is None else argv):
+    words = [*(sys.argv[1:] if argv is None else argv)]
+    if not words:
         print(FIRST_CONTACT, end="", file=sys.stderr)
         return 2
+    if words[0] == "help":
+        words = [*words[1:2], "--help"]
 
-    arguments = make_parser().parse_args(argv)
+    arguments = make_parser().parse_args(words)
     name = arguments.command.replace("-", "_")
     command = import_module(f"agent.cli.{MODULES.get(name, name)}")
     if argv is None and name in RUNNING:  # the program is ours alone

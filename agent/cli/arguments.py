@@ -55,7 +55,8 @@ NAMING = ("DIR", "FILE", "ID", "NAME")
 MODELS = """\
 a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
 http://127.0.0.1:8080/v1#name, script:FILE.yaml. A script is steps: [{say: TEXT, call: {tool: NAME, arguments: {...}}},
-...]; with calls, a list of calls"""
+...]; other keys of a step: calls (a list), reasoning, stop_reason, usage {input_tokens, output_tokens}, delay
+(seconds), error {message, retryable, retry_after, reason}; a call may have an id"""
 RUN_NOTES = f"""\
 Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
 progress, questions and errors go to standard error. A line that is "stop" on standard input stops the run, Ctrl-C
@@ -225,6 +226,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         "run the program of a log on its records again, and say whether it does the same",
         _log_argument(),
         RECORDED_PROTOCOLS,
+        _output_as_json("how many records are equal, and both sides of the first that is not, as one JSON object"),
     ),
     "why": (
         "say who decided about a call, on what evidence, and what would have had to differ",

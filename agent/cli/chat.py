@@ -20,7 +20,7 @@ from agent.cli.build import agent_of_log, nameable, new_agent
 from agent.cli.fork import before_last_prompt, fork
 from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.mistakes import Mistake
-from agent.cli.prompt import is_terminal, read_prompt
+from agent.cli.prompt import is_terminal, read_answer, read_prompt
 from agent.cli.runs import find_log, summarize
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import HEARD, LEAVING, Desk, Maker, introduction, print_final_text
@@ -36,6 +36,7 @@ from agent.vocabulary.messages import AssistantMessage, UserMessage, one_line
 
 HOW = "/help lists commands, Ctrl-D leaves; while the agent works a line steers it, stop stops it, Ctrl-C aborts it"
 LONGEST_CALL = 160  # characters
+MISTAKEN = ("exit", "quit")  # for LEAVING
 SHOWN_AGAIN = 6  # messages of a conversation that is continued
 
 
@@ -128,6 +129,9 @@ class Chat:
             word, _, argument = line.strip().partition(" ")
             if self._present and word.lower() in LEAVING:
                 return Left(exit_codes.OK)
+            if self._present and line.strip().lower() in MISTAKEN:
+                self._desk.display.system("/quit leaves; so does Ctrl-D")
+                continue
             if self._present and word.lower() in ("/undo", "/model"):
                 undone = self._change(word.lower(), argument.strip())
                 await self._offer_files(undone)
@@ -168,10 +172,7 @@ class Chat:
         return undone
 
     async def _offer_files(self, undone: Undone | None) -> None:
-        """List the files that changed since an undone task; on a yes, restore those that nothing else changed.
-
-        An answer that is neither yes nor no leaves them, and is the next prompt.
-        """
+        """List the files that changed since an undone task; on a yes, restore those that nothing else changed."""
         if undone is None:
             return
         told = [f"not restored, since something else changed it, too: {self._named(path)}" for path in undone.changed]
@@ -180,15 +181,26 @@ class Chat:
         self._desk.display.system("\n".join(told) or "it changed no file")
         if not undone.restorable:
             return
-        self._screen.ask("Restore these files? (yes/no)")
-        answer = await self._lines.receive()
-        word = answer.strip().lower() if isinstance(answer, str) else ""
-        if word in ("yes", "y"):
+        if await self._agrees("Restore these files? (yes/no)"):
             self._restore(undone.restorable)
         else:
             self._desk.display.system("files stay as they are")
-        if isinstance(answer, Left) or word not in ("yes", "y", "no", "n", ""):
-            self._said.send_nowait(answer)
+
+    async def _agrees(self, offer: str) -> bool:
+        """Ask until the answer is yes or no; leaving is a no."""
+        self._desk.offer = offer
+        try:
+            while True:
+                self._screen.ask(offer)
+                line = await self._lines.receive()
+                if isinstance(line, Left) or line.strip().lower() in LEAVING:
+                    self._said.send_nowait(line)
+                    return False
+                if (answer := read_answer(line)) is not None:
+                    return answer is True
+                self._desk.display.system("answer yes or no")
+        finally:
+            self._desk.offer = None
 
     def _restore(self, changes: Sequence[Change]) -> None:
         for change in changes:

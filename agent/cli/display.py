@@ -45,6 +45,7 @@ LARGEST_COMPARED = 1_000_000  # bytes
 TOO_LONG = """\
 the conversation is longer than this model takes: --option context_tokens=N begins a run that stays below N tokens,
 /undo in chat goes back to before the last task"""
+BY_RULE = "allowed by a rule of yours, without a question"
 LIVE = 3  # lines of a tool's output that are shown while it runs
 TOLD = (
     "stop_asked",
@@ -242,6 +243,11 @@ class Display:
         self._output[-1] += first
         self._output.extend(others)
 
+    def clear_output(self) -> None:
+        """Forget what tools printed: a call has ended."""
+        self._output.clear()
+        self._output.append("")
+
     def live(self) -> list[tuple[Tone, str]]:
         """Return the lines that still change: the model's unfinished paragraph, and the latest output of tools."""
         screen, columns = self._screen, self._screen.width - MARGIN
@@ -279,6 +285,11 @@ class Display:
     def system(self, text: str) -> None:
         """Show a message of the system."""
         self._screen.labelled("system", text, "system")
+
+    def about(self, call: ToolCall, text: str) -> None:
+        """Show a message of the system about a call."""
+        self._name(call)
+        self.system(text)
 
     def _show_model(self, event: Event) -> None:
         if isinstance(event, InferenceRequested):
@@ -373,8 +384,7 @@ class Display:
         self._screen.labelled(*answered_with(answered.outcome, answered.result), "refused")
 
     def _show_result(self, finished: ToolFinished) -> None:
-        self._output.clear()
-        self._output.append("")
+        self.clear_output()
         self._result = finished.result
         if finished.is_error:  # its end is where the advice is
             for line in excerpt(finished.result, 10 * self._screen.width):

@@ -39,6 +39,8 @@ SETTLED = 0.7
 """Seconds for which a question is open before a single key answers it: earlier ones belong to what was being typed."""
 
 HINT, OF_COMMANDS = "[y]es [n]o [a]lways [e]dit [w]hy > ", "[e]dit "
+HINT_OF_OFFER = "[y]es [n]o > "
+HINT_OF_BEGUN = "(Enter sends, Esc goes back) > "
 
 
 @define(eq=False, slots=False)
@@ -46,24 +48,25 @@ class Editor:
     """A line to type on. All functions are called in the event loop's thread.
 
     history: the file in which is kept what is typed, but for answers to questions. lines: what stands above the
-    prompt. prompt: what stands before the line. question: the call that is asked about, None when nothing is asked.
+    prompt. prompt: what stands before the line. question: the call that is asked about, or an offer in words, to which
+    yes and no are the only answers; None when nothing is asked.
     hear: takes a line. leave: no line comes any more. interrupt: Ctrl-C was pressed. commands: words with a slash, by
     what they do.
-    Invariant: `_begun` is the beginning of an answer for which a key stood; it cannot be deleted, so that no letter of
-    what follows is taken for a key.
+    Invariants: `_begun` is the beginning of an answer for which a key stood; when it is taken back, SETTLED seconds
+    pass before a letter is a key again. Keys are named on the screen only while they count.
     """
 
     screen: Screen
     history: Path
     lines: Callable[[], list[tuple[Tone, str]]]
     prompt: Callable[[], str]
-    question: Callable[[], ToolCall | None]
+    question: Callable[[], ToolCall | str | None]
     hear: Callable[[str], None]
     leave: Callable[[], None]
     interrupt: Callable[[], None]
     commands: dict[str, str]
     _begun: str = field(default="", init=False)
-    _asked: ToolCall | None = field(default=None, init=False)
+    _asked: ToolCall | str | None = field(default=None, init=False)
     _since: float = field(default=0.0, init=False)
     _rest: str = field(default="", init=False)  # of a word whose first letter was taken for the key
     _answered: float = field(default=0.0, init=False)
@@ -140,9 +143,12 @@ class Editor:
         return False
 
     def _message(self) -> ANSI:
-        is_asked = self._is_settled()
-        hint = HINT if self._command() else HINT.replace(OF_COMMANDS, "")
-        prompt: tuple[Tone, str] = ("question", hint + self._begun) if is_asked else ("agent", self.prompt())
+        prompt: tuple[Tone, str] = ("agent", self.prompt())
+        if self._answers_at_once():
+            hint = HINT if self._command() else HINT.replace(OF_COMMANDS, "")
+            prompt = ("question", HINT_OF_OFFER if isinstance(self._asked, str) else hint)
+        elif self._is_begun():
+            prompt = ("question", HINT_OF_BEGUN + self._begun)
         room = max(size_of(self.screen.stream)[1] - 4, 1)
         return ANSI("\n".join(self.screen.painted(line, tone) for tone, line in (*self.lines()[-room:], prompt)))
 
@@ -155,8 +161,14 @@ class Editor:
 
     def _answers_at_once(self) -> bool:
         """Return whether a single key is an answer: nothing is typed, and the question was shown before the key."""
-        is_empty = self._session is not None and not self._session.default_buffer.text
-        return self._is_settled() and is_empty and not self._begun and not self._is_typed_on()
+        return self._is_settled() and self._is_empty() and not self._begun and not self._is_typed_on()
+
+    def _is_empty(self) -> bool:
+        return self._session is not None and not self._session.default_buffer.text
+
+    def _is_begun(self) -> bool:
+        """Return whether a key has begun the answer to the question that is open."""
+        return self._is_settled() and bool(self._begun)
 
     def _is_typed_on(self) -> bool:
         """Return whether the next key may belong to the word whose first letter was an answer."""
@@ -170,10 +182,13 @@ class Editor:
         return question is not None and now >= self._since + SETTLED
 
     def _keys(self) -> KeyBindings:
-        keys, at_once = KeyBindings(), Condition(self._answers_at_once)
+        keys, at_once, is_begun = KeyBindings(), Condition(self._answers_at_once), Condition(self._is_begun)
+        is_of_call = Condition(lambda: not isinstance(self._asked, str))
         for key in (*KEYS, "n"):
-            keys.add(key, filter=at_once)(self._answer)
+            keys.add(key, filter=at_once if key in "yn" else at_once & is_of_call)(self._answer)
         keys.add("e", filter=at_once & Condition(lambda: bool(self._command())))(self._answer)
+        keys.add("escape", filter=is_begun, eager=True)(self._take_back)
+        keys.add("backspace", filter=is_begun & Condition(self._is_empty))(self._take_back)
         for enter in ("enter", "c-j"):
             keys.add(enter, filter=~is_searching)(self._enter)
         keys.add(Keys.Any, filter=Condition(self._is_typed_on))(self._type_on)
@@ -195,7 +210,11 @@ class Editor:
 
     def _command(self) -> str:
         """Return the command that is asked about; nothing for a call of another tool."""
-        return str(self._asked.arguments.get("command", "")) if self._asked is not None else ""
+        return str(self._asked.arguments.get("command", "")) if isinstance(self._asked, ToolCall) else ""
+
+    def _take_back(self, event: KeyPressEvent) -> None:
+        self._begun, self._rest, self._since = "", "", asyncio.get_running_loop().time()
+        event.current_buffer.reset()
 
     def _type_on(self, event: KeyPressEvent) -> None:
         """Ignore the rest of a word whose first letter was already the answer; anything else is typed as usual.
@@ -218,8 +237,7 @@ class Editor:
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         if event.current_buffer.text or self._begun:
-            self._begun = ""
-            event.current_buffer.reset()
+            self._take_back(event)
         else:
             self.interrupt()
 

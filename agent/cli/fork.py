@@ -13,6 +13,7 @@ from agent.cli.screen import screen_on
 from agent.cli.undo import Undone, copy_changes, undone_after
 from agent.log.reading import read_log
 from agent.log.writing import LogWriter
+from agent.vocabulary.messages import typed
 
 
 def execute(arguments: Namespace) -> int:
@@ -59,5 +60,5 @@ def before_last_prompt(path: Path) -> tuple[Path, str, Undone]:
     if not prompts:
         raise Mistake("there is nothing to undo")
     kept = next((place + 1 for place in range(prompts[-1], 0, -1) if records[place]["name"] == "run_ended"), 0)
-    prompt = " ".join(str(records[prompts[-1]]["data"].get("text", "")).split())
-    return fork(path, kept), prompt, undone_after(records[kept - 1]["step"] if kept else 0, recorded)
+    prompt = str(records[prompts[-1]]["data"].get("text", ""))
+    return fork(path, kept), typed(prompt), undone_after(records[kept - 1]["step"] if kept else 0, recorded)

@@ -92,7 +92,6 @@ def _source(tool: Tool) -> str:
 # Presets: one row per option, one column per preset; the rows in which they differ come first.
 
 LONGEST = 64  # characters of a value that stands in the table
-NARROWEST_TABLE = 70  # columns of a screen that has room for one column per preset
 
 
 def _presets(arguments: Namespace) -> Listing:
@@ -111,20 +110,24 @@ def _show_presets(screen: Screen, configurations: Mapping[str, Data]) -> None:
     }
     different = {option: values for option, values in by_option.items() if len(set(values)) > 1}
     _table(screen, ("preset", "for"), PURPOSES.items())
-    if screen.width >= NARROWEST_TABLE:
-        _table(screen, ("different", *configurations), ((option, *values) for option, values in different.items()))
-    else:
-        _table(
-            screen, ("different", ""), ((option, _named(configurations, each)) for option, each in different.items())
-        )
+    columns = {"different": [*different]}
+    for number, name in enumerate(configurations):
+        column = {name: [values[number] for values in different.values()]}
+        if _width({**columns, **column}) > screen.width:
+            _table(screen, [*columns], zip(*columns.values(), strict=True))
+            columns = {"different": [*different]}
+        columns |= column
+    _table(screen, [*columns], zip(*columns.values(), strict=True))
     same = ((option, values[0]) for option, values in by_option.items() if option not in different)
     _table(screen, ("the same in all", ""), same)
     screen.line("One preset with its texts: bpagent presets NAME", "system")
     screen.line("Change an option: bpagent run ... --preset NAME --option OPTION=VALUE", "system")
 
 
-def _named(names: Iterable[str], values: Iterable[str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
+def _width(columns: Mapping[str, Sequence[str]]) -> int:
+    """Return how wide a table is in which no word is broken."""
+    lines = ("\n".join((name, *cells)).split("\n") for name, cells in columns.items())
+    return sum(max(map(len, each)) + 2 for each in lines)
 
 
 def _table(screen: Screen, heading: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -26,7 +26,7 @@ from agent.presets.preset import OptionError
 from agent.tools.files.reading import media_type
 from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked
-from agent.vocabulary.messages import Image, UserMessage
+from agent.vocabulary.messages import INCLUDED, Image, UserMessage
 from bp import Event
 from constitution import Action, CommandRule, Evidence, Policy, Verdict, grants_for, judge
 
@@ -121,6 +121,11 @@ class StandingAnswers:
             return ""
         allowed = judge(action, self.policy.with_commands(*self._granted)).allowed
         return "as you said always" if allowed else ""
+
+    def is_granted(self, call: ToolCall) -> bool:
+        """Return whether a call would be asked about, had no rule of the user allowed it."""
+        action = self._action_of(call)
+        return action is not None and self.policy is not None and judge(action, self.policy).granted
 
     def add(self, call: ToolCall) -> str:
         """Allow a call from now on, as far as a rule can; return the message for the user about it."""
@@ -305,7 +310,7 @@ class Person:
         """Return the next line that does not only ask for the evidence."""
         while (line := await next_line()).strip().lower() == "why":
             self.screen.labelled("", self.standing.evidence(call), "output")
-            self.screen.ask("yes, no, always, edit COMMAND?")
+            self.screen.ask(approval_question(command_of(call)))
         return line
 
     def _read(self, call: ToolCall, line: str) -> bool | str | None:
@@ -341,10 +346,10 @@ def read_prompt(given: str, tell: Callable[[str], None] = say) -> str | UserMess
         content = path.read_bytes() if path.stat().st_size <= LARGEST_PICTURE else b"\0"
         kind = media_type(content[:16])
         if kind is None:
-            texts.append(f'<file path="{path}">\n{_text(path, content)}\n</file>')
+            texts.append(f'{INCLUDED}"{path}">\n{_text(path, content)}\n</file>')
         else:
             pictures.append(Image(kind, content))
-    text = "\n\n".join(texts)
+    text = "".join(texts)
     return UserMessage(text, tuple(pictures)) if pictures else text
 
 

@@ -2,8 +2,13 @@
 
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import asdict
 
 from agent.cli import exit_codes
+from agent.cli.arguments import called
 from agent.cli.build import load_protocols
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible
@@ -11,7 +16,10 @@ from agent.history.playback import Difference, replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.vocabulary.encoding import dump
+from agent.vocabulary.messages import one_line
 from bp import BProgram
+
+LONGEST = 80  # characters of a value that differs
 
 
 def execute(arguments: Namespace) -> int:
@@ -19,42 +27,57 @@ def execute(arguments: Namespace) -> int:
     run = read_log(find_log(arguments.log))
     program = rebuild(run, load_protocols(arguments.protocol))
     screen = screen_on(sys.stdout, needed=True)
-    if run.torn:
+    if run.torn and not arguments.json:
         screen.line(f"the last line ({len(run.records) + 2}) is torn; it was left out")
-    code = _replayed(run, program, screen)
-    if run.integrity:
+    code = _replayed(run, program, screen, as_json=arguments.json)
+    if run.integrity and not arguments.json:
         screen.line(visible(run.integrity))
     return exit_codes.DIFFERENT if run.misfit else code
 
 
-def _replayed(run: RecordedRun, program: BProgram, screen: Screen) -> int:
+def _replayed(run: RecordedRun, program: BProgram, screen: Screen, *, as_json: bool) -> int:
     try:
         result = replay(run, program)
     except LogError as error:  # a record that no run could have written
         screen.line(f"different: {visible(str(error))}")
         return exit_codes.DIFFERENT
-    if result.difference is not None:
+    if as_json:
+        print(dump(_as_data(result.difference, result.equal)))
+    elif result.difference is not None:
         for line in told_difference(run, result.difference):
             screen.line(line)
-        return exit_codes.DIFFERENT
-    screen.line(f"equal: {_count(result.equal)}, replayed without model, tools or network; {_end(run)}")
-    return exit_codes.OK
+    else:
+        screen.line(f"equal: {_count(result.equal)}, replayed without model, tools or network; {_end(run)}")
+    return exit_codes.OK if result.difference is None else exit_codes.DIFFERENT
 
 
 def told_difference(run: RecordedRun, difference: Difference) -> list[str]:
-    """Return the first difference with both sides, and what is not the same in them."""
-    recorded, replayed = difference.recorded, difference.replayed
+    """Return the first difference in words: what the log says there, and what its b-threads say."""
+    then, now = said_differently(difference)
     equal = _count(difference.number - 1)
-    lines = [f"different: after {equal} that are equal, line {difference.number + 1} of {run.path} is not"]
-    lines += [f"  recorded: {_side(recorded)}", f"  replayed: {_side(replayed)}"]
-    if recorded is not None and replayed is not None:
-        keys = [key for key in {**recorded, **replayed} if recorded.get(key) != replayed.get(key)]
-        lines.append(f"  in: {', '.join(keys)}")
-    return lines
+    return [
+        f"different: after {equal} that are equal, line {difference.number + 1} says {then}; its b-threads say {now}",
+        f"  both sides: {called('replay', str(run.path), '--json')}",
+    ]
 
 
-def _side(record: object) -> str:
-    return "nothing: the record is missing" if record is None else visible(dump(record))
+def said_differently(difference: Difference) -> tuple[str, str]:
+    """Return what the recorded side of a difference says that the replayed one does not, and the reverse."""
+    recorded, replayed = difference.recorded, difference.replayed
+    if recorded is None or replayed is None or recorded["name"] != replayed["name"]:
+        return _kind(recorded), _kind(replayed)
+    sides = [{**side, **side["data"]} for side in (recorded, replayed)]
+    keys = [key for key in {**sides[0], **sides[1]} if key != "data" and sides[0].get(key) != sides[1].get(key)]
+    then, now = (", ".join(f"{key} {one_line(dump(side.get(key)), LONGEST)}" for key in keys) for side in sides)
+    return f"{_kind(recorded)} with {then}", now
+
+
+def _kind(record: Mapping[str, Any] | None) -> str:
+    return "nothing" if record is None else visible(record["name"])
+
+
+def _as_data(difference: Difference | None, equal: int) -> dict[str, Any]:
+    return {"equal": equal, "difference": None if difference is None else asdict(difference)}
 
 
 def _end(run: RecordedRun) -> str:

@@ -19,7 +19,7 @@ from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, Tone, cut, screen_on, visible
 from agent.log.reading import LogError
 from agent.log.writing import is_in_use
-from agent.vocabulary.messages import Usage
+from agent.vocabulary.messages import Usage, typed
 
 SPENDING = ("inference_finished", "summary_finished", "tool_finished")
 ENDINGS = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
@@ -51,8 +51,12 @@ def new_log(given: str | None, now: datetime) -> Path:
 
 def latest_log() -> Path | None:
     """Return the log in the folder that was written to last; None when there is none."""
-    logs = sorted(runs_folder().glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.name))
-    return logs[-1] if logs else None
+    return next(reversed(_logs()), None)
+
+
+def _logs() -> list[Path]:
+    """Return the logs in the folder, the one that was written to last at the end."""
+    return sorted(runs_folder().glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 
 def find_log(name: str | None = None) -> Path:
@@ -118,6 +122,11 @@ class Summary:
         return self.path.stem
 
     @property
+    def written(self) -> str:
+        """The time at which its log was written to last: month, day, hour and minute of this place."""
+        return f"{datetime.fromtimestamp(self.path.stat().st_mtime):{WRITTEN}}"
+
+    @property
     def spent(self) -> str:
         """The cost of the models in US dollars, or their tokens where no cost is known."""
         return f"{self.usage.tokens:,} tok" if self.usage.cost is None else f"${self.usage.cost:.2f}"
@@ -132,7 +141,7 @@ class Summary:
         """Take a record into account."""
         match name:
             case "prompt_given":
-                self.prompt, self.status, self.reason = self.prompt or data["text"], "", ""
+                self.prompt, self.status, self.reason = self.prompt or typed(data["text"]), "", ""
             case "answer_committed":
                 self.turns += 1
             case "run_ended":
@@ -151,7 +160,7 @@ def summaries(limit: int = 0) -> tuple[list[Summary], list[str]]:
     limit: how many at most; 0: all.
     """
     found, broken = [], []
-    for path in sorted(runs_folder().glob("*.jsonl"))[-limit:]:
+    for path in _logs()[-limit:]:
         try:
             found.append(summarize(path))
         except (LogError, OSError, ValueError, KeyError, TypeError) as error:
@@ -193,8 +202,9 @@ def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
     return record["name"], record["data"]
 
 
-FOLDER, END, NARROWEST_PROMPT = 16, 11, 5  # columns
-WITH_FOLDER, WITH_COST = 45, 60  # columns beside the id from which on these are shown
+FOLDER, END, NARROWEST_PROMPT, TIME = 16, 11, 5, 11  # columns
+WITH_FOLDER, WITH_COST, WITH_TIME = 45, 60, 73  # columns beside the id from which on these are shown
+WRITTEN = "%m-%d %H:%M"
 
 TONES: dict[str, Tone] = {
     "completed": "good",
@@ -220,10 +230,10 @@ def execute(arguments: Namespace) -> int:
         screen.line(f"no runs in {runs_folder()} yet: bpagent run PROMPT makes one", "system")
         return exit_codes.OK
     longest = max(len(summary.id) for summary in found)
-    screen.line(_row(("id", "folder", "end", "turns", "cost", "prompt"), longest, screen.width), "title")
+    screen.line(_row(("id", "written", "folder", "end", "turns", "cost", "prompt"), longest, screen.width), "title")
     for each in found:
-        folder, prompt = visible(Path(each.workspace).name), visible(" ".join(each.prompt.split()))
-        cells = (each.id, folder, each.status, str(each.turns), each.spent, prompt)
+        folder, prompt = visible(Path(each.workspace).name), visible(each.prompt)
+        cells = (each.id, each.written, folder, each.status, str(each.turns), each.spent, prompt)
         paint = partial(screen.painted, tone=TONES.get(each.status, "plain"))
         screen.line(_row(cells, longest, screen.width, paint))
     _say_how_to_go_on(found, screen)
@@ -231,9 +241,11 @@ def execute(arguments: Namespace) -> int:
 
 
 def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], str] = str) -> str:
-    """Return a row that fits the width: id, folder, end, turns, cost, prompt; a narrow one without what has no room."""
-    name, folder, end, turns, cost, prompt = cells
+    """Return a row that fits the width; a narrow one without what has no room."""
+    name, written, folder, end, turns, cost, prompt = cells
     before, after = f"{name:{longest}}  ", "  "
+    if width >= longest + WITH_TIME:
+        before += f"{written:{TIME}}  "
     if width >= longest + WITH_FOLDER:
         before += f"{cut(folder, FOLDER):{FOLDER}}  "
     if width >= longest + WITH_COST:

@@ -17,7 +17,7 @@ from attrs import define, field
 from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.control import decisions
-from agent.cli.display import Display, Progress, is_error, spent
+from agent.cli.display import BY_RULE, Display, Progress, is_error, spent
 from agent.cli.exit_codes import of_signal
 from agent.cli.mcp_servers import McpServer, one_of, serving
 from agent.cli.mistakes import say
@@ -43,7 +43,7 @@ from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError, meant, nearest
-from agent.vocabulary.events import ActionDescribed, GateRejected, StopAsked
+from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected, StopAsked, ToolFinished
 from agent.vocabulary.messages import UserMessage, one_line
 from bp import BProgramError, Step
 
@@ -133,10 +133,12 @@ class Desk:
     agent: Agent | None = field(default=None, init=False)
     interrupted_by: int | None = field(default=None, init=False)
     _since: float = field(default=0.0, init=False)
+    _warned: float = field(default=-PATIENCE, init=False)
     _draw: Callable[[Step], None] | None = field(default=None, init=False)
     _refused: GateRejected | None = field(default=None, init=False)
     _changes: Changes | None = field(default=None, init=False)
     _editor: "Editor | None" = field(default=None, init=False)
+    offer: str | None = field(default=None, init=False)  # a question about no call, which takes yes and no
     display: Display = field(init=False)
     _progress: Progress = field(init=False)
     _modes: list[Any] | None = field(factory=_terminal_modes, init=False)
@@ -290,9 +292,13 @@ class Desk:
     def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
         """Abort the run at a signal; between runs, and at signals other than Ctrl-C, leave.
 
+        At a prompt one Ctrl-C leaves only if another one was there within `PATIENCE` seconds before.
         A Ctrl-C that comes `PATIENCE` seconds later ends this process, and with it what it has started.
         """
-        if self.leave is not None and (self.run is None or number != signal.SIGINT):
+        if self.run is None and self.present and number == signal.SIGINT and time.monotonic() > self._warned + PATIENCE:
+            self._warned = time.monotonic()
+            self.display.system("another Ctrl-C leaves; so do Ctrl-D and /quit")
+        elif self.leave is not None and (self.run is None or number != signal.SIGINT):
             self.leave(of_signal(number))
         if self.run is None:
             return
@@ -373,6 +379,10 @@ class Desk:
         if self._changes is not None:
             self._changes.see(step)
         (self._draw or self.display.show)(step)
+        if self._draw is not None and isinstance(step.event, ToolFinished):
+            self.display.clear_output()
+        if isinstance(step.event, GateApproved) and self.standing.is_granted(step.event.call):
+            self.display.about(step.event.call, BY_RULE)
         self._progress.fold(step.event)
         if self.watch is not None and self.agent is not None:
             self.watch(self.agent)
@@ -400,9 +410,11 @@ class Desk:
             return ""
         return "you > " if self.run is None and self.talk is not None else "> "
 
-    def _question(self) -> ToolCall | None:
-        """Return the call that the user is asked about; none where no user types."""
-        return self._person.asked.call if self.present and self._person.asked is not None else None
+    def _question(self) -> ToolCall | str | None:
+        """Return the call, or what is offered, that the user is asked about; none where no user types."""
+        if not self.present:
+            return None
+        return self.offer if self._person.asked is None else self._person.asked.call
 
 
 def introduction(agent: Agent) -> str:

@@ -64,9 +64,11 @@ def _tell(result: Verification, screen: Screen) -> None:
     if missed := _unreached(result):
         screen.line(f"          never reached: {', '.join(missed)}")
         screen.line("          nothing came that concerns these; EXAMPLES beside a rule offer calls of your own tools")
-    for violation in result.violations:
+    for violation in result.violations[:1]:
         for line in ("", *tell(violation).splitlines(), ""):
             screen.line(line)
+    if others := len(result.violations) - 1 if result.violations else 0:
+        screen.line(f"and {others} more; --json prints all of them")
 
 
 def _as_data(rules: Sequence[BThread], result: Verification) -> dict[str, Any]:

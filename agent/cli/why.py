@@ -7,16 +7,19 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.build import load_protocols
+from agent.cli.display import BY_RULE
 from agent.cli.mistakes import Mistake, say
 from agent.cli.prompt import tell_evidence
 from agent.cli.runs import find_log, latest_log
 from agent.cli.screen import Screen, Tone, cut, screen_on, visible
+from agent.history.rebuilding import recorded_preset
 from agent.history.what_if import recorded_decisions
 from agent.history.why import Cause, Objection, find_causes
 from agent.log.reading import RecordedRun, read_log
 from agent.page.wording import action_of, command_of, lasted, reason_of
 from agent.vocabulary.encoding import dump, plain
 from agent.vocabulary.events import (
+    ActionDescribed,
     ApprovalAnswered,
     ApprovalAsked,
     CallAnswered,
@@ -26,7 +29,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.reasons import Declined, Ending, Flaw
-from constitution import Level, Verdict
+from constitution import Level, Policy, Verdict, judge
 
 
 def execute(arguments: Namespace) -> int:
@@ -42,7 +45,7 @@ def execute(arguments: Namespace) -> int:
         if arguments.json:
             print(dump(_as_data(cause)))
         else:
-            _show(cause, screen)
+            _show(cause, recorded_preset(run).judging_policy(), screen)
     return exit_codes.OK
 
 
@@ -85,9 +88,9 @@ def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
     return exit_codes.OK
 
 
-def _show(cause: Cause, screen: Screen) -> None:
+def _show(cause: Cause, policy: Policy | None, screen: Screen) -> None:
     screen.line(f"{visible(cause.call.id)}  {visible(command_of(cause.call))}", "action")
-    for text in (_became(cause), *_approvals(cause)):
+    for text in (_became(cause), *_approvals(cause, policy)):
         screen.labelled("", text, "plain")
     for objection in cause.objections:
         _show_objection(objection, screen)
@@ -120,8 +123,8 @@ def _became(cause: Cause) -> str:
     return "not decided: the log ends, or its run, before"
 
 
-def _approvals(cause: Cause) -> list[str]:
-    """Return who let the call through."""
+def _approvals(cause: Cause, policy: Policy | None) -> list[str]:
+    """Return who let the call through; policy: that of the run, with the rules that its user had added before."""
     asked, answered = cause.event(ApprovalAsked), cause.event(ApprovalAnswered)
     told = []
     if asked is not None:
@@ -129,7 +132,10 @@ def _approvals(cause: Cause) -> list[str]:
     if answered is not None:
         said = "yes" if answered.yes else (f"no ({answered.text})" if answered.text else "no")
         told.append(f"the answer was {said}" if answered.present else "no user was present to answer")
-    if cause.event(GateApproved) is not None:
+    described = cause.event(ActionDescribed)
+    if described is not None and policy is not None and judge(described.facts, policy).granted:
+        told.append(BY_RULE)
+    elif cause.event(GateApproved) is not None:
         told.append("approved: " + ("the person said yes" if answered and answered.yes else "no b-thread refused it"))
     return told
 

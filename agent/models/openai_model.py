@@ -19,6 +19,7 @@ from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.requests import chat_body, responses_body
 from agent.models.responses_stream import ResponseAssembly
 from agent.tools.blocking import unwind
+from agent.vocabulary.errors import nearest
 
 if TYPE_CHECKING:
     import ssl
@@ -388,6 +389,10 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat",
         from agent.models.script_files import load_script  # with the reader of YAML
 
         return load_script(name.removeprefix("script:"))
+    kind, colon, rest = name.partition(":")
+    if name.endswith((".yaml", ".yml")) or (colon and nearest(kind, ("script",), cutoff=0.7)):
+        script = rest if colon else name
+        raise ModelError(f"the model {name!r} looks like a script; did you mean script:{script}?")
     if BARE_ADDRESS.match(name):
         raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
     url, _, model = name.partition("#") if "://" in name else (environ.get("OPENAI_BASE_URL"), "", name)

@@ -7,10 +7,12 @@ from typing import Any
 
 from agent.history.playback import Held, WatchedStep, held_back, played, shadow_of
 from agent.log.reading import RecordedRun
+from agent.log.writing import is_in_use
 from agent.page.document import Child, Element, document, element
 from agent.page.model import MARKS, PageModel
 from agent.page.wording import ending
 from agent.vocabulary.encoding import to_record
+from agent.vocabulary.messages import typed
 from bp import BProgram, BProgramError, BThread, Event, Record
 from bp.errors import shown
 
@@ -104,7 +106,7 @@ def lanes_data(model: PageModel) -> dict[str, Any]:
 def title_of(run: RecordedRun) -> str:
     """Return the first words that were asked for."""
     prompt = next((record["data"].get("text") for record in run.records if record["name"] == "prompt_given"), None)
-    return " ".join(str(prompt).split())[:120] if prompt else run.path.name
+    return typed(str(prompt))[:120] if prompt else run.path.name
 
 
 def run_facts(run: RecordedRun, afterwards: Sequence[tuple[str, str]] = ()) -> Element:
@@ -125,7 +127,7 @@ def run_facts(run: RecordedRun, afterwards: Sequence[tuple[str, str]] = ()) -> E
 def _ending(run: RecordedRun) -> tuple[str, str]:
     last: Mapping[str, Any] = run.records[-1] if run.records else {"name": ""}
     if last["name"] != "run_ended":
-        return "open", "not yet: the log ends before its run does"
+        return "open", f"not yet: {'the run goes on' if is_in_use(run.path) else 'the log ends before its run does'}"
     status = str(last["data"]["status"])
     return status, ending(last["data"])
 

@@ -25,17 +25,29 @@ def verification_page(results: Sequence[tuple[str, Verification]], drawn: Iterab
     violation = next((found for _, result in results for found in result.violations), None)
     wrong = () if violation is None else (element("p", finding(violation), class_="problem"),)
     header = element("header", element("h1", title), element("dl", *rows), *wrong)
-    met = violation.trace if violation is not None else ()
-    figures = [element("figure", element("figcaption", each.name), _states_of(each, met)) for each in drawn]
+    figures = [_figure(each, () if violation is None else violation.trace) for each in drawn]
     if violation is None:
         return document(title, header, *figures)
     return document(title, header, *figures, element("main"), data=_steps(violation))
 
 
-def _states_of(bthread: BThread, met: Sequence[Event]) -> Element:
-    """Return the picture of a b-thread that hears these events, and those which it declares for its predicates."""
+def _figure(bthread: BThread, trace: Sequence[Event]) -> Element:
+    """Return the picture of a b-thread that hears the events which it declares for its predicates, and those of a
+    counterexample, with its position at the end of that.
+    """
     declared = bthread.function.__globals__.get("EXAMPLES", {}).get(bthread.function.__name__, ())
-    return drawing(draw_bthread(bthread, (*declared, *met), told=short))
+    graph = draw_bthread(bthread, (*declared, *trace), told=short)
+    told = f"{bthread.name}; where the counterexample ends it is at the bold position" if trace else bthread.name
+    return element("figure", element("figcaption", told), drawing(graph, _end_of(graph, trace) if trace else None))
+
+
+def _end_of(graph: Graph, trace: Sequence[Event]) -> int:
+    """Return the node at which a b-thread is after these events, of which it hears some."""
+    moves = {(edge.source, edge.label): edge.target for edge in graph.edges}
+    place = 0
+    for event in trace:
+        place = moves.get((place, short(event)), place)
+    return place
 
 
 def _result(label: str, result: Verification) -> Element:
@@ -81,8 +93,8 @@ LONGEST = 40  # characters of an event
 Place = tuple[float, float, float, float]  # x, y, width, height
 
 
-def drawing(graph: Graph) -> Element:
-    """Return a graph as SVG: columns by the number of steps from the start."""
+def drawing(graph: Graph, here: int | None = None) -> Element:
+    """Return a graph as SVG: columns by the number of steps from the start; the node `here` is marked."""
     places = _places(graph)
     labels: dict[tuple[int, int], list[str]] = defaultdict(list)
     for edge in graph.edges:
@@ -91,7 +103,7 @@ def drawing(graph: Graph) -> Element:
         _edge(places, pair, shortened(", ".join(dict.fromkeys(said)), LONGEST), number % 5)
         for number, (pair, said) in enumerate(labels.items())
     ]
-    nodes = [_node(number, places[number], graph) for number in range(len(graph.nodes))]
+    nodes = [_node(number, places[number], graph, number == here) for number in range(len(graph.nodes))]
     width = max((x + w for x, _, w, _ in places), default=0) + 60
     height = max((y + h for _, y, _, h in places), default=0) + 90
     size = {"width": f"{width:.0f}", "height": f"{height:.0f}"}
@@ -133,13 +145,13 @@ def _size(label: str) -> tuple[float, float]:
     return max(max(map(len, lines)) * LETTER + 16, 34), len(lines) * LINE + 10
 
 
-def _node(number: int, place: Place, graph: Graph) -> Element:
+def _node(number: int, place: Place, graph: Graph, is_here: bool) -> Element:
     x, y, width, height = place
     node = graph.nodes[number]
     words = [_text(x + 8, y + 17 + LINE * line, said) for line, said in enumerate(node.label.split("\n"))]
     box = element("rect", x=f"{x:.0f}", y=f"{y:.0f}", width=f"{width:.0f}", height=f"{height:.0f}", rx="5")
-    sort = f"{'bad ' if node.bad else ''}{'end' if node.end else ''}".strip()
-    return element("g", box, *words, class_=sort or None, id=f"state-{number}")
+    sorts = [sort for sort, holds in (("bad", node.bad), ("end", node.end), ("here", is_here)) if holds]
+    return element("g", box, *words, class_=" ".join(sorts) or None, id=f"state-{number}")
 
 
 def _edge(places: Sequence[Place], pair: tuple[int, int], label: str, depth: int) -> Element:

@@ -133,7 +133,7 @@ def _first_line(error: Exception) -> str:
 def known_policy(preset: object, attribute: object, name: str | None) -> None:
     """Raise ValueError for the name of no policy. A validator of attrs."""
     if name is not None and name not in POLICIES:
-        raise ValueError(f"there is no policy {name!r}; policies: {', '.join(POLICIES)}, none")
+        raise ValueError(f"there is no policy {name!r}; {meant(name, (*POLICIES, 'none'))}")
 
 
 def _each(read: Callable[[str], object]) -> Any:

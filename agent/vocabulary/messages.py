@@ -151,6 +151,15 @@ def one_line(text: str, most: int) -> str:
     return shortened(" ".join(text.split()), most)
 
 
+INCLUDED = "\n\n<file path="
+"""Between a prompt as it was typed and each file that it includes."""
+
+
+def typed(prompt: str) -> str:
+    """Return a prompt as it was typed, in one line, without the files that it includes."""
+    return " ".join(prompt.partition(INCLUDED)[0].split())
+
+
 def without_middle(text: str, most: int, *, tail: float = 0.5) -> str:
     """Return at most `most` characters of a text, the part `tail` of them from its end, and how many are left out."""
     if len(text) <= most:

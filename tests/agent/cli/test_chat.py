@@ -112,7 +112,13 @@ def test_a_task_of_several_lines_is_pasted_as_one_and_found_again_in_the_next_co
 
     again = on_terminal("chat", "--model", script("Third."), "--log", tmp_path / "second.jsonl")
     again.rest()
-    again.type("\x12thr\r\r")  # Ctrl-R searches
+    again.type("\x12one\x03")  # Ctrl-R searches, Ctrl-C ends that
+    again.rest()
+    again.type("exit\r")
+    again.wait_for("/quit leaves; so does Ctrl-D")
+    again.type("\x03")
+    again.wait_for("another Ctrl-C leaves; so do Ctrl-D and /quit")
+    again.type("\x12thr\r\r")
     again.rest(1)
     again.type("\x04")
 
@@ -139,6 +145,9 @@ def test_commands_and_files_are_completed(
     terminal.type("\t")
     terminal.wait_for("you > What does @notes.txt")
     terminal.type(" say?\r")
+    terminal.rest(1)
+    terminal.type("/undo\r")
+    terminal.wait_for("system   undone: What does @notes.txt say?\n")
     terminal.rest(1)
     terminal.type("\x04")
 
@@ -196,7 +205,7 @@ def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
     terminal.type("still there?\n")
     terminal.wait_for("agent    Here I am.")
     terminal.rest(3)
-    terminal.type("\x03")
+    terminal.type("\x03\x03")
 
     assert terminal.end() == 130
     ended = [record["data"]["status"] for record in records(log) if record["name"] == "run_ended"]

@@ -90,7 +90,9 @@ def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushe
         terminal.wait_for(scene)
     terminal.type("rm -rf /usr\n")
     terminal.wait_for("rule delete_outside_workspace")
-    terminal.type("\n")
+    terminal.type("help\n")
+    terminal.wait_for("An empty line or quit leaves.", times=2)
+    terminal.type("quit\n")
 
     assert terminal.end() == 0
     assert "DEPLOY_TOKEN" not in terminal.screen

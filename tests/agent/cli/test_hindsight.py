@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,25 @@ def test_why_says_who_let_a_call_run_and_that_a_person_could_have_said_yes(comma
     asked = command("why", log, "call_2").out
     assert "no user was present to answer" in asked
     assert "- with a yes from a person: it runs" in asked
+
+
+@pytest.mark.slow
+def test_a_call_that_a_rule_of_the_user_allowed_is_told_as_such_while_it_runs_and_afterwards(
+    command: Command, run_of: RunOf, home: Path, tmp_path: Path
+) -> None:
+    (home / ".bpagent").mkdir()
+    rule = f"commands: [{{allow: git reset --hard, file: {shutil.which('git')}}}]"
+    (home / ".bpagent" / "rules.yaml").write_text(rule)
+    words, log = run_of(bash("echo hi"), bash("git reset --hard"), "Done."), tmp_path / "log.jsonl"
+
+    said = command(*words, "--log", log)
+
+    after_action = said.err.partition("action   git reset --hard\n")[2]
+    assert after_action.startswith("system   allowed by a rule of yours, without a question\n")
+    assert said.err.count("allowed by a rule") == 1
+    (home / ".bpagent" / "rules.yaml").unlink()  # as it was then
+    assert "allowed by a rule of yours" in command("why", log, "call_2").out
+    assert "approved: no b-thread refused it" in command("why", log, "call_1").out
 
 
 def test_why_without_a_call_lists_them_and_an_unknown_one_is_2(command: Command, log: Path) -> None:
@@ -118,6 +138,35 @@ def test_a_record_that_no_run_could_have_written_is_6(change: tuple[str, str], c
     log.write_text(kept)
     assert said.code == 6
     assert said.out.startswith("different: ")
+
+
+@rows(
+    ("change", "sentence"),
+    [
+        (('"name":"gate_approved"', '"name":"gate_rejected"'), "says gate_rejected; its b-threads say gate_approved"),
+        (
+            ('"status":"completed"', '"status":"stopped"'),
+            'with status "stopped"; its b-threads say status "completed"',
+        ),
+    ],
+)
+def test_a_forged_record_is_told_in_a_sentence_and_as_json_on_request(
+    change: tuple[str, str], sentence: str, command: Command, log: Path
+) -> None:
+    kept = log.read_text()
+    log.write_text(kept.replace(*change, 1))
+
+    said, as_json = command("replay", log), command("replay", log, "--json")
+
+    log.write_text(kept)
+    assert (said.code, as_json.code) == (6, 6)
+    line, hint, *_ = said.out.splitlines()
+    assert sentence in line
+    assert max(map(len, (line, hint))) < 200 + len(str(log))
+    told = json.loads(as_json.out)
+    assert f" equal, line {told['difference']['number'] + 1} says " in line
+    assert told["difference"]["recorded"] != told["difference"]["replayed"]
+    assert told["difference"]["number"] == told["equal"] + 1
 
 
 def test_a_protocol_that_was_not_there_is_a_difference(command: Command, log: Path, tmp_path: Path) -> None:

@@ -4,12 +4,15 @@ import json
 import re
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from agent.cli.arguments import COMMANDS, called
-from agent.cli.listings import PROGRAMS
+from agent.cli.listings import PROGRAMS, _show_presets
+from agent.cli.screen import Screen
+from agent.models.script_files import STEP_KEYS
 from agent.presets.shipped import PRESETS, PURPOSES
 from agent.tools.sandbox.sandbox import LEVELS, achieved
 from tests.agent.cli.sessions import Command, RunOf, bash, environment
@@ -68,12 +71,41 @@ def test_tools_as_json_are_their_schemas(command: Command) -> None:
 def test_presets_are_a_table_whose_differences_come_first(command: Command) -> None:
     lines = command("presets").out.splitlines()
 
-    assert ["different", *PRESETS] in [line.split() for line in lines]
-    assert any(line.split() == ["max_failures", "5", "none", "5", "none", "none", "none"] for line in lines)
+    names = [word for line in lines if line.startswith("different") for word in line.split()[1:]]
+    failures = [word for line in lines if line.startswith("max_failures") for word in line.split()[1:]]
+    assert dict(zip(names, failures, strict=True)) == {
+        name: str(preset.max_failures or "none") for name, preset in PRESETS.items()
+    }
     assert any(line.split() == ["mode", "interactive"] for line in lines[lines.index("the same in all") :])
     assert max(map(len, lines)) <= 100
     text = " ".join(" ".join(lines).split())
     assert [name for name in PRESETS if f"{name} {PURPOSES[name]}" not in text] == []
+
+
+@rows("columns", [100, 80, 50])
+def test_presets_break_no_word(columns: int) -> None:
+    output = StringIO()
+    _show_presets(Screen(output, columns=columns), {each.name: each.configuration() for each in PRESETS.values()})
+    shown = output.getvalue()
+
+    words = ("approval_list", "~/.agent/config.yaml", "~/.agent/workspace")
+    assert [word for word in words if word not in shown] == []
+    assert max(map(len, shown.splitlines()[:-2])) <= columns
+    names = [word for line in shown.splitlines() if line.startswith("different") for word in line.split()[1:]]
+    assert names == [*PRESETS]
+
+
+@rows(("asked", "answered"), [(("help",), "usage: bpagent"), (("help", "run"), "usage: bpagent run")])
+def test_help_is_a_word_too(asked: tuple[str, ...], answered: str, command: Command) -> None:
+    said = command(*asked)
+
+    assert (said.code, said.out.startswith(answered)) == (0, True)
+
+
+def test_the_help_of_run_names_every_key_of_a_script(command: Command) -> None:
+    said = command("run", "--help").out
+
+    assert [key for key in (*STEP_KEYS, "tool", "arguments", "id", "retry_after") if key not in said] == []
 
 
 def test_one_preset_is_shown_whole_with_what_is_not_as_in_default(command: Command) -> None:

@@ -33,6 +33,9 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         (("run", "go", "--model", "ftp://x/v1"), "'ftp://x/v1' is not an address"),
         (("run", "go", "--model", "script:{tmp}/nosuch.yaml"), "nosuch.yaml: cannot be read: no such file"),
         (("run", "go", "--model", "script:{tmp}/broken.yaml"), "broken.yaml:2:5: unknown key 'sya'"),
+        (("run", "go", "--model", "../work.yaml"), "looks like a script; did you mean script:../work.yaml?"),
+        (("run", "go", "--model", "scripted:nope"), "looks like a script; did you mean script:nope?"),
+        ((*RUN, "--option", "policy=strct"), "there is no policy 'strct'; did you mean 'strict'?"),
         (("run", "go", "--model", "script:"), "'script:' names no file; write script:FILE.yaml"),
         (
             (*RUN[:-1], ""),

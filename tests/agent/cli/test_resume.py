@@ -273,6 +273,20 @@ def test_without_a_log_the_latest_run_is_taken_and_named(run_of: RunOf, command:
     assert f"bpagent chat --continue {latest}" in said["resume"].err.replace("\n         ", " ")
 
 
+@pytest.mark.slow
+def test_runs_are_listed_in_the_order_in_which_they_were_written_to(run_of: RunOf, command: Command) -> None:
+    command(*run_of("One."))
+    command(*run_of("Another."))
+    first, last = sorted(runs_folder().iterdir(), reverse=True)
+    os.utime(first, (86400, 86400))
+
+    heading, *listed = command("runs").out.splitlines()
+
+    assert heading.split()[:2] == ["id", "written"]
+    assert [line.split()[0] for line in listed] == [first.stem, last.stem]
+    assert listed[0].split()[1] in ("01-01", "01-02", "01-03")
+
+
 def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(
     run_of: RunOf, command: Command, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,7 @@ def test_questions_stay_out_of_standard_output(run_of: RunOf, on_terminal: OnTer
 
 MINE = "git reset --hard; echo mine > mine.txt"
 KEYS = "[y]es [n]o [a]lways [e]dit [w]hy >"
+BEGUN = "(Enter sends, Esc goes back) >"
 
 
 @pytest.fixture
@@ -125,7 +126,7 @@ def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: 
     edited.wait_for(f"Approve command: {MINE}? (yes/no)")
     edited.wait_for(KEYS)
     edited.type("n")
-    edited.wait_for(f"{KEYS} no,")
+    edited.wait_for(f"{BEGUN} no,")
     edited.type("only in src\r")
 
     assert edited.end() == 0
@@ -141,7 +142,7 @@ def test_a_command_is_edited_and_runs_when_the_model_proposes_it(
     first, *others = typed
     edited.type(first)
     if len(others) == 1:
-        edited.wait_for(f"{KEYS} edit {RISKY}")
+        edited.wait_for(f"{BEGUN} edit {RISKY}")
     for more in others:
         edited.type(more)
 
@@ -150,6 +151,51 @@ def test_a_command_is_edited_and_runs_when_the_model_proposes_it(
     assert "yes, as you wrote it" in edited.screen
     assert not (workspace / "ran.txt").exists()
     assert (workspace / "mine.txt").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("back", ["\x1b", "\x7f" * (len(RISKY) + 1)], ids=["escape", "backspace"])
+def test_an_answer_that_was_begun_with_a_key_is_taken_back(edited: Terminal, workspace: Path, back: str) -> None:
+    edited.type("e")
+    edited.wait_for(f"{BEGUN} edit {RISKY}")
+    edited.type(back)
+    edited.wait_for(KEYS)
+    assert BEGUN not in edited.screen
+    edited.type("y")
+    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
+    edited.type("no\r")
+
+    assert edited.end() == 0
+    assert (workspace / "ran.txt").exists()
+
+
+@pytest.mark.slow
+def test_keys_are_named_only_while_they_count(edited: Terminal, workspace: Path) -> None:
+    edited.type("w")
+    edited.wait_for("rule lose_work (version_control): ")
+    shown = edited.raw.rindex("rule lose_work")
+    edited.type("x")  # no key, so a text begins
+    edited.wait_for("> x")
+    assert "[y]es" not in edited.raw[shown:]
+    edited.type("\x7f")
+    edited.wait_for(KEYS)
+    edited.type("y")
+    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
+    edited.type("no\r")
+
+    assert edited.end() == 0
+    assert (workspace / "ran.txt").exists()
+
+
+@pytest.mark.slow
+def test_lanes_leave_no_output_of_a_call_that_has_ended(run_of: RunOf, on_terminal: OnTerminal) -> None:
+    terminal = on_terminal(*run_of(bash("echo sesame"), bash(RISKY), "Done."), "--lanes")
+    terminal.wait_for(KEYS)
+
+    assert "│ sesame\n> " not in terminal.screen
+    assert terminal.screen.count("sesame") == 2  # the command, and its result in the lanes
+    terminal.type("y")
+    assert terminal.end() == 0
 
 
 @pytest.mark.slow

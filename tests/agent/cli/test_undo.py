@@ -127,7 +127,7 @@ def test_in_a_conversation_files_are_restored_on_a_yes(
     (workspace / "a.txt").write_text("mine\n")
     model = script(write, "First.", write, "Second.")
     terminal = on_terminal("chat", "--model", model, "--workspace", workspace, "--log", tmp_path / "log.jsonl")
-    for number, answer in enumerate(("yes\r", "rather go on\r")):
+    for number, answer in enumerate(("rather go on\ryes\r", "n\r")):
         terminal.rest(number)
         terminal.type("go\r")
         terminal.rest(number + 1)
@@ -138,7 +138,7 @@ def test_in_a_conversation_files_are_restored_on_a_yes(
         terminal.type(answer)
         terminal.wait_for(("   as before: ", "files stay as they are")[number])
         assert (workspace / "a.txt").read_text() == ("mine\n", "hers\n")[number]
-    terminal.rest(3)
+    terminal.rest(2)
     terminal.type("/quit\r")
 
     assert terminal.end() == 0

@@ -199,7 +199,8 @@ def test_of_ten_thousand_steps_only_those_near_are_drawn(browser: Browser, page:
     assert browser.run("document.querySelectorAll('*').length") < 10_000
 
 
-def test_the_index_of_runs_leaves_the_rows_in_which_all_words_are(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_index_of_runs_leaves_the_rows_in_which_all_words_are(browser: Browser, tmp_path: Path, width: int) -> None:
     told = (("one", ATTACK, "failed"), ("two", "Fix it", "failed"), ("three", "Fix", "stopped"))
     same = {"begun": "2026-11-22T22:00:00", "reason": "answered", "preset": "default", "model": "<b>m</b>"}
     spent = {"cost": None, "turns": 1, "tokens": 9}
@@ -210,14 +211,15 @@ def test_the_index_of_runs_leaves_the_rows_in_which_all_words_are(browser: Brows
     index = tmp_path / "index.html"
     index.write_text(index_page(runs, "/runs"))
     browser.complaints.clear()
-    browser.show(index.as_uri())
+    browser.show(index.as_uri(), width, 844)
 
+    assert browser.run("document.documentElement.scrollWidth") <= width
     browser.press("/")
     for letter in "fix FAILED":
         browser.press(letter)
 
     shown = browser.run(
-        "[...document.querySelectorAll('tbody tr')].filter(row => !row.hidden).map(row => row.innerText)"
+        "[...document.querySelectorAll('tbody tr')].filter(row => row.offsetHeight).map(row => row.innerText)"
     )
     assert ["two" in row for row in shown] == [True]
     assert texts(browser, "[role=status]") == ["1 of 3"]

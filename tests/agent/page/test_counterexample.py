@@ -1,6 +1,9 @@
 """Verifications as pages: what came of each, states of b-threads, and a counterexample that can be stepped through."""
 
+import re
+
 from agent.page.counterexample import verification_page
+from agent.verification.counterexample import finding
 from bp import BThreadBody, bthread, event, sync, verify
 from tests.agent.page.chromium import data_of
 from tests.bp.philosophers import philosophers
@@ -24,17 +27,21 @@ def test_a_deadlock_is_shown_with_the_way_there_and_with_who_is_in_the_way() -> 
     assert {("philosopher 0", "w"), ("fork 1", "b")} <= last
 
 
-def test_what_is_wrong_is_told_as_in_the_terminal_and_the_b_thread_is_drawn_with_what_it_met() -> None:
-    @bthread
-    def no_b_after_a() -> BThreadBody:
-        yield sync(wait_for=~B)
-        yield sync(block=B)
+@bthread
+def waits_for_both() -> BThreadBody:
+    yield sync(wait_for=A)
+    yield sync(wait_for=B)
+    raise ValueError("wrong")
 
-    found = verify(first_a_then_b(), no_b_after_a())
-    page = verification_page([("one", found)], [no_b_after_a()], "Verified")
 
-    assert "deadlock: first_a_then_b requests b, and no_b_after_a blocks it" in page
-    assert ">block b<" in page
+def test_a_counterexample_draws_every_position_of_a_b_thread_and_marks_the_last() -> None:
+    result = verify(first_a_then_b(), waits_for_both())
+    page = verification_page([("all", result)], [waits_for_both()], "Verified")
+
+    assert [label in page for label in ("wait for a", "wait for b", "ValueError: wrong")] == [True] * 3
+    assert re.findall(r'<g class="([a-z ]+)" id="state-(\d)">', page) == [("bad here", "2")]
+    [violation] = result.violations
+    assert f'<p class="problem">{finding(violation)}</p>' in page
 
 
 def test_a_verification_that_holds_draws_the_b_threads_in_question_and_runs_no_script() -> None:

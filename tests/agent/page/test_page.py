@@ -15,6 +15,7 @@ from agent import tool
 from agent.effects.hooks import Hooks
 from agent.history.playback import shadow_of
 from agent.log.reading import read_log
+from agent.log.writing import lock
 from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import program_page, render_page
 from agent.page.markdown import Tree, tree_of
@@ -157,6 +158,9 @@ def test_a_run_that_is_not_over_and_a_torn_line_are_told(log: Path) -> None:
 
     assert "the log ends before its run does" in page
     assert "torn" in page
+    with log.open() as writing:
+        lock(writing.fileno(), log)
+        assert "not yet: the run goes on" in render_page(read_log(log))
 
 
 ONE_PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

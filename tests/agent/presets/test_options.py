@@ -25,7 +25,7 @@ WRONG_FROM_PYTHON: list[tuple[dict[str, Any], str]] = [
     ({"allowed_paths": "~/work"}, "expected a list of texts, found '~/work'"),
     ({"allow": ["a", 5]}, "expected a list of texts, found ('a', 5)"),
     ({"stop_after": "turn"}, "expected 'call' or 'step', found 'turn'"),
-    ({"policy": "defalt"}, "there is no policy 'defalt'; policies: default, "),
+    ({"policy": "defalt"}, "there is no policy 'defalt'; did you mean 'default'?"),
     ({"system_prompt": "{who}"}, "a system prompt may hold {workspace}, {tools},"),
     ({"name": None}, "expected a text, found None"),
 ]
