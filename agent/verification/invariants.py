@@ -57,7 +57,7 @@ STARTS = where(tuple(OUTCOMES))
 ENDS = where(tuple(kind for kinds in OUTCOMES.values() for kind in kinds))
 OF_LOOP = tuple(effect.on for effect in declared_effects())
 LOOP_NEWS = where(OF_LOOP + tuple(kind for started in OF_LOOP for kind in OUTCOMES[started]))
-"""What the effects of the loop itself start and end; a monitor may score beside them a call that is refused."""
+"""The events that start and end effects of the loop itself; a monitor may score beside them a call that is refused."""
 
 # The events that invariants watch, made once: a monitor is replayed from its start to each of its states.
 DRAFT_NEWS = InferenceFinished | AnswerCommitted | RunEnded
