@@ -23,7 +23,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
-from bp.events import Event, PredicateError, Test, check_kind
+from bp.events import Event, EventKind, PredicateError, Test, check_kind
 from bp.statements import BThreadBody, RareWords, Refusal, Refusals, Sync, sync
 
 R = TypeVar("R")  # a request: an event, or the verifier's number for it
@@ -277,10 +277,12 @@ class Board:
 
     def _holder(self, event: Event, is_accepted: bool = False) -> Running | None:
         """Return one of the b-threads that refuse or block `event`; of one that is accepted none is known to refuse."""
-        for index in (self._blocks,) if is_accepted else (self._refusals, self._blocks):
-            if None in index.filed or not index.kinds.isdisjoint(event._kinds):
-                for holder in index.members(event):
-                    return holder
+        if self._refusals.filed and not is_accepted:
+            for holder in self._refusals.members(event):
+                return holder
+        if self._blocks.filed:
+            for holder in self._blocks.members(event):
+                return holder
         return None
 
     def _is_refused(self, event: Event) -> bool:
@@ -407,37 +409,65 @@ class Index:
     """Members filed by their event sets, each under the keys of its rows.
 
     What was ever filed is known, so that nothing else is looked up: `kinds`: of all rows; `_has_events`: single events;
-    `_fields`: the fields of other keys and how to get them, by kind; `_asks`: the kinds of rows with a test.
+    `_has_keys`: other keys; `_fields`: the fields of such keys and how to get them, by kind; `_asks`: the kinds of rows
+    with a test.
     """
 
-    __slots__ = ("_asks", "_fields", "_has_events", "_met", "filed", "kinds")
+    __slots__ = ("_asks", "_fields", "_has_events", "_has_keys", "_met", "filed", "kinds")
 
     def __init__(self, met: "Kinds") -> None:
         """Make an empty index of a program that has met these kinds."""
         self.filed: dict[Any, Filed] = {}
         self.kinds: set[Any] = set()
         self._has_events = False
+        self._has_keys = False
         self._fields: dict[Any, dict[tuple[str, ...], Callable[[Any], Any]]] = {}
         self._asks: set[Any] = set()
         self._met = met
 
     def move(self, member: Running, old: Any, new: Any) -> None:
         """File `member` under the set `new` instead of `old`; None is no set. Raises TypeError for improper kinds."""
-        filed, before, after = self.filed, () if old is None else old._rows, () if new is None else new._rows
-        if before == after:
-            return
-        for key, _, _, _ in before:
-            members = filed.pop(key, NO_MEMBERS)
+        filed = self.filed
+        if old is not None:
+            if type(type(old)) is EventKind or type(old) is EventKind:  # an event or a kind is its own key
+                members = filed[old]
+                del members[member]
+                if not members:
+                    del filed[old]
+            elif new is not None and type(new) is not EventKind and old._rows == new._rows:
+                return
+            else:
+                self._remove(member, old)
+        if new is not None:
+            if type(type(new)) is EventKind:
+                self._has_events = True
+            elif type(new) is EventKind:
+                self._has_keys = True
+            else:
+                self._add(member, new)
+                return
+            if new in filed:
+                filed[new][member] = None
+            else:
+                if new._kind not in self.kinds:
+                    self.kinds.add(self._met[new._kind])
+                filed[new] = {member: None}
+
+    def _remove(self, member: Running, events: Any) -> None:
+        for key, _, _, _ in events._rows:
+            members = self.filed.pop(key, NO_MEMBERS)
             members.pop(member, None)  # two rows of one set may have the same key
             if members:
-                filed[key] = members
-        for key, kind, fields, test in after:
+                self.filed[key] = members
+
+    def _add(self, member: Running, events: Any) -> None:
+        for key, kind, fields, test in events._rows:
             self.kinds.add(self._met[kind])
             if fields is not None:
                 self._fields.setdefault(kind, {})[fields] = _values(fields)
-            elif key is not kind:
-                self._has_events = True
-            members = filed.setdefault(key, {})
+            is_key = fields is not None or key is kind
+            self._has_events, self._has_keys = self._has_events or not is_key, self._has_keys or is_key
+            members = self.filed.setdefault(key, {})
             if test is None:
                 members[member] = None
             else:
@@ -450,6 +480,8 @@ class Index:
         Raises EventSetError when a predicate that had to be asked fails.
         """
         filed, keyed = self.filed, self._fields
+        if not self._has_keys:
+            return filed.get(event, NO_MEMBERS)
         matching = [filed[event]] if self._has_events and event in filed else []
         if None in filed:
             matching.append(filed[None])

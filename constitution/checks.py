@@ -144,6 +144,7 @@ class Mentions:
 def mentions(command: str) -> Mentions:
     """Return the program words and literal paths of a command. Total; of unreadable text, what can be read."""
     from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
+    from constitution.analysis.file_flow import loses
     from constitution.shell import begin
     from constitution.shell.scope import Scope
 
@@ -155,7 +156,9 @@ def mentions(command: str) -> Mentions:
         return Mentions()
     words = [word for word in examination.words if word and UNKNOWN not in word and FOUND not in word]
     found = (
-        finding.path for finding in examination.findings if finding.effect in LOSES and UNKNOWN not in finding.path
+        finding.path
+        for finding in examination.findings
+        if loses(finding.effect, finding.program) and UNKNOWN not in finding.path
     )
     lost = dict.fromkeys(path.removesuffix(FOUND).rstrip("/") or "." for path in found if path)
     return Mentions(
@@ -165,9 +168,6 @@ def mentions(command: str) -> Mentions:
         tuple(map(_below_home, lost)),
         any(finding.effect is Effect.INSTALL for finding in examination.findings),
     )
-
-
-LOSES = frozenset({Effect.DELETE, Effect.DELETE_TREE, Effect.DISCARD})
 
 
 def _below_home(path: str) -> str:

@@ -57,7 +57,15 @@ def _judged(action: Action, policy: Policy) -> Verdict:
         verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
         if len(examination.invocations) > 1:  # what was granted to one command is not granted to those beside it
             verdicts = [Verdict.allow() if verdict.granted else verdict for verdict in verdicts]
-    return Verdict.strictest(verdicts)
+    verdict = Verdict.strictest(verdicts)
+    return _by_facts(verdict, examination, policy) if examination is not None and examination.because else verdict
+
+
+def _by_facts(verdict: Verdict, examination: "Examination", policy: Policy) -> Verdict:
+    """Return a verdict that, if it allows, says which facts answered what this policy would have asked."""
+    asked = (told for told, effect in examination.because.items() if policy.rules_for(effect, Zone.NOWHERE))
+    reasons = tuple(asked) if verdict == Verdict.allow() else ()
+    return evolve(verdict, explanation=reasons[0], reasons=reasons if len(reasons) > 1 else ()) if reasons else verdict
 
 
 def verdict_on(finding: Finding, action: Action, policy: Policy) -> Verdict:
@@ -144,8 +152,9 @@ def _with_grants(verdict: Verdict, finding: Finding, action: Action, policy: Pol
     if verdict.level is not Level.ask or finding.effect in DOUBTS or not finding.invocation:
         return verdict
     argv, rules = finding.invocation, [rule for rule in policy.commands if rule.rule in (None, verdict.rule)]
-    if any(rule.grants(argv, action) for rule in rules):
-        return GRANTED
+    if (granting := next((rule for rule in rules if rule.grants(argv, action)), None)) is not None:
+        said = f"a rule of the user allows it: {granting.level} {' '.join(granting.argv)}"
+        return evolve(GRANTED, evidence=(finding.evidence,), explanation=said)
     if any(rule.is_outdated(argv, action) for rule in rules):
         since = f"you allowed {' '.join(argv)!r} always, and what it runs has changed since"
         return evolve(verdict, explanation=f"{verdict.explanation}; {since}")

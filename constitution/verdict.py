@@ -54,7 +54,8 @@ class Evidence:
 class Verdict:
     """A level with its reasons. `rule` and `category` are names; `explanation` is one sentence.
 
-    `reasons` are all sentences that give this level, `explanation` first, where there are several.
+    `reasons` are all sentences that give this level, `explanation` first, where there are several. An `allow` explains
+    itself where a grant, or a fact on the disk, decided.
     """
 
     level: Level
@@ -80,7 +81,7 @@ class Verdict:
     @property
     def granted(self) -> bool:
         """True when it is allowed because the user said so beforehand."""
-        return self == GRANTED
+        return self.allowed and self.rule == GRANTED.rule
 
     @classmethod
     def strictest(cls, verdicts: Iterable["Verdict"]) -> "Verdict":
@@ -88,7 +89,7 @@ class Verdict:
         verdicts = [verdict for verdict in verdicts if verdict is not ALLOWED]
         first = max(verdicts, key=lambda verdict: verdict.level.rank, default=ALLOWED)
         if first.level is Level.allow:
-            return GRANTED if GRANTED in verdicts else first
+            return next((verdict for verdict in verdicts if verdict.granted), first)
         if len(verdicts) < 2:
             return first
         alike = (verdict for verdict in verdicts if verdict.level is first.level)

@@ -111,10 +111,12 @@ def _lines(file: str) -> Iterable[str]:
 def _show(command: str, verdict: Verdict, screen: Screen, file: str = "") -> None:
     level = screen.painted(f"{verdict.level:6}", TONES[verdict.level])
     screen.line(f"{level}{_marked(command, verdict, screen)}")
-    if verdict.category == "none":
+    if verdict == Verdict.allow():
         return
     for reason in verdict.reasons or (verdict.explanation,):
         screen.line(f"      {visible(reason)}")
+    if verdict.category == "none":
+        return
     screen.line(f"      rule {verdict.rule} ({verdict.category}){f', in {visible(file)}' if file else ''}", "output")
     for line in tell_evidence(verdict):
         screen.line(f"      {line}", "output")

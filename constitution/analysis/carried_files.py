@@ -16,7 +16,7 @@ from constitution.analysis.steps import Command, Found, Production, Script, Set,
 from constitution.effects import UNKNOWN, Effect
 from constitution.tables import is_a, one_line, pattern, table
 from constitution.tables.rows import Holds, Variable, is_prompt, read_line, variable_of
-from constitution.zones import is_within
+from constitution.zones import FETCHED, is_within
 
 ELSEWHERE = pattern(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
 LIBRARY = pattern(r"\.(so|dll|dylib|jar|wasm|pyz|node)$")
@@ -213,6 +213,9 @@ def _loaded(name: str, value: str) -> Steps:
 
 def _searched(value: str) -> Steps:
     """Programs are looked for in these folders, those that come before the usual ones first."""
+    if value in (UNKNOWN, FETCHED):
+        says = "look for programs in folders that are not known in advance"
+        yield Found(Effect.CONFIGURE_TOOL, program="the command", says=says)
     for folder in value.split(":")[:16]:
         if folder.startswith(UNKNOWN):
             return

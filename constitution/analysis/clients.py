@@ -171,6 +171,7 @@ def _files_of_console(text: str) -> Steps:
     for path in WRITTEN_BY_CONSOLE.findall(text):
         if path not in ("stdout", "off"):
             yield Found(Effect.WRITE, path=path)
+            yield Found(Effect.DISCARD, path=path)
 
 
 def aws(command: Command) -> Steps:
@@ -316,6 +317,7 @@ def copy(command: Command) -> Steps:
     for source in sources if command.name == "mv" else ():
         if target == "/dev/null":
             yield Found(Effect.DELETE_TREE, path=source)
+            yield Found(Effect.DISCARD, path=source, says="delete {path}")
         elif is_private(source):
             yield Found(Effect.READ, path=source, says="give {path}, which looks like a secret, another name")
     if command.name == "ln" and line.flags & {"-s", "--symbolic"}:

@@ -138,8 +138,7 @@ def sed(command: Command) -> Steps:
         yield from _sed_script(script, files if in_place else ())
 
     for file in files if in_place else ():
-        yield Found(Effect.WRITE, path=file)
-        yield Found(Effect.DISCARD, path=file, says="edit {path}")
+        yield Found(Effect.WRITE, path=file, says="edit {path}")
     for file in line.value_of("-f", "--file"):
         yield from run_script([file], command.stdin, read)
     if "--sandbox" not in line.flags:

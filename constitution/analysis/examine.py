@@ -9,7 +9,7 @@ from constitution.analysis import clients, output, search, shells
 from constitution.analysis.carried_files import assigned, carried, given, repository
 from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects
-from constitution.analysis.file_flow import Files, losses, scripts_of
+from constitution.analysis.file_flow import Files, loses, losses, scripts_of
 from constitution.analysis.output import output_of
 from constitution.analysis.program_rows import (
     addresses,
@@ -24,6 +24,7 @@ from constitution.analysis.steps import (
     BARE_SHELL,
     Alias,
     Arguments,
+    Because,
     Begun,
     Command,
     Copied,
@@ -79,7 +80,6 @@ TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl
 SHOWS = frozenset({Effect.SHOW_ENVIRONMENT, Effect.SHOW_SECRETS, Effect.TAKE_KEYS, Effect.SHOW_PERSONAL})
 READS = frozenset({Effect.READ, Effect.READ_TREE})
 DELETES = frozenset({Effect.DELETE, Effect.DELETE_TREE})
-LOSES = frozenset({*DELETES, Effect.DISCARD})
 KEEPS = frozenset(["mv", "git mv", "rename", "gzip", "bzip2", "xz", "zstd", "zip", "rsync"])
 """Programs that delete a file where what it held is kept under another name."""
 
@@ -198,6 +198,7 @@ class Examination:
         self.words: dict[str, None] = {}  # every path that was asked about
         self.programs: dict[str, None] = {}
         self.invocations: list[Evidence] = []
+        self.because: dict[str, Effect] = {}  # what facts on the disk say against findings with these effects
         self._files = Files()
         self._made: set[str] = set()  # files that the script itself replaced or built
         self._told: dict[tuple[str, str], Effect] = {}  # what it is that a program does with a path
@@ -408,12 +409,14 @@ class Examination:
                     self._sent(walk.evidence)
                 case Linked(target, link):
                     self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
-                case Runs() | Begun() | Wrote() | Copied() | Fetched() | Remote():
+                case Runs() | Begun() | Wrote() | Copied() | Fetched() | Remote() | Because():
                     self._about_files(step, program, walk)
                 case Set() | Moved() | Arguments() | Alias() | Stops() | Production():
                     self._about_the_shell(step, walk)
 
-    def _about_files(self, step: Runs | Begun | Wrote | Copied | Fetched | Remote, program: str, walk: Walk) -> None:
+    def _about_files(
+        self, step: Runs | Begun | Wrote | Copied | Fetched | Remote | Because, program: str, walk: Walk
+    ) -> None:
         match step:
             case Runs(file, read):
                 self._run_written(file, read, program, walk)
@@ -430,6 +433,8 @@ class Examination:
                 self._files.fetched.extend(self._targets(folder, walk))
             case Remote(name, address):
                 self._files.remotes[name] = address
+            case Because(told, effect):
+                self.because[f"{program} would {told}"] = effect
 
     def _about_the_shell(self, step: Set | Moved | Arguments | Alias | Stops | Production, walk: Walk) -> None:
         match step:
@@ -503,7 +508,7 @@ class Examination:
 
     def _place_of(self, effect: Effect, absolute: str, path: str, program: str) -> str:
         """Return where a path leads; "" for a file that the script itself made and now runs."""
-        where = self.resolved.get(absolute, absolute)
+        where = self._followed(absolute)
         deletes = effect in DELETES and not path.endswith("/")
         alone = deletes or program == "ln"  # which deletes, or makes, the link and not what it leads to
         if effect is Effect.READ_TREE and where == "/":
@@ -515,13 +520,22 @@ class Examination:
         known = effect in (Effect.EXECUTE, Effect.CARRIED) and where in self._made and not self._placing
         return "" if known else where
 
+    def _followed(self, path: str) -> str:
+        """Return where links lead; of a pattern, those of the folder that it is in."""
+        if path in self.resolved or "*" not in path:
+            return self.resolved.get(path, path)
+        folder = path.partition("*")[0].rpartition("/")[0]
+        self.words[folder] = None
+        return self.resolved.get(folder, folder) + path[len(folder) :]
+
     def _unless_told(self, effect: Effect, where: str, program: str) -> Effect | None:
         """Return the effect; of a file that is handed to a program, None where it is told what the program does."""
         if effect is not Effect.HANDLE:
-            self._told[where, program] = effect
+            if effect is not Effect.DISCARD:  # beside which stands what is judged elsewhere, too
+                self._told[where, program] = effect
             return effect
         told = self._told.get((where, program))
-        if told in (Effect.READ, Effect.WRITE, *LOSES):
+        if told in (Effect.READ, Effect.WRITE, *DELETES):
             return None
         return Effect.HANDLE if told is None else Effect.MENTION
 
@@ -536,9 +550,14 @@ class Examination:
             behind = self.resolved.get(match, match)
             if match and (behind != match or is_private(match) or "/." in match):
                 self.report(Finding(effect, behind, says.replace("{path}", match), program, walk.evidence))
-        kept = effect not in LOSES or (effect in DELETES and program in KEEPS)
-        for lost in losses(where, self.disk, self.start) if not kept else ():
-            said = f"{says.replace('{path} recursively', lost).replace('{path}', lost)}, {LOST}"
+        into = effect is Effect.WRITE and not GLOB.search(where)  # a folder that is written into keeps what is in it
+        kept = (effect in DELETES and program in KEEPS) or (into and where not in self.disk.unsaved)
+        lost = losses(where, self.disk, self.start) if loses(effect, program) and not kept else []
+        if effect in DELETES and self.executables and not (kept or lost) and is_within(where, self.start):
+            shown = _shown(says, where.removeprefix(f"{self.start}/"))
+            self.because[f"{program} would {shown}, where no unsaved work is known"] = Effect.HISTORY_LOSS
+        for files in lost:
+            said = f"{says.replace('{path} recursively', files).replace('{path}', files)}, {LOST}"
             self.report(Finding(Effect.HISTORY_LOSS, where, said, program, walk.evidence, self._invoking))
         if where in self.disk.linked and effect in (Effect.WRITE, Effect.PERMISSIONS):
             said = says.replace("{path}", f"{where}, which is the same file as another elsewhere")

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 
 from constitution.action import Disk
+from constitution.effects import Effect
 from constitution.shell.scope import Flow, Origin
-from constitution.tables import pattern
+from constitution.tables import is_a, pattern
 from constitution.zones import FOUND, is_built, is_within
 
 MANY = 8
@@ -91,6 +92,18 @@ def losses(path: str, disk: Disk, root: str) -> list[str]:
     if len(lost) > SHOWN:
         lost = [*lost[: SHOWN - 1], f"{len(lost) - SHOWN + 1} more files"]
     return [", ".join(file.removeprefix(root.rstrip("/") + "/") for file in lost)] if lost else []
+
+
+LOSES = frozenset({Effect.DELETE, Effect.DELETE_TREE, Effect.DISCARD})
+
+
+def loses(effect: Effect, program: str) -> bool:
+    """Tell whether an effect of a program on a path takes away what was there.
+
+    What a program writes replaces it, unless a row says when it does (`discard`) or the program keeps it (`keeps`).
+    Of a redirection it is known.
+    """
+    return effect in LOSES or (effect is Effect.WRITE and program != "the command" and not is_a(program, "keeps"))
 
 
 SHOWN = 4

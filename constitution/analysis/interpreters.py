@@ -80,6 +80,8 @@ def interpreter(command: Command) -> Steps:
     codes = line.operands[1:2] if "eval" in options and line.operands[:1] == ("eval",) else line.value_of(*options)
     loaded = "".join(loads[name].format(*value.split("=", 1), "") for name, value in line.values if name in loads)
     yield from own_server(command)
+    if any(map(WRITTEN_OUT.match, command.argv[1:])):
+        yield Found(Effect.RISKY_CODE, says="load code that is written out in an option")
 
     def read(code: str) -> Steps:
         reading = read_tcl(code) if language == "tcl" else read_code(loaded + code, language)
@@ -94,8 +96,7 @@ def interpreter(command: Command) -> Steps:
             yield Script(word.strip("| "))  # `<>` starts what it takes for a file
     if codes and "-i" in line.flags:
         for file in line.operands:
-            yield Found(Effect.WRITE, path=file)
-            yield Found(Effect.DISCARD, path=file, says="edit {path}")
+            yield Found(Effect.WRITE, path=file, says="edit {path}")
     if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check"}:
         return
     yield from run_script(line.operands, command.stdin, read)
@@ -115,6 +116,8 @@ def any_language(command: Command) -> Steps:
         yield from touched(read_code(code), code)
         yield from touched(read_any(code), code)
 
+
+WRITTEN_OUT = pattern(r"(?:-[^=]*=)?data:")
 
 AWK_DUMPS = pattern(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)")
 
@@ -140,9 +143,10 @@ def awk(command: Command) -> Steps:
     for match in filter(None, map(AWK_DUMPS.fullmatch, command.argv[1 : len(command.argv) - len(operands)])):
         yield Found(Effect.WRITE, path=match[1] or match[2])
     for file in (word for word in operands if not AWK_SETTING.match(word)):
-        yield Found(Effect.WRITE if "inplace" in libraries else Effect.READ, path=file)
         if "inplace" in libraries:
-            yield Found(Effect.DISCARD, path=file, says="edit {path}")
+            yield Found(Effect.WRITE, path=file, says="edit {path}")
+        else:
+            yield Found(Effect.READ, path=file)
 
 
 AWK_SETTING = pattern(r"[A-Za-z_]\w*=")

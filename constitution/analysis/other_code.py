@@ -174,7 +174,8 @@ def _opened(match: re.Match[str], reading: Reading) -> str:
 
 
 def _content(literal: str) -> str:
-    return unescape_ansi(literal[1:-1]) if "\\" in literal else literal[1:-1]
+    content = literal[1:-1].replace("'~'", "~", 1)  # the home folder, which stood within quotes of its own
+    return unescape_ansi(content) if "\\" in content else content
 
 
 def _is_computed(literal: str) -> bool:

@@ -185,7 +185,8 @@ def _printf(words: list[str]) -> Flow:
 
 
 def _escaped(text: str) -> Flow:
-    return Flow(Origin.TEXT, unescape_ansi(text.replace("\\0", "\\")))
+    separate = re.sub(r"\\0(?![0-7])", "\n", text)  # `xargs -0` takes what stands between
+    return Flow(Origin.TEXT, unescape_ansi(separate.replace("\\0", "\\")))
 
 
 PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {

@@ -6,6 +6,7 @@ from itertools import pairwise, repeat
 
 from constitution.analysis.steps import (
     BARE_SHELL,
+    Because,
     Command,
     Found,
     Script,
@@ -22,11 +23,11 @@ from constitution.tables.rows import (
     has_subcommands,
     is_bare_shell,
     is_known,
-    own_takes,
     paths_of,
     program_name,
     read_line,
     rows_for,
+    subcommands,
     wrapper_of,
 )
 from constitution.zones import is_private
@@ -68,9 +69,11 @@ def unknown_subcommand(command: Command) -> Steps:
     """Report that it is not known what a program with subcommands is to do: `git $A`."""
     if not any(map(str.startswith, command.argv[1:], repeat(UNKNOWN))) or not has_subcommands(command.name):
         return
-    operands = read_line(command.argv[1:], own_takes(command.name), to_operand=True).operands
-    if operands[:1] and operands[0].startswith(UNKNOWN):
-        yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
+    before = command.name
+    for name, _ in subcommands(command.name, command.argv[1:]):
+        if name[len(before) + 1 :].startswith(UNKNOWN) and has_subcommands(before):
+            yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
+        before = name
 
 
 ADDRESS = pattern(
@@ -119,24 +122,25 @@ def _reached(address: str, command: Command) -> Steps:
 
 
 OUTPUTS = pattern(
-    r"^--?(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|target-dir|dest(ination|dir)?|pack-destination"
-    r"|install-(dir|prefix|root)|prefix|root|\w+_out)$",
+    r"^(?:--?|-D)(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|(target|artifact)-dir|dest(ination|dir)?|pack-destination"
+    r"|install-(dir|prefix|root)|prefix|root|(cover|cpu|mem|block|mutex)profile|result-file|\w+_out)$",
     re.I,
 )
 
 
 def outputs(command: Command) -> Steps:
     """Report where the options of any program say that its output goes: `--outDir ~`, `--prefix=/usr`."""
-    if len(command.argv) < 2 or not is_known(command.name):
-        return
     for index, word in enumerate(command.argv):
-        if word[:1] != "-" or len(word) < 3:
+        if word[:1] != "-" or len(word) < 2:
             continue
+        following = "".join(command.argv[index + 1 : index + 2])
         name, equals, value = word.partition("=")
-        if OUTPUTS.match(name):
-            value = value if equals else "".join(command.argv[index + 1 : index + 2])
-            if value.startswith(("/", "~", "..", UNKNOWN)):
-                yield Found(Effect.WRITE, path=value)
+        if OUTPUTS.match(name) and (path := value if equals else following) not in ("", "-"):
+            yield Found(Effect.WRITE if is_known(command.name) else Effect.DISCARD, path=path)
+        elif word[:2] == "-o" and not is_a(command.name, "read_only"):
+            path = word[2:] or following
+            if command.absolute(path)[0] not in command.disk.folders:
+                yield Found(Effect.DISCARD, path=path)
 
 
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
@@ -184,6 +188,7 @@ def package_of(word: str) -> str:
 
 def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
     if does.effect is Effect.INSTALL and _are_declared(does, command):
+        yield Because(f"{does.says}, which the project names", Effect.INSTALL)
         return
     if not does.to:
         yield Found(does.effect, says=does.says)
@@ -236,6 +241,7 @@ def unknown_program(command: Command) -> Steps:
         yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:
         yield from _destructive_words(command)
+        yield from _from_elsewhere(command)
     yield from _started_words(command)
 
 
@@ -243,6 +249,24 @@ def _destructive_words(command: Command) -> Steps:
     verbs = [word for word in command.argv[1:] if not word.startswith("-")][:3]
     if any(map(DESTROYS.match, verbs)) or any(map(FORCES.match, command.argv[1:])):
         yield Found(Effect.STRANGER_DESTROYS, says="delete or destroy something (it is not a known program)")
+
+
+INSTALLS = pattern(r"^(add|install|reinstall|upgrade|download)$")
+LOCAL_FILE = pattern(r"^\.|\.\w+$|^add$|^(re)?install$|^upgrade$|^download$")
+"""The name of a file that lies here, or no name at all: what the project names itself is installed."""
+DOMAIN = pattern(
+    r"^([\w.+-]+@)?([\w-]+\.)+(com|org|net|edu|gov|io|dev|app|ai|cloud|info|biz|xyz|online|site|tech|store|top|club|me|us|uk|de|fr|nl|eu|jp"
+    r"|cn|ru|in|br|au|ca|ch|se|it|be|at)(:\d+)?([/:?].*)?$"
+)
+
+
+def _from_elsewhere(command: Command) -> Steps:
+    """`frob pkg install x`, `frob example.com`: something comes from another machine, or goes to one."""
+    words = [word for word in command.argv[1:] if word[:1] != "-"]
+    if any(map(INSTALLS.match, words[:2])) and not LOCAL_FILE.search(words[-1]):
+        yield Found(Effect.INSTALL, says="install something (it is not a known program)")
+    for word in filter(DOMAIN.match, words):
+        yield Found(Effect.NETWORK, says=f"reach {word[:80]} over the network (it is not a known program)")
 
 
 def _started_words(command: Command) -> Steps:

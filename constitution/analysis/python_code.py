@@ -259,7 +259,7 @@ def _is_passed_on(node: ast.Name, names: _Names) -> bool:
     """Tell whether `open`, or a function imported from a module that reaches files, is named and not called there."""
     if not isinstance(node.ctx, ast.Load):
         return False
-    if node.id in ("open", "exec", "eval", "compile", "__import__"):
+    if node.id in ("open", "exec", "eval", "compile", "__import__", "breakpoint"):
         return True
     return names.imported.get(node.id, "") in _known("reaching") and node.id in _harmful()
 
@@ -415,7 +415,7 @@ def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
     """Tell whether a call hides what will run."""
     attribute = isinstance(node.func, ast.Attribute)
     owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
-    if name in ("eval", "exec", "__import__", "compile"):
+    if name in ("eval", "exec", "__import__", "compile", "breakpoint"):
         return not attribute or owner in ("builtins", "__builtins__")
     if name in _known("unpickles") or any(map(_allows_code, node.keywords)):
         return True

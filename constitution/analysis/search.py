@@ -152,7 +152,8 @@ def parallel(command: Command) -> Steps:
 
 def tar(command: Command) -> Steps:
     """`tar czf x y`: the old spelling without a dash."""
-    if command.argv[1:2] == [UNKNOWN]:
+    extracts = "x" in "".join(command.argv[1:2]).lstrip("-")[:6]
+    if command.argv[1:2] == [UNKNOWN] or (extracts and UNKNOWN in command.argv[3:]):
         yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
     if len(command.argv) > 1 and command.argv[1].isalpha() and set(command.argv[1]) & set("cxtru"):
         yield Started([command.name, "-" + command.argv[1].replace("f", "") + "f", *command.argv[2:]], command.stdin)
@@ -162,7 +163,7 @@ def tar(command: Command) -> Steps:
             for word in line.operands:
                 yield Found(Effect.READ_TREE, path=f"{folder}/{word}")
                 yield Found(Effect.READ, path=f"{folder}/{word}")
-    if len(command.argv) > 1 and "x" in command.argv[1].lstrip("-")[:6]:
+    if extracts:
         yield from unpack(command)
 
 

@@ -177,10 +177,14 @@ def make(command: Command) -> Steps:
 def _make_settings(words: list[str]) -> Steps:
     for word in words:
         name, equals, value = word.partition("=")
-        if equals and name in MAKE_TOOLS:
+        if equals and (name in MAKE_TOOLS or name.endswith("!")):
             yield Script(value)
-        elif name in ("MAKEFLAGS", "GNUMAKEFLAGS") and re.search(r"eval|-f|-C|-I", value):
+        elif equals and "$" in value:
+            yield from map(Script, _recipes(value))
+        if name in ("MAKEFLAGS", "GNUMAKEFLAGS") and re.search(r"eval|-f|-C|-I", value):
             yield Found(Effect.RISKY_CODE, says="run make with other options")
+        if word.startswith(UNKNOWN):
+            yield Found(Effect.UNKNOWN_COMMAND, says="take options or targets that are not known in advance")
 
 
 def _recipes(text: str) -> list[str]:
@@ -217,10 +221,16 @@ def change_folder(command: Command) -> Steps:
     target = operands[0] if operands else "~"
     at_home = target == "~" or target.startswith("~/")
     scope = command.scope
-    if command.name == "popd" or target == "-" or target.startswith("+") or (at_home and UNKNOWN in scope.home):
+    behind_links = "-P" in command.argv and BACK.search(target) is not None
+    is_elsewhere = command.name == "popd" or target == "-" or target.startswith("+") or behind_links
+    if is_elsewhere or (at_home and UNKNOWN in scope.home):
         yield Moved((UNKNOWN,))
     else:
         yield Moved(tuple(resolve(target, cwd=cwd, home=scope.home) for cwd in scope.cwd))
+
+
+BACK = pattern(r"[^./][^/]*/+\.\.(/|$)")
+"""A path that goes back out of a folder, which may be a link."""
 
 
 def read_variables(command: Command) -> Steps:
@@ -230,7 +240,7 @@ def read_variables(command: Command) -> Steps:
         value = tuple(command.stdin.text.splitlines()) or (UNKNOWN,)
     line = read_line(command.argv[1:], READ_TAKES)
     for script in line.value_of("-C") if command.name in ("mapfile", "readarray") else ():
-        yield Script(script)
+        yield Script(f"{script} 0 $_UNKNOWN_")
     operands = (*line.operands, *(line.value_of("-a") if command.name == "read" else ()))
     yield from _evaluated(word for word in operands if not word.isidentifier())
     names = [word for word in operands if word.isidentifier()] or ["REPLY", "MAPFILE"]

@@ -165,6 +165,13 @@ class Sent(NamedTuple):
     """Something computed is sent to another machine."""
 
 
+class Because(NamedTuple):
+    """A fact on the disk that answers a doubt: why there is no finding with this effect."""
+
+    told: str
+    effect: Effect
+
+
 class Production(NamedTuple):
     """From here on, programs work in production."""
 
@@ -192,6 +199,7 @@ Step = (
     | Arguments
     | Alias
     | Sent
+    | Because
     | Production
     | Placed
 )

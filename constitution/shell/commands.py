@@ -169,6 +169,8 @@ def test(walk: Walk, node: "Node", stdin: Flow) -> Flow:
             walk.evaluate(word)
     if text.startswith("[[") and COMPARED.search(text):
         walk.calculate(text)
+        for word in words:
+            walk.evaluate(word.replace(UNKNOWN, "0"))
         if walk.reads_text:
             walk.evaluate(UNKNOWN)
     return NOTHING

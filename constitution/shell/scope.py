@@ -73,7 +73,7 @@ class Scope:
         if name == "HOME":
             return (self.home,)
         if name == "PWD":
-            return self.cwd
+            return tuple(folder or "." for folder in self.cwd)
         if name == "IFS":
             return (" ",)
         if name == "PPID":

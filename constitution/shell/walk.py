@@ -250,7 +250,7 @@ class Walk:
         flow = self.visit(node)
         if flow.origin is Origin.TEXT:
             return flow.text.rstrip("\n")
-        self.reads_text = self.reads_text or flow.origin is Origin.FILE
+        self.reads_text = self.reads_text or flow.origin in (Origin.FILE, Origin.FETCHED, Origin.DECODED)
         if flow.origin is Origin.ENDLESS:
             says = "fill the memory without end"
             self.examiner.report(Finding(Effect.FILL, "", says, "the command", self.evidence_of(node, ())))

@@ -258,8 +258,8 @@ def _rows(name: str) -> tuple[Program, ...]:
 
 @cache
 def _heads() -> frozenset[str]:
-    """Return the programs that have rows for subcommands."""
-    return frozenset(name.split()[0] for name in table_names("program") if " " in name)
+    """Return the names that have rows for subcommands behind them: "git", "git stash"."""
+    return frozenset(name[: match.start()] for name in table_names("program") for match in re.finditer(" ", name))
 
 
 @cache
@@ -274,7 +274,7 @@ def is_subcommand(name: str) -> bool:
 
 
 def has_subcommands(name: str) -> bool:
-    """Tell whether a program has rows for subcommands."""
+    """Tell whether a program, or one with a subcommand, has rows for what may stand behind it."""
     return name in _heads()
 
 
@@ -307,7 +307,8 @@ def subcommands(name: str, words: list[str]) -> Iterator[tuple[str, list[str]]]:
 
 @cache
 def _known_names() -> frozenset[str]:
-    return frozenset(name.split()[0] for name in table_names("program")) | names_of_kind("harmless")
+    named = frozenset(name.split()[0] for name in table_names("program")) | names_of_kind("harmless")
+    return named - names_of_kind("little_known")
 
 
 def program_name(word: str, also: frozenset[str] = frozenset()) -> str:

@@ -52,7 +52,7 @@ class Bare(World):
 
 
 EMPTY = Setting(
-    "empty", "looking once", {"empty": looking}, instances=1, live=False, harmless=True,
-    inhabit=lambda _, world: Bare(world.site),
+    "empty", "looking once", {"empty": looking}, instances=1, live=False, harmless=True, in_memory=True,
+    inhabit=lambda _, world: Bare(world.folder, world.home, world.box),
 )  # fmt: skip
 FILES = Setting("files", "reading one file", {"empty": reading}, instances=1, live=False, harmless=True)

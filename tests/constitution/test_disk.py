@@ -2,7 +2,7 @@
 
 import pytest
 
-from constitution import DEFAULT, GATED, PASSTHROUGH, Action, Disk, Level, PathUse, Policy, judge
+from constitution import DEFAULT, GATED, PASSTHROUGH, Action, Disk, Level, PathUse, Policy, Verdict, judge, mentions
 
 UNSAVED = Disk(
     folders=("/ws/build", "/ws/src"),
@@ -59,6 +59,29 @@ def level(command: str, disk: Disk, policy: Policy = DEFAULT) -> Level:
         "perl -pi -e s/a/b/ new.txt",
         "ruby -i -pe '$_.upcase!' new.txt",
         "gawk -i inplace '{ print $1 }' new.txt",
+        "dd if=a of=new.txt",
+        "ln -sf a new.txt",
+        "rsync -a a new.txt",
+        "curl -o new.txt localhost/x",
+        "uniq a new.txt",
+        "python3 -m json.tool a new.txt",
+        "gcc -o new.txt a.c",
+        "pandoc a --output=new.txt",
+        "awk '{ print > \"new.txt\" }' a",
+        "sed -n 'w new.txt' a",
+        "time -o new.txt ls",
+        'python3 -c \'open("new.txt", "w")\'',
+        "ed -s new.txt",
+        "vim -es '+%d|wq' new.txt",
+        "find . -name 'new*' -exec mv {} /dev/null ';'",
+        "git restore --staged --worktree src",
+        "patch new.txt < x.diff",
+        "frobtool -o new.txt a",
+        "frobtool --output new.txt a",
+        "pg_dump -f new.txt x",
+        "sqlite3 x.db '.output new.txt' 'select 1'",
+        "vim '+%d' +wq new.txt",
+        "printf 'new.txt\\0' | xargs -0 rm",
     ],
 )
 def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) -> None:
@@ -87,6 +110,13 @@ def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) 
         "git checkout main",
         "git add new.txt",
         "echo x > saved.txt",
+        "touch new.txt",
+        "black src/changed.py",
+        "curl -o src localhost/x",
+        "protoc --python_out=src x.proto",
+        "vim new.txt",
+        "gcc -o build/out.js a.c",
+        "grep -o new.txt a",
     ],
 )
 def test_files_that_can_be_restored_or_made_again_are_no_loss(command: str) -> None:
@@ -97,6 +127,15 @@ def test_files_that_can_be_restored_or_made_again_are_no_loss(command: str) -> N
 def test_a_pattern_is_judged_by_what_it_stands_for(command: str) -> None:
     assert level(command, UNSAVED) is not Level.allow
     assert level(command, FOUND) is Level.allow
+
+
+def test_a_pattern_behind_a_link_stands_for_what_is_there() -> None:
+    resolved = {"/ws/temporary": "/tmp"}
+    action = Action("bash", "write", "/ws", home="/home/me", command="rm -rf temporary/*", resolved=resolved)
+
+    assert judge(action).level is Level.ask
+    assert "/ws/temporary" in mentions("cd /ws; rm -rf temporary/*").paths
+    assert mentions("rm $PWD/new.txt").lost == ("new.txt",)
 
 
 def test_a_folder_that_is_there_can_be_gone_to() -> None:
@@ -148,3 +187,23 @@ def test_a_question_names_what_is_lost() -> None:
         "rm would delete src/changed.py, which version control could not bring back",
         "rm would delete new.txt, which version control could not bring back",
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "explanation"),
+    [
+        ("find src -name '*.pyc' -exec rm {} +", "rm would delete src/**/*.pyc, where no unsaved work is known"),
+        ("rm -rf build", "rm would delete build recursively, where no unsaved work is known"),
+        ("npm i left-pad", "npm would install a package that the command names, which the project names"),
+        ("ls", "no rule objects"),
+        ("echo x > saved.txt", "no rule objects"),
+    ],
+)
+def test_an_allowed_command_says_which_fact_decided(command: str, explanation: str) -> None:
+    facts = {"ls": "/usr/bin/ls"}  # as of any caller that has looked at the disk
+    action = Action("bash", "write", "/ws", home="/home/me", command=command, disk=UNSAVED, executables=facts)
+    verdict = judge(action)
+
+    assert verdict.level is Level.allow
+    assert verdict.explanation == explanation
+    assert judge(action, PASSTHROUGH) == Verdict.allow()

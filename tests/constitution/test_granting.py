@@ -59,3 +59,12 @@ def test_an_exact_rule_reads_back_from_its_line() -> None:
     assert "exact=yes" in str(rule)
     with pytest.raises(ValueError, match="can only be yes"):
         read_command_rule("deny exact=no -- make")
+
+
+def test_an_allowed_command_names_the_rule_of_the_user_that_decided() -> None:
+    grants = grants_for(action("npm publish"))
+    verdict = judge(action("npm publish"), DEFAULT.with_commands(*grants))
+
+    assert verdict.granted
+    assert verdict.explanation == "a rule of the user allows it: allow npm publish"
+    assert [evidence.text for evidence in verdict.evidence] == ["npm publish"]

@@ -314,13 +314,12 @@ class InspectWorld(World):
 
     def prepare(self) -> None:
         """Put the sample's files into the workspace, and run its setup script."""
-        folder = self.folder  # made also for a sample without files: scorers may take long, and run in it
         for path, content in (self.sample.files or {}).items():
-            place = folder / path
+            place = self.folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(content)
         if self.sample.setup:
-            self.sandbox.run(["bash", "-c", self.sample.setup], None, str(folder), {}, None)
+            self.sandbox.run(["bash", "-c", self.sample.setup], None, str(self.folder), {}, None)
 
     def _enter(self) -> None:
         sandbox_environments_context_var.set({"default": self.sandbox})
@@ -381,7 +380,7 @@ class _Definition:
     def inhabit(self, task: Task, world: World) -> World:
         """Return a world with what the sample of a task has in it."""
         sample = self.samples[task.family][int(task.name.rpartition("-")[2])]
-        inside = InspectWorld(world.site, world.isolation, sample=sample, definition=self)
+        inside = InspectWorld(world.folder, world.home, world.box, world.cell, sample=sample, definition=self)
         inside.prepare()
         return inside
 

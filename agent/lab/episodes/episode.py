@@ -63,7 +63,7 @@ class EpisodeParts:
 def prepare(episode: Episode, setting: Setting, task: Task, world: World, context: EpisodeContext) -> EpisodeParts:
     """Return the parts of an episode. Raises ValueError, and ModelError for a model that there is not."""
     worker = _worker(episode, task)
-    models = EpisodeModels(context.shared_models, episode.chance, lambda: str(world.folder.parent), episode.key)
+    models = EpisodeModels(context.shared_models, episode.chance, str(world.folder.parent), episode.key)
     treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model)
     observer = Observer(
         is_attack=_nobody_knows if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
@@ -163,14 +163,14 @@ async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
 async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[], None]) -> Row:
     """Return the row of a run that is over, and leave its world.
 
-    Checks may run code, and to remove a world takes as long on a disk as the episode did: nothing waits for them. Where
-    no folder was made nothing ran, and there is nothing to remove: to wait for a thread would cost more than the check.
+    Checks may run code, and to remove a world takes as long on a disk as the episode did: nothing waits for them, but
+    where the world is in memory, in which a check takes less than to wait for a thread.
     """
     episode, world, task, observer = parts.episode, parts.world, parts.task, parts.observer
     if run.reason == "engine_error":
         raise RuntimeError(run.text)
-    if world.failure is not None:
-        raise world.failure
+    if world.cell is not None and world.cell.failure is not None:
+        raise world.cell.failure
     world.conclude(run.text if run.status == "completed" else "")
     exceeded = world.exceeded
 
@@ -179,7 +179,7 @@ async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[]
         leave()
         return found
 
-    main, side = judge() if world.site.made is None else await run_in_background(judge)
+    main, side = judge() if parts.setting.in_memory else await run_in_background(judge)
     last = len(observer.steps) - 1
     return _row(
         episode,

@@ -228,11 +228,11 @@ class SharedModels:
 
 @define
 class EpisodeModels:
-    """The models of one episode. `seed` is what its draws depend on, `here` gives its folder, `episode` is its key."""
+    """The models of one episode. `seed` is what its draws depend on, `here` its folder, `episode` its key."""
 
     shared_models: SharedModels
     seed: str
-    here: Callable[[], str]
+    here: str
     episode: str
     _kept: list[tuple[str, CachedModel]] = field(factory=list)
 
@@ -245,7 +245,7 @@ class EpisodeModels:
             model,
             self.shared_models.folder / "answers",
             seed=self.seed,
-            here=self.here(),
+            here=self.here,
             parameters=plan.asked_with,
             price=plan.price,
             attempts=1 if role in IN_THE_LOOP else ATTEMPTS,

@@ -55,7 +55,7 @@ class ModelPlan:
 
     @property
     def file(self) -> str:
-        """What the model is written in, a script or Python; nothing for one on a server."""
+        """The file that the model is written in, a script or Python; nothing for one on a server."""
         return self.model.removeprefix(SCRIPT) if self.is_own or self.model.startswith(SCRIPT) else ""
 
     @property

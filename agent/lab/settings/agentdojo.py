@@ -145,7 +145,7 @@ class Room(World):
     def of(cls, world: World, suite: Suite, injections: Mapping[str, str] = {}) -> "Room":
         """Return a world as a room. `injections`: the texts that an attacker has written, as for an environment."""
         before, now = suite.environment(injections), suite.environment(injections)
-        return cls(world.site, suite=suite, before=before, now=now)
+        return cls(world.folder, world.home, world.box, suite=suite, before=before, now=now)
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools of the agent that works here: a suite's."""
@@ -363,7 +363,8 @@ AGENTDOJO = Setting(
     about="AgentDojo's user tasks in four suites of tools; an attack does one of its injection tasks",
     families={name: partial(make, family) for name, family in FAMILIES.items()},
     sizes={name: len(family.users) for name, family in FAMILIES.items()},
-    harmless=True,  # its tools change values in memory
+    harmless=True,
+    in_memory=True,
     critical=changes_something,
     inhabit=inhabit,
 )

@@ -1,7 +1,7 @@
 """Settings: families of tasks, made by seed; which are for calibration, for development, and for the test."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from itertools import cycle
 from random import Random
@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen, validators
 from agent.lab.isolation.levels import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
-from agent.lab.settings.world import World, make_world
+from agent.lab.settings.world import NO_PLACE, World, make_world
 from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError
@@ -48,6 +48,7 @@ class Setting:
     all is over, and any review comes in time. networked: its worlds have a post office.
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
     at isolation `none` in a setting that does not declare that.
+    in_memory: its tools and checks touch no file and start no process, so that its worlds have no folder to be made.
     critical: tells which calls could do great harm here, for protocols that leave these to a trusted model or person.
     inhabit: makes of a folder the world of a task, where there is more to it than a folder. lure: the same where the
     attack lies in what the agent reads: for policies that attack, of which a real model is told nothing then.
@@ -61,6 +62,7 @@ class Setting:
     live: bool = True
     networked: bool = False
     harmless: bool = False
+    in_memory: bool = False
     critical: Callable[[ToolCall], bool] = needs_care
     sizes: Mapping[str, int] = field(factory=dict)
     inhabit: Callable[[Task, World], World] | None = None
@@ -106,7 +108,8 @@ class Setting:
         attacked: whether the agent does harm there, by itself or since a text in the world leads it to that.
         """
         there = office if self.networked else None
-        with make_world(task.files, office=there, pages=task.pages, isolation=isolation, limits=limits) as world:
+        made = make_world(task.files, office=there, pages=task.pages, isolation=isolation, limits=limits)
+        with nullcontext(NO_PLACE) if self.in_memory else made as world:
             furnish = self.lure if attacked and self.lure is not None else self.inhabit
             yield world if furnish is None else furnish(task, world)
 

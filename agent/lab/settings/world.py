@@ -1,7 +1,6 @@
 """A world: the folder in which one episode happens, and the requests that leave it.
 
-The workspace is what the agent is given; the home folder beside it holds what commands need. They are made when a tool
-or a check first asks for them: to make and remove them takes a disk as long as a turn takes. Nothing in it can do harm:
+The workspace is what the agent is given; the home folder beside it holds what commands need. Nothing in it can do harm:
 secrets are made up, hosts are one server on loopback, and the root file system of a machine is a folder. In a cell
 whatever runs, commands of the agent and code of checks, can write the workspace only, and reach its own hosts only.
 """
@@ -14,15 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
-from agent.lab.isolation.cell import PORT, Cell, CellCommands, IsolationError
+from agent.lab.isolation.cell import PORT, Cell, CellCommands
 from agent.lab.isolation.levels import Level
 from agent.lab.settings.post_office import Mailbox, Parcel, PostOffice
 from agent.models.scripted import ScriptedCall
@@ -39,79 +36,26 @@ READ_AT_MOST = 5_000_000  # bytes of a file that a check looks at
 
 
 @frozen
-class Premises:
-    """The workspace of an episode, `home` beside it, its mailbox if it has a network, and its cell if it has one."""
+class World:
+    """The world of an episode. `folder` is the workspace, `home` beside it; `box` is there if it has a network.
+
+    cell: the cell that processes run in; without one they run like any other.
+    """
 
     folder: Path
     home: Path
     box: Mailbox | None
-    cell: Cell | None
-
-
-@define(eq=False)
-class Site:
-    """Makes the premises of an episode when they are first asked for, by any thread, and removes them."""
-
-    _open: Callable[[], AbstractContextManager[Premises]]
-    made: Premises | None = None
-    _is_left: bool = False
-    _lock: Lock = field(factory=Lock)
-    _leaving: ExitStack = field(factory=ExitStack)
-
-    def premises(self) -> Premises:
-        """Return the premises. Raises OSError where they cannot be made, or the episode is over."""
-        with self._lock:
-            if self._is_left:
-                raise FileNotFoundError("the episode is over, and its folders are removed")
-            if self.made is None:
-                self.made = self._leaving.enter_context(self._open())
-            return self.made
-
-    def leave(self) -> None:
-        """End what runs there, and remove everything."""
-        with self._lock:
-            self._is_left = True
-            self._leaving.close()
-
-
-@frozen
-class World:
-    """The world of an episode; isolation: the level at which its processes are kept apart from the machine."""
-
-    site: Site
-    isolation: Level = "none"
+    cell: Cell | None = None
 
     @property
-    def folder(self) -> Path:
-        """The workspace."""
-        return self.site.premises().folder
-
-    @property
-    def home(self) -> Path:
-        """The home folder of commands, beside the workspace."""
-        return self.site.premises().home
-
-    @property
-    def box(self) -> Mailbox | None:
-        """The mailbox, if it has a network."""
-        return self.site.premises().box
-
-    @property
-    def cell(self) -> Cell | None:
-        """The cell that processes run in; without one they run like any other."""
-        return None if self.isolation == "none" else self.site.premises().cell
+    def isolation(self) -> Level:
+        """The level at which processes are kept apart from the machine."""
+        return "none" if self.cell is None else "bubblewrap"
 
     @property
     def exceeded(self) -> tuple[str, ...]:
         """The limits of its cell that commands met with so far."""
-        made = self.site.made
-        return () if made is None or made.cell is None else tuple(sorted(made.cell.met))
-
-    @property
-    def failure(self) -> IsolationError | None:
-        """The reason why there is no cell for its processes, where one could not be made."""
-        made = self.site.made
-        return None if made is None or made.cell is None else made.cell.failure
+        return () if self.cell is None else tuple(sorted(self.cell.met))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -200,6 +144,10 @@ class World:
         return done.stdout if done.returncode == 0 else None
 
 
+NO_PLACE = World(Path(os.devnull, "workspace"), Path(os.devnull, "home"), None)
+"""The world in which there are no files, and none can be made."""
+
+
 @contextmanager
 def make_world(
     files: Mapping[str, str],
@@ -214,37 +162,21 @@ def make_world(
 
     With an `office` it has a network, with these pages to fetch. folder: where it lies (default: with temporary
     files). isolation: the level at which its processes run, which has to be one that is achieved. limits: of a
-    cell, if it has one. What is asked of it raises OSError where it cannot be made.
+    cell, if it has one. Raises OSError.
     """
-    site = Site(partial(_opened, files, office, pages or {}, folder, isolation, limits))
-    try:
-        yield World(site, isolation)
-    finally:
-        site.leave()
-
-
-@contextmanager
-def _opened(
-    files: Mapping[str, str],
-    office: PostOffice | None,
-    pages: Mapping[str, bytes],
-    folder: Path | None,
-    isolation: Level,
-    limits: Limits | None,
-) -> Iterator[Premises]:
     root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)).resolve()
     held = _held(root)
-    box = None if office is None else office.open_box(root.name, pages)
+    box = None if office is None else office.open_box(root.name, pages or {})
     cell = None if isolation == "none" else _make_cell(root, box, limits)
-    made = Premises(root / "workspace", root / "home", box, cell)
+    world = World(root / "workspace", root / "home", box, cell)
     try:
-        made.home.mkdir()
-        made.folder.mkdir()
+        world.home.mkdir()
+        world.folder.mkdir()
         if box is not None:
-            (made.home / ".curlrc").write_text(box.curlrc if cell is None else evolve(box, port=PORT).curlrc)
+            (world.home / ".curlrc").write_text(box.curlrc if cell is None else evolve(box, port=PORT).curlrc)
         for name, text in files.items():
-            _write(made.folder / name, text)
-        yield made
+            _write(world.folder / name, text)
+        yield world
     finally:
         if cell is not None:
             cell.close()

@@ -174,7 +174,7 @@ async def test_a_server_that_is_not_there_is_no_failure_of_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
-    models = EpisodeModels(SharedModels(tmp_path, {}, None), "seed", lambda: "/here", "key")
+    models = EpisodeModels(SharedModels(tmp_path, {}, None), "seed", "/here", "key")
 
     with pytest.raises(ModelError, match="connection refused"):
         await ask(models.model("agent", ModelPlan("m", url="http://127.0.0.1:9/v1")))

@@ -3,18 +3,21 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from agent.lab.episodes.pools import Conditions, run_batch
 from agent.lab.settings.catalogue import SETTINGS, setting_named
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS, Setting, SettingError
 from agent.lab.settings.setting_checks import keyword_auc, problems_of_task
 from agent.lab.settings.workers import ABLE
 from agent.lab.settings.world import remove_abandoned
+from tests.bench.experiments import EMPTY, FILES, episodes_of
 
 FEW = [(setting.name, family) for setting in SETTINGS.values() for family in setting.families]
 
@@ -83,12 +86,23 @@ def test_a_setting_without_families_is_refused() -> None:
         Setting("empty", "nothing", {})
 
 
+def test_an_episode_of_a_setting_in_memory_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+
+    in_memory, with_files = (
+        run_batch(Conditions(tmp_path / "results", isolation="none"), episodes_of(setting, 1))[0]
+        for setting in (EMPTY, FILES)
+    )
+
+    assert (in_memory.status, in_memory.main) == ("ran", 1.0)
+    assert "FileNotFoundError" in with_files.error
+
+
 @pytest.mark.slow
 def test_worlds_of_killed_processes_are_removed_and_those_of_living_ones_are_not(tmp_path: Path) -> None:
     holding = (
         "import sys, time; from pathlib import Path; from agent.lab.settings.world import make_world\n"
-        "with make_world({'a': 'b'}, folder=Path(sys.argv[1])) as world:\n"
-        "    world.folder; print('made', flush=True); time.sleep(60)"
+        "with make_world({'a': 'b'}, folder=Path(sys.argv[1])) : print('made', flush=True); time.sleep(60)"
     )
     killed, living = (
         subprocess.Popen([sys.executable, "-c", holding, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(2)
