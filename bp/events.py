@@ -375,8 +375,10 @@ class Intersection(EventSet):
     _rows: tuple[Row, ...] = field(init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        narrowest = min((member._rows for member in self.members), key=_breadth, default=((None, None, None, None),))
-        test = partial(_all_contain, self.members) if self.members else None
+        of_members = [member._rows for member in self.members]
+        narrowest = min(of_members, key=_breadth, default=((None, None, None, None),))
+        to_ask = [rows for rows in of_members if rows is not narrowest or not all(map(_is_plain, rows))]
+        test = partial(_all_match, to_ask) if to_ask else None
         rows = [(kind if fields is None else key, kind, fields, test) for key, kind, fields, _ in narrowest]
         object.__setattr__(self, "_rows", tuple(rows))
 
@@ -396,7 +398,7 @@ class Complement(EventSet):
 
     @property
     def _rows(self) -> tuple[Row, ...]:
-        return ((None, None, None, partial(_lacks, self.excluded)),)
+        return ((None, None, None, partial(_matches_none, self.excluded._rows)),)
 
     def __invert__(self) -> Any:
         return self.excluded
@@ -502,12 +504,21 @@ def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
             raise TypeError(f"{_shown(kind)} has no field {name!r}; it has {has}")
 
 
-def _all_contain(members: tuple[Any, ...], event: Any) -> bool:
-    return all(contains(member, event) for member in members)
+def _is_plain(row: Row) -> bool:
+    """Return whether a row without its test, and by its kind where it has no fields, says the same."""
+    key, kind, fields, test = row
+    return test is None and (fields is not None or key is kind)
 
 
-def _lacks(excluded: Any, event: Any) -> bool:
-    return not contains(excluded, event)
+def _all_match(of_members: list[tuple[Row, ...]], event: Any) -> bool:
+    for rows in of_members:  # noqa: SIM110 - a generator would be a call more for each event
+        if not matches(rows, event):
+            return False
+    return True
+
+
+def _matches_none(rows: tuple[Row, ...], event: Any) -> bool:
+    return not matches(rows, event)
 
 
 def _shown(member: Any) -> str:
