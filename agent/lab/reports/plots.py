@@ -7,7 +7,9 @@ same figure.
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from agent.lab.extras import needed
@@ -29,7 +31,8 @@ QUIET = {
     "grid.alpha": 0.25,
     "svg.hashsalt": "bpagent",
 }
-GAP = 0.045  # of the height of the axes, from one label to the next
+GAP = 0.045  # of the height of the axes, from one line of labels to the next
+LONGEST = 44  # characters of such a line
 MARKERS = "osD^vPX*<>"
 
 
@@ -163,13 +166,17 @@ def _label(axes: Any, labels: Sequence[tuple[str, tuple[float, float], Any]]) ->
 
     Points that cannot be told apart have one label with all their names.
     """
-    shared: dict[tuple[float, float], tuple[str, tuple[float, float], Any]] = {}
+    shared: dict[tuple[float, float], tuple[list[str], tuple[float, float], Any]] = {}
     for text, point, color in labels:
-        spot = (round(point[0], 2), round(point[1], 2))
-        before = shared.get(spot)
-        shared[spot] = (f"{before[0]}, {text}", *before[1:]) if before else (text, point, color)
+        shared.setdefault((round(point[0], 2), round(point[1], 2)), ([], point, color))[0].append(text)
     ordered = sorted(shared.values(), key=lambda label: (label[1][1], label[1][0]))
-    for (text, point, color), place in zip(ordered, label_places([point[1] for _, point, _ in ordered]), strict=True):
+    written = [(fill(", ".join(names), LONGEST, break_long_words=False), *rest) for names, *rest in ordered]
+    heights = [text.count("\n") + 1 for text, _, _ in written]
+    places = iter(
+        label_places([label[1][1] for label, lines in zip(written, heights, strict=True) for _ in range(lines)])
+    )
+    for (text, point, color), lines in zip(written, heights, strict=True):
+        place = sum(islice(places, lines)) / lines
         line = {"arrowstyle": "-", "color": color, "alpha": 0.4, "linewidth": 0.6, "shrinkB": 3, "relpos": (0, 0.5)}
         axes.annotate(
             text, xy=point, xytext=(1.04, place), textcoords="axes fraction", va="center", fontsize=9, arrowprops=line
