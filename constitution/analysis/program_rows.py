@@ -137,7 +137,7 @@ def outputs(command: Command) -> Steps:
         name, equals, value = word.partition("=")
         if OUTPUTS.match(name) and (path := value if equals else following) not in ("", "-"):
             yield Found(Effect.WRITE if is_known(command.name) else Effect.DISCARD, path=path)
-        elif word[:2] == "-o" and not is_a(command.name, "read_only"):
+        elif word[:2] == "-o" and not (is_a(command.name, "read_only") or is_a(command.name, "o_names_owner")):
             path = word[2:] or following
             if command.absolute(path)[0] not in command.disk.folders:
                 yield Found(Effect.DISCARD, path=path)

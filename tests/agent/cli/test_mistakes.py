@@ -57,7 +57,7 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         ((*RUN, "--protocol", "no.such.module:x"), "cannot be imported: ModuleNotFoundError"),
         ((*RUN, "--protocol", "{tmp}/rules.py:x"), "has no 'x'; b-threads in it: rule, with_argument"),
         ((*RUN, "--protocol", "{tmp}/rules.py:rul"), "has no 'rul'; did you mean 'rule'?"),
-        ((*RUN, "--protocol", "{tmp}/rules.py:number"), "is int; decorate a generator function with @bthread"),
+        ((*RUN, "--protocol", "{tmp}/rules.py:number"), "decorate a generator function with @bthread"),
         ((*RUN, "--protocol", "{tmp}/rules.py:with_argument"), "needs arguments"),
         ((*RUN, "--protocol", "{tmp}/broken.py:x"), "cannot be imported: SyntaxError"),
         ((*RUN, "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
