@@ -261,10 +261,12 @@ def _take_on(started: list[BThread], statement: Start) -> None:
 
 def _let_go(body: Any) -> None:
     """Close a generator that is not needed any more; what its `finally` does is no part of the program."""
-    for _ in range(2 if body is not None else 0):  # it may yield in its `finally`
-        with suppress(Exception):
+    try:
+        if body is not None:
             body.close()
-            return
+    except Exception:
+        with suppress(Exception):  # it may yield in its `finally`, once
+            body.close()
 
 
 def _hidden(name: str, finding: str) -> str:

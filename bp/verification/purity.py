@@ -545,7 +545,9 @@ def _parts_of_function(function: Any) -> tuple[Any, Any]:
 def _parts_of_class(kind: Any) -> tuple[Any, Any] | None:
     if base_in_c(kind) is kind:
         return (None, ()) if kind.__module__ == "builtins" or _is_known(kind.__module__) else None
-    space = {name: item for name, item in vars(kind).items() if name not in LEARNED}
+    space = dict(vars(kind))
+    for name in LEARNED & space.keys():
+        del space[name]
     look = (kind.__qualname__, kind.__name__, kind.__bases__, tuple(space), tuple(map(id, space.values())))
     if _is_standard(kind.__module__) or _is_known(kind.__module__):
         return look, ()
