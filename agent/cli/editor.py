@@ -234,7 +234,7 @@ class Editor:
         self._rest = ""
         if not is_end_of_word:
             event.current_buffer.validate_and_handle()
-            event.current_buffer.load_history_if_not_yet_loaded()  # else only the next drawing does, after the next keys
+            event.current_buffer.load_history_if_not_yet_loaded()  # else only the next drawing does
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         if event.current_buffer.text or self._begun:
