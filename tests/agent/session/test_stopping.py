@@ -1,5 +1,6 @@
 """Stop and abort: at every moment a run ends in time, leaves nothing behind, and every call is answered once."""
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -107,7 +108,7 @@ async def test_an_abort_does_not_wait_for_a_thread(make_agent: MakeAgent) -> Non
 
 
 async def test_an_abort_leaves_no_process(make_agent: MakeAgent, workspace: Path) -> None:
-    command = "setsid sleep 987654 & sleep 987654 & echo > begun; wait"
+    command = f"setsid {SLEEP} & {SLEEP} & echo > begun; wait"
 
     async with make_agent(call("bash", command=command)).start("Go") as run:
         while not (workspace / "begun").exists():
@@ -120,6 +121,9 @@ async def test_an_abort_leaves_no_process(make_agent: MakeAgent, workspace: Path
     assert sleeping() == []
 
 
+SLEEP = f"sleep 98{os.getpid()}"  # tests in other processes have others
+
+
 def sleeping() -> list[int]:
     found = []
     for folder in Path("/proc").iterdir():
@@ -128,7 +132,7 @@ def sleeping() -> list[int]:
                 argv = (folder / "cmdline").read_bytes()
             except OSError:
                 continue
-            if argv.startswith(b"sleep\x00987654"):
+            if argv.startswith(SLEEP.replace(" ", "\0").encode() + b"\0"):
                 found.append(int(folder.name))
     return found
 
