@@ -475,7 +475,10 @@ def empty_answers_are_limited(limit: int) -> BThreadBody:
 
 @bthread
 def attempts_are_limited(attempts: int) -> BThreadBody:
-    """A failed inference is tried again after its backoff, `attempts` times in all, and only if that may help."""
+    """A failed inference is tried again after its backoff, `attempts` times in all, and only if that may help.
+
+    Drafts that fail side by side count once: those that come before the backoff of the first has elapsed.
+    """
     failures, may_ask = 0, True
     while True:
         said = yield sync(wait_for=INFERENCE_NEWS)
@@ -483,7 +486,7 @@ def attempts_are_limited(attempts: int) -> BThreadBody:
             assert may_ask, f"{said.name} after an inference failed, and without a backoff"
         elif isinstance(said, InferenceFailed):
             if said.reason != "context_length_exceeded":  # see `an_overflow_is_mended_once`
-                failures, may_ask = failures + 1, False
+                failures, may_ask = failures + may_ask, False
         elif isinstance(said, BackoffElapsed):
             assert failures < attempts, f"{failures} inferences failed, and another one is to follow"
             may_ask = True
