@@ -416,8 +416,7 @@ class Agent:
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
-        Raises OptionError (unknown preset, limited cost without a price, context without room), LogError, and
-        ValueError for two tools of one name.
+        Raises OptionError (preset, cost without a price, context without room), LogError, ValueError (tools named alike).
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.threads, self._hooks = tuple(threads), hooks or Hooks()

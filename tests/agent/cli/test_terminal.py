@@ -153,6 +153,15 @@ def test_a_command_is_edited_and_runs_when_the_model_proposes_it(
     assert (workspace / "mine.txt").exists()
 
 
+def yes_runs_the_command(edited: Terminal, workspace: Path) -> None:
+    edited.type("y")
+    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
+    edited.type("no\r")
+
+    assert edited.end() == 0
+    assert (workspace / "ran.txt").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("back", ["\x1b", "\x7f" * (len(RISKY) + 1)], ids=["escape", "backspace"])
 def test_an_answer_that_was_begun_with_a_key_is_taken_back(edited: Terminal, workspace: Path, back: str) -> None:
@@ -161,12 +170,7 @@ def test_an_answer_that_was_begun_with_a_key_is_taken_back(edited: Terminal, wor
     edited.type(back)
     edited.wait_for(KEYS)
     assert BEGUN not in edited.screen
-    edited.type("y")
-    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
-    edited.type("no\r")
-
-    assert edited.end() == 0
-    assert (workspace / "ran.txt").exists()
+    yes_runs_the_command(edited, workspace)
 
 
 @pytest.mark.slow
@@ -179,12 +183,7 @@ def test_keys_are_named_only_while_they_count(edited: Terminal, workspace: Path)
     assert "[y]es" not in edited.raw[shown:]
     edited.type("\x7f")
     edited.wait_for(KEYS)
-    edited.type("y")
-    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
-    edited.type("no\r")
-
-    assert edited.end() == 0
-    assert (workspace / "ran.txt").exists()
+    yes_runs_the_command(edited, workspace)
 
 
 @pytest.mark.slow
