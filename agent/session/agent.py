@@ -416,7 +416,7 @@ class Agent:
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
-        Raises OptionError (preset, cost without a price, context without room), LogError, ValueError (tools of one name).
+        Raises OptionError (preset, cost without price, context without room), LogError, ValueError (tools of one name).
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.threads, self._hooks = tuple(threads), hooks or Hooks()
