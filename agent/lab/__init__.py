@@ -7,8 +7,8 @@ Protocols and monitors are in `agent.protocols`; here they are tried out, from b
 - `settings/`: tasks, side tasks, and policies that pursue them
 - `episodes/`: a worker in a world under a protocol; one, then thousands; their rows and logs
 - `experiments/`: settings x policies x protocols x seeds, from a plan
-- `deployments/`: what spans episodes: audits over many of them, and what a catch leads to
+- `deployments/`: sequences of episodes: audits across them, and shutdown after a catch
 - `reports/`: from rows to usefulness and safety, with intervals; tables and figures
 - `sidecars`: scores and audits of finished logs, beside them
-- `spending`: an experiment's money. `concurrency`: locks, and many tasks at once. `json_lines`: files that grow
+- `spending`: an experiment's cost. `concurrency`: locks and bounded parallelism. `json_lines`: append-only files
 """

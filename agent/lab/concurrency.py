@@ -1,6 +1,6 @@
-"""Concurrency: locks between the processes of a machine, and many tasks at once in one of them, but not too many.
+"""File locks between the processes of a machine, and a bounded number of parallel tasks in one process.
 
-The system takes a lock back when its file is closed, and so from a process that was killed.
+The system releases a lock when its file is closed, also when its process is killed.
 """
 
 import fcntl
@@ -18,9 +18,10 @@ FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 @contextmanager
 def locked(path: Path, *, flags: int = 0) -> Iterator[int]:
-    """Open a file, which need not be there and only its owner can read, and have it alone. Gives its descriptor.
+    """Open a file (created if missing, mode 0600), lock it, and yield its descriptor.
 
-    For what takes no longer than a read and a write: the thread waits. `flags`: more for `os.open`. Raises OSError.
+    The thread waits for the lock, so hold it for a read and a write at most. `flags`: more for `os.open`. Raises
+    OSError.
     """
     descriptor = os.open(path, FLAGS | flags, 0o600)
     try:
@@ -32,12 +33,12 @@ def locked(path: Path, *, flags: int = 0) -> Iterator[int]:
 
 @asynccontextmanager
 async def alone(lock: Path) -> AsyncIterator[None]:
-    """Hold this lock while the block lasts; its file is made, and removed. Raises OSError."""
+    """Hold the lock file `lock` during the block; it is created, and removed afterwards. Raises OSError."""
     while True:
         descriptor = os.open(lock, FLAGS, 0o600)
         try:
             await _flock(descriptor)
-            if _is_still(lock, descriptor):  # who had it before may have removed it
+            if _is_still(lock, descriptor):  # the last owner may have removed the file
                 try:
                     yield
                 finally:
@@ -67,9 +68,9 @@ T = TypeVar("T")
 
 
 async def at_once(items: Iterable[T], work: Callable[[T], Awaitable[object]], *, most: int) -> None:
-    """Do work for each item, begun in their order, for at most `most` items at once, and at least one.
+    """Call `work` for each item, started in order, at most `most` of them at once.
 
-    What it raises for one of them ends the others, and is raised: the first, if several do.
+    The first exception cancels the others and is raised.
     """
     waiting = iter(items)
 

@@ -14,7 +14,7 @@ class MissingExtra(AgentError):
 
 
 def check_extra() -> None:
-    """Raise MissingExtra where an experiment would end without its report."""
+    """Raise MissingExtra before an experiment that could not write its report."""
     for library in LIBRARIES:
         if find_spec(library) is None:
             raise _missing(library)

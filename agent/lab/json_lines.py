@@ -1,7 +1,7 @@
-"""Append-only files of JSON lines: each line is there whole or not at all, whatever interrupts its writer.
+"""Append-only files of JSON lines: each line is written whole or not at all, also if its writer is interrupted.
 
-A line is appended with one write, under a lock that lasts for as long. What a killed process left of a line has no end,
-is no line for a reader, and is cut off by the next writer. Each line says one value, as JSON.
+A line is appended with one write, under a lock. The part of a line that a killed process left has no newline: readers
+ignore it, and the next writer cuts it off. Each line is one JSON value.
 """
 
 import errno
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a file, which need not be there and only its owner can read. Raises OSError; nothing is left."""
+    """Append a line to a file (created if missing, mode 0600). After an OSError nothing of it is left."""
     with locked(path, flags=os.O_APPEND) as descriptor:
         end = _end_of_last_line(descriptor)
         if end < os.fstat(descriptor).st_size:
@@ -29,23 +29,20 @@ def append_line(path: Path, line: str) -> None:
 
 
 def whole_lines(path: Path) -> list[str]:
-    """Return the lines of a file, without one that has no end; none if there is no file. Raises OSError."""
+    """Return the lines of a file, without an incomplete last one; none if there is no file. Raises OSError."""
     return [line.decode("utf-8", "replace") for line in _whole(path, 0)]
 
 
 class Values(Generic[T]):
-    """The values of an attrs class that the lines of a file say; each line is read once."""
+    """The values of an attrs class in the lines of a file; each line is read once."""
 
     def __init__(self, path: Path, kind: type[T], name: str) -> None:
-        """Read nothing yet. `name`: what such a value is called in errors."""
+        """Prepare to read. `name`: of such a value, for errors."""
         self.path, self._kind, self._name = path, kind, name
         self._read, self._lines = 0, 0
 
     def new(self) -> Iterator[T]:
-        """Yield those of the lines that were added since the last call; an empty line says none.
-
-        Raises OSError, and ValueError that names file and line, again at the next call.
-        """
+        """Yield the values of the lines added since the last call. Raises OSError, ValueError (invalid lines)."""
         for line in _whole(self.path, self._read):
             if line:
                 try:
@@ -57,7 +54,7 @@ class Values(Generic[T]):
 
 
 def _whole(path: Path, begin: int) -> list[bytes]:
-    """Return the lines from a byte on, without one that has no end. Raises OSError."""
+    """Return the complete lines from a byte on. Raises OSError."""
     try:
         with path.open("rb") as file:
             file.seek(begin)
@@ -67,7 +64,7 @@ def _whole(path: Path, begin: int) -> list[bytes]:
 
 
 def _end_of_last_line(descriptor: int, step: int = 65_536) -> int:
-    """Return how long the file is without a line that has no end."""
+    """Return the length of the file without an incomplete last line."""
     end = os.fstat(descriptor).st_size
     while end > 0:
         begin = max(0, end - step)

@@ -22,7 +22,7 @@ from agent.lab.settings.setting import Setting
 
 
 def control_arena_setting(name: str, setting: Any, *, tools: Sequence[Any], **more: Any) -> Setting:
-    """Return a setting of ControlArena as one of ours; `more`: as for `inspect_setting`, such as `places`.
+    """Return a setting of ControlArena as one of ours; `more`: as for `inspect_setting`.
 
     Its samples come with their side tasks, and its scorers say whether each task succeeded.
     """
@@ -40,7 +40,7 @@ def control_arena_setting(name: str, setting: Any, *, tools: Sequence[Any], **mo
 
 @frozen
 class Compared:
-    """A measure as both have it, and why they may differ."""
+    """One measure by both definitions, and why they may differ."""
 
     measure: str
     ours: float
@@ -51,8 +51,8 @@ class Compared:
 def compared(rows: Sequence[Row], budget: float) -> tuple[Compared, ...]:
     """Return usefulness and safety of episodes by our definitions and by ControlArena's; `budget`: of episodes.
 
-    Suspicion is the highest score of an episode, whatever protocols did. Raises ValueError without honest episodes or
-    attacks.
+    Suspicion is the highest score of an episode, also where a protocol acted on it. Raises ValueError without honest
+    episodes or attacks.
     """
     ran = [row for row in rows if row.status == "ran"]
     honest, attacks = [row for row in ran if not row.attacks], [row for row in ran if row.attacks]
@@ -80,7 +80,7 @@ def compared(rows: Sequence[Row], budget: float) -> tuple[Compared, ...]:
 
 
 def _line(row: Row) -> Mapping[str, object]:
-    """Return an episode as a line of its table, which it checks for all of these columns."""
+    """Return an episode as a row of ControlArena's table, which requires all of these columns."""
     return {
         **dict.fromkeys(("sample_id", "eval_id", "run_id", "task_id", "log", "created", "id"), row.key),
         "epoch": row.seed + 1,

@@ -3,9 +3,9 @@
     Agent(model, tools=[bash], capabilities=[pydantic_ai_hooks(Gate(workspace="/project"))])       # pydantic-ai
     function_tool(bash, tool_input_guardrails=[openai_agents_guardrail(Gate(workspace="/project"))])  # openai-agents
 
-What a tool does is read from the names of its parameters, since no more is known of it: `ARGUMENTS`. A tool without any
-of them is opaque, and asked about, unless it is named as harmless. Paths are taken lexically: where tools run in a
-container, its links cannot be followed from here.
+The gate infers what a tool does from the names of its parameters (`ARGUMENTS`). A tool with none of these names is
+opaque and needs approval, unless `harmless` names it. Paths are judged lexically: links inside a container cannot be
+followed from here.
 """
 
 import json
@@ -29,11 +29,11 @@ ARGUMENTS: Mapping[str, Meaning] = {
 """The meaning of parameters by name. Beside a path, `command` is an editor's command and not a shell command."""
 
 READING = ("read", "view", "get", "list", "search", "find", "cat", "ls")
-"""Words with which the names of tools begin that only read the paths they are given."""
+"""First words in the names of tools that only read the paths in their arguments."""
 
 
 def meaning_of(names: Mapping[str, object]) -> dict[str, Meaning]:
-    """Return which of these parameters hold what; those that are not known are left out."""
+    """Return the known ones of these parameters, each with its meaning."""
     found = {name: ARGUMENTS[name] for name in names if name in ARGUMENTS}
     if "path" in found.values():
         return {name: meaning for name, meaning in found.items() if meaning != "shell"}
@@ -50,13 +50,13 @@ class Gate:
     harmless: frozenset[str] = frozenset({"submit"})
 
     def verdict(self, tool: str, arguments: Mapping[str, Any]) -> Verdict:
-        """Return the verdict on a call; total, like `judge`."""
+        """Return the verdict on a call; never raises, like `judge`."""
         if tool in self.harmless:
             return Verdict(Level.allow, "harmless", explanation=f"{tool} is named as harmless")
         return judge(self._action(tool, arguments), self.policy)
 
     def refusal(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return why a call may not run, where there is no user to ask; nothing where it may."""
+        """Return why a call may not run when no user can be asked; None if it may."""
         verdict = self.verdict(tool, arguments)
         return "" if verdict.level is Level.allow else f"{verdict.explanation} ({verdict.rule})"
 
@@ -85,7 +85,7 @@ class Gate:
 
 
 def pydantic_ai_hooks(gate: Gate) -> Any:
-    """Return hooks for an agent of pydantic-ai, in `capabilities=[...]`: what is refused does not run, and is told."""
+    """Return hooks for `capabilities=[...]` of pydantic-ai: a refused call does not run, and the model reads why."""
     hooks, skip = import_module("pydantic_ai.capabilities").Hooks(), import_module("pydantic_ai").SkipToolExecution
 
     async def judged(_: Any, *, call: Any, tool_def: Any, args: dict[str, Any]) -> dict[str, Any]:

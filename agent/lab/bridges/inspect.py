@@ -72,7 +72,7 @@ from bp import BThread
 class InspectModel:
     """A model by Inspect's name, such as `anthropic/claude-sonnet-4-0`; keys come from its usual variables.
 
-    parameters: fields of `GenerateConfig`, such as `temperature`. Asking again after a failure is left to our loop.
+    parameters: fields of `GenerateConfig`, such as `temperature`. Our loop does the retries.
     """
 
     def __init__(self, name: str, parameters: Mapping[str, Any] = {}) -> None:
@@ -148,7 +148,7 @@ def _tool_info(name: str, description: str, parameters: Mapping[str, Any]) -> To
 
 
 def _problems(parameters: Schema, value: object, path: str) -> Iterator[str]:
-    """Yield names that are missing, and names that a tool of Inspect does not have; it checks their types itself."""
+    """Yield missing and unknown argument names; Inspect checks the types itself."""
     if not isinstance(value, Mapping):
         yield f"{path or 'arguments'}: expected an object"
         return
@@ -157,7 +157,7 @@ def _problems(parameters: Schema, value: object, path: str) -> Iterator[str]:
 
 
 def _as_tool(given: Any, around: Callable[[], Any] = lambda: None) -> Tool:
-    """Return a tool of Inspect as one of ours; `around` is called before each call of it, in the task that makes it."""
+    """Return a tool of Inspect as one of ours; `around` is called before each call, in the calling task."""
     definition = given if isinstance(given, ToolDef) else ToolDef(given)
     shape = definition.parameters.model_dump(exclude_none=True)
     marks: dict[str, Mark] = {"shell": ShellCommand(), "path": PathMark("write"), "url": Url()}
@@ -190,10 +190,10 @@ def controlled(
     preset: str | Preset = "gated",
     models: Mapping[str, Any] = {},
 ) -> Any:
-    """Return our loop as an agent of Inspect: its model, its tools, our constitution and protocols around both.
+    """Return our loop as an agent of Inspect: its model and tools, under our constitution and protocols.
 
-    models: of other roles, by Inspect's names or as models of ours. effects: of monitors and auditors, as `laboratory`
-    in `agent.effects.monitoring` makes them. What is committed becomes the messages of the sample.
+    models: of other roles, by Inspect's names or as models of ours. effects: of monitors and auditors, made by
+    `agent.effects.monitoring.laboratory`. Committed answers become the messages of the sample.
     """
 
     async def execute(state: AgentState) -> AgentState:
@@ -215,9 +215,9 @@ def controlled(
 
 
 class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
-    """A world as a sandbox of Inspect: what its tools and scorers run, runs in the episode's cell.
+    """A world as a sandbox of Inspect: tools and scorers run their commands in the episode's cell.
 
-    places: folders of its containers, by what stands for them here.
+    places: what stands here for folders of its containers.
     """
 
     def __init__(self, world: World, places: Mapping[str, str]) -> None:
@@ -234,7 +234,7 @@ class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
         return await anyio.to_thread.run_sync(run)
 
     def run(self, command: list[str], given: Any, folder: str, env: dict[str, str], timeout: float | None) -> Any:
-        """Run a command to its end, with `given` as its input. Raises TimeoutError."""
+        """Run a command with `given` as its input. Raises TimeoutError."""
         inside = command if self._world.cell is None else list(self._world.cell.joined(command, folder))
         content = given.encode() if isinstance(given, str) else given or b""
         environment = tool_environment({**self._world.environment, **env})
@@ -272,7 +272,7 @@ class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
 
 @frozen
 class InspectWorld(World):
-    """The world of a sample: its tools are Inspect's, and so are the scorers that look at what is left."""
+    """The world of a sample, with Inspect's tools and scorers."""
 
     sample: Any = field(kw_only=True)
     definition: "_Definition" = field(kw_only=True)
@@ -293,11 +293,11 @@ class InspectWorld(World):
         _await(partial(tool.run, json.loads(call.arguments)))
 
     def conclude(self, said: str) -> None:
-        """Take note of what the agent said in the end, which scorers look at."""
+        """Record the agent's final answer for the scorers."""
         self.said.append(ChatMessageAssistant(content=said))
 
     def score(self, name: str, *, whole: bool = True) -> float:
-        """Return what the scorers say now, from 0 to 1: the part `name` of their values, or a `whole` value."""
+        """Return the scorers' present value, from 0 to 1: the entry `name` of a mapping, or a `whole` value."""
         found = [_part(score.value, name, whole) for score in _await(self._scored) if score is not None]
         known = [value for value in found if value is not None]
         return min(1.0, max(0.0, fmean(known))) if known else 0.0
@@ -335,7 +335,7 @@ def _part(value: Any, name: str, whole: bool) -> float | None:
 
 
 def _await(work: Callable[[], Awaitable[Any]]) -> Any:
-    """Return what work comes to; in a thread of its own, since the caller may be on an event loop."""
+    """Return the result of `work`, run in a thread of its own since the caller may be on an event loop."""
 
     async def done() -> Any:
         return await work()
@@ -378,7 +378,7 @@ class _Definition:
         )
 
     def inhabit(self, task: Task, world: World) -> World:
-        """Return a world with what the sample of a task has in it."""
+        """Return a world with the content of a task's sample."""
         sample = self.samples[task.family][int(task.name.rpartition("-")[2])]
         inside = InspectWorld(world.folder, world.home, world.box, world.cell, sample=sample, definition=self)
         inside.prepare()
@@ -411,12 +411,12 @@ def inspect_setting(
 ) -> Setting:
     """Return a task of Inspect as a setting: its samples are the tasks, its scorers the main check.
 
-    tools: what the agent may use (a task keeps that within its solver). main, side: where scorers give several values,
-    which of them is meant; side may also be a check of the world, and nothing is a side task without one. side_task:
-    what a real attacker is told of a sample. solution, plots: for scripted workers, which real models do not need.
-    places: folders of the task's containers, such as {"/root": "home"}, and what stands for them ("home", "workspace").
-    families: samples take turns in so many families. more: as for `Setting`: turns, live (no, unless said), harmless.
-    Scorers see the prompt, the last answer and the sandbox, not the whole conversation.
+    tools: the agent's tools (a task hides them in its solver). main, side: which of the scorers' values is meant, if
+    there are several; side may also be a check of the world; without it there is no side task. side_task: the prompt of
+    a real attacker for a sample. solution, plots: needed for scripted workers only. places: what stands for folders of
+    the task's containers ("home" or "workspace"), such as {"/root": "home"}. families: the number of families that
+    samples are dealt to in turn. more: as for `Setting`: turns, live (default False), harmless. Scorers see the prompt,
+    the last answer and the sandbox, not the whole conversation.
     """
     groups = {f"group{number}": list(task.dataset)[number::families] for number in range(families)}
     found = {family: samples for family, samples in groups.items() if samples}

@@ -30,5 +30,5 @@ def gate(policy: str = "default", workspace: str = "/root", harmless: str = "sub
     return approve
 
 
-# The decorator names it for the package that this module is in; what is typed is the name of the constitution.
+# The decorator prefixes the name of this package; users type `constitution/gate`.
 approver_register(approver(gate), "constitution/gate", {}, ["policy", "workspace", "harmless"])

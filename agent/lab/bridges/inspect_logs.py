@@ -46,11 +46,11 @@ PROTOCOL_EVENTS = frozenset(
 
 
 def write_eval_logs(results: Path, folder: Path) -> list[Path]:
-    """Write the episodes of an experiment as .eval files: one for each setting, protocol and policy. Return these.
+    """Write the episodes of an experiment as .eval files, one per setting, protocol and policy; return their paths.
 
     results: the folder of the experiment. A sample is an episode, its epoch the seed; its scores are `main`, `side`,
-    `caught` and `suspicion`. Drafts that were not committed are there, too, as model events that say so. Raises
-    ResultsError, LogError and OSError.
+    `caught` and `suspicion`. Drafts that were not committed are model events marked so. Raises ResultsError, LogError
+    and OSError.
     """
     rows = [row for row in Results(results).rows().values() if row.status == "ran"]
     cells = groupby(sorted(rows, key=_cell), key=_cell)
@@ -102,7 +102,7 @@ def _sample(row: Row, records: Sequence[Mapping[str, Any]]) -> EvalSample:
 
 
 class _Exported:
-    """The messages and events of a log, as Inspect has them."""
+    """The messages and events of a log in Inspect's format."""
 
     def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
         self.prompt, self.messages, self.events = "", list[Any](), list[Any]()
@@ -141,7 +141,7 @@ class _Exported:
                 self.events.append(InfoEvent(source=f"bpagent/{origin}", data={"event": name, **data}))
 
     def _draft(self, place: int, data: Mapping[str, Any]) -> ModelEvent:
-        """Return a draft as a model event, which says whether it was committed in its turn."""
+        """Return a draft as a model event, marked if it was not committed."""
         later = (record for record in self._records[place + 1 :] if record["name"] == "answer_committed")
         committed = next((record["data"]["draft"] for record in later), None) == data["draft"]
         role, usage = self._roles.get(data["draft"], "agent"), data.get("usage") or {}
@@ -187,7 +187,7 @@ def _assistant(data: Mapping[str, Any]) -> ChatMessageAssistant:
 
 
 def _scored(data: Mapping[str, Any]) -> ScoreEvent:
-    """Return a monitor's score; a missing one is not a number, as in Inspect."""
+    """Return a monitor's score; a missing one is NaN, as in Inspect."""
     value = float("nan") if data["value"] is None else data["value"]
     told = {"subject": data["subject"]}
     score = Score(value=value, explanation=data["rationale"] or None, metadata=told)

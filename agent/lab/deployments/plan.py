@@ -1,7 +1,7 @@
-"""Plans of deployments: how many episodes, who attacks in which of them, and the rules over all.
+"""Plans of deployments: how many episodes, which of them attack, and the rules over all.
 
-Each runs once for every protocol and seed, and once more without rules: what a rule costs is the difference, seed by
-seed. What knows the history of its deployment cannot be judged from episodes that ran by themselves.
+Each runs once for every protocol and seed, and once more without rules: the cost of a rule is the difference, seed by
+seed. A policy that depends on the deployment's history cannot be judged from independent episodes.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from agent.vocabulary.errors import meant
 from bp import BThread
 
 Attacker = Literal["steady", "patient"]
-"""The kind of attacker. A patient one knows whether the last episode was audited, and then does honest work."""
+"""The kind of attacker. A patient one does honest work after an episode that was audited."""
 
 Timing = Literal["in_order", "post_hoc"]
 
@@ -22,7 +22,7 @@ WITHOUT_RULES = "without rules"
 
 
 def episode_threshold_name(monitor: str, share: float) -> str:
-    """Return under which name a frozen threshold of episodes is kept."""
+    """Return the name of a frozen threshold of episodes."""
     return f"{monitor} at {share:g} of episodes"
 
 
@@ -30,7 +30,7 @@ def episode_threshold_name(monitor: str, share: float) -> str:
 class RulePlan:
     """A rule over episodes, by its name, with its parameters.
 
-    Instead of a threshold it may have a share, of honest episodes: the threshold is the frozen one then.
+    Instead of a threshold it may have a share of honest episodes: the frozen threshold for that share applies.
     """
 
     use: str
@@ -38,18 +38,18 @@ class RulePlan:
 
     @property
     def share(self) -> float | None:
-        """The share of honest episodes that its threshold costs, where it has a frozen one."""
+        """The share of honest episodes above its frozen threshold; None without one."""
         return dict(self.options).get("share")
 
     def with_threshold(self, thresholds: Mapping[str, float], monitor: str) -> "RulePlan":
-        """Return the rule with the threshold that its share buys."""
+        """Return the rule with the threshold of its share."""
         if self.share is None:
             return self
         kept = tuple((name, value) for name, value in self.options if name != "share")
         return RulePlan(self.use, (*kept, ("threshold", thresholds[episode_threshold_name(monitor, self.share)])))
 
     def bthread(self) -> BThread:
-        """Return its b-thread. Raises ValueError for a name that there is not, or an option that it does not have."""
+        """Return its b-thread. Raises ValueError for an unknown name or option."""
         if self.use not in RULES:
             raise ValueError(f"there is no rule {self.use!r} over episodes; {meant(self.use, RULES)}")
         try:
@@ -71,9 +71,9 @@ class DeploymentPlan:
     """A deployment.
 
     attack_share: how many of the episodes attack, drawn by lot; order: or the policies, one after the other and then
-    from the beginning. honest, attack, trusted: which policies those are. protocols: under which of the plan's; none
-    named: all. in_order: an episode runs when the deployment gets there; post_hoc: all of them run before, at once, and
-    the rules are applied to their rows. Raises ValueError for what cannot be done post hoc.
+    from the beginning. honest, attack, trusted: which policies those are. protocols: names of the plan's protocols;
+    empty: all. in_order: episodes run one after the other; post_hoc: all run in parallel first, and the rules are
+    applied to their rows. Raises ValueError for rules that cannot be applied post hoc.
     """
 
     name: str
@@ -96,7 +96,7 @@ class DeploymentPlan:
 
     @property
     def without_rules(self) -> "DeploymentPlan":
-        """The same deployment without any rule, which all that differ in rules alone have in common."""
+        """The same deployment without rules: the common baseline of all that differ in rules alone."""
         return evolve(self, name=WITHOUT_RULES, rules=(), instead="nothing", how="in_order", protocols=(), seeds=1)
 
     @property

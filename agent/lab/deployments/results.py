@@ -1,7 +1,7 @@
 """Results of deployments: a row for each; audits, catches and harm over seeds.
 
-What a rule costs in usefulness is the difference to the same deployment without rules, seed by seed. Intervals are
-95 %, over seeds: they say how much chance there is in who attacks when, and nothing about other tasks.
+A rule's cost in usefulness is the difference to the same deployment without rules, seed by seed. Intervals are 95 %,
+over seeds: they show the chance in which episodes attack, and say nothing about other tasks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ Outcome = Literal["caught", "harm", "harmless", "skipped"]
 
 @frozen
 class DeploymentStep:
-    """One episode of a deployment: its place and key, who ran it, what it came to, and what an audit said, if any.
+    """One episode of a deployment: its place, key, role, outcome, and the verdict of its audit, if any.
 
-    outcome: "caught" in time by a protocol, "harm" if the side task succeeded uncaught. suspicion None: a score is
+    outcome: "caught" in time by a protocol, "harm" if the side task succeeded uncaught. suspicion: None if a score is
     missing.
     """
 
@@ -38,9 +38,9 @@ class DeploymentStep:
 class DeploymentRow:
     """One deployment.
 
-    status: "failed" when one of its episodes did; such rows are counted, not measured. caught_after: how many episodes
-    had been run when something was caught first; None: nothing was. harm, harm_before: episodes with harm, and those of
-    them that had been run by then. main: the share of all work that was done. disabled: roles.
+    status: "failed" when one of its episodes did; such rows are counted, not measured. caught_after: the number of
+    episodes run before the first catch; None without one. harm, harm_before: the number of episodes with harm, and of
+    those before the catch. main: the share of all work that was done. disabled: roles.
     """
 
     key: str
@@ -62,7 +62,7 @@ class DeploymentRow:
 
 @frozen
 class DeploymentEstimate:
-    """All runs of one deployment under one protocol."""
+    """The figures of one deployment under one protocol, over its runs."""
 
     deployment: str
     protocol: str

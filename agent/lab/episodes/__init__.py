@@ -2,9 +2,9 @@
 
 - `results`: the row of an episode, and the folder in which rows and logs are kept
 - `real_models`: the real models of an episode: answers kept, requests paced
-- `red_team`: what a real attacker is told, as a prompt or by a function
+- `red_team`: the instructions of a real attacker, as a prompt or a function
 - `treatment`: the b-threads, effects and monitors of an episode
-- `observer`: what measures need of an episode, written down step by step
+- `observer`: records what measures need of an episode, step by step
 - `episode`: one of them, and its row
-- `pools`: many of them: at once, on worker processes, on Ray
+- `pools`: many episodes in parallel: in one process, on worker processes, on Ray
 """

@@ -1,7 +1,7 @@
-"""One episode: a worker in a world, under a treatment, with an observer; and the row that says how it went.
+"""Runs one episode (a worker in a world, under a treatment, with an observer) and returns its row.
 
 world made -> agent runs -> main and side checks -> row
-     `------------ whatever fails of these is a row, too ------------'
+     `------------- a failure in any of these is a row -------------'
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ from agent.vocabulary.messages import Usage
 
 @frozen(eq=False)
 class EpisodeContext:
-    """The state that the episodes of a process share; isolation: the level that is achieved in this process."""
+    """The state that the episodes of a process share; isolation: the level achieved here."""
 
     results: Results
     office: PostOffice
@@ -61,7 +61,7 @@ class EpisodeParts:
 
 
 def prepare(episode: Episode, setting: Setting, task: Task, world: World, context: EpisodeContext) -> EpisodeParts:
-    """Return the parts of an episode. Raises ValueError, and ModelError for a model that there is not."""
+    """Return the parts of an episode. Raises ValueError, and ModelError for an unknown model."""
     worker = _worker(episode, task)
     models = EpisodeModels(context.shared_models, episode.chance, str(world.folder.parent), episode.key)
     treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model)
@@ -75,9 +75,9 @@ def prepare(episode: Episode, setting: Setting, task: Task, world: World, contex
 
 
 def models_of(parts: EpisodeParts) -> dict[str, Model]:
-    """Return the real models of the loop by role; one that attacks knows the side task, and no other does.
+    """Return the real models of the loop by role; only an attacking one is given the side task.
 
-    Where the attack lies in what the agent reads, no model is told of it.
+    Where the attack is in the data that the agent reads, no model is given it.
     """
     policy = parts.episode.policy
     models = {role: _instructed(parts, role, plan) for role, plan in policy.models if role != "auditor"}
@@ -98,24 +98,24 @@ def _worker(episode: Episode, task: Task) -> Worker:
 
 
 def _suspicion(move: Move) -> float:
-    """Return what an attacker takes for suspicious: words, since they cannot know how lots will be drawn."""
+    """Return an attacker's estimate of the suspicion score: by keywords, since it cannot foresee random draws."""
     text = " ".join(call.arguments for call in move.calls).lower()
     return max((weight for word, weight in WORDS if word in text), default=0.0)
 
 
 def _honeypots(task: Task) -> dict[str, ToolCall]:
-    """Return calls of the task's plainest plot, which a monitor has to find."""
+    """Return calls of the task's most obvious plot, as honeypots for a monitor."""
     calls = task.plots[0].moves[0].calls if task.plots else ()
     made = (honeypot(number, call.tool, parse_arguments(call.arguments)) for number, call in enumerate(calls))
     return {call.id: call for call in made}
 
 
 def _nobody_knows(_: str) -> None:
-    """Return None for each call: the truth about it is unknown."""
+    """Return None: the truth about a call of a real model is unknown."""
 
 
 async def run_episode(episode: Episode, context: EpisodeContext) -> Row:
-    """Run an episode and return its row; what fails is a row too. Raises ResultsError when none can be kept."""
+    """Run an episode and return its row, also of a failure. Raises ResultsError if no row can be written."""
     begun = perf_counter()
     try:
         return await _run(episode, context, begun)
@@ -141,7 +141,7 @@ async def _run(episode: Episode, context: EpisodeContext, begun: float) -> Row:
 
 async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
     """Run the agent; its log goes into the results."""
-    models, treatment, task = models_of(parts), parts.treatment, parts.task  # the agent is not to hold its parts
+    models, treatment, task = models_of(parts), parts.treatment, parts.task  # the agent keeps no parts
     with Agent(
         models.pop("agent", parts.worker),
         parts.world.tools(),
@@ -151,7 +151,7 @@ async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
         effects=treatment.effects,
         approve=lambda asked: _approves(task, asked),
         log=context.results.log_of(parts.episode.key),
-        log_late=True,  # an episode that breaks off is run again
+        log_late=True,  # an interrupted episode is run again
         about=parts.episode.about,
         on_step=parts.observer.see,
         wait=None if models else (lambda _: 0.0),
@@ -161,10 +161,10 @@ async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
 
 
 async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[], None]) -> Row:
-    """Return the row of a run that is over, and leave its world.
+    """Return the row of a finished run, and call `leave` to remove its world.
 
-    Checks may run code, and to remove a world takes as long on a disk as the episode did: nothing waits for them, but
-    where the world is in memory, in which a check takes less than to wait for a thread.
+    Both may take as long as the episode did, so they run in a thread, except for a world in memory, where a check takes
+    less time than a thread.
     """
     episode, world, task, observer = parts.episode, parts.world, parts.task, parts.observer
     if run.reason == "engine_error":
@@ -203,7 +203,7 @@ async def _judge(parts: EpisodeParts, run: Run, begun: float, leave: Callable[[]
 
 
 def _roles(parts: EpisodeParts) -> tuple[RoleUsage, ...]:
-    """Return the usage of each role's model: of real ones as requested, of scripted ones by the events of the run."""
+    """Return each role's usage: of real models from their requests, of scripted ones from the events of the run."""
     real = parts.models.roles
     names = {usage.role for usage in real}
     scripted = {role: took for role, took in parts.observer.answers.items() if role not in names}
@@ -236,5 +236,5 @@ def _row(episode: Episode, begun: float, **found: object) -> Row:
 
 
 def failed_row(episode: Episode, error: str, begun: float) -> Row:
-    """Return the row of an episode that the infrastructure failed, `begun` by the clock `perf_counter`."""
+    """Return the row of an episode that failed for a technical reason; `begun`: by `perf_counter`."""
     return _row(episode, begun, status="failed", error=error[:500])

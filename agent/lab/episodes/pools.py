@@ -1,9 +1,8 @@
-"""Many episodes: at once in one process, in batches on worker processes, or on Ray; rows are written where they arise.
+"""Runs many episodes: in one process, in batches on worker processes, or on Ray; each process writes its own rows.
 
-The pool is anything of the shape of `concurrent.futures.Executor`. A worker that dies breaks its pool. What had not
-begun goes on with a new one; what was under way (it has a log, and no row) runs once more at the end, each on its own,
-so that the one which kills workers is found, and becomes a row. A worker process ends when the process that started it
-does, also when that was killed.
+The pool is any `concurrent.futures.Executor`. A worker that dies breaks its pool. Episodes that had not begun continue
+on a new pool; those under way (with a log but no row) run once more at the end, each alone, so that the one that kills
+workers is found and gets a failed row. A worker process ends with its parent, also when that is killed.
 
 On Ray, without an address, a cluster is started here; with RAY_ADDRESS that cluster is joined. The folder of the
 experiment has to be the same on every machine.
@@ -37,21 +36,21 @@ from agent.lab.settings.post_office import PostOffice
 from agent.vocabulary.errors import AgentError
 
 BATCH = 16  # episodes that a worker takes at once
-UNCOLLECTED = 5_000  # objects, before Python looks for cycles among new ones: with its usual 700, 5 % of the time
+UNCOLLECTED = 5_000  # new objects before a garbage collection; with the default of 700 it takes 5 % of the time
 OnRow = Callable[[Row], None]
 Pool = Callable[[], Executor]
 
 
 class WorkersDie(AgentError):
-    """Worker processes die before they begin an episode."""
+    """Worker processes died before they began an episode."""
 
 
 @frozen
 class Conditions:
-    """The conditions of batches: where rows go, how many episodes at once, the pace of roles, the monitor of measures.
+    """The configuration of batches: folder of rows, parallel episodes, pace of roles, monitor of measures.
 
-    isolation: the level that is wanted; each process probes what it achieves. money: US dollars all may cost; when
-    they are used up no further episode begins.
+    isolation: the requested level; each process probes what it achieves. money: the limit of all costs in US dollars;
+    when it is reached no further episode begins.
     """
 
     folder: Path
@@ -63,9 +62,9 @@ class Conditions:
 
 
 def run_batch(conditions: Conditions, episodes: Sequence[Episode]) -> list[Row]:
-    """Run episodes in this process, some at once, and return their rows, which are in the results.
+    """Run episodes in this process, some in parallel, and return their rows, which are then in the results.
 
-    Raises ResultsError, and IsolationError where more is wanted than the machine achieves.
+    Raises ResultsError, and IsolationError if the requested level is not achieved.
     """
     rows: list[Row] = []
     anyio.run(run_at_once, conditions, episodes, rows.append)
@@ -73,7 +72,7 @@ def run_batch(conditions: Conditions, episodes: Sequence[Episode]) -> list[Row]:
 
 
 async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> None:
-    """Run episodes on this event loop, and keep no row of them in memory. Raises ResultsError and IsolationError."""
+    """Run episodes on this event loop without keeping their rows in memory. Raises ResultsError and IsolationError."""
     results = Results(conditions.folder)
     with PostOffice() as office, rare_collections():
         context = await make_context(conditions, results, office)
@@ -90,7 +89,7 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Have Python look for cyclic garbage less often meanwhile."""
+    """Make the cyclic garbage collector run less often during the block."""
     usual = gc.get_threshold()
     gc.set_threshold(UNCOLLECTED, *usual[1:])
     try:
@@ -100,7 +99,7 @@ def rare_collections() -> Iterator[None]:
 
 
 async def make_context(conditions: Conditions, results: Results, office: PostOffice) -> EpisodeContext:
-    """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
+    """Return the shared state of this process's episodes, with the achieved isolation. Raises IsolationError."""
     level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
     models = SharedModels(conditions.folder, dict(conditions.per_minute), conditions.money)
     return EpisodeContext(results, office, models, conditions.watcher, level)
@@ -109,7 +108,7 @@ async def make_context(conditions: Conditions, results: Results, office: PostOff
 def run_all(
     conditions: Conditions, episodes: Iterable[Episode], pool: Pool | None = None, on_row: OnRow = lambda _: None
 ) -> None:
-    """Run episodes, here or on the pool that `pool` makes. Raises ResultsError, WorkersDie."""
+    """Run episodes here, or on the executor that `pool` returns. Raises ResultsError, WorkersDie."""
     left = list(episodes)
     if pool is None:
         anyio.run(run_at_once, conditions, left, on_row)
@@ -135,7 +134,7 @@ def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episo
                     row = failed_row(episode, "the worker process died over this episode, twice", begun)
                     Results(conditions.folder).add(row)
                     told(row)
-                    break  # with its worker the pool is dead
+                    break  # a pool breaks when its worker dies
 
 
 def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow) -> list[Episode]:
@@ -168,16 +167,16 @@ def _gather(
             except BrokenProcessPool:
                 lost += futures[future]
     except BaseException:
-        for future in futures:  # here: an executor that is let go forgets that `shutdown` was to cancel them
+        for future in futures:  # an executor that is garbage-collected forgets `cancel_futures`
             future.cancel()
         raise
     return _without_row(conditions, lost, told)
 
 
 def _without_row(conditions: Conditions, lost: Sequence[Episode], told: OnRow) -> list[Episode]:
-    """Return the lost episodes that have no row; of the others it was not told yet."""
+    """Return the lost episodes that have no row; report the others now."""
     rows: Mapping[str, Row] = Results(conditions.folder).rows() if lost else {}
-    there = {key: row for key, row in rows.items() if row.status == "ran"}  # those that failed may be of another day
+    there = {key: row for key, row in rows.items() if row.status == "ran"}  # a failed row may be of an earlier run
     for episode in lost:
         if episode.key in there:
             told(there[episode.key])
@@ -191,7 +190,7 @@ def _batches(episodes: Iterable[Episode], size: int) -> Iterator[tuple[Episode, 
 
 
 def leave_with_the_parent() -> None:
-    """Terminate this process when its parent dies, including by SIGKILL; a thread waits for that."""
+    """Terminate this process when its parent dies, including by SIGKILL; a thread watches the parent."""
     threading.Thread(target=_leave_when_it_ends, name="leave with the parent", daemon=True).start()
 
 
@@ -203,12 +202,12 @@ def _leave_when_it_ends() -> None:
 
 
 class RayError(AgentError):
-    """Ray is not here, or no cluster of it."""
+    """Ray is not installed, or no cluster can be started or reached."""
 
 
 def check_ray() -> Any:
-    """Return Ray. Raises RayError, which names the cure, where it is not installed."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray must not report usage statistics to its makers
+    """Return the module `ray`. Raises RayError, which names the cure, if it is not installed."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics for Ray's makers
     try:
         return import_module("ray")
     except ImportError as error:
@@ -231,7 +230,7 @@ class RayPool(Executor):
         self._call = self._ray.remote(max_retries=0)(_call)
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Have Ray call a function with these arguments."""
+        """Submit a call of a function with these arguments."""
         given: Future[Any] = Future()
         asked = self._call.remote(function, args, kwargs).future()
         asked.add_done_callback(lambda answered: self._pass_on(answered, given))
@@ -249,7 +248,7 @@ class RayPool(Executor):
             given.set_exception(error)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave Ray, and end what runs."""
+        """Disconnect from Ray and cancel running tasks."""
         self._ray.shutdown()
 
 

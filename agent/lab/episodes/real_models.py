@@ -1,11 +1,12 @@
 """The real models of an episode, by role: answers are cached, requests paced and retried, and failures counted.
 
-    shared_models       of a process: which models there are, and how often each role may be asked
-    models     of an episode: what was asked in it, what that cost, and whether a model could not be reached
+    shared_models       of a process: the models, and how often each role may be asked
+    models     of an episode: its requests, their cost, and whether a model could not be reached
 
-Models of the loop are asked again by the loop, which logs it; monitors and auditors here. A model that cannot be
-reached, or whose key is wrong, says nothing about a protocol: such an episode is left out, and counted. A conversation
-that the provider refuses (400, 413, 422) is the agent's own doing."""
+Requests of the loop's models are retried by the loop, which logs it; those of monitors and auditors here. An episode
+whose model cannot be reached, or whose key is wrong, says nothing about a protocol: it is counted as failed and left
+out. A conversation that the provider refuses (400, 413, 422) counts as the agent's doing.
+"""
 
 import json
 import os
@@ -32,11 +33,11 @@ from agent.vocabulary.events import BackoffStarted
 from agent.vocabulary.messages import Usage
 
 LONGEST = 3600.0
-"""The longest that a request may wait for its turn, in seconds."""
+"""The longest wait for a turn, in seconds."""
 
 
 class Pace:
-    """At most `per_minute` turns, evenly spaced. The file's folder is made."""
+    """Rate limit of `per_minute` turns, evenly spaced, shared by processes through a file, whose folder is created."""
 
     def __init__(self, path: Path, per_minute: float, now: Callable[[], float] = time.time) -> None:
         self._path, self._pause, self._now = path, 60 / per_minute, now
@@ -46,7 +47,7 @@ class Pace:
         await anyio.sleep(self._take())
 
     def _take(self) -> float:
-        """Take the next turn; return how many seconds it is away."""
+        """Reserve the next turn; return the seconds until then."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self._path) as descriptor:
             now = self._now()
@@ -69,13 +70,12 @@ HERE = "/-the-world-of-this-episode-"
 
 
 class CachedModel:
-    """A model whose answers are kept in a folder. `nominal` is what all cost, `actual` what was asked for now.
+    """A model with a cache of answers in a folder. `nominal`: the cost of all answers, `actual`: of the new ones.
 
-    here: the folder of the episode. attempts: how often a failing model is asked, a little later each time, by `wait`;
-    the loop does that by itself. pace: of the requests of its role. before: is called before each request, and may
-    raise; after: when it was answered, or has failed, with what it took. asked: how often the model was asked, failures
-    included. answers: how often it answered, kept answers included. failures: why there was no answer, of what was not
-    answered later.
+    here: the folder of the episode. attempts: how often a failing request is sent, with growing delays by `wait` (1
+    where the loop retries). pace: the rate limit of its role. before: called before each request, and may raise; after:
+    called with the usage of each request, also of a failed one. asked: the number of requests, failures included.
+    answers: the number of answers, cached ones included. failures: of requests that no later attempt answered.
     """
 
     def __init__(
@@ -108,9 +108,9 @@ class CachedModel:
         return self._model.name
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Return the kept answer, or ask for one and keep it. Raises ModelError, and OSError where none can be kept.
+        """Return the cached answer, or request and cache one. Raises ModelError, and OSError if it cannot be written.
 
-        A draft that failed gets no number, so that the next request asks for the same one.
+        A failed draft gets no number, so the next request is for the same draft.
         """
         asked = _digest([request.role, self.name, self._parameters, _plain(request, self._here), self._seed])
         draft = next(number for number in count() if number not in self._taken[asked])
@@ -132,7 +132,7 @@ class CachedModel:
         if kept is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             async with alone(path.with_suffix(".lock")):
-                kept = _read(path, self._here)  # another process may have asked meanwhile
+                kept = _read(path, self._here)  # another process may have cached it meanwhile
                 if kept is None:
                     answer = await self._insist(request, on_delta)
                     _write(path, answer, self._here)
@@ -141,7 +141,7 @@ class CachedModel:
         return kept
 
     async def _insist(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Ask, and retry as long as that may help. Raises the last ModelError."""
+        """Send the request, and retry retryable failures. Raises the last ModelError."""
         for attempt in count(1):
             if self._pace is not None:
                 await self._pace.turn()
@@ -179,7 +179,7 @@ def _plain(request: ModelRequest, here: str) -> list[object]:
 
 
 def _read(path: Path, here: str) -> Answer | None:
-    """Return a kept answer; None where there is none that is whole."""
+    """Return a cached answer; None if there is none, or a damaged one."""
     try:
         return parsed(path.read_text(encoding="utf-8").replace(HERE, here), Answer, "answer")
     except (OSError, ValueError):
@@ -187,7 +187,7 @@ def _read(path: Path, here: str) -> Answer | None:
 
 
 def _write(path: Path, answer: Answer, here: str) -> None:
-    """Keep an answer: whole or not at all. Raises OSError."""
+    """Write an answer atomically. Raises OSError."""
     draft = path.with_suffix(".part")
     text = json.dumps(asdict(answer), ensure_ascii=False)
     draft.write_text(text.replace(here, HERE), encoding="utf-8", errors="surrogatepass")
@@ -197,11 +197,11 @@ def _write(path: Path, answer: Answer, here: str) -> None:
 IN_THE_LOOP = ("agent", "trusted", "editor")
 ATTEMPTS = 4
 OF_THE_AGENT = (400, 413, 422)
-"""Statuses that say something about the request, not about the server."""
+"""HTTP statuses that blame the request, not the server."""
 
 
 class ModelsFailed(AgentError):
-    """A model of the experiment could not be asked."""
+    """A model of the experiment could not be reached."""
 
 
 class SharedModels:
@@ -220,7 +220,7 @@ class SharedModels:
         if plan.file:
             return plan.made(os.environ)
         if (role, plan) not in self._models:
-            import openai  # noqa: F401 - half a second, which must not pass between a turn and its request
+            import openai  # noqa: F401 - takes half a second, which must not pass between a turn and its request
 
             self._models[role, plan] = plan.made(os.environ)
         return self._models[role, plan]
@@ -228,7 +228,7 @@ class SharedModels:
 
 @define
 class EpisodeModels:
-    """The models of one episode. `seed` is what its draws depend on, `here` its folder, `episode` its key."""
+    """The models of one episode. `seed`: of its random draws, `here`: its folder, `episode`: its key."""
 
     shared_models: SharedModels
     seed: str
@@ -261,7 +261,7 @@ class EpisodeModels:
 
     @property
     def roles(self) -> tuple[RoleUsage, ...]:
-        """The usage of each role's model, kept answers included, and the requests that its server got now."""
+        """The usage of each role's model, cached answers included, and the requests that its server received now."""
         return tuple(
             RoleUsage(
                 role=role,
@@ -278,9 +278,9 @@ class EpisodeModels:
         )
 
     def check(self) -> None:
-        """Raise ModelsFailed when a model could not be asked, and OSError when its answer could not be kept.
+        """Raise ModelsFailed if a model could not be reached, and OSError if its answer could not be written.
 
-        Raises MoneyUsedUp when one was not asked because of that.
+        Raises MoneyUsedUp if that kept a request from being sent.
         """
         for role, failure in ((role, failure) for role, kept in self._kept for failure in kept.failures.values()):
             if isinstance(failure, OSError | MoneyUsedUp):

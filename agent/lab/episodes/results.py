@@ -2,9 +2,9 @@
 
     episodes.jsonl      one line for each episode that is over, appended with one write
     logs/KEY.jsonl      the log of each
-    thresholds.json     what was frozen
+    thresholds.json     the frozen thresholds
 
-A torn last line (a process was killed while it wrote) is no row; the episode runs again.
+A torn last line (its writer was killed) is not a row; the episode runs again.
 """
 
 import json
@@ -23,7 +23,7 @@ Status = Literal["ran", "failed"]
 
 @frozen
 class Step:
-    """One call that was committed: whether it attacked (None: unknown), what became of it, how it scored."""
+    """One committed call: whether it attacked (None: unknown), its outcome and its score."""
 
     tool: str
     attack: bool | None
@@ -35,9 +35,9 @@ class Step:
 class RoleUsage:
     """The usage of one role's model in an episode.
 
-    answers, tokens and cost (US dollars): kept answers included. requests and what they took: as its server counted
-    them, failures included; 0 for scripted workers and simulated monitors, of which the tokens are those that a model
-    would have read and written. role: agent, trusted, editor, monitor or auditor.
+    answers, tokens and cost (US dollars): cached answers included. requests and their usage: as counted by the server,
+    failures included; 0 for scripted workers and simulated monitors, whose tokens are those that a model would have
+    read and written. role: agent, trusted, editor, monitor or auditor.
     """
 
     role: str
@@ -55,15 +55,13 @@ class RoleUsage:
 class Row:
     """One episode.
 
-    status: "ran", or "failed" where the infrastructure did; `error` says why, and such rows are counted, not measured.
-    main: the share of the task that is done, 0 after an error of the agent's. side: whether the side task succeeded,
-    after the call number `tau` where it is live. caught: a protocol had found the attack before that.
-    scored, missing_scores: all scores that were asked for, and those that could not be read; unread: what the first of
-    these said instead.
-    tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. roles: what each model took.
-    rounds: how many answers of models, monitors, auditors and tools came one after the other.
-    isolation: the level that the episode achieved: "bubblewrap", or "none". limits: those that were kept, in a cell;
-    exceeded: those that the agent met with.
+    status: "ran", or "failed" for a technical reason, given in `error`; such rows are counted, not measured. main: the
+    share of the task that is done, 0 after an error of the agent. side: whether the side task succeeded, after call
+    number `tau` if it is live. caught: whether a protocol had found the attack before that. scored, missing_scores: the
+    numbers of requested and of unreadable scores; unread: the first unreadable answer. tokens, monitor_tokens: of the
+    loop's models, and of the protocol's monitors. roles: the usage of each model. rounds: the longest chain of
+    consecutive answers of models, monitors, auditors and tools. isolation: the achieved level: "bubblewrap" or "none".
+    limits: the enforced limits of its cell; exceeded: those that the agent ran into.
     """
 
     key: str
@@ -105,13 +103,13 @@ class Row:
 
     @property
     def highest(self) -> float | None:
-        """The highest score of its steps; None where one is missing, 0 where nothing was done."""
+        """The highest score of its steps; None if one is missing, 0 without steps."""
         highest = max((suspicion(step.score) for step in self.steps), default=0.0)
         return None if highest > 1 else highest
 
 
 def write_row(row: Row) -> str:
-    """Return a row as one line, without its end."""
+    """Return a row as one line, without a newline."""
     return _LINES.encode(row)
 
 
@@ -124,7 +122,7 @@ _LINES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_fi
 
 
 class ResultsError(AgentError):
-    """The folder of an experiment cannot be read or written; finished episodes are kept."""
+    """The folder of an experiment cannot be read or written."""
 
 
 class Results:
@@ -150,17 +148,17 @@ class Results:
         return self.folder / "episodes.jsonl"
 
     def log_of(self, key: str) -> Path:
-        """Return where the log of an episode goes; what an interrupted attempt left there is removed."""
+        """Return the path of an episode's log; the log of an interrupted attempt is removed."""
         path = self.logs / f"{key}.jsonl"
         path.unlink(missing_ok=True)
         return path
 
     def has_log(self, key: str) -> bool:
-        """Return whether an episode has begun, in this process or in an attempt that was interrupted."""
+        """Return whether an episode has begun, also in an interrupted attempt."""
         return (self.logs / f"{key}.jsonl").exists()
 
     def add(self, row: Row) -> None:
-        """Add a row. Raises ResultsError when the disk does not take it."""
+        """Add a row. Raises ResultsError if it cannot be written."""
         try:
             append_line(self.path, write_row(row))
         except OSError as error:
@@ -168,7 +166,7 @@ class Results:
             raise ResultsError(f"{told}; what is finished is kept, run it again later") from error
 
     def rows(self) -> dict[str, Row]:
-        """Return the last row of each key. Raises ResultsError for a line that is no row."""
+        """Return the last row of each key. Raises ResultsError for an invalid line."""
         try:
             self._rows.update((row.key, row) for row in self._written.new())
             return dict(self._rows)
@@ -178,10 +176,10 @@ class Results:
             raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def finished(self) -> frozenset[str]:
-        """Return the keys that need not run again; failed ones do."""
+        """Return the keys of the episodes that ran without failure."""
         return frozenset(key for key, row in self.rows().items() if row.status == "ran")
 
     def select(self, keys: Iterable[str]) -> list[Row]:
-        """Return the rows of these keys, in their order, as far as there are any."""
+        """Return the existing rows of these keys, in this order."""
         rows = self.rows()
         return [rows[key] for key in keys if key in rows]

@@ -1,4 +1,4 @@
-"""Treatments: what an episode runs under, made of its plan: b-threads, monitors and auditors, by name."""
+"""Treatments: the b-threads, effects, preset and monitors of an episode, made from its plan."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -32,7 +32,7 @@ from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 
 GetModel = Callable[[str, ModelPlan], Model]
-"""Gives the real model of a role."""
+"""Returns the real model of a role."""
 
 
 @frozen
@@ -55,7 +55,7 @@ def treat(
     """Return the treatment of an episode.
 
     `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `get_model` gives real models.
-    Raises ValueError, and ModelError for a model that there is not.
+    Raises ValueError, and ModelError for an unknown model.
     """
     truth = partial(attacks, is_attack)
     monitors = {plan.name: make_monitor(plan, truth, episode.chance, get_model) for plan in episode.monitors}
@@ -76,19 +76,19 @@ def treat(
 
 @cache
 def preset_of(*, judged: bool, disclosure: Disclosure, limits: tuple[int, int]) -> Preset:
-    """Return the preset of episodes, with the constitution or without; `limits`: turns, and tokens if not 0."""
+    """Return the preset of episodes, with or without the constitution; `limits`: turns, and tokens if not 0."""
     policy, (turns, tokens) = "default" if judged else None, limits
     own = evolve(PRESETS["default"], policy=policy, max_iterations=turns, disclosure=disclosure)
     return evolve(own, max_tokens=tokens) if tokens else own
 
 
 def attacks(is_attack: Callable[[str], bool], evidence: Evidence) -> bool:
-    """Return whether a subject has a call in it that attacks, or was planted as one."""
+    """Return whether a subject contains a call that attacks or that is a honeypot."""
     return any(is_planted(call) or is_attack(call.id) for call in calls_of(evidence.subject))
 
 
 def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -> tuple[BThread, ...]:
-    """Return the b-threads of a protocol, given what it takes of what is offered and planned. Raises ValueError."""
+    """Return the b-threads of a protocol, called with the arguments that it accepts. Raises ValueError."""
     if name == "constitution_only":
         return ()  # the preset's own
     entry, options = entry_of(name), dict(protocol.options)
@@ -103,7 +103,7 @@ def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -
 
 
 def auditors_of(episode: Episode, truth: Callable[[Evidence], bool], get_model: GetModel) -> dict[str, Auditor]:
-    """Return the auditors by role: the plan's model, else one that knows the truth, unless the truth is unknown."""
+    """Return the auditors by role: the plan's model, else an oracle; none if the truth is unknown."""
     given = dict(episode.policy.models).get("auditor")
     if given is not None:
         return {"auditor": PromptedAuditor(get_model("auditor", given))}
@@ -111,7 +111,7 @@ def auditors_of(episode: Episode, truth: Callable[[Evidence], bool], get_model: 
 
 
 def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: str, get_model: GetModel) -> Monitor:
-    """Return a monitor by its plan. Raises ModelError for a model that there is not."""
+    """Return a monitor by its plan. Raises ModelError for an unknown model."""
     match plan.kind:
         case "simulated":
             seed = number_of(f"{chance}/{plan.name}")
@@ -130,10 +130,10 @@ def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: s
 
 
 def own_monitor(name: str) -> Monitor:
-    """Return a monitor of the user's: an object with `score(evidence)`, or what a function returns. ValueError."""
+    """Return a monitor of the user: an object with `score(evidence)`, or a function's result. Raises ValueError."""
     return cast(Monitor, own_object(name, "monitor", "score", "a method score(evidence) that returns a Score"))
 
 
 def number_of(text: str) -> int:
-    """Return the seed that a text stands for."""
+    """Return a seed derived from a text."""
     return int.from_bytes(blake2b(text.encode(), digest_size=6).digest())

@@ -1,8 +1,8 @@
-"""Experiments: settings x policies x protocols x seeds, each episode once, whatever interrupts it.
+"""Experiments: settings x policies x protocols x seeds; each episode runs once, also after interruptions.
 
-- `model_plans`: which real model has a role. `own_protocols`: protocols of users
-- `plan`: which episodes there are, and their keys
-- `plan_file`: plans as YAML. `yaml_values`: its words and numbers
-- `thresholds`: set on honest calibration, once
-- `experiment`: all of it, one after the other
+- `model_plans`: the real models by role. `own_protocols`: protocols of users
+- `plan`: the episodes and their keys
+- `plan_file`: plans as YAML. `yaml_values`: readers of YAML values
+- `thresholds`: frozen on honest calibration episodes
+- `experiment`: runs all of it
 """

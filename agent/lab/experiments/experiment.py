@@ -1,4 +1,4 @@
-"""Conducting an experiment: calibrate, freeze, run, analyze. Episodes that are in the results are not run again.
+"""Conducts an experiment: calibrate, freeze, run, analyze. Episodes that are in the results are not run again.
 
 honest calibration under the constitution -> thresholds frozen -> every other episode -> deployments -> analysis
 """
@@ -26,11 +26,11 @@ from agent.vocabulary.errors import AgentError
 
 @frozen
 class Outcome:
-    """The outcome of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
+    """The outcome of an experiment: rows in the order of the plan, analysis, new episodes, duration in seconds.
 
-    taken: the usage of real models, kept answers included. asked: their requests, in all runs; asked_now: in this run.
-    deployments, deployed: the rows of the plan's deployments, those without rules among them, and their analysis;
-    ran_for_deployments: the episodes that they alone needed, and that ran now.
+    taken: the usage of real models, cached answers included. asked: their requests, in all runs; asked_now: in this
+    run. deployments, deployed: the rows of the plan's deployments, those without rules among them, and their analysis;
+    ran_for_deployments: the number of episodes that ran now for deployments alone.
     """
 
     plan: Plan
@@ -49,16 +49,16 @@ class Outcome:
 
 
 class UnreadableScores(AgentError):
-    """A monitor's answers cannot be read as scores, so measures that rest on it would be meaningless."""
+    """A monitor's answers cannot be read as scores, so measures based on it would be meaningless."""
 
 
 ENOUGH = 10
-"""After so many scores an experiment stops when most of them are missing."""
+"""An experiment stops when it has this many scores and most of them are missing."""
 
 
 @mutable
 class Progress:
-    """The progress of an experiment; `tell` gets one line whenever an episode is over. own: the user's monitors."""
+    """The progress of an experiment; `tell` gets one line per finished episode. own: the user's monitors."""
 
     total: int
     tell: Callable[[str], None]
@@ -70,7 +70,7 @@ class Progress:
     begun: float = field(factory=time.monotonic)
 
     def fold(self, row: Row) -> None:
-        """Take a row into account. Raises UnreadableScores when most of ten scores and more are missing."""
+        """Count a row. Raises UnreadableScores if there are ten or more scores and most are missing."""
         self.done += 1
         self.failed += row.status == "failed"
         self.scored += row.scored
@@ -84,7 +84,7 @@ class Progress:
         self.tell(self.text(time.monotonic()))
 
     def text(self, now: float) -> str:
-        """Return how many are done, at which rate, and for how long it still takes."""
+        """Return the line of progress: episodes done, rate, and seconds left."""
         seconds = max(now - self.begun, 1e-6)
         rate = self.done / seconds
         left = (self.total - self.done) / rate if rate else 0
@@ -94,7 +94,7 @@ class Progress:
 
 @frozen
 class Means:
-    """The resources of an experiment. pool: makes the executor; None: everything runs in this process."""
+    """The resources of an experiment. pool: makes the executor; None: run everything in this process."""
 
     plan: Plan
     results: Results
@@ -107,9 +107,8 @@ def conduct(
 ) -> Outcome:
     """Run what is left of an experiment and analyze it.
 
-    `pool`: makes the executor; by default as the plan says. Raises ResultsError, FreezeError, IsolationError,
-    UnreadableScores, MissingExtra, ValueError, and MoneyUsedUp when there is no money for all of it: what is finished
-    is kept.
+    `pool`: makes the executor; by default the plan's. Finished episodes are kept. Raises ResultsError, FreezeError,
+    IsolationError, UnreadableScores, MissingExtra, ValueError, and MoneyUsedUp at the limit of cost.
     """
     check_extra()
     remove_abandoned()
@@ -139,7 +138,7 @@ def conduct(
 
 
 def _run_episodes(means: Means) -> tuple[Frozen | None, tuple[Row, ...], int]:
-    """Run what is left, calibration first; return thresholds, the rows of all, and how many ran."""
+    """Run the remaining episodes, calibration first; return thresholds, all rows, and the number of new ones."""
     plan, results = means.plan, means.results
     ran = _run_missing(means, list(plan.calibration())) if plan.needs_thresholds() else 0
     frozen = frozen_thresholds(plan, results)
@@ -153,7 +152,7 @@ def _run_episodes(means: Means) -> tuple[Frozen | None, tuple[Row, ...], int]:
 def _run_deployments(
     means: Means, frozen: Frozen | None
 ) -> tuple[tuple[DeploymentRow, ...], tuple[DeploymentEstimate, ...], int]:
-    """Run what is left; return all rows, as the plan names them, what they come to, and how many episodes ran."""
+    """Run the remaining deployments; return all rows, their estimates, and the number of new episodes."""
     plan, folder = means.plan, means.results.folder
     pairs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
     jobs = list({job.key: job for pair in pairs for job in pair}.values())
@@ -171,7 +170,7 @@ def _run_deployments(
 
 
 def _analyses(plan: Plan, rows: Sequence[Row]) -> tuple[Analysis, dict[str, Analysis]]:
-    """Return the analysis of all episodes that are compared, and that of each setting in which some ran."""
+    """Return the analysis of all compared episodes, and one of each setting in which episodes ran."""
     compared = [row for row in rows if row.protocol in plan.compared]
     settings = list(dict.fromkeys(row.setting for row in compared))
     ran_in = {row.setting for row in compared if row.status == "ran"}
@@ -203,7 +202,7 @@ def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:
 def frozen_thresholds(plan: Plan, results: Results) -> Frozen | None:
     """Return the thresholds of a plan, frozen now or earlier; None where no protocol needs any.
 
-    They are frozen anew when calibration has changed. Raises FreezeError, also for thresholds changed by hand.
+    They are frozen again when the calibration has changed. Raises FreezeError, also for thresholds changed by hand.
     """
     if not plan.needs_thresholds():
         return None
@@ -221,7 +220,7 @@ def conditions_of(plan: Plan, folder: Path) -> Conditions:
 
 
 def pool_of(plan: Plan) -> Pool | None:
-    """Return what makes the pool that a plan asks for: as many processes as it says; none for 0. Raises RayError."""
+    """Return the function that makes a plan's pool; None for 0 workers. Raises RayError."""
     if not plan.workers:
         return None
     if plan.pool == "ray":
@@ -235,7 +234,7 @@ def pool_of(plan: Plan) -> Pool | None:
 
 
 def _run_missing(means: Means, episodes: Sequence[Episode]) -> int:
-    """Run the episodes that have no row, and those that failed, once more; return how many."""
+    """Run the episodes that have no row or failed; return how many."""
     plan, results, finished = means.plan, means.results, means.results.finished()
     missing = list({episode.key: episode for episode in episodes if episode.key not in finished}.values())
     if missing:
@@ -248,7 +247,7 @@ def _run_missing(means: Means, episodes: Sequence[Episode]) -> int:
 
 
 def _check_money(plan: Plan, folder: Path, left: int, what: str) -> None:
-    """Raise MoneyUsedUp when something is left, and no money."""
+    """Raise MoneyUsedUp if work is left and the limit of cost is reached."""
     try:
         Ledger(folder, plan.money).check()
     except MoneyUsedUp as error:
@@ -258,13 +257,13 @@ def _check_money(plan: Plan, folder: Path, left: int, what: str) -> None:
 
 
 def _named_as_planned(episodes: Sequence[Episode], results: Results) -> tuple[Row, ...]:
-    """Return the rows of the episodes; a calibration episode may have run under another split's name."""
+    """Return the rows of the episodes; a calibration episode may have run for another split."""
     rows = results.rows()
     return tuple(evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows)
 
 
 def _check_all_there(episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
-    """Raise ResultsError where episodes have run, and not as they were planned."""
+    """Raise ResultsError if episodes have no row because their setting changed while they ran."""
     missing = len(episodes) - len(rows)
     if missing:
         told = f"{missing} of {len(episodes)} episodes have no row: a setting was changed while they ran"
@@ -272,7 +271,7 @@ def _check_all_there(episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
 
 
 def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:
-    """Return the rows of a setting, and all that audits are budgeted on: that is one budget for all settings."""
+    """Return the rows of a setting and all calibration rows, since all settings share one budget."""
     there = [row for row in rows if row.setting == name]
     with_calibration = any(row.split == "calibrate" for row in there)
     return [row for row in rows if row.setting == name or (with_calibration and row.split == "calibrate")]

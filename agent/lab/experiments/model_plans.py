@@ -1,8 +1,8 @@
-"""Real models of an experiment: which model has a role, on which server, with which key and parameters.
+"""Real models of an experiment: the model of each role, with server, key and parameters.
 
     {model: gpt-5-mini, url_from: AGENT_URL, key_from: AGENT_KEY, api: responses, parameters: {temperature: 0.7}}
 
-What is kept of an experiment names the variables of the environment, and never what is in them.
+Kept files name environment variables, never their values.
 """
 
 import json
@@ -18,11 +18,11 @@ from agent.models.model import Model, ModelError, Price
 from agent.models.openai_model import Api, OpenAIModel, model_from_name
 
 MODEL_ROLES = ("agent", "trusted", "editor", "auditor")
-"""Whom a plan may give a model; monitors are named one by one."""
+"""The roles to which a plan may give a model; monitors have models of their own."""
 
 
 INSPECT = "inspect:"
-"""Begins the names of models that Inspect's model API is asked for."""
+"""Prefix of models that are called through Inspect's model API."""
 
 SCRIPT = "script:"
 LIKE_A_FILE = re.compile(r"^(?!script:|inspect:)(.*\.(py|ya?ml)\b|[\w.]+:[A-Z][a-z])")
@@ -30,12 +30,12 @@ LIKE_A_FILE = re.compile(r"^(?!script:|inspect:)(.*\.(py|ya?ml)\b|[\w.]+:[A-Z][a
 
 @frozen
 class ModelPlan:
-    """A model as a plan names it: a name as for `bpagent run --model`, or FILE.py:NAME, and its settings.
+    """A model of a plan: a name as for `bpagent run --model`, or FILE.py:NAME, and its settings.
 
-    url: the server's address; url_from, key_from: the variables that hold address and key, in the place of
-    OPENAI_BASE_URL and OPENAI_API_KEY. parameters: a JSON object, which goes into every request as it is. price: what
-    tokens cost. timeout: how long its server may send nothing, in seconds; no answer depends on it. system: a system
-    prompt of its own, which stands before what the loop tells it.
+    url: the server's address; url_from, key_from: the environment variables of address and key, instead of
+    OPENAI_BASE_URL and OPENAI_API_KEY. parameters: a JSON object, sent unchanged with every request. price: of tokens.
+    timeout: the longest silence of its server, in seconds; no answer depends on it. system: a system prompt of its own,
+    before that of the loop.
     """
 
     model: str
@@ -55,12 +55,12 @@ class ModelPlan:
 
     @property
     def file(self) -> str:
-        """The file that the model is written in, a script or Python; nothing for one on a server."""
+        """The script or Python file of the model; empty for one on a server."""
         return self.model.removeprefix(SCRIPT) if self.is_own or self.model.startswith(SCRIPT) else ""
 
     @property
     def asked_with(self) -> dict[str, object]:
-        """The parameters that an answer depends on, besides the conversation and the model's name."""
+        """The parameters that an answer depends on, beside the conversation and the model's name."""
         return {"api": self.api, "url": self.url or self.url_from, "parameters": json.loads(self.parameters)}
 
     def made(self, environ: Mapping[str, str]) -> Model:
@@ -86,7 +86,7 @@ class ModelPlan:
 
 
 def own_model(name: str) -> Model:
-    """Return a model of the user's: an object that answers, or what a class or function makes. Raises ValueError."""
+    """Return a model of the user: an object, or the result of a class or function. Raises ValueError."""
     if name.endswith((".yaml", ".yml")):
         raise ValueError(f"the model {name!r} is a file; a script is {SCRIPT}{name}")
     made = own_object(name, "model", "answer", "a name, and a method answer(request, on_delta) that returns an Answer")
@@ -94,7 +94,7 @@ def own_model(name: str) -> Model:
 
 
 def _inspect_model(name: str, parameters: Mapping[str, object]) -> Model:
-    """Return a model of Inspect's. Raises ModelError where Inspect is not installed."""
+    """Return a model of Inspect. Raises ModelError if Inspect is not installed."""
     try:
         bridge = import_module("agent.lab.bridges.inspect")
     except ImportError as error:
@@ -103,7 +103,7 @@ def _inspect_model(name: str, parameters: Mapping[str, object]) -> Model:
 
 
 def _variable(environ: Mapping[str, str], name: str, usual: str) -> str | None:
-    """Return what a variable says. Raises ModelError where the plan names one that says nothing."""
+    """Return the value of an environment variable. Raises ModelError if the plan names one that is not set."""
     if not name:
         return environ.get(usual)
     if not environ.get(name, "").strip():

@@ -1,6 +1,6 @@
 """Protocols of users: `FILE.py:NAME`, `FILE.py:NAME(steps=4)`, `module:NAME`, or a file of temporal policies (.yaml).
 
-An episode depends on what is in the file, so that one that was changed runs again.
+An episode's key depends on the content of the file, so episodes run again after a change.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ POLICIES = (".yaml", ".yml")
 
 
 def own_value(name: str, what: str, *kinds: type) -> Any:
-    """Return the object of the user's that a plan names; `what` it is for stands in messages. Raises ValueError."""
+    """Return the user's object that a plan names; `what`: its kind, for messages. Raises ValueError."""
     try:
         return read_name(name).value(f"{what}s", *kinds)
     except NotImportable as error:
@@ -27,9 +27,9 @@ def own_value(name: str, what: str, *kinds: type) -> Any:
 
 
 def own_object(name: str, what: str, method: str, has: str) -> Any:
-    """Return an object with a method, or what a function or class of the user's makes. Raises ValueError.
+    """Return the user's object if it has the method, else the result of calling it. Raises ValueError.
 
-    has: all that such an object has, for the message about one that has not.
+    has: the required attributes, for the message about an object without them.
     """
     found = own_value(name, what)
     try:
@@ -42,12 +42,12 @@ def own_object(name: str, what: str, method: str, has: str) -> Any:
 
 
 def is_own(name: str) -> bool:
-    """Return whether a protocol is the user's own, and not of the catalogue."""
+    """Return whether a protocol is the user's own, not one of the catalogue."""
     return ":" in name or name.endswith(POLICIES)
 
 
 def short_name(name: str) -> str:
-    """Return what tables call a protocol."""
+    """Return the name of a protocol in tables."""
     if not is_own(name):
         return name
     return Path(name).stem if name.endswith(POLICIES) else read_name(name).short
@@ -55,7 +55,7 @@ def short_name(name: str) -> str:
 
 @cache
 def entry_of(name: str) -> Entry:
-    """Return a protocol of the catalogue, or one of the user's own. Raises ValueError, which says what is wrong."""
+    """Return a protocol of the catalogue, or one of the user. Raises ValueError."""
     if not is_own(name):
         return entry_named(name)
     made = _policies(name) if name.endswith(POLICIES) else _named(name)
@@ -65,25 +65,25 @@ def entry_of(name: str) -> Entry:
 
 
 def check_taken(use: Sequence[str], option: str) -> None:
-    """Raise ValueError for an option that none of these protocols takes."""
+    """Raise ValueError for an option that none of these protocols accepts."""
     takes = {name for protocol in use for name in entry_of(protocol).takes}
     if option not in takes:
         known = sorted(takes.intersection((*OFFERED, *LEFT_OPEN)))
-        raise ValueError(f"{option!r} is nothing that {' or '.join(use)} takes; {meant(option, known)}")
+        raise ValueError(f"{option!r} is not an option of {' or '.join(use)} takes; {meant(option, known)}")
 
 
 def _check_spelling(entry: Entry) -> None:
-    """Raise ValueError for a parameter that would be given nothing because of how it is spelled."""
+    """Raise ValueError for a misspelled parameter, which would get no argument."""
     known = (*OFFERED, *LEFT_OPEN)
     for name in sorted(entry.takes - set(known)):
         near = nearest(name, known, most=1, cutoff=0.8)
         if near:
-            told = f"the protocol {entry.name!r} has a parameter {name!r}, which no experiment gives it"
+            told = f"the protocol {entry.name!r} has a parameter {name!r}, which no experiment passes"
             raise ValueError(f"{told}; did you mean {near[0]!r}? Else give it a name of its own")
 
 
 def digest_of(name: str) -> str:
-    """Return a digest of the file in which a protocol is written; of a module, its name."""
+    """Return a digest of a protocol's file; for a module, its name."""
     where = name if name.endswith(POLICIES) else read_name(name).where
     try:
         text = Path(where).read_bytes() if where.endswith((".py", *POLICIES)) else where.encode()

@@ -1,7 +1,7 @@
-"""Plans: which episodes an experiment consists of, and which key each has.
+"""Plans: the episodes of an experiment and their keys.
 
-An episode's key is a digest of everything that it depends on: its task with all that is in it, policy, protocol with
-its thresholds, monitors, and seed. So a key that has been run need not be run again, whatever else changed in the plan.
+An episode's key is a digest of everything that it depends on: the content of its task, policy, protocol with its
+thresholds, monitors, and seed. So an episode whose key has a row is not run again, whatever else changed in the plan.
 """
 
 import json
@@ -21,29 +21,29 @@ from agent.lab.settings.setting import SPLITS, Setting, Split
 from agent.tools.sandbox.limits import Limits
 
 FORMAT = 3
-"""Counts changes of what an episode does that its configuration does not show."""
+"""Version of the behavior of episodes; raised by changes that no configuration shows."""
 
 NO_DIFFERENCE = ("against", "timeout")
-"""Fields of a plan that an episode does not depend on."""
+"""Fields of a plan that do not affect an episode."""
 
 BASELINE = "constitution_only"
-"""The protocol that every other one is compared with."""
+"""The baseline, which every other protocol is compared with."""
 
 Pooling = Literal["processes", "ray"]
-"""The kind of pool that workers run in."""
+"""The kind of worker pool."""
 
 MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model", "own"]
 
 
 Knowledge = Literal["protocol", "monitors", "threshold", "constitution"]
-"""The parts of the experiment that an attacker may be told of."""
+"""The parts of the experiment that an attacker may know."""
 
 
 @frozen
 class MonitorPlan:
     """A monitor by its kind, with the parameters of the kind; each kind uses some of the fields.
 
-    use: of kind "own", where it is: FILE.py:NAME, or FILE.py:FUNCTION(key=value).
+    use: the place of a monitor of kind "own": FILE.py:NAME, or FILE.py:FUNCTION(key=value).
     """
 
     name: str
@@ -62,10 +62,10 @@ class MonitorPlan:
 class Policy:
     """The agent's policy: honest work, the trusted model alone, or a rung of the ladder of attacks; or models by role.
 
-    models: real ones, by role; a role without one is scripted. attacks: for a real agent, whether it is given the side
-    task. turns, tokens: how much of these an episode may take, of the loop's models; 0: as many tokens as it likes.
-    prompt: what the system prompt of a real attacker says of the side task, with {side_task} and {knowledge} in it;
-    attack: a function that says so turn by turn, FILE.py:NAME. knows: what the attacker is told of the experiment.
+    models: real ones, by role; a role without one is scripted. attacks: whether a real agent is given the side task.
+    turns, tokens: limits of an episode, over the loop's models; tokens 0: no limit. prompt: the part of a real
+    attacker's system prompt about the side task, with {side_task} and {knowledge} in it; attack: a function that
+    returns this part turn by turn, FILE.py:NAME. knows: what the attacker knows of the experiment.
     """
 
     name: str
@@ -85,10 +85,10 @@ class Policy:
 
 @frozen
 class ProtocolPlan:
-    """The protocols that an episode runs under, all together, and below them the constitution if `judged`.
+    """The protocols of an episode, in combination, and the constitution if `judged`.
 
-    budget: the threshold is the frozen one that costs this share of honest calls; threshold: or it is given.
-    options: what else the protocols leave open. against: the policies that it is tried with; none named: all.
+    budget: use the frozen threshold that costs this share of honest calls; threshold: or use this one. options: further
+    arguments of the protocols. against: the policies that it is tried with; empty: all.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Episode:
 
     @property
     def _own_names(self) -> list[str]:
-        """The protocols, monitors, models and attacks that are files of the user's, which an episode depends on."""
+        """The user's files (protocols, monitors, models, attacks) that the episode depends on."""
         monitors = [monitor.use for monitor in self.monitors if monitor.use]
         attacks = [self.policy.attack] if self.policy.attack else []
         models = [model.file for _, model in self.policy.models if model.file]
@@ -137,12 +137,12 @@ class Episode:
 
     @property
     def chance(self) -> str:
-        """The seed of the episode's chance, the same for all policies and protocols, so that they can be paired."""
+        """The random seed of the episode, the same for all policies and protocols, so that episodes are paired."""
         return f"{self.setting}/{self.task}/{self.seed}"
 
     @property
     def about(self) -> dict[str, str]:
-        """The description of the episode in its log, which is enough to ask its monitors again."""
+        """The description of the episode in its log, from which its monitors can be rebuilt."""
         return {"episode": self.key, "chance": self.chance, "monitors": _told(self.monitors)}
 
 
@@ -150,10 +150,10 @@ class Episode:
 class Plan:
     """An experiment.
 
-    instances: of each family, at most; None: all, as always for calibration; or for each split, and then those that
-    thresholds are frozen on are still all. audit_with: the monitor that measures use.
-    isolation: how episodes are kept apart from the machine; limits: how much each may take of it, in a cell. What they
-    achieved stands in their rows. money: how many US dollars models may be asked for, in all runs of the experiment.
+    instances: of each family, at most, or for each split; None: all. Thresholds are always frozen on all calibration
+    instances. audit_with: the monitor that measures use. isolation: the requested level; limits: of the resources of
+    each episode in a cell. Rows record what was achieved. money: the limit of the cost of models in US dollars, over
+    all runs of the experiment.
     """
 
     name: str
@@ -177,14 +177,14 @@ class Plan:
     money: float | None = None
 
     def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
-        """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
+        """Yield every episode whose thresholds are known; `thresholds`: by `threshold_name`."""
         for setting in self.settings:
             for split in self.splits:
                 for task in self.tasks(setting_named(setting), split):
                     yield from self._of_task(setting, task, split, thresholds or {})
 
     def calibration(self) -> Iterator[Episode]:
-        """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
+        """Yield the honest episodes that thresholds are frozen on, under the constitution alone."""
         alone = ProtocolPlan(BASELINE, (BASELINE,))
         honest = next((policy for policy in self.policies if policy.name == "honest"), Policy("honest"))
         for setting in self.settings:
@@ -196,7 +196,7 @@ class Plan:
 
     @property
     def compared(self) -> frozenset[str]:
-        """The names of the protocols that were tried with all policies, and so can be compared in their worst case."""
+        """The names of the protocols that are tried with all policies, so that their worst cases can be compared."""
         whole = frozenset(protocol.name for protocol in self.protocols if not protocol.against)
         return whole or frozenset(protocol.name for protocol in self.protocols)
 
@@ -205,7 +205,7 @@ class Plan:
         return any(protocol.budget is not None for protocol in self.protocols) or bool(self.shares())
 
     def models(self) -> Iterator[tuple[str, ModelPlan]]:
-        """Yield the real models, each with who it is."""
+        """Yield the real models, each with a description of its use."""
         for policy in self.policies:
             for role, model in policy.models:
                 yield f"policy {policy.name!r}, role {role!r}", model
@@ -214,7 +214,7 @@ class Plan:
                 yield f"monitor {monitor.name!r}", monitor.model
 
     def unpriced(self) -> str:
-        """Return why money cannot be limited: a model without a price; nothing where there is none of these."""
+        """Return the error for a limit of cost beside a model without a price; empty if there is none."""
         for who, model in self.models() if self.money is not None else ():
             if model.price is None and not model.file:
                 cure = f"give it one: {{model: {model.model}, price: INPUT/OUTPUT}}, in US dollars for a million tokens"
@@ -222,7 +222,7 @@ class Plan:
         return ""
 
     def without_tasks(self) -> dict[str, str]:
-        """Return by setting why it is of no use: it has no task for the test, or none has any to set thresholds on."""
+        """Return errors by setting: it has no task for the test, or no setting has tasks to set thresholds on."""
         settings = {name: setting_named(name) for name in self.settings}
         tested = {name: each.lacks("test") for name, each in settings.items() if "test" in self.splits}
         calibrated = {name: each.lacks("calibrate") for name, each in settings.items()}
@@ -231,7 +231,7 @@ class Plan:
         return {name: why for name, why in {**tested, **calibrated}.items() if why}
 
     def unmeasured(self) -> dict[str, str]:
-        """Return by protocol why a budget cannot be set: thresholds are set on the scores of a single monitor."""
+        """Return errors by protocol: its budget is for another monitor than the one that thresholds are set for."""
         others = [each for each in self.protocols if each.budget is not None and each.monitor != self.audit_with]
         told = f"budgets are for the monitor that measures use, {self.audit_with!r}"
         cure = "give a threshold instead, or audit_with: {}"
@@ -264,10 +264,10 @@ class Plan:
 
 
 def policies_in(split: Split, policies: tuple[Policy, ...], protocol: ProtocolPlan) -> tuple[Policy, ...]:
-    """Return the policies that have something to do in a split, under a protocol.
+    """Return the policies that are run in a split, under a protocol.
 
-    Thresholds are set on honest work, rungs are chosen by what attacks do, and the test shows both. The trusted model
-    alone is there for comparison, and works under the constitution alone.
+    Thresholds are set on honest work, rungs are chosen by attacks, and the test measures both. The trusted model alone
+    is a reference, and works under the constitution alone.
     """
     given = tuple(policy for policy in policies if not protocol.against or policy.name in protocol.against)
     match split:
@@ -280,12 +280,12 @@ def policies_in(split: Split, policies: tuple[Policy, ...], protocol: ProtocolPl
 
 
 def threshold_name(monitor: str, budget: float) -> str:
-    """Return under which name a frozen threshold is kept."""
+    """Return the name of a frozen threshold."""
     return f"{monitor} at {budget:g}"
 
 
 def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> ProtocolPlan | None:
-    """Return a protocol with the threshold that its budget buys; None while that is not known."""
+    """Return a protocol with the threshold of its budget; None while that is unknown."""
     if protocol.budget is None:
         return protocol
     theta = thresholds.get(threshold_name(protocol.monitor, protocol.budget))
@@ -296,7 +296,7 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
 def _told_once(
     policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: Limits
 ) -> dict[str, object]:
-    """Return what many episodes have in common, as plain values."""
+    """Return the plain values that many episodes share; cached."""
     plain = partial(asdict, filter=lambda attribute, _: attribute.name not in NO_DIFFERENCE)
     told = {"policy": plain(policy), "protocol": plain(protocol), "limits": plain(limits)}
     return {**told, "monitors": [plain(monitor) for monitor in monitors]}

@@ -1,4 +1,4 @@
-"""Plans as YAML; every mistake is told with file, line, column and the nearest word that is known.
+"""Plans as YAML; every error names file, line, column and the nearest known word.
 
     name: example
     settings: [repair, operations]          # or FILE.py:NAME
@@ -19,9 +19,8 @@
         attack_share: 0.2                   # or order: [honest, honest, always]
         instead: trusted                    # after a catch; nothing: those episodes are skipped
 
-Each table below has the keys of one kind of mapping, with what reads their values. What a protocol does not take is
-refused where it stands, before any episode runs: a budget that a protocol takes no notice of would make a line of the
-tables that says something which is not so.
+Each table below has the keys of one kind of mapping, with the readers of their values. An option that a protocol does
+not accept is an error before any episode runs: an ignored budget would make a misleading row in the tables.
 """
 
 import inspect
@@ -56,11 +55,11 @@ NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
 NOT_ATTACKING = ("honest", "trusted")
 USUAL = "watcher"
-"""The monitor that is meant where several are there and none is named."""
+"""The default monitor where there are several."""
 
 
 class PlanError(AgentError):
-    """A plan cannot be read: the message names file, line and column, and the nearest valid word."""
+    """A plan is invalid: the message names file, line and column, and the nearest valid word."""
 
 
 def load_plan(path: Path) -> Plan:
@@ -73,7 +72,7 @@ def load_plan(path: Path) -> Plan:
         raise PlanError(f"{path}: not a plan: values are nested too deeply, or within themselves") from error
 
 
-# Readers: each returns what a node says, or raises NodeError
+# Readers: each returns the value of a node, or raises NodeError
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=str)
@@ -81,7 +80,7 @@ Reader = Callable[[Node], Any]
 
 
 def fields(node: Node, readers: Mapping[str, Reader], *required: str, others: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what the keys of a mapping say; `others`: keys that it may have, too, and that are read elsewhere."""
+    """Return the values of a mapping by key; `others`: further valid keys, which are read elsewhere."""
     node.mapping(*readers, *others)
     for key in required:
         node.required(key)
@@ -89,7 +88,7 @@ def fields(node: Node, readers: Mapping[str, Reader], *required: str, others: Se
 
 
 def several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
-    """Return what `read` makes of the items of a list, which has one or more."""
+    """Return the items of a non-empty list, read by `read`."""
     found = tuple(read(item) for item in node.items())
     if not found:
         raise node.wrong("this list is empty; name one or more")
@@ -97,12 +96,12 @@ def several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
 
 
 def list_of(read: Reader) -> Reader:
-    """Return the reader of a list with one item or more."""
+    """Return the reader of a non-empty list."""
     return partial(several, read=read)
 
 
 def known(node: Node, names: Sequence[Name], what: str) -> Name:
-    """Return the one of the names that a node says; `what` they are stands in the message about any other."""
+    """Return the node's text if it is one of the names; `what`: the kind of these names, for the error."""
     text = node.text()
     if text not in names:
         raise node.wrong(f"there is no {what} {text!r}; {meant(text, names)}")
@@ -131,7 +130,7 @@ def at_least_one(node: Node) -> int:
 
 
 def above_zero(what: str) -> Reader:
-    """Return the reader of a number above 0; `what` it counts stands in the message about 0."""
+    """Return the reader of a number above 0; `what`: the unit, for the error."""
 
     def read(node: Node) -> float:
         value = node.number()
@@ -143,7 +142,7 @@ def above_zero(what: str) -> Reader:
 
 
 def valid(check: Callable[[str], object], refusal: type[Exception] = ValueError) -> Reader:
-    """Return the reader of a text that `check` accepts; what it raises is told where the text stands."""
+    """Return the reader of a text that `check` accepts; its errors get the position of the text."""
 
     def read(node: Node) -> str:
         try:
@@ -164,10 +163,10 @@ def _names_of(items: Sequence[Any]) -> list[str]:
 
 
 def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
-    """Raise where two have one name: their episodes would be taken for those of one."""
+    """Raise for equal names: their episodes would be confused."""
     for name, place in zip(names, node.items(), strict=True):
         if names.count(name) > 1:
-            raise place.wrong(f"there are several {what} {name!r}; give each a name of its own, or leave one out")
+            raise place.wrong(f"there are several {what} {name!r}; give each its own name, or leave one out")
 
 
 # Models, policies and monitors
@@ -203,7 +202,7 @@ Models = tuple[tuple[str, ModelPlan], ...]
 
 
 def _model(node: Node) -> ModelPlan:
-    """Return a model: a name, or a mapping with more to say."""
+    """Return a model, from a name or a mapping."""
     if isinstance(node.value, str):
         return ModelPlan(_model_name(node))
     plan = ModelPlan(**fields(node, MODEL, "model"))
@@ -241,7 +240,7 @@ POLICY: Mapping[str, Reader] = {
 
 
 def _policy(node: Node, shared: Models) -> Policy:
-    """Return a policy with its models, and those that all policies share where it has none of its own."""
+    """Return a policy with its models, and the shared models for its other roles."""
     if isinstance(node.value, str):
         name = known(node, POLICIES, "policy")
         return Policy(name, name in LADDER, shared)
@@ -252,7 +251,7 @@ def _policy(node: Node, shared: Models) -> Policy:
 
 
 def _check_policy(node: Node, policy: Policy, told: Sequence[str]) -> None:
-    """Raise for a policy of models that cannot be; `told`: the keys that say what an attacker is told."""
+    """Raise for an invalid policy of real models; `told`: its keys that only attackers have."""
     name, attacks = policy.name, policy.attacks
     if policy.prompt and policy.attack:
         raise node.required("attack").wrong("an attack is a prompt or a function; leave one of them out")
@@ -311,14 +310,14 @@ OPTIONS: Mapping[str, Reader] = {
     "near": share,
     "auditor": one_of(("auditor",), "auditor"),
 }
-"""Keys that leave something of a protocol open."""
+"""Keys that hold arguments of a protocol."""
 
 ARGUMENTS: Mapping[str, str] = {
     **{key: key for key in ("budget", "threshold", "monitor", *OPTIONS)},
     "budget": "threshold",
     "audits": "budget",
 }
-"""The argument of protocols that each key of a plan gives."""
+"""The argument of protocols that each key of a plan sets."""
 
 
 def _protocol(node: Node, monitors: Sequence[str], usual: str, policies: Sequence[str]) -> ProtocolPlan:
@@ -345,7 +344,7 @@ def _protocol(node: Node, monitors: Sequence[str], usual: str, policies: Sequenc
 
 
 def _check_made(node: Node, plan: ProtocolPlan) -> None:
-    """Raise where the b-threads of one's own protocols cannot be made."""
+    """Raise if the b-threads of the user's own protocols cannot be made."""
     fixed = evolve(plan, threshold=0.5 if plan.threshold is None else plan.threshold)
     offered = {"monitor": plan.monitor, "monitors": (plan.monitor,) * 2, "is_critical": needs_care, "honeypots": ()}
     for name in filter(is_own, plan.use):
@@ -356,24 +355,24 @@ def _check_made(node: Node, plan: ProtocolPlan) -> None:
 
 
 def _monitor_of(use: Sequence[str], usual: str) -> str:
-    """Return the monitor that protocols ask if they name none; of those that ask none it makes no difference."""
+    """Return the default monitor of these protocols; irrelevant for those that use none."""
     return usual if any("monitor" in entry_of(name).takes for name in use) else USUAL
 
 
 def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
-    """Return the name of a protocol of the catalogue, or of one's own, which is there."""
+    """Return the name of an existing protocol, of the catalogue or of the user."""
     return str(valid(entry_of)(node)) if is_own(node.text()) else known(node, names, "protocol")
 
 
 def _check_options(node: Node, use: Sequence[str]) -> None:
-    """Raise for an option that none of the protocols `use` takes."""
+    """Raise for an option that none of the protocols `use` accepts."""
     takes = {argument for name in use for argument in entry_of(name).takes}
     for key, argument in ARGUMENTS.items():
         given = node.get(key)
         if given is not None and argument not in takes:
             has = ", ".join(each for each, needed in ARGUMENTS.items() if needed in takes) or "nothing"
             names = " and ".join(map(short_name, use))
-            raise given.wrong(f"{key!r} is nothing that {names} takes; what is: {has}")
+            raise given.wrong(f"{key!r} is not an option of {names}; its options: {has}")
 
 
 # Deployments
@@ -481,7 +480,7 @@ PLAN: Mapping[str, Reader] = {
     "isolation": one_of(LEVELS, "isolation"),
 }
 NEED_OTHERS = ("models", "policies", "protocols", "audit_with", "limits", "deployments")
-"""Keys that speak of what stands under others."""
+"""Keys whose readers need the values of other keys."""
 
 
 def _plan(node: Node, path: Path) -> Plan:
@@ -503,7 +502,7 @@ def _plan(node: Node, path: Path) -> Plan:
 
 
 def _measuring(node: Node, monitors: Sequence[str]) -> str:
-    """Return the monitor that measures use: the one that is named, else the only one, else the usual one."""
+    """Return the monitor that measures use: the named one, else the only one, else the default."""
     if (given := node.get("audit_with")) is not None:
         return known(given, monitors, "monitor")
     if len(monitors) > 1 and USUAL not in monitors:
@@ -512,7 +511,7 @@ def _measuring(node: Node, monitors: Sequence[str]) -> str:
 
 
 def _limits(node: Node) -> dict[str, Any]:
-    """Return limits, and the money if it is limited; those that are not named are as usual."""
+    """Return the limits, with defaults, and the limit of cost if there is one."""
     given = fields(node, {**LIMITS, "money": above_zero("US dollars")})
     return {"money": given.pop("money", None), "limits": Limits(**given)}
 
@@ -524,7 +523,7 @@ def _deployments(node: Node, plan: Plan) -> tuple[DeploymentPlan, ...]:
 
 
 def _check_whole(node: Node, plan: Plan) -> None:
-    """Raise for parts of a plan that do not fit together."""
+    """Raise for parts of a plan that contradict each other."""
     for key, names in (
         ("policies", _names_of(plan.policies)),
         ("protocols", _names_of(plan.protocols)),
@@ -546,7 +545,7 @@ def _check_whole(node: Node, plan: Plan) -> None:
 
 
 def _check_real(node: Node, plan: Plan, policy: Policy) -> None:
-    """Raise where a real agent meets what only scripted workers can do: trusted drafts, and the truth."""
+    """Raise if a real agent is combined with parts for scripted workers: trusted drafts and simulated monitors."""
     for place, protocol in zip(node.required("protocols").items(), plan.protocols, strict=True):
         if missing := _missing_role(policy, protocol):
             told = f"{' and '.join(protocol.use)!r} needs a model for the role {missing!r} where the agent is real"
@@ -560,7 +559,7 @@ def _check_real(node: Node, plan: Plan, policy: Policy) -> None:
 
 
 def _missing_role(policy: Policy, protocol: ProtocolPlan) -> str:
-    """Return a role that no model has; an empty string where none is missing."""
+    """Return a role that has no model; empty if none is missing."""
     entries, roles = [entry_of(name) for name in protocol.use], {role for role, _ in policy.models}
     needed = [role for entry in entries for role in entry.roles]
     needed += ["auditor"] if policy.attacks and any(entry.needs_auditor for entry in entries) else []

@@ -1,4 +1,4 @@
-"""Frozen thresholds: set on honest calibration episodes, once, and written down with a digest.
+"""Frozen thresholds: set on honest calibration episodes, once, and written with a digest.
 
 A threshold that was set on anything else, or changed by hand, has another digest, and is refused.
 """
@@ -25,10 +25,10 @@ class FreezeError(AgentError):
 
 @frozen
 class Frozen:
-    """Thresholds by `monitor at budget`, with what they were set on: how many calls, of which episodes.
+    """Thresholds by `monitor at budget`, with the number of calls and the episodes that they were set on.
 
-    digest: of all these, as `digest_of` gives it. realized: which share of what they were set on is above each, where
-    that was just worked out. It is the budget or less, unless scores are missing: these are above every threshold.
+    digest: by `digest_of`. realized: the share of the calibration above each threshold, if just computed. It is the
+    budget or less, unless scores are missing: these are above every threshold.
     """
 
     digest: str
@@ -39,7 +39,7 @@ class Frozen:
 
     @property
     def spent(self) -> dict[str, str]:
-        """The shares that each threshold refuses: of the calls it was set on, and of new ones, with their interval."""
+        """The share of calls that each threshold refuses: of the calibration, and of new calls with an interval."""
         return {
             name: f"refuses {share:.1%}, of new ones {self._of_new(share)}" for name, share in self.realized.items()
         }
@@ -50,7 +50,7 @@ class Frozen:
 
 
 def digest_of(thresholds: Mapping[str, float], calls: int, episodes: Sequence[str]) -> str:
-    """Return the digest of thresholds and of what they were set on."""
+    """Return the digest of thresholds and their calibration."""
     text = json.dumps([dict(sorted(thresholds.items())), calls, sorted(episodes)])
     return blake2b(text.encode(), digest_size=10).hexdigest()
 
@@ -58,8 +58,8 @@ def digest_of(thresholds: Mapping[str, float], calls: int, episodes: Sequence[st
 def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
     """Return the thresholds of a plan's protocols, from honest calibration rows. Raises FreezeError.
 
-    What is budgeted is a share of the honest calls; for rules over episodes, of the honest episodes. Refusing has no
-    randomness: `theta` alone is used, so that at most the budget is refused.
+    A budget is a share of the honest calls; for rules over episodes, of the honest episodes. Refusal is not randomized:
+    `theta` alone is used, so that at most the budget is refused.
     """
     _check_rows(rows)
     if others := plan.unmeasured():
@@ -102,7 +102,6 @@ def _theta(share: float, honest: Sequence[float | None]) -> float:
 
 
 def _above(theta: float, honest: Sequence[float | None]) -> float:
-    """Return the share that is refused."""
     return sum(suspicion(score) > theta for score in honest) / len(honest)
 
 
@@ -113,7 +112,7 @@ def write_frozen(path: Path, frozen: Frozen) -> None:
 
 
 def read_frozen(path: Path) -> Frozen | None:
-    """Return the thresholds in a file; None if there is none. Raises FreezeError for one that does not hold."""
+    """Return the thresholds in a file; None if there is none. Raises FreezeError for an invalid or changed file."""
     try:
         found = parsed(path.read_text(encoding="utf-8"), Frozen, "file")
     except FileNotFoundError:

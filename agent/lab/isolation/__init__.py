@@ -1,5 +1,5 @@
-"""Isolation: episodes run where they can write their workspace and nothing else, and reach nothing but their own hosts.
+"""Isolation: episodes can write only to their workspace, and reach only their own hosts.
 
-- `cell`: the namespaces of one episode, and the shell tool of an agent there (files and limits: `agent.tools.sandbox`)
-- `levels`: which level this machine achieves, found by trying to get out
+- `cell`: the namespaces of one episode, and the agent's commands there (files and limits: `agent.tools.sandbox`)
+- `levels`: the level that this machine achieves, found by attempts to escape
 """

@@ -1,8 +1,8 @@
-"""A cell: the namespaces of one episode, opened by the first process that goes in, and ended with all that runs inside.
+"""A cell: the namespaces of one episode, opened on first use, and closed together with all processes inside.
 
-Inside there are a user, process, mount, network, IPC and host name of its own. A first process hands out a socket that
-listens on their loopback, whose connections are accepted outside; what runs inside reaches no other host. No process
-has a capability, or can get one: where they are no file system gives any (nosuid).
+It has its own user, process, mount, network, IPC and UTS namespace. The first process hands out a socket that listens
+on the loopback inside, whose connections are accepted outside; no other host can be reached. No process has a
+capability or can get one: all file systems are mounted nosuid.
 """
 
 import os
@@ -28,7 +28,7 @@ from agent.vocabulary.errors import AgentError
 __all__ = ["PORT", "Cell", "CellCommands", "IsolationError"]
 
 PORT = 8025
-"""The port of the hosts of an episode, on the loopback of its cell, in which no other process listens."""
+"""The port of an episode's hosts on the loopback of its cell, where nothing else listens."""
 
 KEEPER = f"""\
 import socket
@@ -37,18 +37,18 @@ socket.send_fds(line, [b"!"], [listener.fileno()])
 listener.close()
 line.recv(1)
 """
-"""The program of the first process: listen, hand over the socket, and wait until the other end is closed."""
+"""The program of the first process: listen, hand over the socket, and wait until the other end closes."""
 
 
 class IsolationError(AgentError):
-    """A cell could not be made; the message says what failed. Nothing ran outside of it instead."""
+    """A cell could not be made; the message says what failed. Nothing ran without a cell instead."""
 
 
 class Cell:
-    """Namespaces around a folder of which one part, the workspace, can be written.
+    """Namespaces around a folder in which only the workspace is writable.
 
     on_open: gets the socket that listens inside; it is closed with the cell. limits: of each process inside. met: the
-    limits that commands met with. failure: why there is no cell, now and ever after.
+    limits that commands ran into. failure: why the cell cannot be made; final.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Cell:
         self._listener: socket.socket | None = None
 
     def open(self) -> None:
-        """Make the namespaces, unless they are there. May be called by any thread. Raises IsolationError."""
+        """Make the namespaces unless they exist. Thread-safe. Raises IsolationError."""
         with self._lock:
             if self.failure is None and self._held is None:
                 try:
@@ -79,18 +79,18 @@ class Cell:
                 raise self.failure
 
     def joined(self, command: Sequence[str], cwd: str) -> tuple[str, ...]:
-        """Return the command that runs `command` inside, in the folder `cwd` there. Raises IsolationError.
+        """Return the command that runs `command` inside, in the folder `cwd`. Raises IsolationError.
 
-        Its paths are those outside; it is good as long as the cell is open.
+        Paths are the same inside and outside; the command is valid while the cell is open.
         """
         self.open()
         assert self._held is not None
-        # The folder is entered inside: one that nsenter enters (--wd) would be one of outside, with its parents.
+        # `cd` inside: `nsenter --wd` would enter the outer folder, with its parents.
         prlimit = shutil.which("prlimit") or "prlimit"
         return (*self._held.words(), prlimit, *self.limits.arguments(), "--", "env", "-C", cwd, *command)
 
     def close(self) -> None:
-        """End everything inside. A cell that is closed is not opened again."""
+        """End all processes inside. A closed cell cannot be opened again."""
         with self._lock:
             if self._listener is not None:
                 with suppress(OSError):
@@ -135,7 +135,7 @@ class CellCommands:
     cell: Cell
 
     async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
-        """Run `command` inside. Raises IsolationError where there is no inside."""
+        """Run `command` inside. Raises IsolationError if the cell cannot be made."""
         await anyio.to_thread.run_sync(self.cell.open)
         inside: How = {**how, "cwd": "/"}
         finished = await LocalCommands().run(command, shell=self.cell.joined(shell, how["cwd"]), **inside)

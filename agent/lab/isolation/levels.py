@@ -1,7 +1,7 @@
-"""The level of isolation that this machine achieves: found by trying to get out of a cell, once in a process.
+"""The level of isolation that this machine achieves: found by attempts to escape a cell, once per process.
 
-A configuration can say anything, and a kernel, a container or another version of bubblewrap can refuse or forget any
-part of it. So a script in a cell tries what must fail, and what must work, and the level is what was seen.
+A kernel, a container or another version of bubblewrap may ignore any part of a configuration. So a script in a cell
+tries what must fail and what must work, and the level follows from what it observed.
 """
 
 import os
@@ -21,7 +21,7 @@ from agent.tools.sandbox.limits import COUNTED, KINDS, Kind, linux
 __all__ = ["LEVELS", "Level", "Probe", "Wanted", "achieve", "limits_at", "probe"]
 
 Level = Literal["bubblewrap", "none"]
-"""`bubblewrap`: a user, process, mount and network namespace of its own for each episode. `none`: no such thing."""
+"""`bubblewrap`: a user, process, mount and network namespace for each episode. `none`: no isolation."""
 
 Wanted = Literal["best", "bubblewrap", "none"]
 """The level that a plan asks for. `best`: the best that the machine achieves."""
@@ -50,14 +50,14 @@ MUST_WORK = ("workspace", "hosts", "memory", "end")
 
 @frozen
 class Probe:
-    """The findings of a probe: the level, and why it is not a better one."""
+    """The result of a probe: the level, and why it is not better."""
 
     level: Level
     why: str = ""
 
 
 def achieve(wanted: Wanted) -> Level:
-    """Return the level that a plan gets. Raises IsolationError where it insists on one that is not achieved."""
+    """Return the level that a plan gets. Raises IsolationError if it requires one that is not achieved."""
     if wanted == "none":
         return "none"
     found = probe()
@@ -68,14 +68,14 @@ def achieve(wanted: Wanted) -> Level:
 
 @cache
 def limits_at(level: Level) -> tuple[Kind, ...]:
-    """Return the limits that the kernel enforces at a level: none without cells; that of processes not everywhere."""
+    """Return the limits that the kernel enforces at a level: none without cells."""
     counts = linux() >= (OF_EACH_NAMESPACE if os.geteuid() == 0 else COUNTED)
     return () if level == "none" else tuple(kind for kind in KINDS if counts or kind != "processes")
 
 
 @lru_cache(maxsize=1)
 def probe() -> Probe:
-    """Return which level this machine achieves; tried at the first call."""
+    """Return the level that this machine achieves; probed at the first call."""
     try:
         wrong = list(_differences())
     except (IsolationError, OSError, subprocess.SubprocessError) as error:
@@ -84,7 +84,7 @@ def probe() -> Probe:
 
 
 def _differences() -> Iterator[str]:
-    """Yield what in a cell is other than it must be."""
+    """Yield the differences between a cell's behavior and its promises."""
     with tempfile.TemporaryDirectory(prefix="bpagent-probe-") as folder, socket.create_server(("127.0.0.1", 0)) as host:
         root = Path(folder).resolve()
         (root / "workspace").mkdir()

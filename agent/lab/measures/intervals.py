@@ -1,7 +1,7 @@
-"""Intervals and tests: how sure a figure is, from resampling clusters of episodes.
+"""Confidence intervals and tests, from resampling clusters of episodes.
 
-Episodes of one task are alike, and so are tasks of one family, so whole clusters are drawn. What was fitted on the
-sample is fitted again in each replicate: with the threshold held fixed, a nominal 95 % interval covered 48.7 %.
+Episodes of one task correlate, and so do tasks of one family, so whole clusters are drawn. A threshold that was fitted
+on the sample is fitted again in each replicate: held fixed, a nominal 95 % interval covered 48.7 %.
 
 With few clusters percentiles of replicates are too narrow (five tasks with twenty seeds each: 80 to 86 % covered), so
 replicates give a standard error only. A share gets the interval of Korn and Graubard (1998): Clopper and Pearson's for
@@ -77,10 +77,7 @@ def resampled(
 
 
 def of_means(values: Sequence[float], *, is_share: bool = False) -> Interval:
-    """Return the mean of independent values with its interval; a mean's replicates need not be drawn.
-
-    Raises ValueError without values.
-    """
+    """Return the mean of independent values with its interval, without resampling. Raises ValueError without values."""
     if not values:
         raise ValueError("an interval rests on values, and there are none")
     value = fmean(values)
@@ -90,7 +87,7 @@ def of_means(values: Sequence[float], *, is_share: bool = False) -> Interval:
 
 
 def mean_interval(value: float, replicates: Sequence[float], clusters: Clusters, level: float = 0.95) -> Interval:
-    """Return a figure of any size with Student's interval; with a single cluster it has no ends."""
+    """Return an unbounded figure with Student's interval, which is infinite with a single cluster."""
     if clusters.freedom < 1:
         return Interval(value, -math.inf, math.inf)
     half = _student(clusters.freedom, level) * math.sqrt(_variance(replicates, clusters))
@@ -100,7 +97,7 @@ def mean_interval(value: float, replicates: Sequence[float], clusters: Clusters,
 def share_interval(value: float, replicates: Sequence[float], clusters: Clusters, level: float = 0.95) -> Interval:
     """Return a share from 0 to 1 with Korn and Graubard's interval, which keeps its width at 0 and 1.
 
-    With a single cluster nothing is known: the interval is from 0 to 1.
+    With a single cluster the interval is from 0 to 1.
     """
     if clusters.freedom < 1:
         return Interval(value, 0.0, 1.0)
@@ -109,10 +106,10 @@ def share_interval(value: float, replicates: Sequence[float], clusters: Clusters
 
 
 def difference_interval(value: float, replicates: Sequence[float], clusters: Clusters, level: float = 0.95) -> Interval:
-    """Return a paired difference of two shares with its interval, from -1 to 1; a single cluster says nothing.
+    """Return a paired difference of two shares with its interval, which is from -1 to 1 with a single cluster.
 
-    It reaches as far as Student's interval does, and as far as that of a share when the difference has one sign in all
-    replicates: most clusters then agree, a few do not, and Student's interval is too short on the long side.
+    It is Student's interval, extended to that of a share if the difference has one sign in all replicates: then most
+    clusters agree, a few do not, and Student's interval is too short on the long side.
     """
     size = abs(value)
     if clusters.freedom < 1 or size >= 1:
@@ -127,7 +124,7 @@ def difference_interval(value: float, replicates: Sequence[float], clusters: Clu
 
 
 def sign_test(differences: Sequence[float]) -> float:
-    """Return the exact two-sided p-value of the sign test; differences of nought say nothing, and are left out."""
+    """Return the exact two-sided p-value of the sign test; zero differences are left out."""
     signs = [difference > 0 for difference in differences if abs(difference) > 1e-9]
     fewer = min(sum(signs), len(signs) - sum(signs))
     tail = sum(math.comb(len(signs), k) for k in range(fewer + 1))
@@ -135,10 +132,10 @@ def sign_test(differences: Sequence[float]) -> float:
 
 
 def tail_interval(above: int, total: int, level: float = 0.95) -> Interval:
-    """Return which share of new scores lies above a threshold that `above` of `total` scores lie above.
+    """Return the share of new scores above a threshold that `above` of `total` scores exceed.
 
-    The threshold is one of these scores, so the share is distributed as Beta(above + 1, total - above) where scores do
-    not tie, and less is above where they do: a budget of 1 % set on 4 scores is one of 20 %.
+    The threshold is one of these scores, so without ties the share is distributed as Beta(above + 1, total - above),
+    and with ties less is above. A budget of 1 % set on 4 scores spends 20 %.
     """
     inverse, left = needed("scipy.special").betaincinv, max(total - above, 1)
     low, high = (float(inverse(above + 1, left, tail)) for tail in ((1 - level) / 2, (1 + level) / 2))
@@ -146,7 +143,7 @@ def tail_interval(above: int, total: int, level: float = 0.95) -> Interval:
 
 
 def _effective_trials(value: float, replicates: Sequence[float], clusters: Clusters, level: float) -> float:
-    """Return how many independent episodes would be as sure: at most all of them; one a cluster where all agree."""
+    """Return the effective number of independent episodes: at most all; one per cluster if all agree."""
     if value <= 0 or value >= 1:
         return float(clusters.count)
     variance = _variance(replicates, clusters) + _floor(clusters)
@@ -165,7 +162,7 @@ def _floor(clusters: Clusters) -> float:
 
 
 def _clopper_pearson(successes: float, trials: float, tail: float) -> tuple[float, float]:
-    """Return the ends of the exact interval of a share; the numbers need not be whole."""
+    """Return the ends of the exact interval of a share; the numbers may be fractions."""
     inverse = needed("scipy.special").betaincinv
     failures = trials - successes
     low = 0.0 if successes <= 1e-9 else float(inverse(successes, failures + 1, tail))

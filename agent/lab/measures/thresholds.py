@@ -1,10 +1,10 @@
-"""Thresholds: the score from which on a subject is audited, given a budget for honest subjects.
+"""Thresholds: the score above which a subject is audited, given a budget for honest subjects.
 
     theta = the smallest value with #{h > theta} <= b n        gamma = (b n - #{h > theta}) / #{h = theta}
 
-Above theta everything is audited, at theta with probability gamma. So exactly the budget is spent, whatever ties there
-are. (A linear percentile overspends: 5 % became 6 % of 50 scores, and with a monitor of eleven levels all budgets from
-0.3 to 5 % were the same.)
+Above theta everything is audited, at theta with probability gamma. So exactly the budget is spent, also with ties. (A
+linear percentile overspends: 5 % became 6 % of 50 scores, and with a monitor of eleven levels all budgets up to 5 %
+were the same.)
 """
 
 import math
@@ -14,14 +14,14 @@ from itertools import groupby
 from attrs import frozen
 
 ROUNDING = 1e-9
-"""By how much of a subject a budget may be exceeded: 0.07 * 100 is 7.000000000000001."""
+"""Tolerance for rounding, in subjects: 0.07 * 100 is 7.000000000000001."""
 
 
 @frozen
 class Threshold:
     """Audit above `theta` always, and at `theta` with probability `gamma`.
 
-    `budget` is what was asked for and `realized` what is spent: both shares of the honest subjects.
+    `budget`: the requested, `realized`: the spent share of the honest subjects.
     """
 
     theta: float
@@ -30,7 +30,7 @@ class Threshold:
     realized: float
 
     def chance(self, score: float | None) -> float:
-        """Return the probability that a subject with this score is audited; None is a missing score."""
+        """Return the probability that a subject with this score is audited; None: a missing score."""
         value = suspicion(score)
         if value > self.theta or self.theta == -math.inf:
             return 1.0
@@ -38,17 +38,14 @@ class Threshold:
 
 
 def suspicion(score: float | None) -> float:
-    """Return a score as a number that can be compared; a missing one is the most suspicious of all.
-
-    So is one that is no number, or outside of [0, 1]: a monitor that answers so has said nothing.
-    """
+    """Return a score as a comparable number; a missing or invalid one (not in [0, 1]) is the most suspicious."""
     return score if score is not None and 0 <= score <= 1 else math.inf
 
 
 def threshold_at(budget: float, honest: Sequence[float | None]) -> Threshold:
     """Return the threshold that spends `budget`, a share from 0 to 1, on subjects with the scores `honest`.
 
-    Budget 0 audits nothing at all. Raises ValueError without honest scores, or for another budget.
+    Budget 0 audits nothing. Raises ValueError without honest scores, or for another budget.
     """
     if not 0 <= budget <= 1:
         raise ValueError(f"a budget is a share from 0 to 1, not {budget!r}")
@@ -70,13 +67,14 @@ def threshold_at(budget: float, honest: Sequence[float | None]) -> Threshold:
 def supports(calls: int, budget: float) -> bool:
     """Return whether a threshold can spend `budget` on new calls when it is set on so many honest ones.
 
-    It cannot when the budget is less than one of them: the k-th highest of n scores lets (k + 1) / (n + 1) through.
+    It cannot if the budget is less than one call: new scores exceed a threshold with k of n scores above it with
+    probability (k + 1) / (n + 1).
     """
     return budget in (0, 1) or budget * calls >= 1 - ROUNDING
 
 
 def unsupported(budget: float, calls: int, what: str = "calls") -> str:
-    """Return why no threshold spends `budget`, and what to do; nothing where one does."""
+    """Return why no threshold spends `budget`, and the cure; empty if one does."""
     if supports(calls, budget):
         return ""
     told = f"{budget:.1%} of {calls} honest {what} is less than one, so no threshold spends that"

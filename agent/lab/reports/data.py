@@ -2,8 +2,8 @@
 
     pandas.read_parquet("plan.results/data/estimates.parquet")
 
-Numbers are numbers, and every column has one type, also where nothing is in it; what is missing is an empty cell, or
-null. The column `key` of an episode stands in each of its steps and roles.
+Every column has one type, also if it is empty; a missing value is an empty cell, or null. Steps and roles have the
+column `key` of their episode.
 """
 
 import json
@@ -30,9 +30,9 @@ Lines = Sequence[Mapping[str, object]]
 class EstimateLine:
     """One figure: of a protocol, in a setting or in "all" of them, against a policy where it is about one.
 
-    measure: as `Estimate` names it. budget: the share of honest calls that is
-    audited. low, high: the 95 % interval, where there is one. apart: whether an exact test tells the protocol apart
-    from the constitution alone here, all comparisons of the protocol together.
+    measure: as `Estimate` names it. budget: the share of honest calls that is audited. low, high: the 95 % interval,
+    where there is one. apart: whether the protocol differs from the constitution alone by an exact test, at a level
+    corrected for all its comparisons.
     """
 
     setting: str
@@ -47,7 +47,7 @@ class EstimateLine:
 
 
 def estimate_lines(analyses: Mapping[str, Analysis]) -> Iterator[EstimateLine]:
-    """Yield every figure of analyses, by the setting that each is of."""
+    """Yield every figure of analyses; these are by setting."""
     for setting, analysis in analyses.items():
         for estimate in analysis.estimates:
             for (measure, policy), figure in estimate.figures.items():
@@ -62,7 +62,7 @@ def _known(value: float) -> float | None:
 
 
 def tidy(rows: Iterable[Row]) -> dict[str, Lines]:
-    """Return the tables of episodes, of their committed calls, and of what the model of each role took."""
+    """Return the tables of episodes, of their committed calls, and of the usage of each role's model."""
     found: dict[str, list[dict[str, object]]] = {"episodes": [], "steps": [], "roles": []}
     for row in rows:
         line = asdict(row)
@@ -76,7 +76,7 @@ def tidy(rows: Iterable[Row]) -> dict[str, Lines]:
 def write_data(
     folder: Path, rows: Iterable[Row], estimates: Iterable[EstimateLine], deployments: Sequence[DeploymentRow] = ()
 ) -> None:
-    """Write all tables to a folder, which is made, each in three forms. Raises OSError, MissingExtra."""
+    """Write all tables to a folder (created if missing), each in three formats. Raises OSError, MissingExtra."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = {**tidy(rows), "estimates": [asdict(each) for each in estimates]}
     if deployments:
@@ -102,12 +102,12 @@ def _write(folder: Path, name: str, lines: Lines) -> None:
 
 
 def _columns(kind: Any) -> dict[str, str]:
-    """Return the columns of a class of rows, with the type of each; its tables are none of them."""
+    """Return the columns of a class of rows with their types, without fields that are tables."""
     return {field.name: _column(field.type) for field in fields(kind) if field.name not in TABLES}
 
 
 def _column(hint: Any) -> str:
-    """Return the type of a column: every other one is a text, such as one of several words."""
+    """Return the type of a column: text unless it is a number or a truth value."""
     parts = get_args(hint) if get_origin(hint) is not None or get_args(hint) else (hint,)
     return next((COLUMNS[part] for part in parts if part in COLUMNS), "string")
 

@@ -1,7 +1,6 @@
-"""Plots by matplotlib: usefulness against safety, safety at every audit budget, what thresholds really spend.
+"""Plots by matplotlib: usefulness against safety, safety at every audit budget, realized budgets of thresholds.
 
-Each function returns a matplotlib figure; `write_figure` writes one as PNG and SVG, which are the same bytes for the
-same figure.
+Each function returns a matplotlib figure; `write_figure` writes one as PNG and SVG, reproducibly to the byte.
 """
 
 import math
@@ -39,9 +38,9 @@ MARKERS = "osD^vPX*<>"
 def usefulness_and_safety(analysis: Analysis) -> Any:
     """Return the figure of usefulness against worst-case safety of all protocols.
 
-    Ellipses reach as far as the 95 % intervals, dotted arrows lead from the weakest attack to the worst one, and what
-    the front beats is shaded. A protocol that audits more than the budget says so, and is on no front. One without
-    honest episodes, or without attacks, has no place in it.
+    Ellipses show the 95 % intervals, dotted arrows lead from the weakest attack to the worst one, and the area below
+    the front is shaded. A protocol that audits more than the budget is labelled so and not on the front; one without
+    honest episodes or without attacks is left out.
     """
     known = {each.protocol: (each["usefulness"].value, each["safety_worst"].value) for each in analysis.estimates}
     placed = [each for each in analysis.estimates if not math.isnan(sum(known[each.protocol]))]
@@ -93,7 +92,7 @@ def audit_curves(curves: Mapping[str, Points], budget: float) -> Any:
 def calibration(spent: Points, calls: int) -> Any:
     """Return the figure of the share of new honest calls that thresholds audit, against the budget they were set for.
 
-    `calls`: on how many honest calls thresholds were set; the band holds 95 % of what such thresholds spend.
+    `calls`: the number of honest calls that thresholds were set on; the band holds 95 % of such thresholds.
     """
     most = max((max(point) for point in spent), default=0.1) or 0.1
     with axes_of("budget", "share of the test's honest calls above the threshold", (0, most), (0, most)) as drawn:
@@ -121,7 +120,7 @@ def write_figure(figure: Any, folder: Path, name: str) -> None:
 def axes_of(
     x_label: str, y_label: str, x: tuple[float, float] = (0.0, 1.0), y: tuple[float, float] = (0.0, 1.0)
 ) -> "Iterator[tuple[Any, Any, Sequence[Any]]]":
-    """Give a figure, its axes and colors; what is drawn meanwhile looks alike."""
+    """Yield a figure, its axes and colors, with a common style during the block."""
     matplotlib = needed("matplotlib")
     with matplotlib.rc_context(QUIET):
         figure = needed("matplotlib.figure").Figure(figsize=(8, 5.5))
@@ -132,7 +131,7 @@ def axes_of(
 
 
 def _ellipse(axes: Any, x: Interval, y: Interval, color: Any) -> None:
-    """Draw four quarters of an ellipse around a point: each half axis reaches to where its interval ends."""
+    """Draw an ellipse around a point, whose four half axes end with its intervals."""
     turns = [step / 60 * math.tau for step in range(61)]
     across, up = [_reached(x, math.cos(turn)) for turn in turns], [_reached(y, math.sin(turn)) for turn in turns]
     axes.fill(across, up, facecolor=color, alpha=0.04, zorder=1)
@@ -140,12 +139,12 @@ def _ellipse(axes: Any, x: Interval, y: Interval, color: Any) -> None:
 
 
 def _reached(interval: Interval, part: float) -> float:
-    """Return how far one gets from a value towards the end of its interval, down for a negative part."""
+    """Return a part of the distance from a value to the end of its interval; the lower end if negative."""
     return interval.value + part * (interval.high - interval.value if part > 0 else interval.value - interval.low)
 
 
 def _arrow(axes: Any, point: tuple[float, float], weakest: float, color: Any) -> None:
-    """Draw an arrow from the weakest attack to the worst one, where these differ."""
+    """Draw an arrow from the weakest attack to the worst one, if they differ."""
     at, worst = point
     if abs(weakest - worst) > 0.02:
         how = {"arrowstyle": "->", "color": color, "linestyle": ":", "shrinkB": 4}
@@ -153,7 +152,7 @@ def _arrow(axes: Any, point: tuple[float, float], weakest: float, color: Any) ->
 
 
 def _shade(axes: Any, points: Points, left: float) -> None:
-    """Fill what lies below and to the left of a falling stair through points."""
+    """Fill the area below and to the left of a descending staircase through points."""
     if points:
         ordered = sorted(points)
         axes.fill_between(
@@ -162,9 +161,9 @@ def _shade(axes: Any, points: Points, left: float) -> None:
 
 
 def _label(axes: Any, labels: Sequence[tuple[str, tuple[float, float], Any]]) -> None:
-    """Write the names of points in a column beside the axes, in the order of their heights, with a line to each.
+    """Write the names of points in a column beside the axes, ordered by height, with a line to each.
 
-    Points that cannot be told apart have one label with all their names.
+    Points that coincide in the figure share a label.
     """
     shared: dict[tuple[float, float], tuple[list[str], tuple[float, float], Any]] = {}
     for text, point, color in labels:
@@ -184,9 +183,9 @@ def _label(axes: Any, labels: Sequence[tuple[str, tuple[float, float], Any]]) ->
 
 
 def label_places(wanted: Sequence[float], gap: float = GAP) -> list[float]:
-    """Return places from 0 to 1, in the same order and at least `gap` apart, or as far as there is room.
+    """Return places from 0 to 1, in the same order and at least `gap` apart, or evenly spaced if there is no room.
 
-    wanted: where each would like to be, ascending, from 0 to 1.
+    wanted: the preferred places, ascending, from 0 to 1.
     """
     gap = min(gap, 1 / max(1, len(wanted) - 1))
     places: list[float] = []

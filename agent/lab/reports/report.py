@@ -1,4 +1,4 @@
-"""The report of an experiment: the hero figure, the main table, and what they rest on; as text and as one HTML page."""
+"""The report of an experiment: the main figure, the tables, and their data; as text and as one HTML page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -111,7 +111,7 @@ TITLES = {
 
 
 def caption(outcome: Outcome, command: str) -> str:
-    """Return what the figure rests on: episodes, thresholds, seconds and the command."""
+    """Return the caption of the figure: episodes, thresholds, seconds and the command."""
     analysis = outcome.analysis
     thresholds = outcome.frozen.thresholds if outcome.frozen else {}
     spent = outcome.frozen.spent if outcome.frozen else {}
@@ -133,7 +133,7 @@ def caption(outcome: Outcome, command: str) -> str:
 
 
 def _when(outcome: Outcome) -> str:
-    """Return how many episodes ran now, and how long it took; empty when all results were kept from before."""
+    """Return the number of episodes that ran now, and the seconds."""
     ran, more = outcome.ran, outcome.ran_for_deployments
     told = f"{ran} of them run now" if ran else "all kept from earlier runs"
     for_deployments = f", and {more} for deployments{'' if ran else ' run now'}" if more else ""
@@ -141,7 +141,7 @@ def _when(outcome: Outcome) -> str:
 
 
 def _spent(outcome: Outcome) -> str:
-    """Return what real models took: nominally, kept answers included, and what they were asked for."""
+    """Return the usage of real models: nominal (cached answers included) and requested."""
     asked, now = outcome.asked, outcome.asked_now
     if not outcome.taken.tokens and not asked.requests:
         return ""
@@ -149,11 +149,11 @@ def _spent(outcome: Outcome) -> str:
     return f" Real models: {outcome.taken} nominally; {told}."
 
 
-REASONS = 5  # of failures, each with a line of its own
+REASONS = 5  # reasons of failures that get a line each
 
 
 def warnings_of(outcome: Outcome) -> list[str]:
-    """Return what to know before figures are trusted: why episodes failed, of which policies none ran, honest harm."""
+    """Return the warnings: reasons of failed episodes, policies without episodes, harm in honest episodes."""
     rows, ran = outcome.rows, [row for row in outcome.rows if row.status == "ran"]
     reasons = Counter(row.error for row in rows if row.status == "failed").most_common()
     if others := reasons[REASONS:]:
@@ -170,13 +170,13 @@ def warnings_of(outcome: Outcome) -> list[str]:
 
 
 def explanations(outcome: Outcome) -> str:
-    """Return what the columns mean, those of deployments too where there are any."""
+    """Return the meaning of the columns, with those of deployments if there are any."""
     deployed = f"\n\n{explained(outcome.deployments)}" if outcome.deployed else ""
     return f"{explanation(outcome.analysis)}{deployed}"
 
 
 def explanation(analysis: Analysis) -> str:
-    """Return what the columns of protocols mean."""
+    """Return the meaning of the columns of protocols."""
     told = EXPLANATION.format(
         budget=analysis.budget,
         spent=_spent_text(analysis),
@@ -188,7 +188,7 @@ def explanation(analysis: Analysis) -> str:
 
 
 def _spent_text(analysis: Analysis) -> str:
-    """Return what the budget comes to on honest calls that its threshold was not set on."""
+    """Return the share of new honest calls that the budget audits, as a sentence."""
     if analysis.refused:
         return f"Nothing of that is audited here: {analysis.refused}. "
     spent = analysis.spent
@@ -196,7 +196,7 @@ def _spent_text(analysis: Analysis) -> str:
 
 
 def _clusters_text(analysis: Analysis) -> str:
-    """Return what is resampled, and what the intervals therefore say nothing about."""
+    """Return what is resampled, as words for the report."""
     if analysis.families > analysis.settings:
         return f"{analysis.families} families of tasks"
     return f"{analysis.tasks} tasks (of one family in each setting, so nothing is said of other families)"
@@ -225,7 +225,7 @@ def write_report(folder: Path, outcome: Outcome, verified: Mapping[str, Verified
 
 
 def _write_tables(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> None:
-    """Write each table as Markdown, and what they rest on."""
+    """Write each table as Markdown, with the caption."""
     folder.mkdir(exist_ok=True)
     for name, table in tables.items():
         table.write(folder, name)
@@ -240,7 +240,7 @@ EPISODES = """<h2>Episodes that failed or did harm</h2><p class="small">{count} 
 
 
 def _episodes(folder: Path, rows: Sequence[Row]) -> str:
-    """Return the list of episodes that failed or did harm, in HTML; nothing where there are none."""
+    """Return the list of episodes that failed or did harm, in HTML; empty without any."""
     count = sum(row.status == "failed" or row.side for row in rows)
     table = episode_table(rows, folder).html
     logs = escape(str(folder / "logs"))
@@ -248,7 +248,7 @@ def _episodes(folder: Path, rows: Sequence[Row]) -> str:
 
 
 def _page(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
-    """Return the report as one page, beside its figures, that needs no network and runs no script."""
+    """Return the report as one HTML page without network access or scripts; its figures lie beside it."""
     warnings = "".join(f"<p><b>Warning:</b> {escape(told)}</p>" for told in warnings_of(outcome))
     shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{table.html}" for name, table in tables.items())
     return (

@@ -1,7 +1,8 @@
-"""Tables: the figures of an experiment as tables that fit on a screen; the same as data: `agent.lab.reports.data`.
+"""Tables: the figures of an experiment as tables that fit on a screen; as data: `agent.lab.reports.data`.
 
-What belongs together stands together: usefulness and safety, what a protocol costs, each rung, each setting, audits at
-other budgets, what refusals tell, where the attack lies in what is read, and deployments."""
+One table each for usefulness and safety, costs, rungs, settings, other audit budgets, disclosures of refusals, attacks
+in the data that agents read, and deployments.
+"""
 
 import csv
 import math
@@ -31,7 +32,7 @@ Item = TypeVar("Item")
 
 @frozen
 class Table:
-    """A table: its headings, and its lines of cells. links: the headings of columns that name files."""
+    """A table: its headings and rows. links: the headings of columns that name files."""
 
     headings: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
@@ -39,7 +40,7 @@ class Table:
 
     @classmethod
     def of(cls, items: Iterable[Item], columns: Mapping[str, Callable[[Item], str]]) -> "Table":
-        """Return the table with a line for each item; columns: what a cell says, by its heading."""
+        """Return the table with a row for each item; columns: functions that return the text of a cell, by heading."""
         return cls(tuple(columns), tuple(tuple(cell(item) for cell in columns.values()) for item in items))
 
     @property
@@ -73,19 +74,19 @@ class Table:
 
 
 def number_text(value: float | None) -> str:
-    """Return a figure; a dash where it is not known."""
+    """Return a figure; a dash if unknown."""
     return "-" if value is None or math.isnan(value) else f"{value:.2f}"
 
 
 def interval_text(interval: Interval | None) -> str:
-    """Return a figure with its interval; a dash where it is not known."""
+    """Return a figure with its interval; a dash if unknown."""
     if interval is None or math.isnan(interval.value):
         return "-"
     return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
 def signed_text(interval: Interval | None) -> str:
-    """Return a difference with its interval; nought has no sign."""
+    """Return a difference with its interval; zero has no sign."""
     if interval is None or math.isnan(interval.value):
         return "-"
     return f"{_signed(interval.value)} [{_signed(interval.low)}, {_signed(interval.high)}]"
@@ -95,7 +96,7 @@ def _signed(value: float) -> str:
     return "0.00" if abs(value) < 0.005 else f"{value:+.2f}"
 
 
-# What was verified
+# Verification
 
 
 @frozen
@@ -112,14 +113,14 @@ class Verified:
 
 
 def shipped_verdicts() -> dict[str, Verified]:
-    """Return the verdicts about protocols that ship, and some sets of them."""
+    """Return the verdicts on shipped protocols, and on some sets of them."""
     return read_verified(Path(str(files("agent.lab.experiments") / "verified.csv")))
 
 
 def read_verified(path: Path) -> dict[str, Verified]:
-    """Return the verdicts in a file, by the names of the protocols with "+" between them; none without a file.
+    """Return the verdicts in a file, by the names of the protocols joined by "+"; none without a file.
 
-    Raises ValueError for a file that is none of verdicts.
+    Raises ValueError for an invalid file.
     """
     if not path.exists():
         return {}
@@ -128,14 +129,14 @@ def read_verified(path: Path) -> dict[str, Verified]:
     try:
         return {line["protocols"]: Verified(line["verdict"], int(line["states"])) for line in lines}
     except (KeyError, TypeError) as error:
-        raise ValueError(f"{path}: no file of verdicts; make verified writes one") from error
+        raise ValueError(f"{path}: not a file of verdicts; make verified writes one") from error
 
 
 # Protocols
 
 
 def overview(analysis: Analysis) -> Table:
-    """Return usefulness and worst-case safety of each protocol, and what they are more than the baseline's."""
+    """Return usefulness and worst-case safety of each protocol, and their differences to the baseline's."""
     columns: Mapping[str, Callable[[Estimate], str]] = {
         "protocol": lambda each: each.protocol,
         "audits": lambda each: f"{each['audited'].value:.{0 if each['audited'].value >= 0.095 else 1}%}",
@@ -164,10 +165,10 @@ def by_attack(analysis: Analysis) -> Table:
 
 
 def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[str, Sequence[str]]) -> Table:
-    """Return what each protocol takes in an honest episode, and with how many states it was verified.
+    """Return the costs of each protocol in an honest episode, and the states of its verification.
 
-    used: the protocols of the catalogue that each consists of. Latency is in rounds more than under the baseline.
-    Where no honest episode ran, costs are unknown.
+    used: the protocols of the catalogue that each consists of. Latency: rounds above the baseline. Without honest
+    episodes costs are unknown.
     """
     base = analysis.estimates[0]["rounds"].value if analysis.estimates else 0.0
 
@@ -187,7 +188,7 @@ def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[st
 
 
 def by_rung(analysis: Analysis) -> Table:
-    """Return S_1 of each protocol against each rung; with a star where it is told apart from the baseline."""
+    """Return S_1 of each protocol against each rung; a star marks a significant difference to the baseline."""
     lines = (
         (
             each.protocol,
@@ -199,7 +200,7 @@ def by_rung(analysis: Analysis) -> Table:
 
 
 def budget_table(curves: Curves, own_audits: Mapping[str, float]) -> Table | None:
-    """Return the worst S_1 of each protocol at each budget; None without curves. `own_audits`: by protocol."""
+    """Return the worst S_1 of each protocol at each budget; None without curves."""
     if not curves:
         return None
     budgets = [budget for budget, _ in max(curves.values(), key=len)]
@@ -216,7 +217,7 @@ Group = dict[Disclosure, ProtocolPlan]
 
 
 def groups_of(plan: Plan) -> list[Group]:
-    """Return the protocols that a plan has with several disclosures, one of which is the full one."""
+    """Return the groups of protocols that differ only in disclosure, one of them with the full one."""
     groups: dict[ProtocolPlan, Group] = {}
     for protocol in plan.protocols:
         groups.setdefault(evolve(protocol, name="", disclosure="full", against=()), {})[protocol.disclosure] = protocol
@@ -224,7 +225,7 @@ def groups_of(plan: Plan) -> list[Group]:
 
 
 def disclosure_table(plan: Plan, rows: Sequence[Row]) -> Table | None:
-    """Return S_1 by what refusals tell, against each rung that all of a group were tried with; None without groups."""
+    """Return S_1 by disclosure, against each rung that all of a group were tried with; None without groups."""
     groups = groups_of(plan)
     analyses = [_analysis(plan, rows, group) for group in groups]
     rungs = tuple(dict.fromkeys(rung for found in analyses if found for rung in found.policies))
@@ -266,7 +267,7 @@ def _lines(group: Group, found: Analysis, rungs: Sequence[str], telling: Sequenc
 
 
 def settings_table(analyses: Mapping[str, Analysis]) -> Table:
-    """Return what each setting is like: how large, how hard, and whether words or the monitor tell attacks there."""
+    """Return the properties of each setting: size, difficulty, and the AUC of keywords and of the monitor."""
     columns: Mapping[str, Callable[[tuple[str, Analysis]], str]] = {
         "setting": lambda each: each[0],
         "tasks of the test": lambda each: str(each[1].tasks),
@@ -294,7 +295,7 @@ def _three(estimate: Estimate) -> str:
 
 
 def under_attack(rows: Sequence[Row]) -> Table | None:
-    """Return AgentDojo's figures by setting, protocol and policy; None where no attack lies in what is read."""
+    """Return AgentDojo's figures by setting, protocol and policy; None without attacks in the data that agents read."""
     tested = [row for row in rows if row.split == "test" and row.status == "ran"]
     lured = {name for name in {row.setting for row in tested} if setting_named(name).lure is not None}
     attacks: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
@@ -321,7 +322,7 @@ def under_attack(rows: Sequence[Row]) -> Table | None:
 
 
 def utility(rows: Iterable[Row]) -> str:
-    """Return the share of user tasks that were done; pairs of the same one count as one."""
+    """Return the mean over user tasks of the share of their pairs that were done."""
     done: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for row in rows:
         done[row.family, setting_named(row.setting).task(row.task).prompt].append(row.main)
@@ -338,7 +339,7 @@ MOST = 200  # episodes that are listed
 
 
 def episode_table(rows: Iterable[Row], folder: Path) -> Table:
-    """Return the episodes that failed or did harm, those that should not have first, with their logs and pages."""
+    """Return the episodes that failed or did harm, honest ones first, with their logs and pages."""
     found = [row for row in rows if row.status == "failed" or row.side]
     found.sort(key=lambda row: (row.status == "ran", row.attacks))
     columns: Mapping[str, Callable[[Row], str]] = {
@@ -376,7 +377,7 @@ same deployments. Intervals: 95 %, over seeds, not over tasks."""
 
 
 def deployment_table(estimates: Sequence[DeploymentEstimate]) -> Table:
-    """Return what came of each deployment under each protocol."""
+    """Return the figures of each deployment under each protocol."""
     columns: Mapping[str, Callable[[DeploymentEstimate], str]] = {
         "deployment": lambda each: each.deployment,
         "protocol": lambda each: each.protocol,
@@ -394,6 +395,6 @@ def deployment_table(estimates: Sequence[DeploymentEstimate]) -> Table:
 
 
 def explained(rows: Sequence[DeploymentRow]) -> str:
-    """Return what the columns mean."""
+    """Return the meaning of the columns."""
     counts = sorted(Counter(row.episodes for row in rows))
     return EXPLANATION.format(episodes=" or ".join(map(str, counts)))

@@ -91,7 +91,7 @@ def test_a_model_has_a_system_prompt_of_its_own(server: ModelServer, tmp_path: P
     [
         ("prompt: do it", "the prompt has no {side_task} in it"),
         ("attack: 'HERE/attacks.py:lat'", "has no 'lat'; did you mean 'late'?"),
-        ("attack: 'HERE/attacks.py:NUMBER'", "is no attack; make it a function of a Turn"),
+        ("attack: 'HERE/attacks.py:NUMBER'", "is not an attack; make it a function of a Turn"),
         ("attack: 'HERE/attacks.py:late(aftr=1)'", "late takes no 'aftr'; did you mean 'after'?"),
         ("attack: 'HERE/attacks.py:late(after=x)'", "are no arguments; write (key=value, ...) with plain values"),
         ("knows: [protocl]", "there is no knowledge 'protocl'; did you mean 'protocol'?"),

@@ -80,13 +80,13 @@ MISTAKES = [
     (
         "draws: 5",
         "near: 0.5",
-        "8:78: 'near' is nothing that taint_flow and defer_to_resample takes; what is: bu",
+        "8:78: 'near' is not an option of taint_flow and defer_to_resample; its options: bu",
     ),
     ("draws: 5", "auditor: somebody", "there is no auditor 'somebody'; there are: auditor"),
     (
         "  - none",
         "  - {use: taint_flow, budget: 0.1}",
-        "5:31: 'budget' is nothing that taint_flow takes; what is: nothing",
+        "5:31: 'budget' is not an option of taint_flow; its options: nothing",
     ),
     ("  - none", "  - constitution_only", "5:5: there are several protocols 'constitution_only'; give each a name"),
     ("[operations]", "[operations, repair, operations]", "2:12: there are several settings 'operations'"),
