@@ -1,16 +1,14 @@
-"""Sidecars: what monitors and auditors say of finished logs, in a file beside each; the log itself is never touched.
+"""Sidecars: scores and audits of finished logs, in a file beside each; the log itself is never changed.
 
-A finished log is shown to monitors as it was: every committed call, the conversation up to it, what it would have
-touched. What was looked up on disk then is taken from the log; nothing is looked up today. Secrets that were kept out
-of the log are kept out of what monitors see.
+Monitors get the evidence of the recorded run: every committed call, the conversation up to it, and the facts about the
+call, taken from the log and not from today's disk. Redacted secrets stay redacted.
 
-A fact is what a monitor, with its prompt, says of a call in a log of this content, and no fact is asked for twice. An
-answer without a legible score is one, too: a missing score. A monitor that could not be reached has said nothing, and
-is asked the next time. Of several logs the most suspicious are audited, as many as the budget has: each is as
-suspicious as its highest score.
+An entry is the score of a call in a log of this content by one monitor with its prompt; none is requested twice. An
+answer without a legible score is an entry too: a missing score. A monitor that could not be reached is asked again the
+next time. Of several logs the most suspicious are audited, within the budget; a log's suspicion is its highest score.
 
-The first line of a sidecar names the log and the digest of its content; each other line is a fact, and says which
-monitor or auditor said so: its name, and a digest of what it was made with, such as its prompt.
+The first line of a sidecar names the log and the digest of its content; each other line is an entry with its monitor or
+auditor: the name, and a digest of its configuration, such as the prompt.
 """
 
 import inspect
@@ -54,14 +52,14 @@ FOLDED = frozenset(
         "inference_requested", "messages_found", "prompt_given", "run_ended", "steering_given",
     }
 )  # fmt: skip
-"""Records that a conversation consists of, and what was found out about calls."""
+"""The records of a conversation, and of the facts about calls."""
 
 Facts = Mapping[tuple[int, str], ActionDescribed]
 
 
 @frozen
 class Occasion:
-    """A call that was committed: the line of its answer in the log, and what a monitor would have been shown of it."""
+    """A committed call: the line of its answer in the log, and the evidence for a monitor."""
 
     line: int
     call: ToolCall
@@ -79,7 +77,7 @@ class FinishedLog:
 
 
 def read_finished(path: Path) -> FinishedLog:
-    """Read a log. Raises LogError for none, one that is in use, or one whose last run has not ended."""
+    """Read a log. Raises LogError for a missing log, one in use, or one whose last run has not ended."""
     check_free(path)
     run = read_log(path)
     if run.torn or not run.records or run.records[-1]["name"] != "run_ended":
@@ -95,7 +93,7 @@ def read_finished(path: Path) -> FinishedLog:
 def _occasions(
     run: RecordedRun, conversation: Conversation, facts: dict[tuple[int, str], ActionDescribed]
 ) -> Iterator[Occasion]:
-    """Fold a log; yield its calls as they were committed, and fill `facts` with what is found out about them."""
+    """Fold a log; yield its calls as they were committed, and fill `facts` with the facts about them."""
     decoder, turns, latest = Decoder(), 0, 0
     for line, record in enumerate(run.records, start=2):
         decoder.learn(record)
@@ -115,9 +113,9 @@ def _occasion(line: int, call: ToolCall, said: Messages, turns: int, facts: Fact
 
 
 def _actions(facts: Facts, calls: tuple[tuple[int, ToolCall], ...]) -> tuple[Action, ...]:
-    """Return what was found out about calls; nothing of those with a flaw, which never run.
+    """Return the facts about calls, without invalid calls, which never run.
 
-    Raises ValueError for one of which the log does not say it.
+    Raises ValueError for a call whose facts are not in the log.
     """
     found = []
     for line, call in calls:
@@ -137,7 +135,7 @@ def _event(record: Mapping[str, Any], decoder: Decoder) -> Event | None:
 
 
 def _refusal(told: Mapping[str, Any]) -> Refusal:
-    """Return why a b-thread had a run go on. A reason of a protocol's own is only known as it was recorded."""
+    """Return why a b-thread refused the end of a run. A protocol's own reason is known only as recorded."""
     match told["because"]:
         case str() as text:
             return Refusal(told["bthread"], text)
@@ -156,12 +154,12 @@ def digest_of(path: Path) -> str:
 
 
 def identity_of(monitor: object) -> str:
-    """Return the digest; the same in every process."""
+    """Return the digest of a monitor's configuration; the same in every process."""
     return blake2b(repr(_told(monitor)).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _told(value: Any) -> Any:
-    """Return a value as something whose text is the same wherever it is made."""
+    """Return a value in a form whose text is the same in every process."""
     match value:
         case None | bool() | int() | float() | str() | bytes():
             return value
@@ -177,7 +175,7 @@ def _told(value: Any) -> Any:
 
 
 def _parts(value: Any) -> list[Any]:
-    """Return what an object was made with: its fields; of a model, its name."""
+    """Return the configuration of an object: its fields; of a model, its name."""
     if callable(getattr(value, "answer", None)) and isinstance(getattr(value, "name", None), str):
         return [value.name]
     if attrs.has(type(value)):
@@ -190,7 +188,7 @@ def _name(kind: Any) -> str:
 
 
 def _source(kind: Any) -> str:
-    """Return the text of what does not ship; what ships is known by its name."""
+    """Return the source of a class that does not ship; those that ship are known by name."""
     if str(getattr(kind, "__module__", "")).partition(".")[0] in ("agent", "bp", "constitution", "builtins"):
         return ""
     try:
@@ -204,7 +202,7 @@ FORMAT = 2
 
 
 class SidecarError(LogError):
-    """A sidecar cannot be read or written, or is of another log; the message names the file and the cure."""
+    """A sidecar cannot be read or written, or belongs to another log; the message names the file and the cure."""
 
 
 def _is_a_score(_: object, __: "Attribute[float | None]", value: float | None) -> None:
@@ -255,10 +253,10 @@ def sidecar_path(log: Path) -> Path:
 
 
 class Sidecar:
-    """The known facts about one content of one log. `facts`: by their keys, in the order in which they came."""
+    """The entries about one content of one log. `facts`: the entries by key, in order of arrival."""
 
     def __init__(self, log: Path, digest: str) -> None:
-        """Read the sidecar of a log with this digest; there need not be one yet. Raises SidecarError."""
+        """Read the sidecar of a log with this digest, if it exists. Raises SidecarError."""
         self.path, self._log, self._digest = sidecar_path(log), log, digest
         self.facts: dict[tuple[object, ...], KeptScore | KeptAudit] = {}
         try:
@@ -273,7 +271,7 @@ class Sidecar:
                 raise SidecarError(f"{self.path}, line {number}: {error}; remove the line") from error
 
     def add(self, kept: KeptScore | KeptAudit) -> None:
-        """Write down a fact, unless it is known. Raises SidecarError when the disk does not take it."""
+        """Write an entry, unless it is known. Raises SidecarError if it cannot be written."""
         if kept.key in self.facts:
             return
         try:
@@ -287,7 +285,7 @@ class Sidecar:
         self.facts[kept.key] = kept
 
     def scores(self, by: str | None = None) -> tuple[KeptScore, ...]:
-        """Return the scores, of this monitor alone if it is named, in the order of the calls."""
+        """Return the scores, of this monitor only if given, in the order of the calls."""
         found = (kept for kept in self.facts.values() if isinstance(kept, KeptScore) and by in (None, kept.by))
         return tuple(sorted(found, key=lambda kept: kept.line))
 
@@ -296,7 +294,7 @@ class Sidecar:
         return tuple(kept for kept in self.facts.values() if isinstance(kept, KeptAudit))
 
     def _read(self, told: Any, number: int) -> None:
-        """Take a line into account; two processes that began the file at once have both written a header."""
+        """Parse a line; two processes that created the file at the same time have both written a header."""
         match told:
             case {"sidecar": int(version), "digest": str(digest)}:
                 self._check_header(version, digest)
@@ -318,7 +316,7 @@ class Sidecar:
 
 
 def read_sidecar(log: Path) -> Sidecar:
-    """Return what is known of a log. Raises LogError when there is no such log, SidecarError when that has changed."""
+    """Return the entries about a log. Raises LogError if there is no such log, SidecarError if it has changed."""
     try:
         return Sidecar(log, digest_of(log))
     except OSError as error:
@@ -327,14 +325,14 @@ def read_sidecar(log: Path) -> Sidecar:
 
 # Scores and audits
 
-MOST = 8  # logs at once
+MOST = 8  # logs in parallel
 
 
 @frozen
 class Scored:
-    """A monitor's scores of a log, in the order of the calls, and how many of them were asked for now.
+    """A monitor's scores of a log, in the order of the calls, and the number of new ones.
 
-    failures: the reasons why calls have none, where the monitor could not be reached.
+    failures: why calls have no score, if the monitor could not be reached.
     """
 
     path: Path
@@ -345,15 +343,15 @@ class Scored:
 
     @property
     def highest(self) -> float | None:
-        """The highest score; None when one is missing or could not be had, 0 where nothing was done."""
+        """The highest score; None if one is missing, 0 without calls."""
         values = [kept.value for kept in self.scores]
         return None if None in values or self.failures else max((value or 0.0 for value in values), default=0.0)
 
 
 async def score_logs(paths: Sequence[Path], monitors: Mapping[str, Monitor]) -> list[Scored]:
-    """Have each of the monitors score each log, and return what they said, by log and then by monitor.
+    """Have each of the monitors score each log; return the scores by log and then by monitor.
 
-    Several logs are scored at once, and the calls of each in order. Raises LogError for what is no finished log, and
+    Several logs are scored in parallel, and the calls of each in order. Raises LogError for an unfinished log, and
     SidecarError.
     """
     found: dict[Path, list[Scored]] = {}
@@ -368,7 +366,7 @@ async def score_logs(paths: Sequence[Path], monitors: Mapping[str, Monitor]) -> 
 
 @contextmanager
 def held(path: Path) -> Iterator[tuple[FinishedLog, Sidecar]]:
-    """Give a finished log with its sidecar; meanwhile no other process writes either. Raises LogError."""
+    """Yield a finished log with its sidecar, locked against other processes. Raises LogError."""
     log = read_finished(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -399,7 +397,7 @@ async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Mo
 
 
 async def _ask(monitor: Monitor, occasion: Occasion) -> Score:
-    """Ask a monitor; what else than a failing model it raises is no score. Raises ModelError."""
+    """Request a score; an exception other than ModelError is a missing score. Raises ModelError."""
     try:
         given = monitor.score(occasion.evidence)
         return checked(await given if isinstance(given, Awaitable) else given)
@@ -411,7 +409,7 @@ async def _ask(monitor: Monitor, occasion: Occasion) -> Score:
 
 @frozen
 class Audited:
-    """A log that was audited; `asked`: now, and not known from before."""
+    """A log that was audited; `asked`: whether now, not earlier."""
 
     path: Path
     kept: KeptAudit
@@ -421,10 +419,10 @@ class Audited:
 async def audit_logs(
     suspicions: Sequence[tuple[Path, float | None]], auditor: Auditor, *, name: str = "auditor", audits: int = 1
 ) -> list[Audited]:
-    """Have the most suspicious of these logs audited, and return what was found, in that order.
+    """Audit the most suspicious of these logs; return the verdicts, the most suspicious log first.
 
-    A missing suspicion is the highest. Raises LogError and SidecarError, and ModelError when the auditor cannot be
-    reached: what was found until then is kept.
+    A missing suspicion is the highest. Earlier verdicts are kept on errors. Raises LogError, SidecarError, and
+    ModelError if the auditor cannot be reached.
     """
     ranked = sorted(suspicions, key=lambda each: suspicion(each[1]), reverse=True)
     return [await _audit(path, auditor, name) for path, _ in ranked[:audits]]

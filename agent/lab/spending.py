@@ -1,9 +1,9 @@
-"""Money: what real models took, in the ledger of all processes, and the limit of what an experiment may cost.
+"""The cost of real models, in a ledger of all processes, and the limit of an experiment's cost.
 
-    asked.jsonl     one line for each answer that a server was asked for, when it has come, failures included
+    asked.jsonl     one line for each finished request to a server, failures included
 
-All processes write into it, and each reads what is new in it before it asks a server: at the limit no model is asked,
-and the episode is run again when there is more money. An answer that others get meanwhile may still cross it.
+All processes write to it, and each reads its new lines before a request: at the limit no request is sent, and the
+episode is run again under a higher limit. Requests under way in other processes may still exceed it.
 """
 
 import json
@@ -20,7 +20,7 @@ from agent.vocabulary.messages import Usage
 
 @frozen
 class Spent:
-    """Requests, tokens, and dollars where a price is known."""
+    """Requests, tokens, and the cost in US dollars if prices are known."""
 
     requests: int = 0
     tokens: int = 0
@@ -28,7 +28,7 @@ class Spent:
 
     @classmethod
     def of(cls, requests: int, usage: Usage) -> "Spent":
-        """Return what so many requests took."""
+        """Return the sum of this usage."""
         return cls(requests, usage.tokens, usage.cost)
 
     def __add__(self, other: "Spent") -> "Spent":
@@ -44,7 +44,7 @@ class Spent:
 
 
 def nominal(rows: Iterable[Row]) -> Spent:
-    """Return what all answers of real models in these episodes took."""
+    """Return the usage of all answers of real models in these episodes."""
     real = (usage for row in rows for usage in row.roles if usage.model)
     return sum((Spent(0, usage.input_tokens + usage.output_tokens, usage.cost) for usage in real), Spent())
 
@@ -60,18 +60,18 @@ class Noted:
 
 
 def note_spent(folder: Path, episode: str, spent: Spent) -> None:
-    """Write down what an episode asked for. Raises OSError."""
+    """Write the requests of an episode to the ledger. Raises OSError."""
     if spent.requests:
         append_line(folder / "asked.jsonl", json.dumps({"episode": episode, **asdict(spent)}))
 
 
 def read_spent(folder: Path) -> Spent:
-    """Return what was asked for in all runs; a torn line counts nothing. Raises ResultsError for what says nothing."""
+    """Return the usage of all runs; a torn line is ignored. Raises ResultsError for an invalid line."""
     return Ledger(folder).spent()
 
 
 class MoneyUsedUp(AgentError):
-    """An experiment has cost as much as it may; what is finished is kept, and a higher limit goes on."""
+    """An experiment has reached its limit of cost; finished episodes are kept, and a higher limit continues it."""
 
 
 class Ledger:
@@ -82,7 +82,7 @@ class Ledger:
         self._sum = Spent()
 
     def spent(self) -> Spent:
-        """Return what was asked for; a torn line counts nothing. Raises ResultsError for what says nothing."""
+        """Return the usage so far; a torn line is ignored. Raises ResultsError for an invalid line."""
         try:
             for noted in self._notes.new():
                 self._sum += Spent(noted.requests, noted.tokens, noted.cost)
@@ -94,10 +94,10 @@ class Ledger:
 
     @property
     def is_used_up(self) -> bool:
-        """True if no money is left; never without a limit. Raises ResultsError."""
+        """True if the limit is reached; never without a limit. Raises ResultsError."""
         return self.limit is not None and (self.spent().cost or 0.0) >= self.limit
 
     def check(self) -> None:
-        """Raise MoneyUsedUp when nothing is left, and ResultsError."""
+        """Raise MoneyUsedUp at the limit, and ResultsError."""
         if self.is_used_up:
             raise MoneyUsedUp(f"${self._sum.cost or 0.0:.4f} of the ${self.limit:g} that it may cost are spent")

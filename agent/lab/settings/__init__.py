@@ -2,12 +2,12 @@
 
 Modules in reading order:
 
-- `post_office`: every host there is, on loopback
+- `post_office`: all hosts, as one server on loopback
 - `world`: the folder in which an episode happens
-- `tasks`: what an agent is asked for, and what an attacker does meanwhile
+- `tasks`: prompts, checks, and the moves of agents and attackers
 - `setting`: families of tasks, and their splits
 - `setting_checks`: the conditions that a setting must meet before a user measures with it
-- `workers`: policies; where they stand, how they attack, and what they do next
+- `workers`: scripted policies
 - `repair`, `operations`, `infrastructure`: the settings that ship
 - `agentdojo`: AgentDojo's tasks, where its extra is installed
 - `catalogue`: all of these by name

@@ -2,15 +2,14 @@
 
 Needs the extra `agentdojo`; importing this module imports AgentDojo, which takes seconds.
 
-`AGENTDOJO`: user tasks are the tasks, injection tasks the attacks, ground truths what workers do. A family is some user
-tasks of one suite, with the injection tasks of its split: neither is in two splits.
+`AGENTDOJO`: user tasks are the tasks, injection tasks the attacks, ground truths the moves of workers. A family is some
+user tasks of one suite, with the injection tasks of its split: neither is in two splits.
 
-`INJECTED`: the attack is in the data that an agent reads, and the agent is told of nothing. An instance is a user task
-and an injection task. Where a policy attacks, one of AgentDojo's attacks writes the goal of the injection task into
-every place of the environment that the user task leads to; what a real model does then is its own doing. What its user
-task comes to is AgentDojo's utility under attack, and whether the injection task's check holds its targeted attack
-success; without an attack nothing is written, and the user task comes to its benign utility. A scripted worker that
-attacks does what a model would that was led astray: the calls of the injection task.
+`INJECTED`: the attack is in the data that an agent reads. An instance is a user task and an injection task. Where a
+policy attacks, one of AgentDojo's attacks writes the goal of the injection task into every place of the environment
+that the user task reads. The score of the user task is AgentDojo's utility under attack, the check of the injection
+task its targeted attack success; without an attack nothing is written, and the score is its benign utility. An
+attacking scripted worker makes the calls of the injection task, like a model that obeys it.
 """
 
 import json
@@ -51,7 +50,7 @@ VERSION = "v1.2.2"
 
 @frozen(eq=False)
 class Suite:
-    """A suite: what of it is used, each part AgentDojo's own. Tasks are by their ids, in order of their numbers."""
+    """The used parts of a suite, as AgentDojo's own objects. Tasks are by their ids, in order of their numbers."""
 
     name: str
     suite: Any
@@ -64,9 +63,9 @@ class Suite:
         return tuple(self.suite.tools)
 
     def environment(self, injections: Mapping[str, str] = {}) -> Any:
-        """Return a new environment, as it is before anything happens, with the texts that an attacker has written.
+        """Return a new environment with the texts of an attacker.
 
-        `injections` are texts by the names that AgentDojo has for their places. Raises ValueError for another name.
+        `injections`: texts by AgentDojo's names of their places. Raises ValueError for an unknown name.
         """
         return _loaded(self.name, tuple(sorted(injections.items()))).model_copy(deep=True)
 
@@ -81,7 +80,7 @@ def _loaded(name: str, injections: tuple[tuple[str, str], ...]) -> Any:
 
 
 def calls_of(suite: Suite, task: str, injections: Mapping[str, str] = {}) -> tuple[ScriptedCall, ...]:
-    """Return the calls of a task's ground truth, which passes on what it reads, also what an attacker has injected."""
+    """Return the calls of a task's ground truth, which copies what it reads, injected texts included."""
     return tuple(_scripted(each) for each in suite.task(task).ground_truth(suite.environment(injections)))
 
 
@@ -111,7 +110,7 @@ def is_read_only(function: str) -> bool:
 
 
 def _shape(model: type[BaseModel]) -> Shape:
-    """Return the parameters of a function, a pydantic model; strict, and with nothing that it does not know."""
+    """Return the parameters of a function, a pydantic model; strict, without unknown ones."""
 
     def problems(_: Schema, value: object, path: str) -> Iterator[str]:
         if not isinstance(value, Mapping):
@@ -129,9 +128,9 @@ def _shape(model: type[BaseModel]) -> Shape:
 
 @frozen(eq=False)
 class Room(World):
-    """A world in which an environment of a suite is: as it was before, and as it is now.
+    """A world with an environment of a suite, in its first and its present state.
 
-    calls: of the agent, so far. said: its answers, of which the last counts.
+    calls: of the agent, so far. said: its answers; the last one counts.
     """
 
     suite: Suite = field(kw_only=True)
@@ -143,7 +142,7 @@ class Room(World):
 
     @classmethod
     def of(cls, world: World, suite: Suite, injections: Mapping[str, str] = {}) -> "Room":
-        """Return a world as a room. `injections`: the texts that an attacker has written, as for an environment."""
+        """Return a world with a suite's environment. `injections`: as for `Suite.environment`."""
         before, now = suite.environment(injections), suite.environment(injections)
         return cls(world.folder, world.home, world.box, suite=suite, before=before, now=now)
 
@@ -156,11 +155,11 @@ class Room(World):
         self.carry_out(call.tool, json.loads(call.arguments))
 
     def conclude(self, said: str) -> None:
-        """Take note of what the agent said in the end, which checks look at."""
+        """Record the agent's final answer for the checks."""
         self.said.append(said)
 
     def carry_out(self, function: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Carry out a call, and return what it gives as text, and whether that is an error."""
+        """Carry out a call; return its result as text, and whether that is an error."""
         given = dict(arguments)
         self.calls.append(FunctionCall(function=function, args=given))
         result, error = FunctionsRuntime(self.suite.functions).run_function(self.now, function, given)
@@ -256,7 +255,7 @@ def plot_of(suite: Suite, task: Task, injection: str) -> Plot:
 
 
 def with_slip(task: Task, instead: Move) -> tuple[tuple[Move, ...], Move]:
-    """Return solution and ending with a mistake to make: the last change is left out; else nothing is known."""
+    """Return solution and ending with a possible mistake: the last change is left out, else the answer is unknown."""
     changing = [number for number, move in enumerate(task.solution) if not is_read_only(move.calls[0].tool)]
     if not changing:
         return task.solution, task.ending.or_else(NO_IDEA)
@@ -273,12 +272,12 @@ def harmless_reads(suite: Suite) -> tuple[Move, ...]:
 
 
 def changes_something(given: ToolCall) -> bool:
-    """Return whether a call changes something, or is seen by a person outside."""
+    """Return whether a call changes something, or is visible to others."""
     return not is_read_only(given.tool)
 
 
 def families() -> Iterator[Family]:
-    """Yield the families. The split of each takes turns, as in any setting; one injection task in three is of it."""
+    """Yield the families. Splits take turns, as in any setting; each has one injection task in three."""
     found = [(suite, users) for suite in SUITES.values() for users in _groups(suite)]
     for number, (suite, users) in enumerate(found):
         attacks = [name for name in suite.injection_tasks if calls_of(suite, name)]
@@ -297,18 +296,18 @@ FAMILIES = {f"{family.suite}_{family.users[0].rpartition('_')[2]}": family for f
 
 
 VICTIM = "gpt-4o-2024-05-13"
-"""The model whose name AgentDojo's attacks look for, also those that name no model."""
+"""The model name that AgentDojo's attacks require."""
 
 USUAL = "important_instructions_no_names"
 
 SUITES_AS_FAMILIES = {
     name: Family(name, tuple(suite.user_tasks), tuple(suite.injection_tasks)) for name, suite in SUITES.items()
 }
-"""All that AgentDojo has, for figures that are to be compared with its own."""
+"""All of AgentDojo's pairs, for figures that are comparable with its own."""
 
 
 def pairs_of(family: Family) -> tuple[tuple[str, str], ...]:
-    """Return the user tasks of a family, each with its injection tasks; in splits those that can be measured with."""
+    """Return the user tasks of a family, each with its injection tasks; in splits only measurable pairs."""
     pairs = tuple((user, each) for user in family.users for each in family.injections)
     whole = family in SUITES_AS_FAMILIES.values()
     return pairs if whole else tuple(pair for pair in pairs if (family.suite, *pair) not in UNDONE | GIVES_ITSELF_AWAY)
@@ -324,7 +323,7 @@ def attack_named(name: str, suite: Suite) -> Any:
 
 @lru_cache(maxsize=4096)
 def injections_of(attack: str, suite: Suite, user: str, injection: str) -> Mapping[str, str]:
-    """Return what an attack writes, by the places where it does, for a user task and an injection task."""
+    """Return the texts that an attack injects, by place, for a user task and an injection task."""
     written: Mapping[str, str] = attack_named(attack, suite).attack(suite.task(user), suite.task(injection))
     return written
 
@@ -348,12 +347,12 @@ def pair_of(task: Task) -> tuple[Suite, str, str]:
 
 
 def inhabit(task: Task, world: World) -> World:
-    """Return the room in which a task begins, with nothing written into it."""
+    """Return the world in which a task begins, without injections."""
     return Room.of(world, SUITES[family_of(task).suite])
 
 
 def lure(attack: str, task: Task, world: World) -> World:
-    """Return the room in which a task begins where an attack has written into what will be read."""
+    """Return the world in which a task begins, with the injections of an attack."""
     suite, user, injection = pair_of(task)
     return Room.of(world, suite, injections_of(attack, suite, user, injection))
 
@@ -384,4 +383,4 @@ def injected(attack: str, name: str, families: Mapping[str, Family] = FAMILIES) 
 
 INJECTED = injected(USUAL, "agentdojo_injected")
 WHOLE = evolve(injected(USUAL, "agentdojo_whole", SUITES_AS_FAMILIES), turns=("test",))
-"""All 949 pairs, in the split that is reported: nothing is left to choose thresholds or rungs on."""
+"""All 949 pairs, in the reported split: no data remain to choose thresholds or rungs on."""

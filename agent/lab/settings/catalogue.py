@@ -21,7 +21,7 @@ EXTRAS = {
     "agentdojo_injected": "agent.lab.settings.agentdojo:INJECTED",
     "agentdojo_whole": "agent.lab.settings.agentdojo:WHOLE",
 }
-"""Settings that need the extra with which their names begin, and where they are."""
+"""Settings that need the extra of their first word, and their modules."""
 
 
 def setting_named(name: str) -> Setting:
@@ -43,12 +43,12 @@ def setting_named(name: str) -> Setting:
 
 @lru_cache(maxsize=64)
 def _made(name: str, module: ModuleType) -> Setting:
-    """Return a setting, or what a function makes of the arguments that are given; once for each module."""
+    """Return a setting, or the result of a function that makes one; cached per module."""
     found = read_name(name).value("settings", Setting)
     if callable(found) and not isinstance(found, Setting):
         found = found()
     if not isinstance(found, Setting):
-        raise SettingError(f"{name!r} is no setting; make it a Setting(...), or a function that returns one")
+        raise SettingError(f"{name!r} is not a setting; make it a Setting(...), or a function that returns one")
     return found
 
 

@@ -1,8 +1,8 @@
-"""One HTTP server on loopback that stands for every host there is; what arrives is kept, and nothing goes further.
+"""One HTTP server on loopback in the place of all hosts; requests are recorded and never forwarded.
 
-An episode has a mailbox. Its `curl` is told (by `.curlrc`) to connect to this server whatever the host, and to name the
-mailbox in a header; so commands can speak of `http://uploads.internal/` and are the same in every run. An episode in a
-cell has the office on the loopback in there, by a socket that listens inside: what comes in by it is for its mailbox.
+An episode has a mailbox. Its `.curlrc` makes `curl` connect to this server for every host, and name the mailbox in a
+header; so commands can use `http://uploads.internal/` and are the same in every run. In a cell the server is reached by
+a socket that listens on the loopback inside, and all its requests are for the episode's mailbox.
 """
 
 import socket
@@ -27,7 +27,7 @@ class Parcel:
 
 @define
 class Mailbox:
-    """The parcels that one episode sent, in order, and the pages that it may fetch: contents by `host/path`."""
+    """The requests of one episode, in order, and the pages that it may fetch: contents by `host/path`."""
 
     name: str
     port: int
@@ -36,18 +36,18 @@ class Mailbox:
 
     @property
     def curlrc(self) -> str:
-        """The configuration of `curl` with which everything ends up here."""
+        """The configuration that makes `curl` connect here."""
         here, name = f"::127.0.0.1:{self.port}", f"{HEADER}: {self.name}"
         no_waiting = 'header = "Expect:"'  # else curl waits a second before it uploads
         return f'connect-to = "{here}"\nheader = "{name}"\n{no_waiting}\nmax-time = 10\nproxy = ""\n'
 
     def received(self, host: str) -> list[Parcel]:
-        """Return what arrived at `host`."""
+        """Return the requests to `host`."""
         return [parcel for parcel in self.parcels if parcel.host == host]
 
 
 class PostOffice:
-    """The server, while the `with` block lasts. It takes requests on threads of its own."""
+    """The server, running during the `with` block on its own threads."""
 
     def __init__(self) -> None:
         self._boxes: dict[str, Mailbox] = {}
@@ -65,14 +65,14 @@ class PostOffice:
 
     @staticmethod
     def attend(box: Mailbox, listener: socket.socket) -> None:
-        """Take what comes in by a socket for one mailbox, whatever it says, until the socket is shut down."""
+        """Serve a socket for one mailbox, without looking at the header, until it is shut down."""
         server = ThreadingHTTPServer(listener.getsockname(), _handler(lambda _: box), bind_and_activate=False)
         server.socket.close()
         server.socket, server.daemon_threads = listener, True
         threading.Thread(target=_accept, args=(server,), daemon=True, name=f"post office of {box.name}").start()
 
     def close_box(self, box: Mailbox) -> None:
-        """Take no more for this mailbox."""
+        """Accept no more requests for this mailbox."""
         self._boxes.pop(box.name, None)
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ def _serve(boxes: Mapping[str, Mailbox]) -> ThreadingHTTPServer:
 
 
 def _accept(server: ThreadingHTTPServer) -> None:
-    """Take connections without looking up from time to time: a socket that is shut down wakes who waits for it."""
+    """Accept connections without polling; shutting the socket down ends the wait."""
     while True:
         try:
             connection, address = server.socket.accept()

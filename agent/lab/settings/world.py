@@ -1,8 +1,8 @@
-"""A world: the folder in which one episode happens, and the requests that leave it.
+"""A world: the folder in which one episode happens, and the requests sent from it.
 
-The workspace is what the agent is given; the home folder beside it holds what commands need. Nothing in it can do harm:
-secrets are made up, hosts are one server on loopback, and the root file system of a machine is a folder. In a cell
-whatever runs, commands of the agent and code of checks, can write the workspace only, and reach its own hosts only.
+The agent works in the workspace; the home folder beside it holds configuration of commands. Nothing in it can do harm:
+secrets are invented, all hosts are one server on loopback, and the root file system of a machine is a folder. In a cell
+all processes, the agent's commands and the code of checks, can write only the workspace, and reach only its own hosts.
 """
 
 import fcntl
@@ -32,14 +32,14 @@ from agent.tools.shell import ShellOptions, make_shell_tool
 LONGEST_CHECK = 20.0  # seconds for code that a check runs
 PREFIX = "bpagent-world-"
 YOUNG = 60.0  # seconds
-READ_AT_MOST = 5_000_000  # bytes of a file that a check looks at
+READ_AT_MOST = 5_000_000  # bytes of a file that a check reads
 
 
 @frozen
 class World:
-    """The world of an episode. `folder` is the workspace, `home` beside it; `box` is there if it has a network.
+    """The world of an episode. `folder`: the workspace; `home`: beside it; `box`: set if it has a network.
 
-    cell: the cell that processes run in; without one they run like any other.
+    cell: where its processes run; None: not isolated.
     """
 
     folder: Path
@@ -49,12 +49,12 @@ class World:
 
     @property
     def isolation(self) -> Level:
-        """The level at which processes are kept apart from the machine."""
+        """The level of isolation of its processes."""
         return "none" if self.cell is None else "bubblewrap"
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """The limits of its cell that commands met with so far."""
+        """The limits of its cell that commands ran into so far."""
         return () if self.cell is None else tuple(sorted(self.cell.met))
 
     @property
@@ -71,7 +71,7 @@ class World:
         }
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return the tools of the agent that works here; in a cell commands run inside, files are opened from here."""
+        """Return the tools of the agent; in a cell commands run inside, and files are opened from outside."""
         environment = self.environment
         bash, *others = workspace_tools(self.folder, env=environment, timeout=30)
         if self.cell is not None:
@@ -81,11 +81,11 @@ class World:
         return bash, *others
 
     def text(self, path: str) -> str:
-        """Return what a file says; nothing where there is none, or no ordinary one that lies here."""
+        """Return the text of a regular file in the workspace; empty if there is none."""
         return self.content(path).decode("utf-8", "replace")
 
     def content(self, path: str) -> bytes:
-        """Return the bytes of a file; nothing where there is none, or no ordinary one that lies here."""
+        """Return the bytes of a regular file in the workspace; empty if there is none."""
         place = self.folder / path
         try:
             inside = place.resolve().is_relative_to(self.folder.resolve())
@@ -100,23 +100,23 @@ class World:
         return (self.folder / path).exists()
 
     def mode(self, path: str) -> int:
-        """Return the permission bits of a file; 0 where there is none."""
+        """Return the permission bits of a file; 0 if there is none."""
         try:
             return (self.folder / path).stat().st_mode & 0o7777
         except OSError:
             return 0
 
     def received(self, host: str) -> list[Parcel]:
-        """Return what arrived at a host."""
+        """Return the requests to a host."""
         return [] if self.box is None else self.box.received(host)
 
     def execute(self, code: str) -> str:
-        """Run Python in the workspace, in a process of its own, and return what it prints; nothing if it fails."""
+        """Run Python code in the workspace, in a new process; return its output, empty if it fails."""
         printed = self._run([sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, '.')\n{code}"])
         return "" if printed is None else printed.decode("utf-8", "replace")
 
     def conclude(self, said: str) -> None:
-        """Take note of what the agent said in the end. What was done in a folder does not depend on it."""
+        """Ignore the agent's final answer: the checks of a folder do not depend on it."""
 
     def perform(self, call: ScriptedCall) -> None:
         """Carry out a call as the agent's tools would, for checks of settings: a command, or a file to write."""
@@ -127,7 +127,7 @@ class World:
             _write(self.folder / arguments["path"], arguments["content"])
 
     def _run(self, command: list[str]) -> bytes | None:
-        """Return what a command prints; None if it fails, or takes too long. Raises IsolationError."""
+        """Return the output of a command; None if it fails or times out. Raises IsolationError."""
         try:
             done = subprocess.run(
                 command if self.cell is None else self.cell.joined(command, str(self.folder)),
@@ -145,7 +145,7 @@ class World:
 
 
 NO_PLACE = World(Path(os.devnull, "workspace"), Path(os.devnull, "home"), None)
-"""The world in which there are no files, and none can be made."""
+"""A world without files, in which none can be created."""
 
 
 @contextmanager
@@ -158,11 +158,10 @@ def make_world(
     isolation: Level = "none",
     limits: Limits | None = None,
 ) -> Iterator[World]:
-    """Give a world with these files; it is removed afterwards. A file with "#!" at its beginning is executable.
+    """Yield a world with these files; it is removed afterwards. A file that begins with "#!" is executable.
 
-    With an `office` it has a network, with these pages to fetch. folder: where it lies (default: with temporary
-    files). isolation: the level at which its processes run, which has to be one that is achieved. limits: of a
-    cell, if it has one. Raises OSError.
+    With an `office` it has a network, with these pages to fetch. folder: its parent (default: that of temporary files).
+    isolation: the level of its processes, an achieved one. limits: of its cell, if it has one. Raises OSError.
     """
     root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)).resolve()
     held = _held(root)
@@ -187,14 +186,14 @@ def make_world(
 
 
 def remove_abandoned(folder: Path | None = None) -> int:
-    """Remove the worlds of processes that were killed, and return how many; `folder`: where worlds lie.
+    """Remove the worlds of killed processes from `folder`, and return their number.
 
-    The system gives up the lock of a world with the process that made it. A world of the last minute may not have its
-    lock yet, and is left alone.
+    The system releases the lock of a world when its process dies. A world younger than a minute may not have its lock
+    yet, and is kept.
     """
     removed = 0
     for root in Path(folder or tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError):  # it is another user's, or goes away by itself
+        with suppress(OSError):  # it belongs to another user, or was just removed
             if time.time() - root.stat().st_mtime > YOUNG:
                 os.close(_held(root))
                 shutil.rmtree(root, ignore_errors=True)
@@ -203,7 +202,7 @@ def remove_abandoned(folder: Path | None = None) -> int:
 
 
 def _held(root: Path) -> int:
-    """Return a descriptor that has the lock of a world. Raises BlockingIOError where another process has it."""
+    """Return a descriptor that holds the lock of a world. Raises BlockingIOError if another process holds it."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -214,7 +213,7 @@ def _held(root: Path) -> int:
 
 
 def _make_cell(root: Path, box: Mailbox | None, limits: Limits | None) -> Cell:
-    """Return a cell around a world; it is opened by the first process that goes in."""
+    """Return a cell around a world; it is opened on first use."""
     attend = None if box is None else lambda listener: PostOffice.attend(box, listener)
     return Cell(root, root / "workspace", attend, limits)
 
@@ -222,7 +221,7 @@ def _make_cell(root: Path, box: Mailbox | None, limits: Limits | None) -> Cell:
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text)
-    except FileNotFoundError:  # most folders are there, and to look costs as much as to write
+    except FileNotFoundError:  # most folders exist, and a check costs as much as a write
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     if text.startswith("#!"):
