@@ -120,7 +120,7 @@ class Effect:
                 raise TypeError(f"Effect({name}={getattr(self, name)!r}): give {wanted}")
 
     def answers(self, started: Event, outcome: Event) -> bool:
-        """Tell whether `outcome` is one of what `started` started: of a right kind, and about the same thing."""
+        """Return whether `outcome` is one of what `started` started: of a right kind, and about the same thing."""
         return isinstance(outcome, self.outcome) and _difference(started, outcome) is None
 
 

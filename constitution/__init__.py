@@ -10,11 +10,11 @@ An action goes in, a verdict with evidence comes out, in four steps:
 - `analysis/`: a simple command becomes findings. Each analysis returns `steps`, which `examine` carries out: rows of
   the tables (`program_rows`), verbs of any program (`external_effects`), variables and options (`carried_files`),
   `shells`, `interpreters` with `python_code`, `other_code` and `plain_code`, `search`, `clients`, `editors`; `output`
-  and `file_flow` say what goes through pipes and files.
+  and `file_flow` follow data through pipes and files.
 - `judge`: findings become a verdict by the `rules` of a `policy` and the kinds of places (`zones`).
-- `checks`: single questions about an action or a command.
+- `checks`: single predicates on an action or a command.
 
-Their words are `action`, `effects` and `verdict`; what is known about programs and all else is in `tables/` (`rows`).
+The vocabulary is in `action`, `effects` and `verdict`; the knowledge about programs is data in `tables/` (`rows`).
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,7 @@
-"""Actions: descriptions of tool calls, to be judged. Paths and programs arrive resolved; judging reads no disk."""
+"""Actions: descriptions of tool calls for the judge.
+
+The caller resolves paths and programs; the judge reads no disk.
+"""
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -15,7 +18,7 @@ MOSTLY_ABSENT = {"in the log": "if any"}
 
 
 class Facts(Mapping[str, str]):
-    """A mapping from text to text that cannot change, and is hashable."""
+    """An immutable, hashable mapping from text to text."""
 
     __slots__ = ("_items",)
 
@@ -50,7 +53,7 @@ def _facts(items: Mapping[str, str] | tuple[tuple[str, str], ...]) -> Facts:
 
 @frozen
 class PathUse:
-    """A path that a tool will use: as given, and absolute with every link followed (the caller did that)."""
+    """A path that a tool will use: as given, and absolute with every link followed by the caller."""
 
     given: str
     resolved: str
@@ -61,10 +64,10 @@ class PathUse:
 class Disk:
     """Facts that the caller found on the disk about the words of a call; paths are absolute, as text.
 
-    Of the words that `mentions` gave, `folders` are there, `linked` are files that have other names too, `repositories`
-    are repositories of git that have no files. `matches` maps a pattern to the paths that it stands for, with a NUL
-    between. `unsaved` are files that version control could not bring back as they are: changed or untracked, and not
-    ignored. `declared` are the packages that the project names in its own files. All empty: nothing was looked up.
+    Of the words from `mentions`, `folders` exist, `linked` are files with several hard links, `repositories` are bare
+    git repositories. `matches` maps a pattern to its paths, separated by NUL. `unsaved` are files that version control
+    could not restore: changed or untracked, and not ignored. `declared` are the packages named in the project's own
+    files. All empty: nothing was looked up.
     """
 
     folders: tuple[str, ...] = ()
@@ -78,20 +81,18 @@ class Disk:
 NOTHING_FOUND = Disk()
 
 
-@frozen(cache_hash=True)  # in several events of a turn, and each is looked up more than once
+@frozen(cache_hash=True)  # facts are hashed several times in a turn
 class Action:
-    """One tool call with everything that judging it needs.
+    """One tool call with all facts that the judge needs.
 
-    `command` is shell text; `argv` is a program started without a shell; `paths` are what a file tool touches,
-    `urls` what a tool reaches over the network.
-    `resolved` maps words as `mentions` gave them to absolute paths with links followed; a word that is missing is
-    taken lexically. `executables` maps program words to files, "" when there is none.
-    `background`: what is started stays after the call. `outputs` is a folder with long outputs of the run's own
-    commands, which may be read. `sandbox`: the level at which it is confined, "none" where the machine has no sandbox,
-    empty where none is wanted. `rights`: what the call asks for beyond the sandbox; `needs`: what it could not do
-    without. `own`: files and folders of the agent itself, absolute, with links followed. `opaque`: what the tool does
-    is not known. `contents` maps the files that it would run, and that a command could have changed, to what identifies
-    what is in them. `disk` is what else was found.
+    `command`: shell text; `argv`: a program started without a shell; `paths`: used by a file tool; `urls`: reached over
+    the network. `resolved` maps words from `mentions` to absolute paths with links followed; missing words are taken
+    lexically. `executables` maps program words to files, "" if there is none. `background`: its processes stay after
+    the call. `outputs`: a readable folder with long outputs of the run's own commands. `sandbox`: the level of
+    confinement, "none" if the machine has no sandbox, empty if none is wanted. `rights`: requested beyond the sandbox;
+    `needs`: those without which it would fail. `own`: files and folders of the agent itself, absolute, with links
+    followed. `opaque`: the tool's effects are unknown. `contents` maps files that it would run, and that a command
+    could have changed, to digests of their content. `disk`: further facts.
     """
 
     tool: str
@@ -120,7 +121,7 @@ class Action:
         """The digest of the contents of all files that the call would run; empty if there are none."""
         if not self.contents:
             return ""
-        from hashlib import sha256  # with OpenSSL, for the first command that runs a file
+        from hashlib import sha256  # slow import (OpenSSL), needed only for commands that run files
 
         told = "\0".join(f"{path}\0{self.contents[path]}" for path in sorted(self.contents))
         return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""The questions that a gate asks, as single predicates (S3): risk class, safe path, dangerous command, composition."""
+"""The checks of a gate as single predicates (S3): risk class, safe path, dangerous command, composition."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -31,7 +31,7 @@ AMBIGUOUS = frozenset(
 
 
 def classify_risk(action: Action) -> Risk:
-    """Return the risk class of S3: `high_ambiguity` where the effects cannot be told from what is written.
+    """Return the risk class of S3: `high_ambiguity` if the text does not determine the effects.
 
     An action without command, argv and paths is classed by its category.
     """
@@ -68,8 +68,9 @@ def compose(*checks: Check) -> Check:
 
 
 def flaws_of(rule: CommandRule, policy: Policy = DEFAULT, *, workspace: str = "/workspace") -> tuple[str, ...]:
-    """Return what is wrong with a rule's examples under a policy: those that it should concern and does not, or does
-    and should not. Empty when all are right.
+    """Return the errors in a rule's examples under a policy, empty without any.
+
+    An error is an example that the rule should concern and does not, or does and should not.
     """
     flaws = [_flaw(rule, policy, workspace, command, wanted=True) for command in rule.match]
     flaws += [_flaw(rule, policy, workspace, command, wanted=False) for command in rule.not_match]
@@ -77,8 +78,8 @@ def flaws_of(rule: CommandRule, policy: Policy = DEFAULT, *, workspace: str = "/
 
 
 def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wanted: bool) -> str:
-    """Say what is wrong with one example, if anything."""
-    policy = policy if rule.level is Level.allow else NO_RULES  # what is denied anyway is concerned all the same
+    """Return the error in one example; empty if it is right."""
+    policy = policy if rule.level is Level.allow else NO_RULES  # a command that is denied anyway counts as concerned
     executables = {rule.argv[0]: rule.executable or ""}
     action = Action("bash", "write", workspace, home=NO_HOME, command=command, executables=executables)
     without, with_it = judge(action, policy), judge(action, policy.with_commands(evolve(rule, content="")))
@@ -92,11 +93,11 @@ def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wa
 
 
 MOST = 3
-"""Grants that one answer may give; a command that needs more is no simple one."""
+"""The highest number of grants from one answer; a command that needs more is not simple."""
 
 
 def grants_for(action: Action, policy: Policy = DEFAULT) -> tuple[CommandRule, ...]:
-    """Return the narrowest grants under which `policy` allows an action that it asks about; none where none can.
+    """Return the narrowest grants under which `policy` allows an action that it asks about; none if impossible.
 
     Each is for exactly one argv, the file that it starts, the content of what it runs, and the rule that asks. No grant
     can lower a denial, a doubt about what would run, or what a redirection, a variable or a script within the command
@@ -124,14 +125,16 @@ def grants_for(action: Action, policy: Policy = DEFAULT) -> tuple[CommandRule, .
 
 
 HOME = "/~"
-"""Stands for the home folder until the caller knows it."""
+"""Placeholder for the home folder until the caller knows it."""
 
 
 @frozen
 class Mentions:
-    """`programs`: program words, as `PATH` would be asked for them. `paths`: words to resolve from where the command
-    starts (`~` stays as it is); a `cd` in the command has been followed. `patterns` are words with wildcards, `lost`
-    the words of both that the command would delete or replace, `installs` says whether it names packages to install.
+    """`programs`: program words, to look up in `PATH`.
+
+    `paths`: words to resolve from the command's folder (`~` is unchanged); a `cd` in the command has been followed.
+    `patterns`: words with wildcards. `lost`: the words of both that the command would delete or replace. `installs`:
+    whether it names packages to install.
     """
 
     programs: tuple[str, ...] = ()
@@ -142,7 +145,7 @@ class Mentions:
 
 
 def mentions(command: str) -> Mentions:
-    """Return the program words and literal paths of a command. Total; of unreadable text, what can be read."""
+    """Return the program words and literal paths of a command. Total; from an unreadable text, the readable parts."""
     from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
     from constitution.analysis.file_flow import loses
     from constitution.shell import begin

@@ -1,4 +1,4 @@
-"""Judging: the findings of an action, the zone of each, and the strictest rule of the policy make its verdict."""
+"""The judge: the verdict is the strictest rule of the policy for the findings of an action and their zones."""
 
 import posixpath
 import re
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from constitution.analysis.examine import Examination
 
 NO_HOME = "/home/.unknown"
-"""The home folder of an action that names none."""
+"""The default home folder of an action."""
 TARGET = re.compile(r"\S+ [A-Za-z][\w:-]{0,30}")
 ACCESS = {
     "read": Effect.READ,
@@ -31,9 +31,9 @@ ACCESS = {
 
 
 def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
-    """Return the verdict on an action: total and deterministic, the strictest of everything found.
+    """Return the verdict on an action, the strictest of all findings; total and deterministic.
 
-    What cannot be parsed, is too long or too deep, or is unknown in command position is never allowed, except by a
+    Text that cannot be parsed, is too long or too deep, or is unknown in command position is never allowed, except by a
     policy without rules.
     """
     verdict = _judged(action, policy)
@@ -55,21 +55,21 @@ def _judged(action: Action, policy: Policy) -> Verdict:
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
         verdicts += [_known(examination)] if policy.known_only else []
         verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
-        if len(examination.invocations) > 1:  # what was granted to one command is not granted to those beside it
+        if len(examination.invocations) > 1:  # a grant for one command does not cover the others
             verdicts = [Verdict.allow() if verdict.granted else verdict for verdict in verdicts]
     verdict = Verdict.strictest(verdicts)
     return _by_facts(verdict, examination, policy) if examination is not None and examination.because else verdict
 
 
 def _by_facts(verdict: Verdict, examination: "Examination", policy: Policy) -> Verdict:
-    """Return a verdict that, if it allows, says which facts answered what this policy would have asked."""
+    """Return the verdict; if it allows, with the facts that made questions of this policy unnecessary."""
     asked = (told for told, effect in examination.because.items() if policy.rules_for(effect, Zone.NOWHERE))
     reasons = tuple(asked) if verdict == Verdict.allow() else ()
     return evolve(verdict, explanation=reasons[0], reasons=reasons if len(reasons) > 1 else ()) if reasons else verdict
 
 
 def verdict_on(finding: Finding, action: Action, policy: Policy) -> Verdict:
-    """Return the verdict on one of the things that an action would do, grants considered."""
+    """Return the verdict on one finding, grants considered."""
     places = _places(policy, action)
     return _found(finding, action, policy, places)
 
@@ -97,7 +97,7 @@ def judge_command(
 
 
 def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
-    """Return everything that an action would do, and to what kind of place; total, like `judge`."""
+    """Return all effects of an action, with zones; total, like `judge`."""
     places = _places(policy, action)
     found = findings_of(action).findings
     zones = (zone_of(each.path, places) if each.path else Zone.NOWHERE for each in found)
@@ -108,7 +108,7 @@ def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
 
 
 def findings_of(action: Action) -> "Examination":
-    """Return everything that an action would do: its command, its argv, its paths."""
+    """Return the findings of an action: of its command, argv, paths and URLs."""
     from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
     from constitution.analysis.file_flow import losses
     from constitution.shell import begin
@@ -125,7 +125,7 @@ def findings_of(action: Action) -> "Examination":
             examination.examine(list(action.argv), NOTHING, walk)
     except RecursionError:
         examination.report(
-            Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command")
+            Finding(Effect.UNREADABLE, says="run code that is nested too deep to read", program="the command")
         )
     for use in action.paths:
         if use.access == "read" and action.outputs and is_within(use.resolved, action.outputs):
@@ -148,7 +148,7 @@ def _verdict(finding: Finding, zones: tuple[Zone, ...], policy: Policy) -> Verdi
 
 
 def _with_grants(verdict: Verdict, finding: Finding, action: Action, policy: Policy) -> Verdict:
-    """Return what a user made of a verdict beforehand; a denial and a doubt stand whatever a user said."""
+    """Apply the user's rules to a verdict; they never lower a denial or a doubt."""
     if verdict.level is not Level.ask or finding.effect in DOUBTS or not finding.invocation:
         return verdict
     argv, rules = finding.invocation, [rule for rule in policy.commands if rule.rule in (None, verdict.rule)]
@@ -162,7 +162,7 @@ def _with_grants(verdict: Verdict, finding: Finding, action: Action, policy: Pol
 
 
 def _said(rule: CommandRule, examination: "Examination") -> Verdict:
-    """Return what a person said about a command, wherever it stands."""
+    """Return the verdict of the user's rules on a command at any depth."""
     for invocation in examination.invocations:
         if rule.concerns(invocation.argv):
             explanation = rule.reason or f"a rule of the user says {rule.level} for {' '.join(rule.argv)!r}"
@@ -175,7 +175,7 @@ def _by(rule: Rule, finding: Finding) -> Verdict:
 
 
 def _sentence(finding: Finding) -> str:
-    """Return what would happen: the program with its subcommand, what it would do, and to what."""
+    """Return the sentence of a finding: the program with its subcommand, and what it would do."""
     program = finding.program or "the command"
     if finding.says.startswith("is "):
         return f"{program} {finding.says}"
@@ -183,7 +183,7 @@ def _sentence(finding: Finding) -> str:
 
 
 def _subcommand(program: str, argv: tuple[str, ...]) -> str:
-    """Return the subcommand of a command as far as a table names it, and the target of what runs targets: ` push`."""
+    """Return the subcommand known to the tables, or the target of a task runner: ` push`."""
     from constitution.tables import is_a  # the tables are loaded with the first use
     from constitution.tables.rows import is_subcommand, subcommands, wrapper_of
 
@@ -196,7 +196,7 @@ def _subcommand(program: str, argv: tuple[str, ...]) -> str:
 
 
 def _category(action: Action, policy: Policy) -> Verdict:
-    """S0 6.1: what a tool's category alone says, unless a job lists the tool."""
+    """S0 6.1: the verdict on a tool's category, unless a job lists the tool."""
     level = {"read": Level.allow, "write": policy.write}.get(action.category, policy.admin)
     if level is Level.allow or action.tool in policy.listed:
         return Verdict.allow()
@@ -208,9 +208,9 @@ def _category(action: Action, policy: Policy) -> Verdict:
 
 
 def _without_asking(verdict: Verdict, action: Action, policy: Policy) -> Verdict:
-    """Answer in advance what a person would be asked: yes for listed tools, else no.
+    """Answer an ask verdict without a user: yes for listed tools, else no.
 
-    Which command a listed shell would run was not known when it was listed, so that stays a no.
+    A listing does not cover the commands of a shell tool, so these are denied.
     """
     if verdict.level is not Level.ask:
         return verdict
@@ -235,7 +235,7 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
 
 
 def _beyond_sandbox(action: Action) -> Verdict:
-    """A call that asks for rights beyond the sandbox needs the user, whatever it would do."""
+    """Ask the user about a call that requests rights beyond the sandbox."""
     if not action.rights:
         return Verdict.allow()
     explanation = f"{action.tool} asks to run beyond the sandbox: {', '.join(action.rights)}"
@@ -251,7 +251,7 @@ def _opaque(action: Action, policy: Policy) -> Verdict:
 
 
 def _own_right(right: str, action: Action) -> Verdict:
-    """No right lets a call write where the agent keeps its own things."""
+    """Deny rights to write the agent's own files."""
     path = right.removeprefix("write ")
     if path == right or not any(is_within(path, own) or is_within(own, path) for own in action.own):
         return Verdict.allow()
@@ -261,7 +261,7 @@ def _own_right(right: str, action: Action) -> Verdict:
 
 
 def _blocked(examination: "Examination", policy: Policy) -> Verdict:
-    """S0's list of words, applied to programs wherever they stand, not to text that mentions them."""
+    """S0's list of words, applied to programs at any depth, not to text that mentions them."""
     for invocation, entry in product(examination.invocations, policy.blocklist):
         if _is_listed(invocation.argv, entry):
             explanation = f"{entry} is on the list of blocked commands"
@@ -270,7 +270,7 @@ def _blocked(examination: "Examination", policy: Policy) -> Verdict:
 
 
 def _known(examination: "Examination") -> Verdict:
-    """Ask about the first program that no table knows to be harmless: it may run code of the project."""
+    """Ask about the first program that is not known to be harmless: it may run code of the project."""
     from constitution.analysis.program_rows import is_harmless  # the tables are loaded with the first use
 
     for invocation in examination.invocations:
@@ -281,7 +281,7 @@ def _known(examination: "Examination") -> Verdict:
 
 
 def _is_listed(argv: tuple[str, ...], entry: str) -> bool:
-    """Tell whether a command is the program of a blocklist's entry, with its argument if it names one."""
+    """Return whether a command is the program of a blocklist's entry, with its argument if it names one."""
     from constitution.tables.rows import program_name
 
     word, _, argument = entry.partition(" ")

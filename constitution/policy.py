@@ -1,6 +1,6 @@
-"""Policies: their type, and those that ship: one for each specification's way of judging, and `DEFAULT`.
+"""Policies: their type, and those that ship: one for each specification, and `DEFAULT`.
 
-Rules of a policy combine by maximum: whatever is added can only raise a verdict. Grants alone lower one.
+Rules of a policy combine by maximum: another rule can only raise a verdict. Only grants lower one.
 """
 
 from functools import lru_cache
@@ -21,15 +21,13 @@ DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
 class Policy:
     """A way to judge. `allowed_roots` and `denied_paths` may begin with `~`.
 
-    `bounded`: paths of file tools must lie in the workspace or an allowed root; otherwise the rules alone decide, as
-    they do for commands. `blocklist`: words that are denied as
-    programs of a shell command ("rm"), or a program with an argument ("chmod 777"), whatever the category (S0 6.4).
-    `write` and `admin`: the level of actions of that category (S0 6.1), unless their tool is one of `listed`.
-    `attended`: a user can be asked. If not, what would be asked is denied; about a listed tool that runs no shell
-    command the answer is known beforehand, and is yes.
-    `known_only`: a program that the tables do not know to be harmless is asked about.
-    `asks_about_opaque`: a tool of which nothing is known needs the user.
-    `commands`: what a person said about commands; of these, only grants lower a verdict, from ask to allow.
+    `bounded`: paths of file tools must lie in the workspace or an allowed root; otherwise only the rules decide, as for
+    commands. `blocklist`: denied programs of shell commands ("rm"), or programs with an argument ("chmod 777"), in any
+    category (S0 6.4). `write` and `admin`: the level of actions of that category (S0 6.1), unless their tool is one of
+    `listed`. `attended`: a user can be asked. If not, ask becomes deny; for a listed tool without shell commands it
+    becomes allow. `known_only`: ask about programs that are not known to be harmless. `asks_about_opaque`: ask about
+    tools with unknown effects. `commands`: the user's rules about commands; only grants among them lower a verdict,
+    from ask to allow.
     """
 
     name: str
@@ -50,7 +48,7 @@ class Policy:
         return self.name
 
     def rules_for(self, effect: Effect, zone: Zone) -> tuple[Rule, ...]:
-        """Return the rules that speak about an effect in a zone, the strictest first."""
+        """Return the rules for an effect in a zone, the strictest first."""
         return _rules_for(self, effect, zone)
 
     def denied(self, home: str) -> tuple[str, ...]:
@@ -68,7 +66,7 @@ class Policy:
         return tuple(absolute(path, cwd="/", home=home) for path in self.allowed_roots)
 
     def with_commands(self, *commands: CommandRule) -> "Policy":
-        """Return this policy with what a person said about commands."""
+        """Return this policy with more of the user's rules about commands."""
         return evolve(self, commands=self.commands + commands)
 
     def for_job(self, *listed: str) -> "Policy":
@@ -111,18 +109,18 @@ def _rule(row: Block) -> Rule:
 
 
 def _zones(text: str) -> list[str]:
-    """Return the names of zones, those of groups ("beyond") put in their place."""
+    """Return the names of zones, with groups ("beyond") expanded."""
     groups = without_examples("rules")["zones"]
     return [zone for word in text.split() for zone in (_zones(groups[word]) if word in groups else [word])]
 
 
 def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """A gate that can only approve or reject rejects what another would ask about."""
+    """Turn ask into deny, for a gate that cannot ask."""
     return tuple(evolve(rule, level=Level.deny) if rule.level is Level.ask else rule for rule in rules)
 
 
 def _bounded(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """Deny what would be asked about outside the workspace: commands keep to the same bounds as file tools."""
+    """Turn ask into deny outside the workspace: commands have the same bounds as file tools."""
     return tuple(evolve(rule, level=Level.deny) if rule.name in OF_BOUNDS else rule for rule in rules)
 
 
@@ -153,6 +151,6 @@ GATED = Policy("gated", _without_asking(_rules("gated")), denied_paths=())
 PASSTHROUGH = Policy("passthrough", _rules("passthrough"), denied_paths=(), bounded=False, asks_about_opaque=False)
 
 NO_RULES = Policy("none", (), denied_paths=(), bounded=False, asks_about_opaque=False)
-"""The policy without rules, to which a job or the user adds some. It cannot be chosen by its name."""
+"""The policy without rules, to which a job or the user adds some. It cannot be selected by name."""
 
 POLICIES = {policy.name: policy for policy in (DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH)}

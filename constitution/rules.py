@@ -6,10 +6,10 @@ A rule of a policy is an effect, the zones in which it matters, a level, and the
 
 Its examples (`Rule.match`) are in the table. A test judges every one in `/ws`, with the home folder `/home/me`.
 
-A rule of the user is an argv prefix, and allow, ask or deny. One that asks or denies concerns a command wherever it
-stands: behind wrappers, in scripts within scripts. A *grant* (allow) is narrower. It concerns a command as it is
-written in the call itself, started from the one file it is bound to; it lowers an ask, never a deny, never a doubt
-about what would run, and nothing that a redirection or a variable adds to the command.
+A rule of the user is an argv prefix with allow, ask or deny. One that asks or denies applies to a command at any depth:
+inside wrappers and nested scripts. A *grant* (allow) is narrower. It applies to a command as written in the call
+itself, started from the one file it is bound to; it lowers an ask, never a deny, a doubt about what would run, or the
+effects of redirections and variables.
 """
 
 from collections.abc import Iterable
@@ -31,12 +31,12 @@ def _effects(value: "Effect | tuple[Effect, ...]") -> tuple[Effect, ...]:
 
 
 def _tuple(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(words)  # attrs takes 4 ms to learn what `tuple` itself takes
+    return tuple(words)  # a bare `tuple` saves 4 ms of attrs at import
 
 
 @frozen
 class Rule:
-    """One row of a statute. No zones means: wherever it happens."""
+    """One rule of a policy. No zones: it applies in all of them."""
 
     name: str
     category: str
@@ -61,9 +61,9 @@ class Rule:
 
 
 def read_rule(line: str) -> Rule:
-    """Return the rule that a line says: `deny upload network in outside home name=nothing_leaves`.
+    """Parse a rule of a policy: `deny upload network in outside home name=nothing_leaves`.
 
-    A level, effects, after `in` zones (none: wherever it happens), and a name if it has one. Raises ValueError.
+    A level, effects, zones after `in` (none: all zones), and an optional name. Raises ValueError.
     """
     import shlex  # with the first rule of a user
 
@@ -103,7 +103,7 @@ DOUBTS = frozenset(
         Effect.EMPTY,
     }
 )
-"""Findings that say that it is not known what would run. No grant speaks about that."""
+"""Findings about unknown code. No grant lowers these."""
 
 
 def _some_words(rule: object, attribute: object, argv: tuple[str, ...]) -> None:
@@ -119,7 +119,7 @@ def _bound_when_it_allows(rule: "CommandRule", attribute: object, executable: st
 
 
 def _in_order(words: list[str], argv: tuple[str, ...]) -> bool:
-    """Tell whether words follow each other in a command, with only options, and words behind options, between."""
+    """Return whether words follow each other in a command, with only options and their values between."""
     before = ""
     for word in argv:
         if not words:
@@ -136,11 +136,11 @@ def _in_order(words: list[str], argv: tuple[str, ...]) -> bool:
 class CommandRule:
     """One argv prefix and its level. `executable`: the resolved file that a grant is bound to, absolute.
 
-    `content`: a grant is bound to what is in the files that the command runs, too (`Action.content`).
+    `content`: the content of the files that the command runs, to which a grant is bound, too (`Action.content`).
 
-    `exact`: the words are the whole command. `rule`: a grant lowers only what this rule of the policy asks; None:
-    whatever is asked. `match` and `not_match` are commands that the rule does and does not concern; `flaws_of` judges
-    them. Raises ValueError for no words, and for a grant without a file.
+    `exact`: the words are the whole command. `rule`: the rule of the policy whose asks a grant lowers; None: of all
+    rules. `match` and `not_match`: commands that the rule does and does not concern; `flaws_of` checks them. Raises
+    ValueError for no words, and for a grant without a file.
     """
 
     level: Level
@@ -154,13 +154,13 @@ class CommandRule:
     content: str = ""
 
     def begins(self, argv: tuple[str, ...]) -> bool:
-        """Tell whether a command begins with the words of this rule, or is them, if the rule is exact."""
+        """Return whether a command begins with the words of this rule, or equals them if the rule is exact."""
         return argv == self.argv if self.exact else argv[: len(self.argv)] == self.argv
 
     def concerns(self, argv: tuple[str, ...]) -> bool:
-        """Tell whether a command is the program of this rule, by any path, with its words and any options between.
+        """Return whether a command is the program of this rule, by any path, with its words and any options between.
 
-        Behind an option one word more is skipped, which may be its value: `git -C . push` is `git push`.
+        After an option one more word is skipped, which may be its value: `git -C . push` is `git push`.
         """
         if self.exact or argv[:1] == ():
             return self.begins(argv)
@@ -170,11 +170,11 @@ class CommandRule:
         return options <= set(argv) and _in_order([word for word in self.argv[1:] if word not in options], argv[1:])
 
     def grants(self, argv: tuple[str, ...], action: Action) -> bool:
-        """Tell whether this is a grant for a command, which starts the file that it is bound to, as it was."""
+        """Return whether this is a grant for a command that starts the bound file, with unchanged content."""
         return self._names(argv, action) and self.content in ("", action.content)
 
     def is_outdated(self, argv: tuple[str, ...], action: Action) -> bool:
-        """Tell whether this would be a grant for a command, but that what it runs has changed since."""
+        """Return whether this would be a grant for a command, but the files that it runs have changed since."""
         return self._names(argv, action) and not self.grants(argv, action)
 
     def _names(self, argv: tuple[str, ...], action: Action) -> bool:
@@ -193,10 +193,10 @@ class CommandRule:
 
 
 def read_command_rule(line: str) -> CommandRule:
-    """Return the rule that a line says: `deny 'reason=not on Fridays' -- make deploy`.
+    """Parse a rule about a command: `deny 'reason=not on Fridays' -- make deploy`.
 
-    Before the words of the command stand the level and its conditions: `file=`, `content=`, `rule=`, `exact=yes`,
-    `reason=`. Raises ValueError.
+    Before the words are the level and the conditions: `file=`, `content=`, `rule=`, `exact=yes`, `reason=`. Raises
+    ValueError.
     """
     import shlex
 

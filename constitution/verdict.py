@@ -1,4 +1,4 @@
-"""Verdicts: a level, the rule that gave it, and the words of the command that it rests on.
+"""Verdicts: a level, the rule that gave it, and the evidence in the command.
 
 Levels are ordered (allow < ask < deny) and combine by `max`, so that adding a rule can only raise a verdict.
 """
@@ -20,7 +20,7 @@ class Level(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0, 1 or 2, the stricter the higher."""
+        """0, 1 or 2; stricter levels are higher."""
         return RANK[self.value]
 
     def __lt__(self, other: object) -> bool:
@@ -38,10 +38,10 @@ class Level(StrEnum):
 
 @frozen
 class Evidence:
-    """The position of a finding in the command, and the argv that it stands for.
+    """The position of a finding in the command, and its argv.
 
-    `start` and `end` are character offsets into the command; for a script within a script they span the outer
-    command that starts it. In `argv` quotes and wrappers are gone, and `…` marks what cannot be known.
+    `start` and `end` are character offsets into the command; for a nested script they span the outer command that
+    starts it. `argv` is without quotes and wrappers; `…` marks unknown parts.
     """
 
     text: str
@@ -54,8 +54,8 @@ class Evidence:
 class Verdict:
     """A level with its reasons. `rule` and `category` are names; `explanation` is one sentence.
 
-    `reasons` are all sentences that give this level, `explanation` first, where there are several. An `allow` explains
-    itself where a grant, or a fact on the disk, decided.
+    `reasons`: all sentences for this level, `explanation` first, if there are several. An `allow` has an explanation if
+    a grant, or a fact on the disk, decided.
     """
 
     level: Level
@@ -70,7 +70,7 @@ class Verdict:
 
     @property
     def allowed(self) -> bool:
-        """True when nothing has to be asked."""
+        """True if the level is `allow`."""
         return self.level is Level.allow
 
     @classmethod
@@ -80,12 +80,12 @@ class Verdict:
 
     @property
     def granted(self) -> bool:
-        """True when it is allowed because the user said so beforehand."""
+        """True if a grant of the user allowed it."""
         return self.allowed and self.rule == GRANTED.rule
 
     @classmethod
     def strictest(cls, verdicts: Iterable["Verdict"]) -> "Verdict":
-        """Return the first of the strictest verdicts, with the reasons of all of them; of none, `Verdict.allow()`."""
+        """Return the first of the strictest verdicts, with all their reasons; without verdicts, `Verdict.allow()`."""
         verdicts = [verdict for verdict in verdicts if verdict is not ALLOWED]
         first = max(verdicts, key=lambda verdict: verdict.level.rank, default=ALLOWED)
         if first.level is Level.allow:

@@ -1,4 +1,4 @@
-"""Zones: the kinds of places that paths are in, and the order in which the rows of their table are asked."""
+"""Zones: the kinds of places of paths, and the order in which the rows of their table apply."""
 
 import posixpath
 import re
@@ -11,14 +11,14 @@ from constitution.effects import UNKNOWN, Zone
 from constitution.tables import table
 
 FETCHED = UNKNOWN + "\x01"
-"""Stands for an unknown part that comes from the network or out of an encoding."""
+"""Placeholder for an unknown part that was downloaded or decoded."""
 
 FOUND = "?*"
-"""Stands for a name that a search below a folder finds: something in the folder, never the folder itself."""
+"""Placeholder for a name found by a search below a folder: a file in it, never the folder itself."""
 
 GLOB = re.compile(r"[*?\[]")
 ANY_NAME = re.compile(r"/\.?(\*|\?(?!\*$)|\[[^]/]*-[^]/]*\])*\*(\?|\*|\[[^]/]*\])*$")
-"""A pattern of wildcards alone, which fits nearly every name; `FOUND` is none of them."""
+"""A pattern of wildcards only, which matches nearly every name; `FOUND` is not one."""
 
 HOOKS = re.compile(r"(^|/)\.git/hooks/.")
 VERSION_CONTROL = r"(^|/)\.(git|hg|svn|jj)(/|$)"
@@ -61,14 +61,14 @@ class Places:
     workspace: str
     home: str
     denied: tuple[str, ...] = ()
-    roots: tuple[str, ...] = ()  # further folders that are as good as the workspace
+    roots: tuple[str, ...] = ()  # further folders treated as workspace
     own: tuple[str, ...] = ()  # files and folders of the agent itself
 
 
 def zones_of(path: str, places: Places) -> tuple[Zone, ...]:
-    """Return the zone of a path and, where its end is not known, that of what may lie there as well.
+    """Return the zone of a path and, if its end is unknown, the zone of files that may be there.
 
-    `~/$X` and `~/*` are the home folder and a file in it: what is not known is judged as strictly as what is.
+    `~/$X` and `~/*` are the home folder and a file in it: unknown paths are judged as strictly as known ones.
     """
     zone = zone_of(path, places)
     if (UNKNOWN not in path and "*" not in path) or path[0] != "/":
@@ -77,10 +77,10 @@ def zones_of(path: str, places: Places) -> tuple[Zone, ...]:
 
 
 def zone_of(path: str, places: Places) -> Zone:
-    """Return the zone of an absolute path, in which `UNKNOWN` may stand for parts.
+    """Return the zone of an absolute path, of which parts may be `UNKNOWN`.
 
-    What follows the unknown part counts only where it makes the path a secret one. A path whose first folder is
-    unknown is itself unknown.
+    The part after the unknown one counts only if it makes the path secret. A path whose first folder is unknown is
+    itself unknown.
     """
     if places.own and any(is_within(alike(_whole(path)), alike(own)) for own in places.own):
         return Zone.OWN
@@ -112,16 +112,16 @@ def _zone(path: str, places: Places) -> Zone:
 
 
 def _zone_wherever(path: str, places: Places) -> Zone | None:
-    """Return the zone of a place that is what it is wherever it lies: a denied one, and the program of the agent."""
+    """Return the zone of denied paths and of the agent's program, which precede all others."""
     if any(is_within(alike(path), alike(denied)) for denied in places.denied):
         return Zone.DENIED
     return Zone.PROGRAM if _pattern("anywhere", "program", "(^|/)({})(/|$)").search(path) else None
 
 
 def _zone_of_prefix(path: str, places: Places) -> Zone:
-    """Judge a path with an unknown part by the folders before it; below the workspace anything could be meant.
+    """Return the zone of a path by the folders before its unknown part.
 
-    A path that is secret whatever the unknown part is, like `/proc/$PPID/environ`, is secret.
+    A path that is secret for any value of this part, like `/proc/$PPID/environ`, is secret.
     """
     if _zone(_example(path), places) is Zone.SECRET:
         return Zone.SECRET
@@ -131,7 +131,7 @@ def _zone_of_prefix(path: str, places: Places) -> Zone:
 
 
 def _zone_of_pattern(path: str, places: Places) -> Zone | None:
-    """Judge `~/.ss*/id_*` by what it may stand for: a secret, if there is one that fits as far as the pattern goes."""
+    """Return the zone of `~/.ss*/id_*` by its possible matches: a secret, if a known secret path matches."""
     samples = [*_secret_samples(), *(f"{places.home}/{inner}" for inner in _home_samples())]
     if any(fits(sample, path) for sample in samples):
         return Zone.SECRET
@@ -140,14 +140,14 @@ def _zone_of_pattern(path: str, places: Places) -> Zone | None:
 
 
 def _example(path: str) -> str:
-    """Return a path that one with an unknown part, or a pattern that fits every name, may stand for."""
+    """Return an example path for one with an unknown part, or with a pattern that matches every name."""
     folder = _whole(path)
     inner = path if folder == path else f"{folder.rstrip('/')}/1"
     return inner.replace(FETCHED, "1").replace(UNKNOWN, "1")
 
 
 def _whole(path: str) -> str:
-    """Return the folder for `folder/*`: everything in it is as good as itself."""
+    """Return the folder for `folder/*`: all its content is treated like the folder."""
     while path.endswith(("/.[!.]*", "/.[^.]*")) or ANY_NAME.search(path):
         path = path.rpartition("/")[0] or "/"
     return path
@@ -159,14 +159,14 @@ def _device_zone(path: str) -> Zone | None:
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return Zone.NETWORK_DEVICE
     if is_within(path, "/dev/shm"):
-        return None  # a folder like any other: scratch, unless the workspace is in it
+        return None  # an ordinary folder: scratch, unless it contains the workspace
     if path.startswith("/proc/"):
         return _proc_zone(path)
     return Zone.DEVICE if path.startswith("/dev/") else Zone.SYSTEM
 
 
 def _proc_zone(path: str) -> Zone:
-    """`/proc/self/root` and its like lead anywhere; the rest of /proc belongs to the system."""
+    """Return the zone of a path in /proc: `/proc/self/root` and similar links lead anywhere; the rest is system."""
     if re.match(r"/proc/[^/]+/(root|cwd|fd)(/|$)", path):
         return Zone.UNKNOWN if path.count("/") > 3 else Zone.SYSTEM
     return Zone.SECRET if _pattern("system", "secret").match(path) else Zone.SYSTEM
@@ -184,7 +184,7 @@ def _workspace_zone(path: str, places: Places) -> Zone:
 
 
 def _home_in_workspace(path: str, places: Places) -> Zone:
-    """The workspace holds the home folder: what is secret there stays secret."""
+    """Return the zone of a path when the workspace contains the home folder: secrets there stay secret."""
     zone = _home_zone(path[len(places.home) + 1 :])
     stays = (Zone.OWN, Zone.SECRET, Zone.STARTUP, Zone.AUTOSTART, Zone.HOME_ROOT)
     return zone if zone in stays else _workspace_zone(path, places)
@@ -198,7 +198,7 @@ OF_HOME = {
     "keeps_secrets": Zone.KEEPS_SECRETS,
     "programs": Zone.HOME_PROGRAMS,
 }
-"""Zones of places in a home folder, by their key in the table, in the order in which they are asked."""
+"""Zones of places in a home folder, by their key in the table, in the order in which they apply."""
 
 
 def _home_zone(inner: str) -> Zone:
@@ -211,17 +211,17 @@ def _home_zone(inner: str) -> Zone:
 
 
 def is_private(word: str) -> bool:
-    """Tell whether a path ends like a secret of a project or a person."""
+    """Return whether a path has the name of a secret of a project or a user."""
     return _pattern("anywhere", "private", "(^|/)({})$").search(word) is not None
 
 
 def is_built(path: str) -> bool:
-    """Tell whether a file is, by its name or its folder, what a build or a run made."""
+    """Return whether a file is a build product or output, by its name or folder."""
     return _pattern("anywhere", "built", "(^|/)({})(/|$)").search(path) is not None
 
 
 def runs_later(path: str, home: str) -> bool:
-    """Tell whether a shell or a schedule will run what is put into a file."""
+    """Return whether a shell or a schedule will run the content of a file."""
     if _pattern("system", "runs_later").search(path):
         return True
     inner = path[len(home) + 1 :] if is_within(path, home) else ""
@@ -247,7 +247,7 @@ def _other_zone(path: str, places: Places) -> Zone:
 
 
 def resolve(word: str, *, cwd: str, home: str) -> str:
-    """Return the absolute path that a word names; a `..` after an unknown part makes the whole unknown."""
+    """Return the absolute path of a word; a `..` after an unknown part makes all of it unknown."""
     if UNKNOWN not in word:
         return absolute(word, cwd=cwd, home=home)
     before, _, after = word.partition(UNKNOWN)
@@ -270,9 +270,9 @@ def is_within(path: str, root: str) -> bool:
 
 
 def fits(path: str, pattern: str) -> bool:
-    """Return whether a shell's pattern can stand for `path`, or for a folder that it lies in.
+    """Return whether a shell pattern matches `path` or one of its parents.
 
-    As in a shell, what begins with a dot is only found by a pattern that does.
+    As in a shell, only patterns with a leading dot match hidden names.
     """
     parts, patterns = path.split("/"), pattern.replace("[^", "[!").split("/")
     if len(patterns) > len(parts):
@@ -295,7 +295,7 @@ def is_path_safe(path: str, workspace: str) -> bool:
 
 
 def alike(path: str) -> str:
-    """Return a form that is equal for paths that a forgiving file system takes for the same one."""
+    """Return a form that is equal for paths that some file systems take for the same one (case, normalization)."""
     if path.isascii():
         return path.lower()
     import unicodedata  # few paths need it

@@ -316,7 +316,7 @@ class Desk:
     # Commands.
 
     def obey(self, line: str) -> bool:
-        """Tell whether a line looks like a command to us; then carry it out, or say what there is."""
+        """Return whether a line looks like a command to us; then carry it out, or say what there is."""
         found = WORD.fullmatch(line.strip())
         if not self.present or found is None or self.agent is None:
             return False

@@ -110,7 +110,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
 
 def is_json_object(text: str) -> bool:
-    """Tell whether any JSON reader takes `text` as one object."""
+    """Return whether any JSON reader takes `text` as one object."""
     try:
         return isinstance(json.loads(text, parse_constant=_refuse_constant), dict)
     except (ValueError, RecursionError):
@@ -132,7 +132,7 @@ def _parse(text: str) -> Any:
 
 
 def _is_unfinished(text: str, error: json.JSONDecodeError) -> bool:
-    """Tell whether the text stops in the middle, rather than being wrong."""
+    """Return whether the text stops in the middle, rather than being wrong."""
     tail = text[error.pos :].rstrip()
     if error.msg.startswith("Unterminated") or not tail or any(literal.startswith(tail) for literal in _LITERALS):
         return True

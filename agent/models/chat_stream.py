@@ -147,13 +147,13 @@ class _Call:
         self.extend(piece.arguments)
 
     def is_repeated_by(self, piece: CallPiece) -> bool:
-        """Tell whether `piece` says the whole call once more, as some servers do at the end."""
+        """Return whether `piece` says the whole call once more, as some servers do at the end."""
         if not (self.is_whole and piece.id and (piece.id, piece.name) == (self.id, self.name)):
             return False
         return len(piece.arguments) == self._arguments.tell() and piece.arguments == self.arguments
 
     def may_take(self, piece: CallPiece) -> bool:
-        """Tell whether neither index nor id speak against it that `piece` is one of this call."""
+        """Return whether neither index nor id speak against it that `piece` is one of this call."""
         is_placed = self.index == piece.index or None in (self.index, piece.index)
         return is_placed and (self.id == piece.id or "" in (self.id, piece.id))
 
@@ -192,7 +192,7 @@ class StreamedCalls:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether there is no call."""
+        """Return whether there is no call."""
         return not self._calls
 
     def requested(self) -> tuple[RequestedCall, ...]:
@@ -250,7 +250,7 @@ def _begins_another(candidate: _Call, piece: CallPiece, *, beside: bool) -> bool
 
 
 def _is_same_call(candidate: _Call, piece: CallPiece) -> bool:
-    """Tell whether a piece with another name belongs to the candidate all the same: then names come in pieces."""
+    """Return whether a piece with another name belongs to the candidate all the same: then names come in pieces."""
     if not candidate.is_empty:
         return False
     if piece.id:

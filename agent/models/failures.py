@@ -63,7 +63,7 @@ def failure_reason(said: str, *codes: object) -> FailureReason:
 
 
 def is_passing(status: int) -> bool:
-    """Tell whether asking again may help after an HTTP status that is no success."""
+    """Return whether asking again may help after an HTTP status that is no success."""
     return status in PASSING_STATUSES or status >= 500
 
 

@@ -70,7 +70,7 @@ class Item:
         self.said = {**self.said, **{name: value for name, value in other.said.items() if value not in (None, "")}}
 
     def fits(self, place: "Item") -> bool:
-        """Tell whether `place` can be this item's; servers change ids within an item."""
+        """Return whether `place` can be this item's; servers change ids within an item."""
         known = ((self.call_id, place.call_id), (self.name, place.name))
         if self.type != place.type or any(old and new and old != new for old, new in known):
             return False
@@ -161,7 +161,7 @@ class StreamedItems:
 
 
 def _is_named_alike(item: Item, said: Item) -> bool:
-    """Tell whether an announcement is the same one again."""
+    """Return whether an announcement is the same one again."""
     return (item.id, item.call_id) == (said.id, said.call_id) != ("", "")
 
 

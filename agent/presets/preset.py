@@ -323,7 +323,7 @@ class Preset:
 
     @property
     def finishes_by_tool(self) -> bool:
-        """Tell whether `complete` is what ends a run as completed."""
+        """Return whether `complete` is what ends a run as completed."""
         return self.complete_tool or self.objective_tool
 
     @property
@@ -340,7 +340,7 @@ class Preset:
 
     @property
     def counts_tokens(self) -> bool:
-        """Tell whether something depends on how many tokens an inference takes."""
+        """Return whether something depends on how many tokens an inference takes."""
         return any((self.max_tokens, self.max_tokens_per_iteration, self.max_cost, self.summary_from))
 
     def room_beside(self, frame: int) -> int | None:

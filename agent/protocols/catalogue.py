@@ -81,7 +81,7 @@ class Entry:
 
     @property
     def needs_auditor(self) -> bool:
-        """Tell whether it asks an auditor, unless it is told to ask none."""
+        """Return whether it asks an auditor, unless it is told to ask none."""
         given = inspect.signature(self.make).parameters.get("auditor")
         return given is not None and bool(given.default)
 

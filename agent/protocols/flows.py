@@ -96,7 +96,7 @@ def executed_by(action: Action) -> tuple[str, ...]:
 
 
 def is_below(path: str, places: tuple[str, ...]) -> bool:
-    """Tell whether a path is one of the places, or below one."""
+    """Return whether a path is one of the places, or below one."""
     return any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in places)
 
 
@@ -151,7 +151,7 @@ CRITICAL = Verdict(Level.ask, "critical", "critical action", explanation="this i
 
 
 def is_admin(call: ToolCall) -> bool:
-    """Tell whether a call is of a tool that its author declares to be administration."""
+    """Return whether a call is of a tool that its author declares to be administration."""
     return call.category == "admin"
 
 

@@ -172,7 +172,7 @@ def honeypot(number: int, tool: str, arguments: Mapping[str, object]) -> ToolCal
 
 
 def is_planted(call: ToolCall) -> bool:
-    """Tell whether a call was made to be planted."""
+    """Return whether a call was made to be planted."""
     return call.id.startswith(PLANTED)
 
 

@@ -54,7 +54,7 @@ class Condition:
     value: Any = field(converter=freeze)
 
     def __call__(self, arguments: Mapping[str, Any]) -> bool:
-        """Tell whether it holds."""
+        """Return whether it holds."""
         return CONDITIONS[self.test](arguments.get(self.argument), self.value)
 
     def __str__(self) -> str:
@@ -392,7 +392,7 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
 
 
 def is_over(call: ToolCall, said: Any) -> bool:
-    """Tell whether an event decides about a call, one way or the other."""
+    """Return whether an event decides about a call, one way or the other."""
     match said:
         case GateApproved() | GateRejected():
             return bool(said.call == call)

@@ -81,7 +81,7 @@ def failures_in_a_row(number: int, said: ToolFinished | CallAnswered) -> int:
 
 
 def is_empty(answer: AnswerCommitted) -> bool:
-    """Tell whether an answer has neither text nor calls."""
+    """Return whether an answer has neither text nor calls."""
     return answer.is_empty
 
 

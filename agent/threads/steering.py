@@ -79,7 +79,7 @@ def still_waiting(waiting: int, said: Event, at_once: bool) -> int:
 
 
 def is_final(answer: AnswerCommitted) -> bool:
-    """Tell whether a run would complete with this answer: it says something, and asks for no call."""
+    """Return whether a run would complete with this answer: it says something, and asks for no call."""
     return not answer.calls and not answer.is_empty
 
 

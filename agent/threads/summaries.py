@@ -80,7 +80,7 @@ def recover_from_overflow(summarize: bool) -> BThreadBody:
 
 
 def is_hopeless(outcome: Event) -> bool:
-    """Tell whether a summary failed because all that is shown has to be shown."""
+    """Return whether a summary failed because all that is shown has to be shown."""
     return isinstance(outcome, SummaryFailed) and outcome.nothing_older
 
 

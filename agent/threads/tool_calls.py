@@ -21,12 +21,12 @@ from bp import BThreadBody, Sync, bthread, start, sync, where
 
 
 def has_flaws(answer: AnswerCommitted) -> bool:
-    """Tell whether a call of an answer has a flaw."""
+    """Return whether a call of an answer has a flaw."""
     return any(call.flaw is not None for call in answer.calls)
 
 
 def has_several_calls(answer: AnswerCommitted) -> bool:
-    """Tell whether an answer asks for more than one call."""
+    """Return whether an answer asks for more than one call."""
     return len(answer.calls) > 1
 
 

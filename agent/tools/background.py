@@ -81,7 +81,7 @@ class Process:
         return taken.text()
 
     def has_exited(self) -> bool:
-        """Tell whether all of it ended by itself."""
+        """Return whether all of it ended by itself."""
         child = self.child
         return child is not None and child.has_exited() and not child.family.living()
 

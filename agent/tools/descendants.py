@@ -36,7 +36,7 @@ class _Process(NamedTuple):
     started: int
 
     def is_keeper(self) -> bool:
-        """Tell whether it only keeps the namespaces of a command. Its name says so, which any process may take."""
+        """Return whether it only keeps the namespaces of a command. Its name says so, which any process may take."""
         with suppress(OSError), open(f"/proc/{self.number}/comm", "rb", buffering=0) as file:
             return (file.readall() or b"").strip() in _KEEPERS
         return False

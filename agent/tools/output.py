@@ -239,12 +239,12 @@ class Retained:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing came."""
+        """Return whether nothing came."""
         return not self._total
 
     @property
     def truncated(self) -> bool:
-        """Tell whether something was left out."""
+        """Return whether something was left out."""
         if self._retention.keep != "both":
             return self._cut().cut_by is not None
         return self._left_out > 0 or self._newlines > (self._retention.lines or self._newlines)

@@ -62,7 +62,7 @@ class Child:
     siblings: frozenset[int] = frozenset()
 
     def has_exited(self) -> bool:
-        """Tell whether the process itself has ended; it is not reaped by asking."""
+        """Return whether the process itself has ended; it is not reaped by asking."""
         try:
             return os.waitid(os.P_PID, self.popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
         except ChildProcessError:

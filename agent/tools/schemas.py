@@ -181,7 +181,7 @@ def _is_number(value: object) -> bool:
 
 
 def is_same(value: object, allowed: object) -> bool:
-    """Tell whether two values are equal as JSON: 1 is 1.0, and neither is true."""
+    """Return whether two values are equal as JSON: 1 is 1.0, and neither is true."""
     if isinstance(value, bool) or isinstance(allowed, bool):
         return value is allowed
     return value == allowed

@@ -265,7 +265,7 @@ _WAITS = re.compile(
 
 
 def is_interactive(command: str) -> bool:
-    """Tell whether one of the programs at the beginning of `command` is likely to wait for a person."""
+    """Return whether one of the programs at the beginning of `command` is likely to wait for a person."""
     return any(_WAITS.match(part) for part in re.split(r"&&|\|\||[;|&\n()]", command[:_LOOKED_AT]))
 
 
@@ -328,7 +328,7 @@ class Runner:
 
     @property
     def in_envelopes(self) -> bool:
-        """Tell whether answers are envelopes, those of failures too."""
+        """Return whether answers are envelopes, those of failures too."""
         return self.options.form == "envelope"
 
     async def start(self, command: str, cwd: str, context: ToolContext, env: Environment = dict) -> ToolResult:

@@ -84,7 +84,7 @@ class Toolbox:
 
     @property
     def listens(self) -> bool:
-        """Tell whether a tool wants to know of events."""
+        """Return whether a tool wants to know of events."""
         return bool(self._listeners)
 
     def hear(self, event: Event) -> None:
@@ -120,7 +120,7 @@ class Toolbox:
         return await tool.run(call.arguments, ToolContext(call.id, progress, rights, self.workspace.root))
 
     def changes_files(self, call: ToolCall) -> bool:
-        """Tell whether a call runs a command, or writes or deletes files, as far as its arguments say."""
+        """Return whether a call runs a command, or writes or deletes files, as far as its arguments say."""
         tool = self._tools.get(call.tool)
         if tool is None or not (tool.marks or tool.argv):
             return False

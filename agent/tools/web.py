@@ -55,7 +55,7 @@ async def find_address(host: str, port: int, allowed: Iterable[str] = ()) -> str
 
 
 def is_public(text: str) -> bool:
-    """Tell whether an address is one of the public internet, also where it stands for an older one."""
+    """Return whether an address is one of the public internet, also where it stands for an older one."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
         inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else address.ipv4_mapped

@@ -83,7 +83,7 @@ WORLD, EFFECT = "what comes of", "effect"
 
 
 def is_of_world(name: str) -> bool:
-    """Tell whether the b-thread of this name belongs to the environment."""
+    """Return whether the b-thread of this name belongs to the environment."""
     return name == EFFECT or name.startswith(WORLD)
 
 

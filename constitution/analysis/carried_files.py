@@ -1,4 +1,4 @@
-"""Options and variables that carry a file or folder from elsewhere, from which a program takes settings or code.
+"""Options and variables that name a file or folder outside the workspace with settings or code for a program.
 
 `make -f /tmp/x`, `eslint --config=/tmp/x.js .`, `CARGO_HOME=/tmp/x cargo build`, `git -C /tmp/x status`: what runs is
 not in the workspace. Lists of harmless options and variables are in `variables.toml`; every other one counts.
@@ -21,13 +21,13 @@ from constitution.zones import FETCHED, is_within
 ELSEWHERE = pattern(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
 LIBRARY = pattern(r"\.(so|dll|dylib|jar|wasm|pyz|node)$")
 INSIDE = frozenset(["run", "exec", "create", "debug"])
-"""Behind these, a tool of containers takes a command, whose paths are those of the container."""
+"""Words of container tools followed by a command, whose paths are inside the container."""
 
 SETTINGS = "take settings or code from {path}"
 
 
 def carried(command: Command) -> Steps:
-    """Report each file or folder elsewhere that an option of a program names, unless the program takes data only."""
+    """Report each outside file or folder in an option of a program, unless the program reads only data."""
     words = " ".join(command.argv[1:])
     if "/" not in words and "~" not in words and ".." not in words and UNKNOWN not in words and "@" not in words:
         return
@@ -52,9 +52,9 @@ def carried(command: Command) -> Steps:
 
 
 def _options(command: Command) -> Iterator[tuple[str, str, bool]]:
-    """Yield the options of a program, each with the value in the same word, or else the next word.
+    """Yield the options of a program, each with its value from the same or the next word.
 
-    What stands behind the script of an interpreter, or behind `--`, is for another program. `@FILE` holds options.
+    Words after the script of an interpreter, or after `--`, are for another program. `@FILE` holds options.
     """
     words = command.argv[1:]
     for index, word in enumerate(words):
@@ -92,7 +92,7 @@ def _options_pattern(key: str) -> re.Pattern[str]:
 
 
 def carried_by_variable(name: str, value: str, *, exported: bool) -> Steps:
-    """Report a file or folder elsewhere in a variable that programs get, or that a tool is known to read."""
+    """Report an outside file or folder in an exported variable, or one that a tool is known to read."""
     is_read = _tools_pattern("names").match(name) or (exported and variable_of(name) is None)
     if not is_read or _tools_pattern("harmless").search(name):
         return
@@ -110,7 +110,7 @@ OF_ANOTHER = "use the repository in {path}, whose settings can start programs"
 
 
 def repository(command: Command) -> Steps:
-    """Report in which repository git works, where it is not that of the workspace: its settings can start programs."""
+    """Report a git repository other than that of the workspace: its settings can start programs."""
     if command.name != "git":
         return
     line = read_line(command.argv[1:], GIT_TAKES, to_operand=True)
@@ -129,21 +129,21 @@ def repository(command: Command) -> Steps:
 
 
 def _is_bare(path: str, disk: Disk) -> bool:
-    """Tell whether a folder is a repository without files, or looks like one by its name: `vendor/x.git`."""
+    """Return whether a folder is a bare repository, or looks like one by its name: `vendor/x.git`."""
     if path in disk.repositories:
         return True
     name = path.rstrip("/").rpartition("/")[2]
     return name.endswith(".git") and name != ".git"
 
 
-# Variables: what is judged is what the command at hand sets, not what was set earlier
+# Variables: those that the present command sets, not those set earlier
 
 FUNCTIONS = "BASH_FUNC_"
-"""Variables of the environment whose names begin so are functions to the next bash."""
+"""Prefixes of environment variables that bash imports as functions."""
 
 SUBSTITUTION = pattern(r"\$\(|`")
 SUBSCRIPT = pattern(r"\[[^]]*(?:\$\(|`)")
-"""A value that runs a command where it is taken for a number: the shell looks into the subscript of an array."""
+"""A value that runs a command in an arithmetic context: the shell evaluates the subscript of an array."""
 
 LOADS = pattern(
     r"(?:--(?:require|import|loader|experimental-loader)[= ]+|-(?:javaagent|agentpath|Xbootclasspath(?:/[ap])?):"
@@ -153,7 +153,7 @@ LOADS = pattern(
 
 
 def given(words: list[str]) -> Steps:
-    """`env NAME=VALUE`: variables of the command behind it."""
+    """`env NAME=VALUE`: variables of the wrapped command."""
     for word in words:
         name, equals, value = word.partition("=")
         if equals and not name.startswith("-"):
@@ -161,7 +161,7 @@ def given(words: list[str]) -> Steps:
 
 
 def assigned(name: str, values: tuple[str, ...], *, exported: bool = False) -> Steps:
-    """Take an assignment to a variable; some make other programs run what they hold."""
+    """Report the effects of an assignment: the values of some variables are run by other programs."""
     row = variable_of(name)
     for value in values:
         if names_production(name, value):
@@ -196,7 +196,7 @@ def _by_row(row: Variable, name: str, value: str) -> Steps:
 
 
 def _split(options: str) -> list[str]:
-    """Return the options in a text; without a dash, one is letters."""
+    """Return the options in a text; a word without a dash is a cluster of letters."""
     try:
         words = shlex.split(options)
     except ValueError:
@@ -206,13 +206,13 @@ def _split(options: str) -> list[str]:
 
 def _loaded(name: str, value: str) -> Steps:
     if name == "ENV" and value.isidentifier():
-        return  # a name such as `production`, which programs read; shells look for a file
+        return  # programs read names such as `production`; shells look for a file
     says = f"make programs load {{path}} ({name})"
     yield Found(Effect.PRELOAD, program="the command", path=value, says=says)
 
 
 def _searched(value: str) -> Steps:
-    """Programs are looked for in these folders, those that come before the usual ones first."""
+    """Report folders put in front of the usual ones on the search path."""
     if value in (UNKNOWN, FETCHED):
         says = "look for programs in folders that are not known in advance"
         yield Found(Effect.CONFIGURE_TOOL, program="the command", says=says)
@@ -224,7 +224,7 @@ def _searched(value: str) -> Steps:
 
 
 def _script_in(name: str, value: str) -> str:
-    """Return the script that is run where a variable is used; none in most."""
+    """Return the script that runs when a variable is used; None for most variables."""
     if name.startswith(FUNCTIONS):
         return f"f {value}"
     runs = SUBSTITUTION if is_prompt(name) else SUBSCRIPT

@@ -1,4 +1,4 @@
-"""Clients of other machines and their settings: what they fetch, send, and run of what they were told."""
+"""Clients of other machines and their settings: downloads, uploads, and commands that they run."""
 
 import re
 
@@ -57,7 +57,7 @@ def git(command: Command) -> Steps:
 
 
 def _cleans_elsewhere(folders: tuple[str, ...], operands: list[str]) -> Steps:
-    """`git -C / clean -fdx`: what is not tracked is deleted there."""
+    """`git -C / clean -fdx`: untracked files are deleted there."""
     flags = read_line(operands[1:], frozenset(["-e", "--exclude"])).flags
     if operands[:1] == ["clean"] and flags & {"-f", "--force"} and not flags & {"-n", "--dry-run"}:
         for folder in folders:
@@ -100,7 +100,7 @@ NO_REMOTES = ("origin", "upstream", "fork", "heroku", "gitlab", "github", "bitbu
 
 
 def _push(words: list[str], command: Command) -> Steps:
-    """`git push URL`, and `git push NAME` to a remote that was added a moment ago: the code goes to another owner."""
+    """`git push URL`, and `git push NAME` to a remote that the script added: the code goes to another owner."""
     operands = read_line(words, frozenset(["-o", "--push-option", "--repo", "--receive-pack"])).operands
     target = operands[0] if operands else ""
     if ADDRESS.match(target) or (target in command.files.remotes and target not in NO_REMOTES):
@@ -175,7 +175,7 @@ def _files_of_console(text: str) -> Steps:
 
 
 def aws(command: Command) -> Steps:
-    """`aws ssm send-command --parameters 'commands=["rm -rf /"]'`: what other machines are to run."""
+    """`aws ssm send-command --parameters 'commands=["rm -rf /"]'`: commands for other machines."""
     for word in command.argv[1:] if "send-command" in command.argv else ():
         if "commands=" in word or '"commands"' in word:
             quoted = re.findall(r"[\"']((?:[^\"'\\]|\\.)+)[\"']", word.partition("commands")[2])
@@ -195,7 +195,7 @@ def npm(command: Command) -> Steps:
 
 
 def ssh(command: Command) -> Steps:
-    """`ssh -R 2222:localhost:22 HOST`: the other machine gets a way in here."""
+    """`ssh -R 2222:localhost:22 HOST`: the other machine can connect back to this one."""
     takes = [*SSH_TAKES.split(), "-M"] if command.name == "autossh" else SSH_TAKES.split()
     line = read_line(command.argv[1:], frozenset(takes), to_operand=True)
     if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
@@ -208,7 +208,7 @@ ENCODES = byte_pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
 
 
 def look_up(command: Command) -> Steps:
-    """`dig NAME`, `ping NAME`: what is put into a name reaches the server that answers for it."""
+    """`dig NAME`, `ping NAME`: data in a name reach its name server."""
     for word in command.argv[1:]:
         if UNKNOWN in word and command.name == "ping" and "-p" in command.argv:
             yield Found(Effect.LEAK, says="send data to another machine, in packets")
@@ -221,7 +221,7 @@ def look_up(command: Command) -> Steps:
 KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
 
 
-LOSES = "delete what a service holds"
+LOSES = "delete data of a service"
 
 
 def request(command: Command) -> Steps:
@@ -272,7 +272,7 @@ def _of_ssh(argv: list[str]) -> Steps:
 
 
 def talk(command: Command) -> Steps:
-    """`openssl s_client -connect HOST < FILE`: what goes in goes to another machine."""
+    """`openssl s_client -connect HOST < FILE`: the input is sent to another machine."""
     if any(re.match(r"(localhost|127\.|\[::1\])", word) for word in command.argv[1:]):
         return
     if "s_client" in command.argv[1:2] and command.stdin.origin.name not in ("NOTHING", "TEXT"):
@@ -310,7 +310,7 @@ def wget(command: Command) -> Steps:
 
 
 def copy(command: Command) -> Steps:
-    """`cp A B`, `mv A B`, `ln A B`: what is known about A is known about B."""
+    """`cp A B`, `mv A B`, `ln A B`: the facts about A then hold for B."""
     line = read_line(command.argv[1:], COPY_TAKES)
     folders = line.value_of("-t", "--target-directory")
     sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
@@ -344,7 +344,7 @@ REMOTE = pattern(r"^(?:(?:https?|git|ssh|ftp)://(?!localhost|127\.)|[\w.-]+@[\w.
 
 
 def clone(words: list[str]) -> Steps:
-    """`git clone URL [FOLDER]`: what is in the folder comes from another owner."""
+    """`git clone URL [FOLDER]`: the folder's content is code of another owner."""
     operands = read_line(words, CLONE_TAKES).operands
     if operands and REMOTE.match(operands[0]):
         name = operands[0].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2]
@@ -352,7 +352,7 @@ def clone(words: list[str]) -> Steps:
 
 
 def unpack(command: Command) -> Steps:
-    """`tar xf FILE`, `unzip FILE`, `curl ... | tar x`: an archive that was fetched leaves a folder that was."""
+    """`tar xf FILE`, `unzip FILE`, `curl ... | tar x`: the content of a downloaded archive counts as downloaded."""
     line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-d", "-o"]))
     files = (*line.value_of("-f", "--file"), *line.operands)
     flows = [command.content(file) for file in files] + [command.stdin]
@@ -362,7 +362,7 @@ def unpack(command: Command) -> Steps:
 
 
 def builds(command: Command) -> Steps:
-    """A tool that runs what the files of a folder say, in a folder, or on one, that was fetched a moment ago."""
+    """A build tool in, or on, a folder that the script has just downloaded."""
     if not command.files.fetched or not sign("builds").match(" ".join([command.name, *command.argv[1:3]])):
         return
     words = [".", *command.argv[1:]]
@@ -371,7 +371,7 @@ def builds(command: Command) -> Steps:
 
 
 def installs(command: Command) -> Steps:
-    """`dpkg -i FILE`: a package that was fetched a moment ago runs scripts as it is installed."""
+    """`dpkg -i FILE`: a package that the script has just downloaded runs its installation scripts."""
     for word in command.argv[1:] if is_a(command.name, "installer") else ():
         if command.content(word).origin is Origin.FETCHED:
             yield Found(Effect.RUN_FETCHED_CODE)

@@ -104,7 +104,7 @@ def screen(command: Command) -> Steps:
 
 
 def _typed(text: str) -> str:
-    """Return what is typed, without the keys at its end."""
+    """Return the typed text, without the keys at its end."""
     return re.sub(r"(\\n|\\r|\\015|\^M|\n|\r)+$", "", text)
 
 
@@ -125,7 +125,7 @@ SED_PLAIN = frozenset("=dDFgGhHnNpPxz")
 
 
 def sed(command: Command) -> Steps:
-    """sed: with `-i` it writes the files behind its script, which may read and write others, and start programs."""
+    """sed: `-i` writes the operands; the script may read and write other files, and start programs."""
     words = [SED_IN_PLACE.sub(lambda match: match[1] or "--in-place", word) for word in command.argv[1:]]
     line = read_line([word for word in words if word], SED_TAKES)
     scripts = line.value_of("-e", "--expression")
@@ -146,7 +146,7 @@ def sed(command: Command) -> Steps:
 
 
 def _sed_script(script: str, written: tuple[str, ...]) -> Steps:
-    """Take the commands of a script that do more than change lines; `written`: files that get what is inserted."""
+    """Report the commands of a script with effects beyond its output; `written`: files that get the inserted text."""
     try:
         commands = list(_sed_commands(script))
     except ValueError:
@@ -163,7 +163,7 @@ def _sed_script(script: str, written: tuple[str, ...]) -> Steps:
 
 
 def _sed_commands(script: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands that insert text, read, write or start something, with what they take; raises ValueError."""
+    """Yield the commands that insert text, read, write or start something, with their arguments. Raises ValueError."""
     at = 0
     while at < len(script):
         if script[at] in " \t\n;{}":
@@ -184,7 +184,7 @@ def _sed_commands(script: str) -> Iterator[tuple[str, str]]:
 
 
 def _behind_plain(letter: str, script: str, at: int) -> int:
-    """Return where a command ends that neither inserts, reads, writes nor starts anything."""
+    """Return the end of a command without effects on files or programs."""
     if letter == "#":
         return _end_of_line(script, at)
     if letter == "y":
@@ -200,7 +200,7 @@ def _behind_plain(letter: str, script: str, at: int) -> int:
 
 
 def _behind_addresses(script: str, at: int) -> int:
-    """Return where the command of `1,/end/I!p` begins."""
+    """Return the start of the command in `1,/end/I!p`."""
     for _ in range(2):
         if match := SED_ADDRESS.match(script, at):
             at = match.end()
@@ -228,7 +228,7 @@ def _end_of_line(script: str, at: int) -> int:
 
 
 def _part(script: str, at: int, separator: str, *, brackets: bool = False) -> int:
-    """Return where the text behind a separator ends; in a pattern, a separator within `[...]` is text."""
+    """Return the end of the text after a separator; in a pattern, a separator within `[...]` is text."""
     if not separator or separator in "\\\n":
         raise ValueError(separator)
     while at < len(script) and script[at] != separator:
@@ -249,7 +249,7 @@ def _bracket(script: str, at: int) -> int:
 
 
 def _substitution(script: str, at: int) -> tuple[int, tuple[str, str, str]]:
-    """Read `/pattern/replacement/flags`; return where it ends, the replacement, the flags, and the file of `w`."""
+    """Read `/pattern/replacement/flags`; return its end, the replacement, the flags, and the file of `w`."""
     separator = script[at : at + 1]
     start = _part(script, at + 1, separator, brackets=True)
     end = _part(script, start, separator)

@@ -1,4 +1,4 @@
-"""Findings of a simple command: unwrap it, look its program up, and carry out the steps of every analysis."""
+"""Findings of a simple command: unwraps it, looks its program up, and carries out the steps of every analysis."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -73,7 +73,7 @@ RESERVED = frozenset(
 REPLACES = frozenset({">", ">|", "&>", ">&"})
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 TELLING = frozenset(["kitty", "wezterm", "zellij"])
-"""Wrappers whose own words count besides the command that they run."""
+"""Wrappers whose own words have effects beside the command that they run."""
 TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
 """Programs that send their input to another machine."""
 
@@ -81,12 +81,12 @@ SHOWS = frozenset({Effect.SHOW_ENVIRONMENT, Effect.SHOW_SECRETS, Effect.TAKE_KEY
 READS = frozenset({Effect.READ, Effect.READ_TREE})
 DELETES = frozenset({Effect.DELETE, Effect.DELETE_TREE})
 KEEPS = frozenset(["mv", "git mv", "rename", "gzip", "bzip2", "xz", "zstd", "zip", "rsync"])
-"""Programs that delete a file where what it held is kept under another name."""
+"""Programs that delete a file but keep its content under another name."""
 
 LOST = "which version control could not bring back"
 
 MATCHES = 1_000
-"""Paths that a pattern stands for and that are looked at."""
+"""The highest number of paths examined for a pattern."""
 
 GETS_OUT = frozenset(
     {
@@ -131,13 +131,13 @@ PHRASES = {
 
 @cache
 def _forms() -> frozenset[str]:
-    """Return the programs with an analysis of their own, and those that run others: names that stand for programs."""
+    """Return the names of programs with an analysis of their own, and of wrappers."""
     return frozenset([*forms(), *(name for name in table_names("wrapper") if " " not in name)])
 
 
 @cache
 def analysis_of(name: str) -> Analysis | None:
-    """Return the analysis of a program that no row can describe; its module is loaded with the first such command."""
+    """Return the analysis of a program that rows cannot describe; its module is loaded on first use."""
     if name not in forms():
         return None
     module, _, function = forms()[name].partition(".")
@@ -146,7 +146,7 @@ def analysis_of(name: str) -> Analysis | None:
 
 
 def _module(name: str) -> object:
-    """Return a module of analyses; readers of other languages are loaded when one is needed."""
+    """Return a module of analyses, loaded on first use."""
     if name == "editors":
         from constitution.analysis import editors
 
@@ -159,7 +159,7 @@ def _module(name: str) -> object:
 
 
 def fed(command: Command) -> Steps:
-    """Yield the effects of a program that sends the output of a shell, or whole folders, to another machine."""
+    """Yield the effects of piping a shell's output, or whole folders, into a program that sends it."""
     if command.name not in TALKERS:
         return
     if command.stdin.origin is Origin.SHELL:
@@ -185,7 +185,7 @@ LOOKED_UP: tuple[Analysis, ...] = (
 
 
 class Examination:
-    """Examines the commands of one call. `resolved` maps absolute lexical paths to where links lead."""
+    """Examines the commands of one call. `resolved` maps absolute lexical paths to their real paths."""
 
     def __init__(
         self, scope: Scope, resolved: Mapping[str, str], executables: Mapping[str, str], disk: Disk = NOTHING_FOUND
@@ -195,29 +195,29 @@ class Examination:
         self.executables = executables
         self.disk = disk
         self.findings: dict[Finding, None] = {}
-        self.words: dict[str, None] = {}  # every path that was asked about
+        self.words: dict[str, None] = {}  # every path that was looked up
         self.programs: dict[str, None] = {}
         self.invocations: list[Evidence] = []
-        self.because: dict[str, Effect] = {}  # what facts on the disk say against findings with these effects
+        self.because: dict[str, Effect] = {}  # facts on the disk that answered findings with these effects
         self._files = Files()
         self._made: set[str] = set()  # files that the script itself replaced or built
-        self._told: dict[tuple[str, str], Effect] = {}  # what it is that a program does with a path
-        self._links: dict[str, str] = {}  # made by the script itself, and where they lead
-        self._invoking: tuple[str, ...] = ()  # the command of the call itself that is being examined
-        self._production = False  # a variable says that programs work in production
-        self._placing = False  # what is read is put where it runs at every start
-        self._inside = False  # a container that is thrown away: only what gets out of it counts
-        self._private: Evidence | None = None  # where something private is read
-        self._sends: Evidence | None = None  # where something goes to another machine
+        self._told: dict[tuple[str, str], Effect] = {}  # descriptions of what programs do with paths
+        self._links: dict[str, str] = {}  # links made by the script itself, with their targets
+        self._invoking: tuple[str, ...] = ()  # the present command of the call itself
+        self._production = False  # a variable selects production for programs
+        self._placing = False  # the present script is one that runs at every start
+        self._inside = False  # in a throw-away container: only effects outside of it count
+        self._private: Evidence | None = None  # places of private data that were read
+        self._sends: Evidence | None = None  # evidence of data sent to another machine
 
-    # What the walk tells
+    # The interface of the walk
 
     def content(self, file: str, walk: Walk) -> Flow:
-        """Return what comes out of a file."""
+        """Return the content of a file."""
         return self._files.of(file, self._targets(file, walk))
 
     def substitute_file(self, flow: Flow) -> str:
-        """Return the name of the file that stands for what a process substitution prints."""
+        """Return the file name for the output of a process substitution."""
         return self._files.substitute(flow)
 
     def report(self, finding: Finding) -> None:
@@ -225,7 +225,7 @@ class Examination:
         self.findings[finding] = None
 
     def redirect(self, operator: str, target: str, walk: Walk) -> None:
-        """Take a redirection: `>` and its like write, `<` reads."""
+        """Record a redirection: `>` and similar operators write, `<` reads."""
         steps = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
         if operator == ">" and "*" in target and FOUND not in target and not target.startswith("/dev/"):
             steps.append(Found(Effect.DELETE, target, says="empty {path}"))
@@ -236,11 +236,11 @@ class Examination:
             self._made.update(self._targets(target, walk))
 
     def assigned(self, name: str, values: tuple[str, ...], walk: Walk, *, exported: bool = False) -> None:
-        """Take an assignment to a variable; `exported`: programs get it."""
+        """Record an assignment to a variable; `exported`: programs get it."""
         self._carry_out_of_no_command(assigned(name, values, exported=exported), walk)
 
     def wrote(self, target: str, flow: Flow, walk: Walk) -> None:
-        """Take what a command printed into a file; what goes into a file that runs later is read as a script."""
+        """Record output into a file; the content of a file that runs later is read as a script."""
         for path in self._targets(target, walk):
             self._files.write(path, flow)
             if flow.origin is Origin.ENDLESS:
@@ -249,7 +249,7 @@ class Examination:
                 self._carry_out_of_no_command([Placed(_in_started_file(path, flow))], walk)
 
     def examine(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
-        """Examine a command whose words are known as far as possible; return what it prints."""
+        """Examine a command with partly known words; return its output."""
         within_a_script = walk.outer is not None or bool(walk.active)
         before, self._invoking = self._invoking, () if within_a_script else self._invoking or tuple(argv)
         flow = self._examined(argv, stdin, walk)
@@ -282,7 +282,7 @@ class Examination:
         return output_of(name, argv, stdin)
 
     def _name_behind(self, word: str, name: str) -> str:
-        """Return the known program that a file of an unknown name is a link to, or else the name."""
+        """Return the known program that an unknown name links to, else the name."""
         if is_known(name) or name in _forms():
             return name
         target = self.executables.get(word, "")
@@ -322,7 +322,7 @@ class Examination:
                 self._behind(wrapper, longer, words, stdin, walk)
 
     def _behind(self, wrapper: Wrapper, name: str, words: list[str], stdin: Flow, walk: Walk) -> Flow | None:
-        """Examine the command that a wrapper runs; return what it prints, or None where there is no command."""
+        """Examine the command that a wrapper runs; return its output, or None without a command."""
         inner, scripts = unwrap(wrapper, words, _is_program)
         if wrapper.effect is None and any(map(ADDRESS.match, words[: len(words) - len(inner) + 1])):
             self._carry_out([Found(Effect.RUN_FETCHED_CODE, says="run a program from an address")], name, walk)
@@ -344,7 +344,7 @@ class Examination:
         return flow
 
     def _carry_out_own(self, wrapper: Wrapper, command: Command, followed: bool, walk: Walk) -> None:
-        """Carry out what the options of a wrapper say besides the command that it runs."""
+        """Carry out the effects of a wrapper's options."""
         for analysis in (apply_rows, carried):
             self._carry_out(analysis(command), command.name, walk)
         own = command.with_argv(command.argv[:-1]) if followed else command
@@ -371,7 +371,7 @@ class Examination:
             return walk.nested(" ".join(inner) if wrapper.joins else inner[0], stdin)
         if wrapper.by_shell:
             return walk.invoke(inner, stdin)
-        before = walk.scope.copy()  # a `cd` in another process moves nothing here
+        before = walk.scope.copy()  # a `cd` in another process has no effect here
         for folder in folders:
             self.examine(["cd", folder], NOTHING, walk)
         flow = self.examine(inner, stdin, walk)
@@ -386,13 +386,13 @@ class Examination:
     # Steps
 
     def _carry_out_of_no_command(self, steps: Iterable[Step], walk: Walk) -> None:
-        """Carry out what redirections and variables do: no grant for a command covers it."""
+        """Carry out the steps of redirections and variables, which no grant for a command covers."""
         before, self._invoking = self._invoking, ()
         self._carry_out(steps, "the command", walk)
         self._invoking = before
 
     def _carry_out(self, steps: Iterable[Step], program: str, walk: Walk) -> None:
-        """Carry out steps in order, as done by a program where `walk` is."""
+        """Carry out the steps of a program in order, at the position of `walk`."""
         for step in steps:
             match step:
                 case Found(effect, path, says, other):
@@ -461,7 +461,7 @@ class Examination:
                 walk.scope.aliases[name] = text
 
     def _run_written(self, file: str, read: Callable[[Flow], Steps], program: str, walk: Walk) -> None:
-        """Read whatever the script itself writes to a file that is run, before or after."""
+        """Read the content that the script itself writes to a file that it runs, before or after."""
         evidence = walk.evidence
 
         def reader(flow: Flow) -> None:
@@ -478,7 +478,7 @@ class Examination:
     # Findings
 
     def _found(self, effect: Effect, path: str | None, says: str, program: str, walk: Walk) -> None:
-        """Add a finding about the command that `walk` is at; a path is a word, resolved in every possible folder."""
+        """Add a finding about the command at `walk`; a path is a word, resolved in every possible folder."""
         if self._inside and effect not in GETS_OUT:
             return
         if effect is Effect.DELETE and path is not None and self._are_many(path, walk):
@@ -507,10 +507,10 @@ class Examination:
             self.report(Finding(Effect.PERSIST, where, says, program, walk.evidence, self._invoking))
 
     def _place_of(self, effect: Effect, absolute: str, path: str, program: str) -> str:
-        """Return where a path leads; "" for a file that the script itself made and now runs."""
+        """Return the real path; "" for a file that the script itself made and now runs."""
         where = self._followed(absolute)
         deletes = effect in DELETES and not path.endswith("/")
-        alone = deletes or program == "ln"  # which deletes, or makes, the link and not what it leads to
+        alone = deletes or program == "ln"  # which deletes, or makes, the link and not its target
         if effect is Effect.READ_TREE and where == "/":
             where = self.home
         if self._links and not (alone and where in self._links):
@@ -521,7 +521,7 @@ class Examination:
         return "" if known else where
 
     def _followed(self, path: str) -> str:
-        """Return where links lead; of a pattern, those of the folder that it is in."""
+        """Return a path with links followed; of a pattern, those of its folder."""
         if path in self.resolved or "*" not in path:
             return self.resolved.get(path, path)
         folder = path.partition("*")[0].rpartition("/")[0]
@@ -529,9 +529,9 @@ class Examination:
         return self.resolved.get(folder, folder) + path[len(folder) :]
 
     def _unless_told(self, effect: Effect, where: str, program: str) -> Effect | None:
-        """Return the effect; of a file that is handed to a program, None where it is told what the program does."""
+        """Return the effect; None for a file argument of a program whose effect on it is reported otherwise."""
         if effect is not Effect.HANDLE:
-            if effect is not Effect.DISCARD:  # beside which stands what is judged elsewhere, too
+            if effect is not Effect.DISCARD:  # which is judged elsewhere too
                 self._told[where, program] = effect
             return effect
         told = self._told.get((where, program))
@@ -540,17 +540,17 @@ class Examination:
         return Effect.HANDLE if told is None else Effect.MENTION
 
     def _are_there(self, folders: tuple[str, ...]) -> bool:
-        """Tell whether folders are on the disk, and the script has not deleted anything yet: `cd` cannot fail."""
+        """Return whether `cd` cannot fail: the folders exist, and the script has deleted nothing yet."""
         removed = any(finding.effect in DELETES for finding in self.findings)
         return not removed and all(folder in self.disk.folders for folder in folders)
 
     def _of_disk(self, effect: Effect, where: str, says: str, program: str, walk: Walk) -> None:
-        """Add what the disk says about a path: what it stands for, what is lost with it, which other names it has."""
+        """Add findings by facts on the disk: the matches of a pattern, unsaved work, other names of a file."""
         for match in self.disk.matches.get(where, "").split("\0")[:MATCHES]:
             behind = self.resolved.get(match, match)
             if match and (behind != match or is_private(match) or "/." in match):
                 self.report(Finding(effect, behind, says.replace("{path}", match), program, walk.evidence))
-        into = effect is Effect.WRITE and not GLOB.search(where)  # a folder that is written into keeps what is in it
+        into = effect is Effect.WRITE and not GLOB.search(where)  # writing into a folder keeps its other files
         kept = (effect in DELETES and program in KEEPS) or (into and where not in self.disk.unsaved)
         lost = losses(where, self.disk, self.start) if loses(effect, program) and not kept else []
         if effect in DELETES and self.executables and not (kept or lost) and is_within(where, self.start):
@@ -564,7 +564,7 @@ class Examination:
             self.report(Finding(effect, UNKNOWN, said, program, walk.evidence))
 
     def _are_many(self, path: str, walk: Walk) -> bool:
-        """Tell whether a word stands for any number of files elsewhere: `~/*`, or what a search there found."""
+        """Return whether a word stands for many outside files: `~/*`, or the results of a search there."""
         if "*" not in path:
             return False
         return not any(is_within(absolute, self.start) for absolute in self._absolute(path, walk))
@@ -574,7 +574,7 @@ class Examination:
         return [resolve(word, cwd=cwd, home=self.home) for cwd in walk.scope.cwd]
 
     def _behind_links(self, path: str) -> str:
-        """Return where a path leads by the links that the script itself makes."""
+        """Return a path with the links followed that the script itself makes."""
         for link, target in self._links.items():
             if is_within(path, link):
                 return UNKNOWN if UNKNOWN in target else target + path[len(link) :]
@@ -585,7 +585,7 @@ class Examination:
         return [self.resolved.get(path, path) for path in self._absolute(word, walk)]
 
     def _sent(self, evidence: Evidence | None) -> None:
-        """Note that something is sent there; with something private read anywhere in the text it is a leak."""
+        """Record that data are sent; with private data read anywhere in the text it is exfiltration."""
         self._sends = self._sends or evidence
         if self._private is not None and self._sends is not None:
             evidence, self._sends = self._sends, None
@@ -593,7 +593,7 @@ class Examination:
             self.report(Finding(Effect.LEAK, "", says, "the command", evidence))
 
     def _watch(self, effect: Effect, path: str | None, walk: Walk) -> None:
-        """Remember whether something private is read, and whether something is sent: together they are a leak."""
+        """Record reads of private data and uploads: together they are exfiltration."""
         if effect in SHOWS or (effect in READS and path is not None and self._is_private(path, walk)):
             self._private = self._private or walk.evidence
             self._sent(self._sends)
@@ -601,7 +601,7 @@ class Examination:
             self._sent(walk.evidence)
 
     def _is_private(self, path: str, walk: Walk) -> bool:
-        """Tell whether what is read is a secret, or a whole home folder, or one of its hidden ones."""
+        """Return whether a read path is a secret, a whole home folder, or one of its hidden folders."""
         if is_private(path):
             return True
         return any(
@@ -613,7 +613,7 @@ class Examination:
 
 
 def _shown(says: str, path: str) -> str:
-    """Return what is done to a path, in words; where it is not known, the folder that it is in, if that is."""
+    """Return the description with the path in it; of an unknown path, with its known folder."""
     if UNKNOWN not in path and FOUND not in path:
         return says.replace("{path}", path or "''")
     folder = FOLDER.match(path)
@@ -624,11 +624,11 @@ def _shown(says: str, path: str) -> str:
 
 
 FOLDER = pattern(r"/(?=[^/\0]*\0)|[^\0]*[^/\0](?=/+[^/\0]*\0)")
-"""The folder of a path whose last known part an unknown one follows."""
+"""Matches the known folder in front of the unknown part of a path."""
 
 
 def _is_program(word: str) -> bool:
-    """Tell whether a word, or the first of several in it, is the name of a program that is known."""
+    """Return whether a text begins with the name of a known program."""
     name = program_name(word.partition(" ")[0], _forms())
     return is_known(name) or name in _forms()
 
@@ -645,7 +645,7 @@ def _in_started_file(path: str, flow: Flow) -> tuple[Step, ...]:
 
 
 def _started_by_path(word: str) -> Steps:
-    """A file is started by its path; what the script wrote to it says by its first line what reads it."""
+    """A file is started by its path; the first line of its known content names its interpreter."""
     yield Found(Effect.EXECUTE, word)
     yield Begun(word)
     yield Runs(word, _started_content)

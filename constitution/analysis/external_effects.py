@@ -1,7 +1,7 @@
 """Verbs of any program: publish, deploy, submit, download; and work that names production.
 
-A word counts where a verb or a task stands: among the first operands of a program that talks to services or that no
-table knows, among all of a program that runs tasks, in the name of a script that is run.
+A word counts in the position of a verb or task: among the first operands of a service client or unknown program, among
+all operands of a task runner, in the name of a script that is run.
 """
 
 import re
@@ -17,7 +17,7 @@ from constitution.tables.rows import is_known, read_line
 MIGRATIONS = frozenset(["migrate", "migration", "migrations"])
 OPTION = pattern(r"^--(publish|deploy|upload|push|push[-_]to[-_]hub|submit|promote|auto-submit)(=true)?$")
 BUILDS = frozenset([("dotnet", "publish"), ("mix", "release"), ("npm", "version"), ("prisma", "db")])
-"""Verbs that mean something else to these: what comes out of them stays here."""
+"""Programs for which the verbs mean a local operation."""
 
 VERBS = frozenset(["publish", "upload", "deploy", "submit"])
 RUNS = frozenset(["run", "run-script", "exec", "with", "stop"])
@@ -26,7 +26,7 @@ VARIABLE = pattern(r"\$\{?\w*(?:PROD|STAGING)\w*", re.I)
 
 
 def external_effects(command: Command) -> Steps:
-    """Report what the words of a command say that goes to others, comes from elsewhere, or is done in production."""
+    """Report publications, downloads and work in production by the words of a command."""
     if is_a(command.name, "service"):
         yield from _of_service(command)
     if not command.production and not _is_noticed(command.argv, command.text):
@@ -57,7 +57,7 @@ def _names_variable(text: str) -> bool:
 
 
 def _of_service(command: Command) -> Steps:
-    """`hf repo delete x`, `databricks clusters permanent-delete 1`: what others use is gone."""
+    """`hf repo delete x`, `databricks clusters permanent-delete 1`: shared data are deleted."""
     operands = operands_of(command.argv[1:], 3)
     if (
         any(map(DESTROYS.match, operands))
@@ -86,7 +86,7 @@ def _tasks(words: list[str], command: Command) -> Steps:
 
 
 def verb_in(words: list[str]) -> bool:
-    """Tell whether a verb among the first operands, or an option, hands something to others."""
+    """Return whether a verb among the first operands, or an option, publishes something."""
     operands = operands_of(words, 3)
     for index, word in enumerate(operands):
         if looks(word) or word in verbs("adds"):
@@ -115,10 +115,10 @@ def _script(words: list[str], command: Command) -> Steps:
 
 
 def _in_production(operands: list[str], words: list[str], command: Command) -> Steps:
-    """`RAILS_ENV=production rake db:migrate`, `dbt run --target prod`: what is done there is done to people."""
+    """`RAILS_ENV=production rake db:migrate`, `dbt run --target prod`: work in production."""
     name = command.name
     if name == "dbt":
-        return  # `staging` is a folder there: it has a row
+        return  # `staging` is a folder there, by its row
     there = command.production or any(map(_are_there, words)) or _names_variable(command.text)
     if not there:
         return
@@ -136,14 +136,17 @@ def _are_there(word: str) -> bool:
 
 
 Subject = Literal["", "verbs", "first", "tasks", "script"]
-"""Nothing is read; verbs among the first operands; the first alone; tasks among all of them; a file that is run."""
+"""Read nothing; verbs among the first operands; the first operand only; tasks among all operands.
+
+A file that is run.
+"""
 
 
 SCRIPT = pattern(r"/|\.(py|sh|bash|zsh|js|ts|mjs|cjs|mts|rb|pl|php|R|lua|exs|groovy|jl|ps1)$")
 
 
 def subject_of(name: str, argv: list[str]) -> tuple[Subject, list[str]]:
-    """Return how the words of a program are read, and the words."""
+    """Return how a program's words are read, and these words."""
     if is_a(name, "own_verbs"):
         return "", []
     if is_a(name, "script_runner"):
@@ -173,11 +176,11 @@ def _of_interpreter(name: str, argv: list[str]) -> tuple[Subject, list[str]]:
 
 
 VALUED = {"make": "make_valued", "gmake": "make_valued", "task": "task_valued"}
-"""Lists of the options with a value, of programs with options of their own."""
+"""The lists of options with a value, by program."""
 
 
 def is_dry(name: str, words: list[str]) -> bool:
-    """Tell whether a command only says what it would do."""
+    """Return whether a command is a dry run."""
     if words[-1:] and words[-1] in ("--help", "-h", "--version", "help"):
         return True
     if any(word.partition("=")[0] in verbs("dry_run") and not word.endswith(("=false", "=none")) for word in words):
@@ -186,7 +189,7 @@ def is_dry(name: str, words: list[str]) -> bool:
 
 
 def operands_of(words: list[str], most: int, valued: str = "valued_options") -> list[str]:
-    """Return the first operands; what stands behind an option that mostly takes a value is none."""
+    """Return the first operands, without values of options that usually take one."""
     found, before = list[str](), ""
     for word in words:
         if word == "--" or len(found) == most:
@@ -198,7 +201,7 @@ def operands_of(words: list[str], most: int, valued: str = "valued_options") -> 
 
 
 def tasks_of(name: str, words: list[str]) -> list[str]:
-    """Return the tasks that a runner is to run."""
+    """Return the tasks of a task runner in a command."""
     if name in ("tox", "nox"):
         return [task for word in words if not word.startswith("-") for task in word.split(",")]
     if name == "nx":
@@ -239,12 +242,12 @@ def verbs(name: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def parts(word: str) -> tuple[str, ...]:
-    """Return the words within a word, in lower case: `publishToMavenLocal`, `hex.publish`, `deploy-prod`."""
+    """Return the parts of a word, in lower case: `publishToMavenLocal`, `hex.publish`, `deploy-prod`."""
     return tuple(part.lower() for part in PART.findall(word[:120]))
 
 
 def _is_file(word: str) -> bool:
-    """Tell whether a word is the name of a file: `release.sig`, and not a task as `hex.publish` or `deploy.prod`."""
+    """Return whether a word is the name of a file: `release.sig`, and not a task as `hex.publish` or `deploy.prod`."""
     before, dot, ending = word.rpartition(".")
     tasks = verbs("publishes") | verbs("modest") | verbs("production") | verbs("acts")
     return bool(before and dot) and not ending[:1].isupper() and tasks.isdisjoint(parts(ending))
@@ -252,7 +255,7 @@ def _is_file(word: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def publishes(word: str) -> bool:
-    """Tell whether a word in the place of a verb, or of a task, means that others get something."""
+    """Return whether a word, as a verb or task, means publishing."""
     if not WORD.match(word) or _is_file(word) or word == "assets.deploy":
         return False
     said = parts(word)
@@ -266,17 +269,17 @@ def publishes(word: str) -> bool:
 
 
 def fetches(word: str) -> bool:
-    """Tell whether a word in the place of a verb means that something comes from elsewhere."""
+    """Return whether a word, as a verb, means downloading."""
     return bool(WORD.match(word)) and not verbs("fetches").isdisjoint((*parts(word)[:1], *parts(word)[-1:]))
 
 
 def looks(word: str) -> bool:
-    """Tell whether a word means that something is only shown."""
+    """Return whether a word means a read-only operation."""
     return word.lower() in verbs("looks") or not verbs("looks").isdisjoint(parts(word)[:1])
 
 
 def acts(words: list[str]) -> bool:
-    """Tell whether words do something to what they name, and none of them says that all of it stays here."""
+    """Return whether words name an operation, and none of them marks it as local."""
     said = {part for word in words for part in parts(word)}
     if "set" in words:
         said -= {"config", "env"}
@@ -284,17 +287,17 @@ def acts(words: list[str]) -> bool:
 
 
 def stays(words: list[str]) -> bool:
-    """Tell whether one of the words says that all of it stays here."""
+    """Return whether one of the words marks the operation as local."""
     return any(not verbs("stays").isdisjoint(parts(word)) for word in words)
 
 
 def destroys(words: list[str]) -> bool:
-    """Tell whether one of the words loses what it names."""
+    """Return whether one of the words means destruction."""
     return any(not verbs("destroys").isdisjoint(parts(word)) or word == "db:schema:load" for word in words)
 
 
 def task_of(path: str) -> str:
-    """Return what the name of a script speaks of: no folder, no ending; nothing for what lies among tests."""
+    """Return the name of a script without folder and suffix; empty for a file among tests."""
     folder, _, name = path.rpartition("/")
     if not {"test", "tests", "spec", "specs", "__tests__"}.isdisjoint(folder.split("/")):
         return ""
@@ -302,5 +305,5 @@ def task_of(path: str) -> str:
 
 
 def names_production(name: str, value: str) -> bool:
-    """Tell whether a variable says that programs work on what people use: `RAILS_ENV=production`."""
+    """Return whether a variable selects production: `RAILS_ENV=production`."""
     return bool(IN_PRODUCTION.search(value) and ENVIRONMENT.search(name))

@@ -11,25 +11,25 @@ from constitution.tables import is_a, pattern
 from constitution.zones import FOUND, is_built, is_within
 
 MANY = 8
-"""Contents of one file, and runs of it, that are followed."""
+"""The highest number of contents, and of runs, followed for one file."""
 
 Reader = Callable[[Flow], object]
 
 
 class Files:
-    """Files that were written, by absolute path. Order does not count: a loop may run first what it writes last."""
+    """Files that were written, by absolute path. Order is ignored: a loop may run a file before it writes it."""
 
     def __init__(self) -> None:
-        self.remotes: dict[str, str] = {}  # of the repository, added by the script itself
-        self.fetched: list[str] = []  # folders that were cloned or unpacked
-        self.recursive = False  # whether a file runs itself
+        self.remotes: dict[str, str] = {}  # remotes that the script itself added
+        self.fetched: list[str] = []  # cloned or unpacked folders
+        self.recursive = False  # files that are being read: a file may run itself
         self._contents: dict[str, list[Flow]] = {}
         self._readers: dict[str, list[Reader]] = {}
         self._reading: set[str] = set()
         self._substituted = 0
 
     def write(self, path: str, flow: Flow) -> None:
-        """Note that `flow` goes into a file."""
+        """Record that `flow` goes into a file."""
         contents = self._contents.setdefault(path, [])
         if len(contents) < MANY and flow not in contents:
             contents.append(flow)
@@ -37,12 +37,12 @@ class Files:
                 self._read(path, reader, flow)
 
     def copy(self, source: str, target: str) -> None:
-        """Note that a file gets the content of another."""
+        """Record that a file gets the content of another."""
         for flow in list(self._contents.get(source, ())):
             self.write(target, flow)
 
     def run(self, path: str, reader: Reader) -> None:
-        """Note that a file is run: `reader` gets whatever was, or will be, written to it."""
+        """Record that a file is run: `reader` gets all content written to it, before or after."""
         readers = self._readers.setdefault(path, [])
         if len(readers) < MANY:
             readers.append(reader)
@@ -50,7 +50,7 @@ class Files:
                 self._read(path, reader, flow)
 
     def _read(self, path: str, reader: Reader, flow: Flow) -> None:
-        """Have a content read, unless it is being read already: a script may run itself."""
+        """Read a content, unless it is being read already: a script may run itself."""
         if path in self._reading:
             self.recursive = True
         else:
@@ -59,12 +59,12 @@ class Files:
             self._reading.discard(path)
 
     def of(self, file: str, paths: Iterable[str]) -> Flow:
-        """Return what the script itself wrote to a file, if that is one known text; else only the file's name."""
+        """Return the single known text that the script wrote to a file; else the file's name."""
         contents = [flow for path in paths for flow in self._contents.get(path, ())]
         return contents[0] if len(contents) == 1 else Flow(Origin.FILE, names=(file,))
 
     def is_fetched(self, paths: Iterable[str]) -> bool:
-        """Tell whether one of the paths lies in a folder whose content comes from elsewhere."""
+        """Return whether one of the paths lies in a downloaded folder."""
         return bool(self.fetched) and any(is_within(path, folder) for path in paths for folder in self.fetched)
 
     def substitute(self, flow: Flow) -> str:
@@ -76,9 +76,9 @@ class Files:
 
 
 def losses(path: str, disk: Disk, root: str) -> list[str]:
-    """Return which files are lost with a path that version control could not bring back, or why that is unclear.
+    """Return the files of a path that version control could not restore, or why that is unclear.
 
-    What a build makes below `root` is no loss. Several files are one entry.
+    Build products below `root` do not count. Several files are one entry.
     """
     folder, _, name = path.removesuffix(f"/{FOUND}").partition("/**/")
     paths = disk.matches[path].split("\0") if path in disk.matches else [folder]
@@ -98,16 +98,15 @@ LOSES = frozenset({Effect.DELETE, Effect.DELETE_TREE, Effect.DISCARD})
 
 
 def loses(effect: Effect, program: str) -> bool:
-    """Tell whether an effect of a program on a path takes away what was there.
+    """Return whether an effect of a program on a path destroys the previous content.
 
-    What a program writes replaces it, unless a row says when it does (`discard`) or the program keeps it (`keeps`).
-    Of a redirection it is known.
+    A written file is replaced, unless a row has `discard` or `keeps`. For a redirection the operator decides.
     """
     return effect in LOSES or (effect is Effect.WRITE and program != "the command" and not is_a(program, "keeps"))
 
 
 SHOWN = 4
-"""Files that a message names."""
+"""The highest number of files in a message."""
 
 CRON_TIMES = pattern(r"^\s*(?:@\w+|(?:[\d*/,\-A-Za-z]+\s+){5})\s*(.*)$")
 UNIT_LINE = pattern(r"(?m)^\s*Exec\w*\s*=\s*[-@:+!]*(.*)$")
@@ -117,8 +116,8 @@ UNIT_FILE = pattern(r"\.(desktop|service|timer|socket|path|plist)$")
 
 
 def scripts_of(path: str, text: str) -> list[str]:
-    """Return the shell text in the content of a file that is run later: of a schedule, of a unit, or all of it."""
-    lines = text.replace("\\n", "\n")  # what `echo` makes of it depends on the shell
+    """Return the shell scripts in a file that runs later: the commands of a crontab or unit, or the whole text."""
+    lines = text.replace("\\n", "\n")  # `echo` differs between shells
     if CRON_FILE.search(path):
         with_user = re.search(r"^/etc/cron", path) is not None
         jobs = [match[1] for line in lines.splitlines() if (match := CRON_TIMES.match(line))]

@@ -49,7 +49,7 @@ def python(command: Command) -> Steps:
 
 
 def _python_module(module: str, words: list[str], command: Command, read: Read) -> Steps:
-    """`python -m MODULE`: most are programs of the same name, a few take code, unpack files, or are asked about."""
+    """`python -m MODULE`: most are programs of the same name; a few take code, unpack files, or need approval."""
     modules: dict[str, Any] = table("languages")["python"]["modules"]
     if module in modules["programs"].split():
         yield Started([module, *words], command.stdin)
@@ -81,7 +81,7 @@ def interpreter(command: Command) -> Steps:
     loaded = "".join(loads[name].format(*value.split("=", 1), "") for name, value in line.values if name in loads)
     yield from own_server(command)
     if any(map(WRITTEN_OUT.match, command.argv[1:])):
-        yield Found(Effect.RISKY_CODE, says="load code that is written out in an option")
+        yield Found(Effect.RISKY_CODE, says="load code given in an option")
 
     def read(code: str) -> Steps:
         reading = read_tcl(code) if language == "tcl" else read_code(loaded + code, language)
@@ -93,7 +93,7 @@ def interpreter(command: Command) -> Steps:
         yield from read(code)
     for word in line.operands if language == "perl" and {"-n", "-p"} & line.flags else ():
         if word[:1] == "|" or word[-1:] == "|":
-            yield Script(word.strip("| "))  # `<>` starts what it takes for a file
+            yield Script(word.strip("| "))  # `<>` may start a program instead of reading a file
     if codes and "-i" in line.flags:
         for file in line.operands:
             yield Found(Effect.WRITE, path=file, says="edit {path}")
@@ -103,7 +103,7 @@ def interpreter(command: Command) -> Steps:
 
 
 def any_language(command: Command) -> Steps:
-    """Interpreters of languages without a reader of their own, with code in an option or in their input."""
+    """Interpreters of other languages, with code in an option or in their input."""
     options = code_options(command.name, "any_code")
     line = read_line([word.replace(":", "=", 1) for word in command.argv[1:]], options, long_style=True)
     codes = [
@@ -123,7 +123,7 @@ AWK_DUMPS = pattern(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)"
 
 
 def awk(command: Command) -> Steps:
-    """awk: the first operand is code, or `-e` holds it, or a file behind `-f`."""
+    """awk: the code is the first operand, the value of `-e`, or the file of `-f`."""
     line = read_line(command.argv[1:], word_list("awk_takes"), to_operand=True)
     operands, codes = list(line.operands), list(line.value_of("-e", "--source"))
     files = line.value_of("-f", "--file", "-E", "--exec")
@@ -165,7 +165,7 @@ USES = {
 
 
 def touched(reading: Reading, code: str) -> Steps:
-    """Report what inline code does."""
+    """Report the effects of inline code."""
     if UNKNOWN in code:
         effect = Effect.RUN_FETCHED_CODE if FETCHED in code else Effect.RUN_UNKNOWN_CODE
         yield Found(effect)
@@ -174,7 +174,7 @@ def touched(reading: Reading, code: str) -> Steps:
     for script in reading.fed:
         yield Script(script, ANYTHING)
     for kind, path in reading.paths:
-        yield Found(USES[kind], path=path or UNKNOWN, says="name {path} to other code" if kind == "name" else "")
+        yield Found(USES[kind], path=path or UNKNOWN, says="pass {path} to other code" if kind == "name" else "")
     for deed in (*reading.deeds, *deeds_in(code)):
         if deed == "sends":
             yield Sent()
@@ -224,13 +224,13 @@ def console(command: Command) -> Steps:
 
 
 def python_console(command: Command) -> Steps:
-    """`python manage.py shell -c CODE`, besides all that Python does."""
+    """`python manage.py shell -c CODE`, beside the effects of Python."""
     yield from python(command)
     yield from _behind(("manage.py", "manage"), command)
 
 
 def php_console(command: Command) -> Steps:
-    """`php artisan tinker --execute CODE`, besides all that PHP does."""
+    """`php artisan tinker --execute CODE`, beside the effects of PHP."""
     yield from interpreter(command)
     yield from _behind(("artisan", "console"), command)
 

@@ -1,4 +1,4 @@
-"""Inline code of other languages by its words: calls on literal texts are understood, others are risks."""
+"""Inline code of other languages, by patterns: calls on string literals are understood, others are risks."""
 
 import re
 from functools import cache
@@ -11,15 +11,15 @@ from constitution.tables import is_a, one_line, pattern, sign, table
 
 
 class Reading:
-    """The deeds of inline code: shell text that it starts, (kind, path) pairs that it touches, and whether it is risky.
+    """The effects of inline code: shell text that it starts, (kind, path) pairs of files, and whether it is risky.
 
-    `deeds`: "network" (it reaches another machine), "leak" (it sends what is private there), "fetched" (it runs code
-    from elsewhere), "shell" (it gives another machine a shell), "forks" (it starts itself without end).
+    `deeds`: "network" (connects to another machine), "leak" (sends private data there), "fetched" (runs downloaded
+    code), "shell" (gives another machine a shell), "forks" (starts itself without end).
     """
 
     def __init__(self) -> None:
         self.scripts: list[str] = []
-        self.fed: list[str] = []  # scripts that get what the code prints
+        self.fed: list[str] = []  # scripts that get the output of the code
         self.paths: list[tuple[str, str]] = []
         self.risks: list[str] = []
         self.deeds: list[str] = []
@@ -30,16 +30,16 @@ MAX_CODE = 20_000
 ELSEWHERE = pattern(
     r"(?:~|/(?:home|root|etc|usr|opt|var|bin|sbin|lib|boot|dev|sys|proc|srv|mnt|media|Users|run))(?:/|$)"
 )
-"""A text that names a place outside the workspace."""
+"""A literal that names a place outside the workspace."""
 
 LITERAL = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`)"
 KINDS = ("delete_tree", "rm", "delete", "write", "read", "load")
-"""Uses of files that calls on literal texts have, in this order."""
+"""The kinds of file use in calls on string literals, in this order."""
 
 
 @cache
 def _names(row: str) -> str:
-    """Return the pattern of the names in a row of the table about calls."""
+    """Return the pattern of the names in a row of the table of calls."""
     return one_line(table("languages")["calls"][row])
 
 
@@ -76,7 +76,7 @@ LOCAL_URL = pattern(
 
 
 def read_code(code: str, language: str = "") -> Reading:
-    """Read Perl, Ruby, JavaScript, PHP, Lua or R by its words; of an unknown language, by those of all."""
+    """Read Perl, Ruby, JavaScript, PHP, Lua or R by patterns; an unknown language by those of all."""
     reading = Reading()
     if len(code) > MAX_CODE:
         reading.risks.append("run inline code that is too long to read")
@@ -123,7 +123,7 @@ def _deeds(code: str) -> list[str]:
 
 
 def _call(match: re.Match[str], reading: Reading) -> str:
-    """Note a call on literal texts; return what is left of it to look at: nothing when all of it is understood."""
+    """Record a call on string literals; return the part that still needs reading: empty if all is understood."""
     name, texts, after = match[1], re.findall(LITERAL, match[2]), match[3]
     if name.endswith(("popen", "proc_open")) and "[" not in match[2]:
         texts = texts[:1]  # the second is a mode
@@ -140,7 +140,7 @@ def _call(match: re.Match[str], reading: Reading) -> str:
     if name == "unlink" and "recursive" in after.lower():
         kind = "delete_tree"
     if kind == "read" and (words[0].lstrip().startswith("|") or REMOTE_FILE.match(words[0])):
-        return match[0]  # Ruby starts the one, PHP fetches the other
+        return match[0]  # Ruby runs a command, PHP downloads an address
     if kind == "load":
         return _loaded(words[0], reading) if OTHER_FILE.match(words[0]) else match[0]
     touched = texts if kind.startswith("delete") else texts[:1]
@@ -174,7 +174,7 @@ def _opened(match: re.Match[str], reading: Reading) -> str:
 
 
 def _content(literal: str) -> str:
-    content = literal[1:-1].replace("'~'", "~", 1)  # the home folder, which stood within quotes of its own
+    content = literal[1:-1].replace("'~'", "~", 1)  # the home folder, from a quotation of its own
     return unescape_ansi(content) if "\\" in content else content
 
 
@@ -183,7 +183,7 @@ def _is_computed(literal: str) -> bool:
 
 
 def quoted(word: str) -> str:
-    """Return a word as the shell takes it whole."""
+    """Return a word quoted for the shell."""
     return "'" + word.replace("'", "'\\''") + "'"
 
 
@@ -193,7 +193,10 @@ DELETES = pattern(r"(?i)\b(?:delete|remove|unlink|rmdir|rm|trash|destroy|erase)\
 
 
 def read_any(code: str) -> Reading:
-    """Read code: texts that begin like a command are commands; paths beside words of deletion are deleted."""
+    """Read code of any language: literals that begin like a command are commands.
+
+    Paths near words of deletion are deleted.
+    """
     reading = Reading()
     if len(code) > MAX_CODE:
         reading.risks.append("run inline code that is too long to read")
@@ -210,7 +213,7 @@ def read_any(code: str) -> Reading:
 
 
 def _groups(code: str) -> list[tuple[list[str], str]]:
-    """Return texts in quotes that follow each other, as the words of one list, and what stands before them."""
+    """Return groups of consecutive string literals, as the words of one list, with the text before them."""
     groups, end = list[tuple[list[str], str]](), -1
     for match in re.finditer(TEXT, code):
         text = next(part for part in match.groups() if part is not None)
@@ -223,7 +226,7 @@ def _groups(code: str) -> list[tuple[list[str], str]]:
 
 
 def deeds_in(code: str) -> list[str]:
-    """Return what calls and statements within inline code do, whatever its language."""
+    """Return the effects of calls and statements in inline code of any language."""
     rows: dict[str, dict[str, str]] = table("languages")["deeds"]
     return [deed for deed, row in rows.items() if "anywhere" in row and sign(row["anywhere"]).search(code)]
 
@@ -238,7 +241,7 @@ TCL_DELETES = pattern(r"\bfile\s+delete\s+(?:-force\s+)?(?:--\s+)?([^;\n\]}]+)")
 
 
 def read_tcl(code: str) -> Reading:
-    """Read Tcl and Expect: what they start, and what they delete."""
+    """Read Tcl and Expect: the programs they start, and the files they delete."""
     reading = Reading()
     reading.scripts = [text.strip() for text in TCL_STARTS.findall(code)]
     reading.paths = [("delete_tree", path) for paths in TCL_DELETES.findall(code) for path in paths.split()]
@@ -246,7 +249,7 @@ def read_tcl(code: str) -> Reading:
     if re.search(r"\bsocket\s+\S+\s+\d+", code):
         reading.deeds.append("shell" if re.search(r"\bexec\b", code) else "network")
     if "$" in "".join(reading.scripts) or TCL_RISKS.search(code):
-        reading.risks.append("run Tcl code that starts what cannot be known")
+        reading.risks.append("run Tcl code that starts a program not known in advance")
     return reading
 
 
@@ -266,7 +269,7 @@ SECRET_NAME = pattern(r"(?i)key|token|secret|passw|credential")
 
 
 def read_awk(code: str) -> Reading:
-    """Read awk by its tokens: what it starts with `system`, pipes and `getline`, and the files that it names."""
+    """Read awk by its tokens: programs started by `system`, pipes and `getline`, and files."""
     reading = Reading()
     try:
         tokens = _awk_tokens(code)
@@ -291,7 +294,7 @@ def read_awk(code: str) -> Reading:
 
 
 def _awk_token(tokens: list[str], index: int, reading: Reading) -> None:
-    """Take one token that may start a program, read a file, or hide what it does."""
+    """Read one token that may start a program, read a file, or hide either."""
     token, after = tokens[index], tokens[index + 1]
     if token in ("|", "|&") and after == "getline":
         whole = tokens[index - 2] in AWK_BEFORE_EXPRESSION and tokens[index - 1][:1] == '"'
@@ -311,7 +314,7 @@ def _awk_token(tokens: list[str], index: int, reading: Reading) -> None:
 
 
 def _alone(tokens: list[str], index: int) -> str:
-    """Return the text behind a token, if it is one that stands alone; "" for what is computed."""
+    """Return the string literal after a token; "" for a computed value."""
     return _content(tokens[index + 1]) if tokens[index + 1][:1] == '"' and tokens[index + 2] in AWK_ENDS else ""
 
 
@@ -323,7 +326,7 @@ def _awk_starts(script: str, scripts: list[str], reading: Reading) -> None:
 
 
 def _awk_tokens(code: str) -> list[str]:
-    """Return the tokens, with empty ones around them; raises ValueError for what is no awk."""
+    """Return the tokens, with empty ones around them. Raises ValueError for invalid awk."""
     tokens, at = ["", ""], 0
     while at < len(code):
         match = AWK_REGEX.match(code, at) if code[at] == "/" and _expects_operand(tokens) else AWK_TOKEN.match(code, at)
@@ -336,6 +339,6 @@ def _awk_tokens(code: str) -> list[str]:
 
 
 def _expects_operand(tokens: list[str]) -> bool:
-    """Tell whether a `/` begins a regular expression here, and does not divide."""
+    """Return whether a `/` here begins a regular expression, not a division."""
     last = tokens[-1]
     return last in AWK_WORDS or not (last[-1:].isalnum() or last[-1:] in ('"', ")", "]", "_", "$"))

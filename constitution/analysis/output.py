@@ -1,4 +1,4 @@
-"""The output of commands, as far as it matters behind a pipe, and commands that fill a disk or the memory."""
+"""The output of commands, as far as it matters for a pipe, and commands that fill a disk or the memory."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from constitution.zones import FOUND
 
 
 def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
-    """Return what a command prints, as far as it matters behind a pipe or in a substitution."""
+    """Return the output of a command, as far as it matters in a pipe or substitution."""
     if stdin.origin in (Origin.FETCHED, Origin.DECODED) and is_a(name, "filters"):
         return stdin
     if name in PRINTERS:
@@ -43,14 +43,14 @@ def _reads_endless(name: str, argv: list[str], stdin: Flow) -> bool:
 
 
 def _where(argv: list[str], stdin: Flow) -> Flow:
-    """`which NAME`, `command -v NAME`: a file that is as good as its name."""
+    """`which NAME`, `command -v NAME`: the file of a program, judged like its name."""
     names = [word for word in argv[1:] if not word.startswith("-")]
     looks = argv[0] != "command" or "-v" in argv[1:2]
     return Flow(Origin.TEXT, names[0]) if len(names) == 1 and looks else ANYTHING
 
 
 def _commanded(argv: list[str], stdin: Flow) -> Flow:
-    """A shell that takes its commands from its input, of which nothing is known."""
+    """A shell that reads unknown commands from its input."""
     return Flow(Origin.SHELL) if stdin.origin in (Origin.FILE, Origin.FETCHED, Origin.ANYTHING) else ANYTHING
 
 
@@ -71,7 +71,7 @@ def _only_numbers(argv: list[str]) -> bool:
 
 
 def _numbers(argv: list[str], stdin: Flow) -> Flow:
-    """Filters that take a column out of a list of processes."""
+    """Filters that extract a column of a list of processes."""
     if stdin.origin is not Origin.PROCESSES:
         return ANYTHING
     named = [match[1] for word in argv[1:] if (match := re.match(r"/([\w.-]+)/", word))]
@@ -112,7 +112,7 @@ SEARCHES = ("grep", "egrep", "rg")
 
 
 def _listed(name: str, argv: list[str]) -> Flow:
-    """Names that `ls`, `grep -l`, `fd` and their like print: something in the folders that they are given."""
+    """Names printed by `ls`, `grep -l`, `fd` and similar programs: files in the given folders."""
     roots = _operands(argv)[1 if name in (*SEARCHES, "fd", "fdfind") and "--files" not in argv else 0 :]
     if name == "ls" and any(re.match("-[^-]*d", word) for word in argv[1:]):
         return Flow(Origin.NAMES, names=tuple(roots or ["."]))
@@ -123,7 +123,7 @@ def _listed(name: str, argv: list[str]) -> Flow:
 
 
 def _some(name: str, argv: list[str], stdin: Flow) -> Flow:
-    """Return the names that are left; of all that there are, some are left unless `grep -v` only leaves out."""
+    """Return the names that a filter keeps; all become some, except by `grep -v`."""
     leaves_most = name in ("sort", "uniq", "tac") or any(re.match("-[a-zA-Z]*v|--invert", word) for word in argv[1:])
     if leaves_most or stdin.names not in ((".",), ("./*",)):
         return stdin
@@ -131,7 +131,7 @@ def _some(name: str, argv: list[str], stdin: Flow) -> Flow:
 
 
 def _narrowed(argv: list[str], stdin: Flow) -> Flow:
-    """`ps aux | grep NAME`: processes of that name; `grep -v NAME` leaves the others."""
+    """`ps aux | grep NAME`: processes of that name; `grep -v NAME`: the others."""
     if any(word[:1] == "-" and "v" in word for word in argv[1:]):
         return stdin
     return Flow(
@@ -151,7 +151,7 @@ def _part_of(argv: list[str], part: int) -> Flow:
 
 
 def _as_it_is(argv: list[str]) -> Flow:
-    """`realpath PATH`: where a path leads is not known here, and is looked up where it is used."""
+    """`realpath PATH`: the path itself; links are resolved where it is used."""
     paths = [word for word in argv[1:] if not word.startswith("-")]
     return Flow(Origin.NAMES, names=(paths[0],)) if len(paths) == 1 and UNKNOWN not in paths[0] else ANYTHING
 
@@ -185,7 +185,7 @@ def _printf(words: list[str]) -> Flow:
 
 
 def _escaped(text: str) -> Flow:
-    separate = re.sub(r"\\0(?![0-7])", "\n", text)  # `xargs -0` takes what stands between
+    separate = re.sub(r"\\0(?![0-7])", "\n", text)  # for `xargs -0`
     return Flow(Origin.TEXT, unescape_ansi(separate.replace("\\0", "\\")))
 
 
@@ -214,7 +214,7 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
 
 ENDLESS_FILES = frozenset(["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"])
 HUGE = 100 * 2**30
-"""The size in bytes from which a write counts as filling the disk; no ordinary task writes as much."""
+"""The size in bytes from which a write counts as filling the disk; ordinary tasks write less."""
 
 FACTORS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 SIZE = pattern(r"^[+<>/%]?(\d+)([KMGTPE]?)(?:i?B)?$", re.I)
@@ -222,7 +222,7 @@ FILLS = "fill the disk without end"
 
 
 def size_of(text: str) -> int:
-    """Return the bytes that a size stands for, as in `10G`; 0 where it is none."""
+    """Return the bytes of a size such as `10G`; 0 if it is none."""
     match = SIZE.match(text)
     if match is None or len(match[1]) > 30:
         return 0

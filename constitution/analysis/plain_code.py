@@ -1,8 +1,8 @@
-"""Inline code of Perl, Ruby, JavaScript, PHP, Lua or R: it is plain if every word in it is known to be harmless.
+"""Inline code of Perl, Ruby, JavaScript, PHP, Lua or R is plain if every word in it is known to be harmless.
 
-Code is cut into tokens. In literal texts only the code within them counts. A name is known when it is a word of the
-language in `languages.toml`, or when the code itself gives it a meaning. A function is known by its name alone, so that
-it does not matter on what it is called; what is called without a name (`f()()`, `x[k]()`, `$f()`) is never known.
+The code is tokenized. In string literals only embedded code counts. A name is known if it is a word of the language in
+`languages.toml`, or if the code itself defines it. A function is known by its name alone, whatever its receiver; a call
+without a name (`f()()`, `x[k]()`, `$f()`) is never known.
 """
 
 import re
@@ -37,7 +37,7 @@ FUNCTIONS = pattern(
     r"|\{([^{}]*)\}\s*(?:=\s*require\s*\(|from\b)\s*['\"]\.{1,2}/"
 )
 OF_WORKSPACE = pattern(r"\brequire\(\s*['\"]\.{1,2}(?:/[^'\"]*)?['\"]\s*\)(?:\.\w+)*")
-"""A function of a module of the workspace is as good as the module, which runs as a whole."""
+"""A function of a module of the workspace is judged like the module, which is run on import."""
 NAME = pattern(r"[A-Za-z_]\w*")
 CONSTANT = pattern(r"[A-Z][A-Z0-9_]*")
 
@@ -71,7 +71,7 @@ def doubt_about(code: str, language: str) -> str:
 def _is_known(
     name: str, before: str, after: str, language: str, given: frozenset[str], functions: frozenset[str]
 ) -> bool:
-    """Tell whether a name is harmless where it stands: a word of the language, or what the code itself defines."""
+    """Return whether a name is harmless in its context: a word of the language, or defined by the code itself."""
     row = table("languages")[language]
     if (before and before in row["variables"]) or name in functions:
         return True
@@ -90,7 +90,7 @@ def _is_key(before: str, after: str) -> bool:
 
 
 def _within(text: str, before: str, language: str) -> str:
-    """Return what is doubtful in a literal text: code that it embeds, and the name of a function."""
+    """Return the doubt about a string literal: embedded code, or the name of a function."""
     row = table("languages")[language]
     if (before == "[" or row.get("texts_are_names")) and _harmful().search(text) and re.fullmatch(r"\W?\w+\W?", text):
         return text
@@ -103,12 +103,12 @@ def _within(text: str, before: str, language: str) -> str:
 
 
 def _tokens(code: str, language: str) -> Iterator[Token]:
-    """Yield the tokens of a code; of a regular expression nothing, unless what stands for a match is code."""
+    """Yield the tokens of a code; a regular expression has none, unless its replacement is code."""
     row = table("languages")[language]
     quotes, at, before = row.get("quotes", "").split(), 0, Token("mark", "")
     while at < len(code):
         match = _comment(language).match(code, at) or TOKEN.match(code, at)
-        assert match is not None  # the last of its branches takes any character
+        assert match is not None  # its last branch matches any character
         token = Token(match.lastgroup or "blank", match[0])
         regex = REGEX.match(code, at) if token.text in "//=" and "regex" in row and _begins_operand(before) else None
         if regex is not None:
@@ -128,7 +128,7 @@ def _begins_operand(before: Token) -> bool:
 
 
 def _quoted(code: str, at: int, name: Token) -> tuple[int, list[Token]]:
-    """Read what stands behind `q`, `qw`, `m`, `s`, `tr` of Perl; where it is none, the name is one."""
+    """Read the operand of Perl's `q`, `qw`, `m`, `s` or `tr`; without one it is an ordinary name."""
     parts, rest = list[str](), at
     for _ in range(2 if name.text in ("s", "tr", "y") else 1):
         rest = rest - 1 if parts and code[rest - 1] not in ")]}" else rest
@@ -152,7 +152,7 @@ def _words_of(names: re.Pattern[str], code: str) -> frozenset[str]:
 
 @cache
 def _harmless(language: str) -> frozenset[str]:
-    """Return the words of a language that reach neither files nor programs nor the network."""
+    """Return the words of a language that use no files, programs or network."""
     rows = table("languages")
     words = f"{rows['plain']['words']} {rows[language]['words']}"
     return frozenset((words.lower() if language == "php" else words).split())

@@ -1,4 +1,4 @@
-"""Effects of programs: from the rows of the program tables, and for programs without rows."""
+"""Effects of programs: from the rows of the program tables, and of programs without rows."""
 
 import re
 from functools import cache
@@ -33,7 +33,7 @@ from constitution.tables.rows import (
 from constitution.zones import is_private
 
 METADATA = pattern(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
-"""Addresses at which a cloud gives a machine its keys."""
+"""Metadata addresses, at which a cloud gives a machine its credentials."""
 
 ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
 """Effects whose operands are addresses, not paths."""
@@ -45,12 +45,12 @@ LOCAL = pattern(
 
 
 def apply_rows(command: Command) -> Steps:
-    """Report the effects of every row that speaks about a command, and read the scripts in its options."""
+    """Report the effects of every row for a command, and read the scripts in its options."""
     if command.argv[-1] == "help" and len(command.argv) > 2 and command.name in ASK_FOR_HELP:
         return
     if "--help" in command.argv[1:3] and len(command.argv) <= 3 and command.argv[-1] == "--help":
         return
-    lines: dict[tuple[int, frozenset[str], bool], Line] = {}  # rows that read alike: all see the end of one list
+    lines: dict[tuple[int, frozenset[str], bool], Line] = {}  # rows with equal reading share one list
     for row, words in rows_for(command.name, command.argv[1:]):
         reading = len(words), row.takes, row.long_style
         line = lines.get(reading)
@@ -66,7 +66,7 @@ def apply_rows(command: Command) -> Steps:
 
 
 def unknown_subcommand(command: Command) -> Steps:
-    """Report that it is not known what a program with subcommands is to do: `git $A`."""
+    """Report an unknown subcommand: `git $A`."""
     if not any(map(str.startswith, command.argv[1:], repeat(UNKNOWN))) or not has_subcommands(command.name):
         return
     before = command.name
@@ -89,13 +89,13 @@ HOST = pattern(r"(?!localhost\b|127\.)([\w-]+\.)+([a-z]{3,}(?<!json|yaml|toml|co
 SAYS_ONLY = frozenset(
     ["commit", "log", "tag", "config", "notes", "grep", "show", "diff", "blame", "remote", "clone", "submodule"]
 )
-"""Subcommands of git in which an address is text, or where code comes from."""
+"""Subcommands of git in which an address is text, or the source of a download."""
 
 
 def addresses(command: Command) -> Steps:
-    """Report each address of another machine among the words of a program; what is not known in it is sent there.
+    """Report each remote address among the words of a program; unknown parts of it are data sent there.
 
-    Where a row says in which words of a program an address counts, it decides about addresses that are known.
+    For known addresses a row may restrict in which words of its program they count.
     """
     hosts = [host for option, host in pairwise(command.argv[1:]) if HOST_OPTION.fullmatch(option)]
     if not hosts and not any("://" in word for word in command.argv[1:]):
@@ -129,7 +129,7 @@ OUTPUTS = pattern(
 
 
 def outputs(command: Command) -> Steps:
-    """Report where the options of any program say that its output goes: `--outDir ~`, `--prefix=/usr`."""
+    """Report the output paths in options of any program: `--outDir ~`, `--prefix=/usr`."""
     for index, word in enumerate(command.argv):
         if word[:1] != "-" or len(word) < 2:
             continue
@@ -171,7 +171,7 @@ def _runs(script: str) -> Steps:
 
 
 def _are_declared(does: Does, command: Command) -> bool:
-    """Tell whether the project itself names every package that a command names: `npm install PACKAGE`."""
+    """Return whether the project itself declares every package of a command: `npm install PACKAGE`."""
     if not command.disk.declared or not (does.words or does.first):
         return False
     named = [word for word in command.argv[1:] if word[:1] != "-"]
@@ -188,7 +188,7 @@ def package_of(word: str) -> str:
 
 def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
     if does.effect is Effect.INSTALL and _are_declared(does, command):
-        yield Because(f"{does.says}, which the project names", Effect.INSTALL)
+        yield Because(f"{does.says}, which the project declares", Effect.INSTALL)
         return
     if not does.to:
         yield Found(does.effect, says=does.says)
@@ -207,7 +207,7 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
 
 
 def _is_near(word: str) -> bool:
-    """Tell whether an operand names nothing elsewhere, or nothing that is known."""
+    """Return whether an operand is not known to name something outside the workspace."""
     return ("/" not in word and word != "..") or word[0] == UNKNOWN
 
 
@@ -226,7 +226,7 @@ FORCES = pattern(r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-database
 
 
 def unknown_program(command: Command) -> Steps:
-    """Yield the effects of an unknown program, from its words: paths, commands, and words that mean destruction."""
+    """Yield the effects of an unknown program by its words: paths, commands, and verbs of destruction."""
     yield Found(Effect.UNKNOWN_PROGRAM, says="is not a known program")
     for word in command.argv[1:]:
         value = word.partition("=")[2] if word.startswith("-") or "=" in word else word
@@ -253,7 +253,7 @@ def _destructive_words(command: Command) -> Steps:
 
 INSTALLS = pattern(r"^(add|install|reinstall|upgrade|download)$")
 LOCAL_FILE = pattern(r"^\.|\.\w+$|^add$|^(re)?install$|^upgrade$|^download$")
-"""The name of a file that lies here, or no name at all: what the project names itself is installed."""
+"""A local file, or no name: then only the project's own dependencies are installed."""
 DOMAIN = pattern(
     r"^([\w.+-]+@)?([\w-]+\.)+(com|org|net|edu|gov|io|dev|app|ai|cloud|info|biz|xyz|online|site|tech|store|top|club|me|us|uk|de|fr|nl|eu|jp"
     r"|cn|ru|in|br|au|ca|ch|se|it|be|at)(:\d+)?([/:?].*)?$"
@@ -261,7 +261,7 @@ DOMAIN = pattern(
 
 
 def _from_elsewhere(command: Command) -> Steps:
-    """`frob pkg install x`, `frob example.com`: something comes from another machine, or goes to one."""
+    """`frob pkg install x`, `frob example.com`: data may come from another machine, or go to one."""
     words = [word for word in command.argv[1:] if word[:1] != "-"]
     if any(map(INSTALLS.match, words[:2])) and not LOCAL_FILE.search(words[-1]):
         yield Found(Effect.INSTALL, says="install something (it is not a known program)")
@@ -270,7 +270,7 @@ def _from_elsewhere(command: Command) -> Steps:
 
 
 def _started_words(command: Command) -> Steps:
-    """`frob -- rm -rf x`, `frob --exec 'rm -rf x'`: a command among the words may be run."""
+    """`frob -- rm -rf x`, `frob --exec 'rm -rf x'`: a command in the arguments may be run."""
     for index, word in enumerate(command.argv[1:-1], 1):
         if is_a(word.rpartition("/")[2], "starts_commands"):
             yield Started(command.argv[index:], NOTHING)
@@ -290,7 +290,7 @@ def _looks_like_path(word: str) -> bool:
 TEXT_OF_GIT = frozenset(
     "commit log tag notes grep stash config remote clone submodule shortlog show merge worktree".split()  # noqa: SIM905
 )
-"""Subcommands of git in whose words a path may be text, or which rows speak about."""
+"""Subcommands of git whose arguments may only look like paths, or that have rows."""
 
 GIVEN = pattern(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
 NO_PATH = pattern(r"^//|^/\w+=")
@@ -299,17 +299,17 @@ QUOTED = pattern(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
 
 
 def secret_arguments(command: Command) -> Steps:
-    """Report each path among the words of a program."""
+    """Report secret paths among the words of a program."""
     if is_a(command.name, "guards_arguments") and (
         command.name != "git" or not TEXT_OF_GIT.isdisjoint(command.argv[1:]) or command.argv[1:2] == ["-C"]
     ):
         return
     elsewhere = command.scope.cwd != (command.start,)
     known = is_known(command.name) or wrapper_of(command.name) is not None or command.name in forms()
-    effect = Effect.HANDLE if known else Effect.MENTION  # of others every path is doubted anyway
+    effect = Effect.HANDLE if known else Effect.MENTION  # other programs get findings for every path anyway
     for word in command.argv[1:]:
         if command.name == "ln" and word[:2] == "..":
-            continue  # it is taken from the folder of the link; what is behind the link is judged where it is used
+            continue  # the link is moved, not its target, which is judged when it is used
         if "/" in word or "~" in word or elsewhere:
             for path in _paths(word, elsewhere):
                 yield Found(effect, path=path)
@@ -326,7 +326,7 @@ def _paths(word: str, elsewhere: bool) -> list[str]:
 
 
 def secrets_in_code(code: str) -> Steps:
-    """Report each path that stands in quotes within code of another language."""
+    """Report secret paths in string literals of inline code."""
     for path in QUOTED.findall(code)[:32]:
         yield Found(Effect.MENTION, path=path)
 
@@ -335,7 +335,7 @@ ASKS = frozenset(["--version", "--help", "-V"])
 
 
 def only_looks(argv: tuple[str, ...]) -> bool:
-    """Tell whether a command, by its program and what it is told, only looks; wrappers are as what they run."""
+    """Return whether a command is read-only, by its program and arguments; a wrapper is judged by its command."""
     name = argv[0].rpartition("/")[2]
     if (
         is_a(name, "read_only")
@@ -350,20 +350,20 @@ def only_looks(argv: tuple[str, ...]) -> bool:
 
 @cache
 def _read_only(name: str) -> re.Pattern[str] | None:
-    """Return the pattern of the subcommands with which a program only looks."""
+    """Return the pattern of a program's read-only subcommands."""
     patterns = [block["read_only"] for block in blocks_of("kind", name) if "read_only" in block]
     return re.compile(rf"(?:{one_line(patterns[0])})(?:\s|$)") if patterns else None
 
 
 def _runs_another(name: str, argv: tuple[str, ...]) -> bool:
-    """Tell whether a command is as harmless as the one that it runs, which is asked about by itself."""
+    """Return whether a command is as harmless as the one that it runs, which is judged separately."""
     wrapper = wrapper_of(name)
     first = next((word for word in argv[1:] if not word.startswith("-")), "")
     return wrapper is not None and (not wrapper.only or first in wrapper.only)
 
 
 def _without_settings(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words behind the options that stand before a subcommand: `git -C x status`, `kubectl -n y get`."""
+    """Return the words after global options: `git -C x status`, `kubectl -n y get`."""
     index = 0
     while name in ("git", "kubectl", "docker", "aws", "gcloud") and index < len(words) and words[index][:1] == "-":
         index += 2 if words[index] in TAKES else 1
@@ -377,6 +377,6 @@ HARMLESS = ("harmless", "takes_data", "filters", "passes_on", "shell")
 
 
 def is_harmless(argv: tuple[str, ...]) -> bool:
-    """Tell whether the tables know all that a command does by itself: it looks only, or handles the files it names."""
+    """Return whether all effects of a command are known: it is read-only, or handles only the files it names."""
     name = program_name(argv[0])
     return only_looks(argv) or any(is_a(name, kind) for kind in HARMLESS)

@@ -1,4 +1,4 @@
-"""Inline Python through its syntax tree: calls that start programs, delete, write, decode or reach the network."""
+"""Inline Python, by its syntax tree: calls that start programs, delete, write, decode or use the network."""
 
 import ast
 import copy
@@ -16,7 +16,7 @@ from constitution.zones import FOUND
 
 @cache
 def _known(key: str) -> frozenset[str]:
-    """Return the words of a row of the table about Python."""
+    """Return the words of a row of the table of Python."""
     return frozenset(table("languages")["python"][key].split())
 
 
@@ -28,7 +28,7 @@ def _starts() -> frozenset[str]:
 
 @cache
 def _attributes(module: str) -> frozenset[str] | None:
-    """Return what may be used of a module besides what is understood; None where anything may."""
+    """Return the harmless attributes of a module; None if all are."""
     listed = table("languages")["python"]["attributes"].get(module)
     if listed is None:
         return None
@@ -52,7 +52,7 @@ def _tree(code: str) -> "ast.Module | None":
 
 
 def _depth(code: str) -> int:
-    """Return how deep brackets and prefixes nest at most; the compiler's own stack is limited."""
+    """Return the nesting depth of brackets and prefixes; the compiler's stack is limited."""
     depth = deepest = 0
     for character in code:
         depth += (character in "([{") - (character in ")]}")
@@ -89,7 +89,7 @@ def read_python(code: str) -> Reading:
 
 
 def _deeds(node: ast.AST) -> list[str]:
-    """Return what a node alone does to the machine."""
+    """Return the effects of a single node."""
     if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and _forks(node):
         return ["forks"]
     if isinstance(node, ast.Constant) and METADATA.search(str(node.value)):
@@ -98,7 +98,7 @@ def _deeds(node: ast.AST) -> list[str]:
 
 
 class _Names:
-    """The meaning of the names in a program: modules by alias, functions by where they are from."""
+    """The meaning of names in a program: modules by alias, functions by their module."""
 
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.modules: dict[str, str] = {}
@@ -131,7 +131,7 @@ class _Names:
             self.addresses.append(node.value)
 
     def _take_loop(self, node: "ast.For | ast.comprehension") -> None:
-        """`for f in glob.glob("*.tmp")`, `for p in Path("out").glob("*.log")`: something below a folder."""
+        """`for f in glob.glob("*.tmp")`, `for p in Path("out").glob("*.log")`: files below a folder."""
         call, target = node.iter, node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
         if not (isinstance(call, ast.Call) and isinstance(target, ast.Name) and _name_of(call) in _known("searches")):
             return
@@ -144,13 +144,13 @@ class _Names:
         self.found[target.id] = f"{owner or folder}/{FOUND}"
 
     def text_for(self, node: ast.Call) -> list[str]:
-        """Return what a loop found, for `os.remove(f)` and `p.unlink()`."""
+        """Return the path of a loop variable, for `os.remove(f)` and `p.unlink()`."""
         named = [*node.args[:1], node.func.value if isinstance(node.func, ast.Attribute) else None]
         names = [part for name in named if name is not None for part in ast.walk(name)]
         return [self.found[name.id] for name in names if isinstance(name, ast.Name) and name.id in self.found][:1]
 
     def starts_programs(self, node: ast.Call) -> bool:
-        """Tell whether a call starts a program, as `subprocess.run` does and `app.run` does not."""
+        """Return whether a call starts a program, as `subprocess.run` does and `app.run` does not."""
         name = _name_of(node)
         if name not in _starts():
             return False
@@ -165,22 +165,22 @@ class _Names:
         )
 
     def archives(self) -> bool:
-        """Tell whether the program makes archives, to which files are added."""
+        """Return whether the program creates archives."""
         return not {"tarfile", "zipfile"}.isdisjoint([*self.modules.values(), *self.imported.values()])
 
     def stay_here(self) -> bool:
-        """Tell whether every address in the program is this machine's."""
+        """Return whether every address in the program is local."""
         return bool(self.addresses) and all(map(LOCAL_URL.match, self.addresses))
 
 
 @cache
 def _harmful() -> frozenset[str]:
-    """Return the functions that reach files and processes, which are understood where they are called at once."""
+    """Return the functions on files and processes, which are understood only in direct calls."""
     return _starts() | _known("deletes") | _known("deletes_tree") | _known("harmful")
 
 
 def _hidden_uses(nodes: list[ast.AST], names: _Names) -> list[str]:
-    """Return why it cannot be told what is called: only names of modules, and attributes called directly, are read."""
+    """Return why a called function is unknown: only names of modules, and attributes called directly, are read."""
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     risks = list[str]()
     for node in nodes:
@@ -189,7 +189,7 @@ def _hidden_uses(nodes: list[ast.AST], names: _Names) -> list[str]:
         elif isinstance(node, ast.Attribute):
             risks.extend(_hidden_attribute(node, names, called))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript | ast.Call):
-            risks.append("run Python code that calls what it computes")
+            risks.append("run Python code that calls a computed function")
         elif isinstance(node, ast.Name) and id(node) not in called and _is_passed_on(node, names):
             risks.append(f"run Python code that passes {node.id!r} on")
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
@@ -201,7 +201,7 @@ def _hidden_uses(nodes: list[ast.AST], names: _Names) -> list[str]:
 
 
 def _risky_modules(node: ast.Import | ast.ImportFrom, names: _Names, nodes: list[ast.AST]) -> list[str]:
-    """Return why an import is asked about: what it brings starts programs, loads code, or reaches the network."""
+    """Return why an import needs approval: it starts programs, loads code, or uses the network."""
     named = [(alias.name, alias.asname or alias.name) for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         named = [(f"{node.module or ''}.{name}", "") for name, _ in named if not node.level]
@@ -216,7 +216,7 @@ def _is_risky(module: str, stays_here: bool) -> bool:
 
 
 def _only_shows(module: str, nodes: list[ast.AST]) -> bool:
-    """Tell whether of a module only its version or its place is used."""
+    """Return whether only the version or place of a module is used."""
     shown = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in SHOWN}
     used = [id(node) for node in nodes if isinstance(node, ast.Name) and node.id == module]
     return bool(used) and shown.issuperset(used)
@@ -237,7 +237,7 @@ def _hidden_imports(node: ast.ImportFrom) -> list[str]:
 
 
 def _hidden_attribute(node: ast.Attribute, names: _Names, called: set[int]) -> list[str]:
-    """Return why an attribute is asked about: it leads into the interpreter, to another module, or is passed on."""
+    """Return why an attribute needs approval: it leads into the interpreter or another module, or is passed on."""
     owner = _owner(node)
     module = names.modules.get(owner, owner)
     named = isinstance(node.value, ast.Name) and owner in names.modules
@@ -256,7 +256,7 @@ def _hidden_attribute(node: ast.Attribute, names: _Names, called: set[int]) -> l
 
 
 def _is_passed_on(node: ast.Name, names: _Names) -> bool:
-    """Tell whether `open`, or a function imported from a module that reaches files, is named and not called there."""
+    """Return whether `open`, or an imported function on files, is named without a call."""
     if not isinstance(node.ctx, ast.Load):
         return False
     if node.id in ("open", "exec", "eval", "compile", "__import__", "breakpoint"):
@@ -265,7 +265,7 @@ def _is_passed_on(node: ast.Name, names: _Names) -> bool:
 
 
 def _sets_variable(node: ast.Subscript) -> list[str]:
-    """`os.environ["PATH"] = ...`: what is started behind it is something else."""
+    """`os.environ["PATH"] = ...`: changes which programs are started later."""
     if getattr(node.value, "attr", getattr(node.value, "id", "")) != "environ":
         return []
     name = str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
@@ -273,7 +273,7 @@ def _sets_variable(node: ast.Subscript) -> list[str]:
 
 
 def _is_plain(arguments: list[ast.expr]) -> bool:
-    """Tell whether the name of a variable is written out, and is not that of a secret."""
+    """Return whether the name of a variable is a literal, and not that of a secret."""
     first = arguments[0] if arguments else None
     return isinstance(first, ast.Constant) and not SECRET_NAME.search(str(first.value))
 
@@ -283,7 +283,7 @@ def _name_of(node: ast.Call) -> str:
 
 
 def _is_endless(node: ast.AST, ends: frozenset[str]) -> bool:
-    """Tell whether a node is a loop without end: nothing leaves it, and it calls nothing that waits or ends."""
+    """Return whether a node is an endless loop: nothing leaves it, and it calls nothing that waits or ends."""
     if not (isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value):
         return False
     inner = list(ast.walk(node))
@@ -295,13 +295,13 @@ def _called_in(node: ast.AST) -> set[str]:
 
 
 def _forks(loop: ast.AST) -> bool:
-    """Tell whether a loop forks, or starts processes or threads without end and never waits for any."""
+    """Return whether an endless loop forks, or starts processes or threads and never waits for any."""
     called = _called_in(loop)
     return "fork" in called or bool(called & MULTIPLIES and _is_endless(loop, WAITS))
 
 
 def _grows(node: ast.AST) -> bool:
-    """Tell whether a node makes something huge, or a loop without end only makes more."""
+    """Return whether a node creates a huge value, or is an endless loop that only allocates."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         sides = (node.left, node.right)
         sequence = any(isinstance(side, ast.List | ast.Tuple) or _is_of(side, (str, bytes)) for side in sides)
@@ -319,7 +319,7 @@ def _is_of(node: ast.expr, kinds: tuple[type, ...]) -> bool:
 
 
 def _number(node: ast.expr) -> int:
-    """Return the number that constants, products and powers make, or `HUGE`; 0 for what is none."""
+    """Return the value of constants, products and powers, at most `HUGE`; 0 for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     if not isinstance(node, ast.BinOp):
@@ -333,7 +333,7 @@ def _number(node: ast.expr) -> int:
 
 
 HUGE = 10**9
-"""Elements, or bytes: more than any program makes by accident."""
+"""Elements or bytes; more than a program allocates by accident."""
 
 GROWS = frozenset(["append", "extend", "add", "insert", "write", "appendleft"])
 PAUSES = frozenset(["sleep", "exit", "input", "get", "recv"])
@@ -367,7 +367,7 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
 
 
 def _deed_of(node: ast.Call, name: str, names: _Names) -> list[str]:
-    """Return what a call does besides touching files: it runs what it gets, ends every process, shows a password."""
+    """Return the effect of a call beside files: it runs code, ends every process, or shows a password."""
     if (names.starts_programs(node) or name in ("exec", "eval")) and _gets_code(node):
         return ["fetched"]
     if name in ("kill", "killpg") and node.args and ast.unparse(node.args[0]) == "-1":
@@ -376,7 +376,7 @@ def _deed_of(node: ast.Call, name: str, names: _Names) -> list[str]:
 
 
 def _named_places(node: ast.Call, name: str, texts: list[str], names: _Names) -> list[tuple[str, str]]:
-    """Return the places outside the workspace that a call names which is not understood, and does more than look."""
+    """Return the outside places named in an unknown call that is not read-only."""
     if name in ("insert", "append", "extend") and isinstance(node.func, ast.Attribute) and _owner(node.func) == "path":
         return [("search", text) for text in texts]
     looks = name in _known("looks") | SAME | HOME and not (name in ("add", "write") and names.archives())
@@ -384,13 +384,13 @@ def _named_places(node: ast.Call, name: str, texts: list[str], names: _Names) ->
 
 
 def _names_address(name: str, texts: list[str]) -> bool:
-    """`pandas.read_csv("https://example.com/x")`: a call that does more than look gets an address."""
+    """`pandas.read_csv("https://example.com/x")`: an address in a call that is not read-only."""
     remote = any(REMOTE_URL.match(text) and not LOCAL_URL.match(text) for text in texts)
     return remote and name not in _known("looks") | SAME
 
 
 def _gets_code(node: ast.Call) -> bool:
-    """Tell whether `exec(...)` runs what was fetched or decoded right there."""
+    """Return whether `exec(...)` runs an expression that downloads or decodes."""
     inner = [part for argument in node.args for part in ast.walk(argument)]
     called = {_name_of(part) for part in inner if isinstance(part, ast.Call)}
     named = {part.attr for part in inner if isinstance(part, ast.Attribute)}
@@ -400,7 +400,7 @@ def _gets_code(node: ast.Call) -> bool:
 
 
 def _is_written_out(node: ast.Call, name: str) -> bool:
-    """Tell whether all that is started is literal, so that the command can be judged instead of the call."""
+    """Return whether a started command is literal, so that it can be judged instead of the call."""
     if name not in _known("shells_out") or any(
         keyword.arg in ("cwd", "executable", "env", None) for keyword in node.keywords
     ):
@@ -412,7 +412,7 @@ def _is_written_out(node: ast.Call, name: str) -> bool:
 
 
 def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
-    """Tell whether a call hides what will run."""
+    """Return whether a call hides the code that will run."""
     attribute = isinstance(node.func, ast.Attribute)
     owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
     if name in ("eval", "exec", "__import__", "compile", "breakpoint"):
@@ -434,7 +434,7 @@ def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
 
 
 def _allows_code(keyword: ast.keyword) -> bool:
-    """`allow_pickle=True`, `weights_only=False`, `trust_remote_code=True`: what is loaded may run."""
+    """`allow_pickle=True`, `weights_only=False`, `trust_remote_code=True`: loaded data may run code."""
     value = keyword.value.value if isinstance(keyword.value, ast.Constant) else True
     return (
         keyword.arg in ("allow_pickle", "trust_remote_code", "shell_escape") if value else keyword.arg == "weights_only"
@@ -442,7 +442,7 @@ def _allows_code(keyword: ast.keyword) -> bool:
 
 
 def _is_file_call(node: ast.Call) -> bool:
-    """Tell `os.remove(x)` and `Path(x).unlink()` from `items.remove(x)` and `text.replace(a, b)`."""
+    """Return whether a method is one of files: `os.remove(x)`, `Path(x).unlink()`, not `items.remove(x)`."""
     if not isinstance(node.func, ast.Attribute):
         return True
     name = node.func.attr
@@ -476,7 +476,7 @@ def _file_use(node: ast.Call, name: str, texts: list[str], names: _Names) -> lis
 
 
 def _is_told(node: ast.Call) -> bool:
-    """Tell whether the path of a file comes from the input, or from the environment: `open(input())`."""
+    """Return whether a file's path comes from the input or the environment: `open(input())`."""
     parts = [part for argument in node.args[:1] for part in ast.walk(argument)]
     return any(isinstance(part, ast.Call) and _name_of(part) in TOLD for part in parts) or any(
         isinstance(part, ast.Attribute) and part.attr in ("stdin", "environ") for part in parts
@@ -487,7 +487,7 @@ TOLD = frozenset(["input", "read", "readline", "getenv", "recv", "decode", "pop"
 
 
 def _mode(node: ast.Call, position: int) -> str:
-    """Return what `open` does, by the mode at a position of its arguments, or by its name."""
+    """Return the kind of file use by `open`, from the mode argument at a position, or by name."""
     named = [keyword.value for keyword in node.keywords if keyword.arg == "mode"]
     modes = named or node.args[position : position + 1]
     text = text_of(modes[0]) if modes else "r"
@@ -503,14 +503,14 @@ def _texts_of_owner(node: ast.Call) -> list[str]:
 
 
 def _word(node: ast.expr) -> str | None:
-    """Return the word of a command that an element of a list stands for; `sys.executable` is Python."""
+    """Return the command word of a list element; `sys.executable` is Python."""
     if isinstance(node, ast.Attribute) and node.attr == "executable" and getattr(node.value, "id", "") == "sys":
         return "python3"
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _texts(node: ast.Call) -> list[str]:
-    """Return the texts among a call's arguments, as far as they are written out; a list is joined as a command."""
+    """Return the literal texts among a call's arguments; a list is joined as a command."""
     texts = []
     for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
         if (text := text_of(argument)) is not None:
@@ -528,7 +528,7 @@ HOME = frozenset(["home", "gethomedir"])
 
 
 def text_of(node: ast.expr) -> str | None:
-    """Return the text that an expression stands for, with `UNKNOWN` for parts; None where nothing is written out."""
+    """Return the value of a text expression, with `UNKNOWN` for parts; None if no part is literal."""
     if isinstance(node, ast.Constant):
         value = node.value
         return value if isinstance(value, str) else value.decode("latin-1") if isinstance(value, bytes) else None
@@ -542,7 +542,7 @@ def text_of(node: ast.expr) -> str | None:
 
 
 def named(tree: ast.Module) -> ast.Module:
-    """Return a program in which names that are set once, to a text, stand as that text."""
+    """Return a program with names that are assigned once, to a text, replaced by that text."""
     values: dict[str, list[str | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -557,7 +557,7 @@ def named(tree: ast.Module) -> ast.Module:
 
 
 class _Named(ast.NodeTransformer):
-    """Puts texts in place of names."""
+    """Replaces names by texts."""
 
     def __init__(self, known: "dict[str, str]") -> None:
         self.known = known

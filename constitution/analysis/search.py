@@ -1,4 +1,4 @@
-"""Programs that search and run others for each thing they find, and secrets that are searched for."""
+"""Programs that search and run commands on the results, and searches for secrets."""
 
 import re
 from itertools import pairwise
@@ -14,7 +14,7 @@ from constitution.zones import FOUND, is_private
 FIND_NAMES = frozenset(
     "-name -iname -path -ipath -wholename -regex -iregex -lname -samefile -inum -empty".split()  # noqa: SIM905
 )
-"""Tests that leave out most of a folder; others, as `-mtime`, can hit any file, the history of a repository too."""
+"""Tests that narrow a search; others, such as `-mtime`, can match any file, also in `.git`."""
 FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
@@ -25,7 +25,7 @@ def find(command: Command) -> Steps:
     for root in roots:
         yield Found(Effect.LIST, path=root)
     if UNKNOWN in command.argv[2:]:
-        yield Found(Effect.UNKNOWN_COMMAND, says="do something with the files it finds that is not known in advance")
+        yield Found(Effect.UNKNOWN_COMMAND, says="run a command that is not known in advance on the files it finds")
     for index, word in enumerate(command.argv):
         names = (
             [found_below(root, command.argv[:index]) for root in roots]
@@ -68,7 +68,7 @@ def find_roots(argv: list[str]) -> list[str]:
 
 
 def found_below(root: str, argv: list[str]) -> str:
-    """Return a stand-in for what is found: `ROOT/**/NAME`, something below the root if it is narrowed, or all."""
+    """Return a placeholder for the results: `ROOT/**/NAME`, a file below the root if tests narrow it, or all."""
     narrowed = all(map(_is_narrowed, _alternatives(argv)))
     kept = (".git", ".hg", ".svn", ".jj")
     private = [
@@ -90,7 +90,7 @@ def found_below(root: str, argv: list[str]) -> str:
 
 
 def _alternatives(argv: list[str]) -> list[list[str]]:
-    """Return the tests that a file can pass: those between `-o`; without brackets the last alone act on it."""
+    """Return the alternatives of the tests: the groups between `-o`; without brackets actions belong to the last."""
     found = [list[str]()]
     for word in argv:
         found = [*found, []] if word in ("-o", "-or", ",") else [*found[:-1], [*found[-1], word]]
@@ -113,7 +113,7 @@ def _each_found(words: list[str], names: list[str]) -> Steps:
 
 
 def xargs(command: Command) -> Steps:
-    """`xargs COMMAND`: the input's words are put behind the command, or where `-I` says."""
+    """`xargs COMMAND`: the input's words are appended to the command, or replace the text of `-I`."""
     line = read_line(command.argv[1:], word_list("xargs_takes"), to_operand=True)
     marks = line.value_of("-I", "-J", "--replace") or (("{}",) if line.flags & {"-i", "--replace"} else ())
     inner = list(line.operands)
@@ -137,7 +137,7 @@ def _items(stdin: Flow) -> list[str]:
 
 
 def parallel(command: Command) -> Steps:
-    """`parallel COMMAND ::: A B`, `... | parallel COMMAND`: once for each, put where `{}` stands, or at the end."""
+    """`parallel COMMAND ::: A B`, `... | parallel COMMAND`: once for each, in the place of `{}`, or appended."""
     words = list(read_line(command.argv[1:], word_list("parallel_takes"), to_operand=True).operands)
     mark = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
     inner, items = " ".join(words[:mark]) or "{}", words[mark + 1 :] or _items(command.stdin)
@@ -151,7 +151,7 @@ def parallel(command: Command) -> Steps:
 
 
 def tar(command: Command) -> Steps:
-    """`tar czf x y`: the old spelling without a dash."""
+    """`tar czf x y`: also the old syntax without a dash."""
     extracts = "x" in "".join(command.argv[1:2]).lstrip("-")[:6]
     if command.argv[1:2] == [UNKNOWN] or (extracts and UNKNOWN in command.argv[3:]):
         yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
@@ -168,7 +168,7 @@ def tar(command: Command) -> Steps:
 
 
 def archive(command: Command) -> Steps:
-    """`find FOLDER | cpio -o`: with names in the input the files are read; else something may be unpacked."""
+    """`find FOLDER | cpio -o`: with names in the input the files are read; else an archive may be unpacked."""
     if any(re.match(r"-[a-zA-Z]*[opw]|--(create|pass-through)", word) for word in command.argv[1:]):
         for path in _items(command.stdin):
             yield Found(Effect.READ, path=path)
@@ -223,7 +223,7 @@ def locate(command: Command) -> Steps:
 
 
 def serve(command: Command) -> Steps:
-    """`python -m http.server -d FOLDER`, `http-server FOLDER`, `busybox httpd -h FOLDER`: the folder is offered."""
+    """`python -m http.server -d FOLDER`, `http-server FOLDER`, `busybox httpd -h FOLDER`: the folder is served."""
     line = read_line(
         command.argv[1:], frozenset(["-d", "--directory", "-h", "-p", "-a", "-b", "--bind", "--port", "-l", "-r"])
     )

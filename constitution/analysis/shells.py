@@ -1,4 +1,4 @@
-"""Shells and builtins: what they run at once, later, or when the shell's state has changed."""
+"""Shells and builtins: scripts that they run now or later, and changes of the shell's state."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ PS_RUNS = pattern(r"(?i)\b(iex|Invoke-Expression|Start-Process|Invoke-Command|Sc
 
 
 def power_shell(command: Command) -> Steps:
-    """`pwsh -Command TEXT`: what reads like a command of any shell is judged, and all of it is asked about."""
+    """`pwsh -Command TEXT`: text that parses as a command of any shell is judged, and all of it needs approval."""
     line = read_line(command.argv[1:], frozenset(["-c", "-Command", "-File", "-f"]), long_style=True)
     text = " ".join((*line.value_of("-c", "-Command"), *line.operands))
     encoded = any(flag.lower().startswith("-e") and not flag.lower().startswith("-ex") for flag in line.flags)
@@ -83,7 +83,7 @@ def _plus(word: str) -> str:
 
 
 def run_file(file: str, read: Read | None = None) -> Steps:
-    """A file is run as a script. What the command writes to it, or prints into a process substitution, is read."""
+    """A file is run as a script. Content that the command itself writes to it is read."""
     if not file.startswith("/dev/fd/"):
         yield Found(Effect.EXECUTE, path=file)
     yield Begun(file)
@@ -92,7 +92,7 @@ def run_file(file: str, read: Read | None = None) -> Steps:
 
 
 def run_script(words: Sequence[str], stdin: Flow, read: Read) -> Steps:
-    """`sh FILE`, `sh -`, `sh`: the file that the first word names is run, or else what comes in."""
+    """`sh FILE`, `sh -`, `sh`: run the file named by the first word, or else the input."""
     if words and words[0] not in INPUTS:
         yield from run_file(words[0], read)
     else:
@@ -100,7 +100,7 @@ def run_script(words: Sequence[str], stdin: Flow, read: Read) -> Steps:
 
 
 def run_input(stdin: Flow, read: Read) -> Steps:
-    """Code comes through a pipe: known text is read, fetched or decoded text is reported."""
+    """Code from a pipe: known text is read, downloaded or decoded text is reported."""
     if stdin.origin is Origin.TEXT:
         yield from start_themselves(stdin.text)
         yield from read(stdin.text)
@@ -127,7 +127,7 @@ MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 
 
 def crontab(command: Command) -> Steps:
-    """`crontab FILE`, `crontab -`, `crontab -r`: the jobs in it are judged as far as they are known."""
+    """`crontab FILE`, `crontab -`, `crontab -r`: known jobs are judged."""
     line = read_line(command.argv[1:], frozenset(["-u"]))
     if "-r" in line.flags:
         says = "delete every scheduled job"
@@ -148,7 +148,7 @@ def crontab(command: Command) -> Steps:
 
 
 def at(command: Command) -> Steps:
-    """`at TIME`: the input is a script that runs later; so is the file behind `-f`."""
+    """`at TIME`, `at -f FILE`: the input or the file is a script that runs later."""
     for file in read_line(command.argv[1:], frozenset(["-f", "-q", "-t"])).value_of("-f"):
         yield from run_file(file, as_script)
     if not {"-l", "-c", "-r", "-d"} & set(command.argv):
@@ -156,7 +156,7 @@ def at(command: Command) -> Steps:
 
 
 def make(command: Command) -> Steps:
-    """`make -f FILE`, `make --eval TEXT`: recipes that the command itself writes are judged."""
+    """`make -f FILE`, `make --eval TEXT`: recipes written by the script itself are judged."""
     line = read_line(command.argv[1:], MAKE_TAKES)
     folders = line.value_of("-C", "--directory") or (".",)
 
@@ -188,7 +188,7 @@ def _make_settings(words: list[str]) -> Steps:
 
 
 def _recipes(text: str) -> list[str]:
-    """Return the shell lines of a makefile: behind a tab, behind `;` in a rule, and in `$(shell ...)`."""
+    """Return the shell lines of a makefile: after a tab, after `;` in a rule, and in `$(shell ...)`."""
     recipes = re.findall(r"\$\(shell\s+(.*?)\)", text)
     lines = re.sub(r"\\\n", " ", text).splitlines()
     for line in lines:
@@ -199,7 +199,7 @@ def _recipes(text: str) -> list[str]:
 
 
 def _without_variables(recipe: str) -> str:
-    """Return a recipe as the shell gets it; what make would put in is not known."""
+    """Return a recipe as the shell gets it, with make's variables unknown."""
     recipe = re.sub(r"\$[({](HOME|USER|PATH)[)}]", r"$$\1", recipe)
     recipe = re.sub(r"\$[({](CURDIR|PWD)[)}]", ".", recipe)
     unknown = re.sub(r"\$\([^()]*\)|\$\{[^{}]*\}|\$[@<^?*%]", UNKNOWN, recipe.replace("$$", "\ue005"))
@@ -207,7 +207,7 @@ def _without_variables(recipe: str) -> str:
 
 
 def cmake(command: Command) -> Steps:
-    """`cmake -E COMMAND`: its own spelling of cp, rm, env and others."""
+    """`cmake -E COMMAND`: its variants of cp, rm, env and others."""
     if "-E" in command.argv[1:-1]:
         first, *rest = command.argv[command.argv.index("-E") + 1 :]
         plain = {"remove": "rm", "remove_directory": "rm", "copy": "cp", "rename": "mv", "make_directory": "mkdir"}
@@ -216,7 +216,7 @@ def cmake(command: Command) -> Steps:
 
 
 def change_folder(command: Command) -> Steps:
-    """`cd DIR`, `pushd DIR`: from here on relative paths start elsewhere."""
+    """`cd DIR`, `pushd DIR`: relative paths start there from now on."""
     operands = [word for word in command.argv[1:] if word not in ("-P", "-L", "-e", "-@", "--")]
     target = operands[0] if operands else "~"
     at_home = target == "~" or target.startswith("~/")
@@ -230,11 +230,11 @@ def change_folder(command: Command) -> Steps:
 
 
 BACK = pattern(r"[^./][^/]*/+\.\.(/|$)")
-"""A path that goes back out of a folder, which may be a link."""
+"""A path with `..` after a folder, which may be a link."""
 
 
 def read_variables(command: Command) -> Steps:
-    """`read`, `mapfile`, `getopts`: variables get what comes in."""
+    """`read`, `mapfile`, `getopts`: variables get the input."""
     value = command.stdin.names if command.stdin.origin is Origin.NAMES else (UNKNOWN,)
     if command.stdin.origin is Origin.TEXT and len(command.stdin.text.splitlines()) <= 8:
         value = tuple(command.stdin.text.splitlines()) or (UNKNOWN,)
@@ -253,7 +253,7 @@ READ_TAKES = frozenset("-a -d -i -n -N -p -t -u -C -c -O -s".split())  # noqa: S
 
 
 def _evaluated(names: Iterable[str]) -> Steps:
-    """Words that a builtin takes for names of variables: what stands in a subscript is run."""
+    """Words that a builtin takes as names of variables: commands in a subscript are run."""
     for name in names:
         if UNKNOWN in name:
             yield Found(Effect.RUN_UNKNOWN_CODE, says="evaluate a name that is not known in advance")
@@ -297,11 +297,11 @@ def print_to_variable(command: Command) -> Steps:
 
 
 def alias(command: Command) -> Steps:
-    """`alias NAME=TEXT`: the text is judged at once, and again where the name is used."""
+    """`alias NAME=TEXT`: the text is judged now, and again where the name is used."""
     for word in command.argv[1:]:
         key, equals, text = word.partition("=")
         if equals and command.placing and is_a(key, "trusted"):
-            yield Found(Effect.DISARM, says=f"put something else behind {key}, for good")
+            yield Found(Effect.DISARM, says=f"permanently redefine {key}")
         if equals and key not in command.scope.aliases:
             yield Alias(key, text)
 
@@ -314,7 +314,7 @@ def trap(command: Command) -> Steps:
 
 
 def set_arguments(command: Command) -> Steps:
-    """`set -- A B` sets the positional arguments; `set +o history` forgets what is typed from here on."""
+    """`set -- A B` sets the positional arguments; `set +o history` switches the command history off."""
     if any(pair == ("+o", "history") for pair in pairwise(command.argv)):
         yield Found(Effect.COVER_TRACKS, says="switch off the command history")
     if any(re.match("-[a-z]*e", word) for word in command.argv[1:]) or ("-o", "errexit") in pairwise(command.argv):
@@ -324,7 +324,7 @@ def set_arguments(command: Command) -> Steps:
 
 
 def kill(command: Command) -> Steps:
-    """`kill -9 12 -1`: behind the first word -1 is no signal but every process; `kill $P`: any process."""
+    """`kill -9 12 -1`: after the first word -1 is every process, not a signal; `kill $P`: any process."""
     if "-1" in command.argv[2:]:
         yield Found(Effect.KILL_ALL, says="end every process")
     source = command.source.decode("utf-8", "replace")
@@ -336,16 +336,16 @@ def kill(command: Command) -> Steps:
 
 
 def _gives_signal(command: Command) -> int:
-    """Return how many words of `kill` say which signal."""
+    """Return the number of words of `kill` that give the signal."""
     first = command.argv[1:2]
     return 0 if first == ["--"] or not first or not first[0].startswith("-") else 1 + (first[0] in ("-s", "-n"))
 
 
 OWN_PROCESS = pattern(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")
-"""A process that the script started, or that a file for that purpose names, or that is found by its name."""
+"""A process that the script started, or that comes from a PID file or is found by its name."""
 
 
 def _holds_own_process(command: Command, source: str) -> bool:
-    """Tell whether a variable in a command got the number of a process that the script started: `P=$!`."""
+    """Return whether a variable in a command holds the PID of a process started by the script: `P=$!`."""
     names = re.findall(r"\$\{?(\w+)", command.text)
     return any(re.search(rf"\b{name}\+?=[\"'(]?(?:\$!|\$\(.*pid)", source) for name in names)

@@ -1,7 +1,7 @@
 """The input and the output of an analysis: a command, and the steps that follow from it.
 
-An analysis is a function from a `Command` to steps. `Found` is a finding; all others say what else happens, or what has
-to be examined because of it: a script, another command, a file that is run. `examine` carries steps out, in order.
+An analysis is a function from a `Command` to steps. `Found` is a finding; other steps change the state, or name
+something more to examine: a script, another command, a file that is run. `examine` carries steps out, in order.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,20 +21,20 @@ BARE_SHELL = "start a shell in which anything can be typed"
 
 @frozen
 class Command:
-    """A simple command whose words are known as far as possible, and what is known where it stands."""
+    """A simple command with partly known words, and its context."""
 
-    name: str  # by which the tables know the program
+    name: str  # of the program in the tables
     argv: list[str]
     stdin: Flow
     text: str  # of the command, as written
-    source: bytes  # the whole script that it stands in
+    source: bytes  # the whole script around it
     scope: Scope  # the state of the shell; read only
     start: str  # the folder in which the call starts
     home: str
     files: Files
-    resolved: Mapping[str, str]  # from paths to where links lead
-    placing: bool = False  # it stands in a file that runs at every start
-    production: bool = False  # a variable says that programs work in production
+    resolved: Mapping[str, str]  # real paths by lexical ones
+    placing: bool = False  # it is in a file that runs at every start
+    production: bool = False  # a variable selects production for programs
     disk: Disk = NOTHING_FOUND
 
     def with_argv(self, argv: list[str], *, name: str | None = None) -> "Command":
@@ -50,11 +50,11 @@ class Command:
         return [self.resolved.get(path, path) for path in self.absolute(word)]
 
     def content(self, file: str) -> Flow:
-        """Return what the script itself wrote to a file, if that is one known text; else only the file's name."""
+        """Return the single known text that the script wrote to a file; else the file's name."""
         return self.files.of(file, self.targets(file))
 
 
-# Tuples, as they are made and taken apart for every command.
+# Tuples, for speed: they are made for every command.
 
 
 class Found(NamedTuple):
@@ -71,11 +71,11 @@ class Script(NamedTuple):
 
     text: str
     stdin: Flow = NOTHING
-    arguments: tuple[str, ...] | None = None  # `$1`, `$2`, ...; None: those of the script around it
+    arguments: tuple[str, ...] | None = None  # `$1`, `$2`, ...; None: those of the enclosing script
 
 
 class Started(NamedTuple):
-    """Another command that the command runs; `by_shell`: a function or an alias may stand behind its name."""
+    """Another command that the command runs; `by_shell`: its name may be a function or an alias."""
 
     argv: list[str]
     stdin: Flow = NOTHING
@@ -83,14 +83,14 @@ class Started(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """A file is run: `read` says what follows from each content that the script gives it, before or after."""
+    """A file is run: `read` returns the steps of each content that the script writes to it, before or after."""
 
     file: str
     read: Callable[[Flow], "Steps"]
 
 
 class Begun(NamedTuple):
-    """A file is run that may lie in a folder whose content comes from elsewhere."""
+    """A file is run that may lie in a downloaded folder."""
 
     file: str
 
@@ -117,7 +117,7 @@ class Linked(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """The content of a folder comes from elsewhere."""
+    """The content of a folder is downloaded."""
 
     folder: str
 
@@ -151,11 +151,11 @@ class Arguments(NamedTuple):
 
 
 class Stops(NamedTuple):
-    """From here on, a command that fails ends the script."""
+    """From here on, a failing command ends the script."""
 
 
 class Alias(NamedTuple):
-    """A name stands for a text."""
+    """A name becomes an alias of a text."""
 
     name: str
     text: str
@@ -166,7 +166,7 @@ class Sent(NamedTuple):
 
 
 class Because(NamedTuple):
-    """A fact on the disk that answers a doubt: why there is no finding with this effect."""
+    """A fact on the disk because of which there is no finding with this effect."""
 
     told: str
     effect: Effect
@@ -205,7 +205,7 @@ Step = (
 )
 Steps = Iterator[Step]
 Read = Callable[[str], Steps]
-"""A reader of code: it takes a text that is run and returns the steps that follow."""
+"""Returns the steps of a code that is run."""
 
 
 def as_script(text: str) -> Steps:

@@ -1,7 +1,7 @@
 """From the text of a script to its simple commands, wherever they stand.
 
-`syntax` (text to tree), `scanner` (a second reading that has to agree), `scope` (what is known at a point), `words`
-(nodes to words), `flow` (what goes through pipes), `walk` (all of it, in order) with `commands` and `blocks`.
+`syntax` (text to tree), `scanner` (a second parser that has to agree), `scope` (the shell's state and pipes), `words`
+(nodes to words), `walk` (all commands, in order) with `commands` and `blocks`.
 """
 
 from constitution.shell import blocks, commands
@@ -41,5 +41,5 @@ VISITORS: dict[str, Visitor] = {
 
 
 def begin(examiner: Examiner, scope: Scope) -> Walk:
-    """Return a walk that tells `examiner` each simple command of a script, in a shell with this state."""
+    """Return a walk that passes each simple command of a script to `examiner`, in a shell with this state."""
     return Walk(examiner, scope, VISITORS)

@@ -1,6 +1,6 @@
 """Blocks of a script: sequences, pipelines, and-or lists, branches, loops and function definitions.
 
-Each function walks one kind of node and returns what the block prints, as far as it is known.
+Each function walks one kind of node and returns its output, as far as it is known.
 """
 
 from itertools import pairwise, zip_longest
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def sequence(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """Walk what stands one after the other."""
+    """Walk the statements of a list in order."""
     flows = list[Flow]()
     for child, following in zip_longest(node.children, node.children[1:]):
         if child.is_named:
-            behind = following is not None and following.type == "&"  # a `cd` there moves nothing here
+            behind = following is not None and following.type == "&"  # a `cd` there has no effect here
             flows.append(walk.piped(child, stdin) if behind else walk.visit(child, stdin))
             walk.scope.stay()
     return one_after_the_other(flows)
 
 
 def compound(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """`{ ... }`, and `(( ... ))`, in which names stand for what they hold."""
+    """`{ ... }`, and `(( ... ))`, in which names stand for their values."""
     if walk.source.startswith(b"((", node.start_byte):
         walk.calculate(walk.text_of(node))
     return sequence(walk, node, stdin)
@@ -57,7 +57,7 @@ def and_or_list(walk: Walk, node: "Node", stdin: Flow) -> Flow:
         for right in rights:
             flow = one_after_the_other([flow, walk.perhaps(right, stdin)])
             if otherwise and LEAVES.search(walk.text_of(right)):
-                walk.scope.left = ()  # what follows runs only where the `cd` before has not failed
+                walk.scope.left = ()  # the right side runs only if a `cd` on the left succeeded
     return flow
 
 
@@ -76,7 +76,7 @@ def branches(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def loop(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """`while` and `until`: twice when the first round leaves something else behind than it found."""
+    """`while` and `until`: walk a second round if the first changes the state."""
     _without_end(walk, node)
     before = walk.scope.copy()
     branches(walk, node, stdin)
@@ -95,7 +95,7 @@ def _without_end(walk: Walk, node: "Node") -> None:
 
 
 def case_item(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """Walk one branch of a `case`; its patterns are no commands."""
+    """Walk one branch of a `case`, without its patterns."""
     values = {_span(value) for value in node.children_by_field_name("value")}
     for child in node.named_children:
         if _span(child) in values:
@@ -116,7 +116,7 @@ def case(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def for_loop(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """Walk the body once, the variable having every value of the list."""
+    """Walk the body once, with every value of the list as a possible value of the variable."""
     _without_end(walk, node)
     name = node.child_by_field_name("variable")
     words = [word for value in node.children_by_field_name("value") for word in walk.expander().words(value)]
@@ -184,7 +184,7 @@ ENDLESS = byte_pattern(
     rb"while\s+" + TRUE + rb"\s*[;\n]|until\s+" + FALSE + rb"\s*[;\n]"
     rb"|for\s*\(\([^;()]*;\s*(?:" + ONE + rb"|true)?\s*;[^()]*\)\)|for\s+\w+\s+in\s+" + MANY
 )
-"""Loops whose condition always holds, and those over a million numbers."""
+"""Loops that are endless or over a million numbers."""
 
 GROWS = byte_pattern(
     rb">>\s*(?!/dev/)[^\s&]|\btee\s+-a|\b(mkdir|touch|fallocate|truncate|cp|dd)\b[^;\n]*(\$|\bx\b|;\s*cd\b)"
@@ -194,7 +194,7 @@ PAUSES = byte_pattern(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeou
 
 
 def starts_without_end(node: "Node", source: bytes) -> bool:
-    """Tell whether a loop without end starts programs in the background and never waits."""
+    """Return whether an endless loop starts programs in the background and never waits."""
     text = source[node.start_byte : node.end_byte]
     if ENDLESS.match(text) is None:
         return False
@@ -207,6 +207,6 @@ def starts_without_end(node: "Node", source: bytes) -> bool:
 
 
 def fills_without_end(node: "Node", source: bytes) -> bool:
-    """Tell whether a loop without end appends to a file, or makes more and more of them, and never waits."""
+    """Return whether an endless loop appends to a file, or creates more and more files, and never waits."""
     text = source[node.start_byte : node.end_byte]
     return ENDLESS.match(text) is not None and GROWS.search(text) is not None and PAUSES.search(text) is None

@@ -1,4 +1,4 @@
-"""Simple commands, assignments and redirections: words are expanded, once for each value that a variable may have."""
+"""Simple commands, assignments and redirections, expanded once for each possible value of their variables."""
 
 import re
 from itertools import pairwise
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def command(walk: Walk, node: "Node", stdin: Flow, extra: list[str] | tuple[str, ...] = ()) -> Flow:
-    """Expand a simple command, once for each value that its variables may have, and have it examined."""
+    """Expand a simple command for each possible value of its variables, and examine it."""
     expander, before = walk.expander(), walk.outputs
     walk.outputs = []
     argv, stdin = _argv(walk, node, expander, stdin)
@@ -44,7 +44,7 @@ def _argv(walk: Walk, node: "Node", expander: Expander, stdin: Flow) -> tuple[li
         elif kind == "subshell":
             walk.visit(child)
         else:
-            if child.start_byte != end:  # else it belongs to the word before: the parser makes two of `$a/$b/c`
+            if child.start_byte != end:  # else part of the word before: the parser splits `$a/$b/c`
                 argv.extend(expander.joined(group) if group else ())
                 group = []
             group.append(child.children[0] if kind == "command_name" and child.child_count == 1 else child)
@@ -59,17 +59,17 @@ def content(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def assign(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """Set the variables of `a=b`, `declare a=b`, `export a=b`; what else is declared stays as it is."""
+    """Set the variables of `a=b`, `declare a=b`, `export a=b`."""
     if node.type == "declaration_command" and all(child.type == "word" for child in node.named_children):
         return walk.simple(node, [walk.text_of(child) for child in node.children], stdin)
     words = [walk.text_of(child) for child in node.named_children if child.type == "word"]
-    evaluated = any(word[:1] == "-" and {"i", "n"} & set(word) for word in words)  # numbers, and names of others
+    evaluated = any(word[:1] == "-" and {"i", "n"} & set(word) for word in words)  # numbers, namerefs
     refers = any(word[:1] == "-" and "n" in word for word in words)
     for child in [node] if node.type == "variable_assignment" else node.named_children:
         if child.type == "variable_assignment":
             _set(walk, child)
             if refers and any(map(changes_commands, assignment_values(walk, child))):
-                walk.evaluate(UNKNOWN)  # what is assigned to the one name is assigned to the other
+                walk.evaluate(UNKNOWN)  # a nameref: assignments go to the other name
             if evaluated and any(UNKNOWN in value for value in assignment_values(walk, child)):
                 walk.evaluate(UNKNOWN)
         elif child.type not in ("variable_name", "word"):
@@ -79,7 +79,7 @@ def assign(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def _declared(walk: Walk, word: str) -> None:
-    """Take a word of `declare` that is an assignment though it is not written as one: `declare "a=b"`."""
+    """Record a word of `declare` that is an assignment but not parsed as one: `declare "a=b"`."""
     name, equals, value = word.partition("=")
     if equals and name.isidentifier():
         walk.set(name, (value,))
@@ -114,7 +114,7 @@ def _set(walk: Walk, node: "Node") -> None:
 
 
 def _is_exported(walk: Walk, node: "Node") -> bool:
-    """Tell whether programs get an assignment that is no part of a command: `export a=b`, `declare -x a=b`."""
+    """Return whether an assignment exports its variable: `export a=b`, `declare -x a=b`."""
     if node.parent is None or node.parent.type != "declaration_command":
         return False
     words = [walk.text_of(child) for child in node.parent.children if child.type != "variable_assignment"]
@@ -128,7 +128,7 @@ def _report(walk: Walk, node: "Node", values: tuple[str, ...], *, exported: bool
 
 
 def assignment_values(walk: Walk, node: "Node") -> tuple[str, ...]:
-    """Return the values that an assignment may give, and run the substitutions in it."""
+    """Return the possible values of an assignment, and run the substitutions in it."""
     value, name = node.child_by_field_name("value"), node.child_by_field_name("name")
     if name is not None and name.type == "subscript":
         walk.expander().run_substitutions(name)
@@ -158,7 +158,7 @@ def _evaluate_subscript(walk: Walk, node: "Node") -> None:
 
 
 def test(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """`[ ... ]` and `[[ ... ]]`: behind `-v` stands a name, beside `-eq` and its like what is evaluated as a number."""
+    """`[ ... ]` and `[[ ... ]]`: `-v` takes a name; `-eq` and similar operators evaluate numbers."""
     text, words = walk.text_of(node), list[str]()
     walk.reads_text = False
     for child in _leaves(node):
@@ -199,7 +199,7 @@ def unset(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def redirected(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """Walk a command with its redirections; behind a list or pipeline they are those of its last command alone."""
+    """Walk a command with its redirections; after a list or pipeline they belong to its last command."""
     body, redirects = _redirections(walk, node)
     if body is not None and (last := _last_command(body)) != body:
         walk.redirects[last.id] = redirects
@@ -225,7 +225,7 @@ def redirected(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def _redirections(walk: Walk, node: "Node") -> tuple["Node | None", list["Node"]]:
-    """Return the command that is redirected, and its redirections."""
+    """Return the redirected command and its redirections."""
     if node.id in walk.redirects:
         return node, walk.redirects.pop(node.id)
     body = node.child_by_field_name("body")
@@ -233,14 +233,14 @@ def _redirections(walk: Walk, node: "Node") -> tuple["Node | None", list["Node"]
 
 
 def _last_command(node: "Node") -> "Node":
-    """Return the command that a redirection behind `a && b`, `a | b` or `! a` belongs to."""
+    """Return the command of a redirection after `a && b`, `a | b` or `! a`."""
     while node.type in ("list", "pipeline", "negated_command") and node.named_children:
         node = node.named_children[-1]
     return node
 
 
 def _between(walk: Walk, body: "Node", redirect: "Node") -> list[str]:
-    """Return the words that the tree leaves out in front of a redirection: the `-` of `cat - <<END`."""
+    """Return the words before a redirection that are missing in the tree: the `-` of `cat - <<END`."""
     words = walk.source[body.end_byte : redirect.start_byte].decode("utf-8", "replace").replace("\\\n", " ").split()
     if words and words != ["-"]:
         walk.doubt("the parser leaves something out")
@@ -248,14 +248,14 @@ def _between(walk: Walk, body: "Node", redirect: "Node") -> list[str]:
 
 
 def _printed(walk: Walk, flow: Flow, before: list[str]) -> None:
-    """Have what a command printed go into the files that it was redirected to."""
+    """Record a command's output in the files of its redirections."""
     targets, walk.outputs = walk.outputs, before
     for target in targets:
         walk.examiner.wrote(target, flow, walk)
 
 
 def _after_heredoc(walk: Walk, redirect: "Node", flow: Flow) -> Flow:
-    """Walk the rest of the line behind `<<END`: the rest of a pipeline, or of an and-or list."""
+    """Walk the rest of the line after `<<END`: the rest of a pipeline, or of an and-or list."""
     if redirect.type != "heredoc_redirect":
         return flow
     for child in redirect.named_children:
@@ -272,10 +272,10 @@ PRINTS = frozenset({">", ">>", ">|", "&>", "&>>"})
 
 
 def late_words(walk: Walk, redirect: "Node") -> list[str]:
-    """Words of the command that stand behind its here-document's end word."""
+    """Return the words of the command after its here-document's end word."""
     if redirect.type == "heredoc_redirect":
         return [word for node in redirect.children_by_field_name("argument") for word in walk.expander().words(node)]
-    if redirect.type == "file_redirect":  # the tree takes words behind the target for more targets
+    if redirect.type == "file_redirect":  # in the tree, words after the target are more targets
         targets = redirect.children_by_field_name("destination")
         words = targets if any(child.type in CLOSES for child in redirect.children) else targets[1:]
         return [word for node in words for word in walk.expander().words(node)]
@@ -283,7 +283,7 @@ def late_words(walk: Walk, redirect: "Node") -> list[str]:
 
 
 def redirect(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """Report what a redirection opens and return the input that it leaves."""
+    """Report the file of a redirection and return the resulting input."""
     if node.type == "herestring_redirect":
         text = "".join(walk.expander().text(child) for child in node.named_children)
         if UNKNOWN not in text:
@@ -333,7 +333,7 @@ def body_of(node: "Node", source: bytes) -> str:
 
 
 def is_quoted(node: "Node", source: bytes) -> bool:
-    """Return whether the end word is quoted, so that nothing in the body is expanded."""
+    """Return whether the end word is quoted, so that the body is not expanded."""
     starts = [child for child in node.named_children if child.type == "heredoc_start"]
     return any(re.search(rb"['\"\\]", source[start.start_byte : start.end_byte]) for start in starts)
 

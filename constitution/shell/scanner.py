@@ -1,8 +1,7 @@
-"""A second reading of shell text, character by character, which the syntax tree has to agree with.
+"""A second parser of shell text, character by character, which the syntax tree has to agree with.
 
-The parser of the tree is a guess at bash's grammar. This scanner knows less, and that exactly: which characters bash
-takes for comments, for quoted text, for here-documents, and for the ends of commands. Where the two differ, the text is
-read in two ways, and a command may hide in the difference.
+The parser of the tree approximates bash's grammar. This scanner knows less, but exactly: which characters are comments,
+quoted text, here-documents, and ends of commands for bash. Where the two differ, a command may hide in the difference.
 """
 
 import re
@@ -25,23 +24,23 @@ MAX_NESTING = 60
 
 
 class Unclear(Exception):
-    """Two readings are possible, or the text ends within something."""
+    """The text is ambiguous, or incomplete."""
 
 
 @define
 class Scan:
-    """The parts that bash sees in a text, as offsets. `unclear` says why the rest could not be scanned."""
+    """The parts of a text, as offsets. `unclear`: why the rest could not be scanned."""
 
     comments: list[Span] = field(factory=list)
     quoted: list[Span] = field(factory=list)  # '...' and $'...', with their quotes
     documents: list[Span] = field(factory=list)  # bodies of here-documents, without the end word
-    joined: list[int] = field(factory=list)  # backslashes in front of a newline that both go
+    joined: list[int] = field(factory=list)  # line continuations
     newlines: list[tuple[int, int]] = field(factory=list)  # ends of lines of code, with the bracket they are in
     unclear: str = ""
 
 
 def scan(text: str) -> Scan:
-    """Scan a script. Total: what cannot be scanned is `unclear`."""
+    """Scan a script. Total: `unclear` is set if it cannot be scanned."""
     scanner = _Scanner(text)
     try:
         end = scanner.code(0, "", -1, 0)
@@ -53,7 +52,7 @@ def scan(text: str) -> Scan:
 
 
 class _Scanner:
-    """Reads a text from left to right; each method starts behind an opening character and returns where it ends."""
+    """Reads a text from left to right; each method starts after an opening character and returns the end."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -84,7 +83,7 @@ class _Scanner:
         return at
 
     def word(self, at: int) -> int:
-        """Return where the letters end that begin here."""
+        """Return the end of the letters that begin here."""
         letters = NAME.match(self.text, at)
         return letters.end() if letters else at + 1
 
@@ -110,7 +109,7 @@ class _Scanner:
         return self.end_word(at + 2) if text.startswith("<<", at) else at + 1
 
     def comment(self, at: int, closing: str) -> int:
-        """Read a comment, which ends with its line whatever stands in it."""
+        """Read a comment, which ends with its line."""
         end = self.text.find("\n", at)
         end = len(self.text) if end < 0 else end
         if closing == "`" and "`" in self.text[at:end]:
@@ -192,7 +191,7 @@ class _Scanner:
         raise Unclear("the text ends within an expansion")
 
     def arithmetic(self, at: int, depth: int) -> int:
-        """Read `((...))`, or, where it does not end so, brackets within brackets."""
+        """Read `((...))`, or nested brackets if it does not end so."""
         start, open_brackets = at, 0
         while at < len(self.text):
             letter = self.text[at]
@@ -208,7 +207,7 @@ class _Scanner:
         return self.code(inner, ")", start - 2, depth + 1)
 
     def old_arithmetic(self, at: int, depth: int) -> int:
-        """Read `$[...]`, in which quotes are taken off before it is expanded."""
+        """Read `$[...]`, in which quotes are removed before expansion."""
         open_brackets = 0
         while at < len(self.text):
             letter = self.text[at]
@@ -221,7 +220,7 @@ class _Scanner:
         raise Unclear("the text ends within arithmetic")
 
     def end_word(self, at: int) -> int:
-        """Read the end word of a here-document, whose quotes are taken off."""
+        """Read the end word of a here-document, without its quotes."""
         text = self.text
         strips = text[at : at + 1] == "-"
         at += strips
@@ -253,7 +252,7 @@ class _Scanner:
         return at
 
     def here_documents(self, at: int, depth: int) -> int:
-        """Read the bodies of the here-documents that the line before announced."""
+        """Read the bodies of the here-documents that the last line opened."""
         waiting, self.documents = self.documents, []
         for word, quoted, strips in waiting:
             start = at
@@ -276,7 +275,7 @@ class _Scanner:
         return at
 
     def _expansions(self, at: int, end: int, depth: int) -> None:
-        """Read the expansions in the body of a here-document, in which quotes mean nothing."""
+        """Read the expansions in the body of a here-document, where quotes are ordinary characters."""
         while at < end:
             at = at + 1 if self.text[at] == '"' else self.character(at, depth, quoted=True)
         if at > end:
@@ -284,7 +283,7 @@ class _Scanner:
 
 
 def differs(found: Scan, root: "Node", source: bytes) -> str:
-    """Return how a tree differs from what a scan of its text found, or ""."""
+    """Return the difference between a tree and the scan of its text, or ""."""
     comments, quoted, ends, pending = set[Span](), set[Span](), list[int](), [root]
     while pending:
         node = pending.pop()
@@ -308,7 +307,7 @@ def differs(found: Scan, root: "Node", source: bytes) -> str:
 
 
 def _spans_lines(node: "Node", found: Scan, source: bytes) -> bool:
-    """Tell whether a node holds the end of a line of code that stands in no bracket within the node."""
+    """Return whether a node contains the end of a line of code outside of the node's own brackets."""
     if source[node.start_byte : node.start_byte + 2] == b"[[":
         return False
     return any(node.start_byte < at < node.end_byte and opened < node.start_byte for at, opened in found.newlines)

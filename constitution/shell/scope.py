@@ -1,4 +1,4 @@
-"""The shell's state as far as it is known at one point of a script: folder, variables, functions, pipes.
+"""The shell's state, as far as known at one point of a script: folder, variables, functions, pipes.
 
 Everything has a *tuple of possible values*; a branch that may or may not be taken joins them. `UNKNOWN` is a value.
 """
@@ -29,9 +29,9 @@ class Scope:
     functions: dict[str, "tuple[Node, bytes]"] = field(factory=dict)
     aliases: dict[str, str] = field(factory=dict)
     positional: tuple[str, ...] | None = None
-    left: tuple[str, ...] = ()  # folders in which the shell still is if the last `cd` has failed
+    left: tuple[str, ...] = ()  # folders of the shell in case the last `cd` failed
     stops: bool = False  # `set -e`: a command that fails ends the script
-    texts: frozenset[str] = frozenset()  # variables that may hold any text, as `read` and `$(cat FILE)` give it
+    texts: frozenset[str] = frozenset()  # variables with unknown text, as from `read` and `$(cat FILE)`
 
     def copy(self) -> "Scope":
         """Return an independent copy."""
@@ -55,18 +55,18 @@ class Scope:
         return copy
 
     def move(self, folders: tuple[str, ...]) -> None:
-        """Take a `cd`: until the next command that does not depend on it, the shell is in one of these folders."""
+        """Record a `cd`: until the next command that does not depend on it, the shell is in one of these folders."""
         self.left = _either(self.left, self.cwd)
         self.cwd = folders
 
     def stay(self) -> None:
-        """Take what follows whether or not the last `cd` has failed."""
+        """Continue for both outcomes of the last `cd`: success and failure."""
         if self.left and not self.stops:
             self.cwd = _either(self.cwd, self.left)
         self.left = ()
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Return the possible values of a variable; of one that was never set here, what the shell starts with."""
+        """Return the possible values of a variable; if it was not set here, those at the start of the shell."""
         known = self.variables.get(name)
         if known is not None:
             return known
@@ -77,13 +77,13 @@ class Scope:
         if name == "IFS":
             return (" ",)
         if name == "PPID":
-            return (f"{UNKNOWN}bpagent",)  # a number that is not known, of a process that is: the agent's own
+            return (f"{UNKNOWN}bpagent",)  # an unknown number, of a known process: the agent's own
         if name.isdigit() and name != "0" and self.positional is not None:
             return (self.positional[int(name) - 1] if int(name) <= len(self.positional) else "",)
         return ANY_VALUE
 
     def assign(self, name: str, values: tuple[str, ...]) -> None:
-        """Set a variable; too many possible values, or too long ones, are as good as unknown."""
+        """Set a variable; too many or too long values are replaced by `UNKNOWN`."""
         modelled = len(values) <= MAX_VALUES and all(len(value) <= MAX_LENGTH for value in values)
         self.variables[name] = values if modelled else ANY_VALUE
         if name == "HOME":
@@ -92,7 +92,7 @@ class Scope:
         self.texts -= {name}
 
     def join(self, other: "Scope") -> None:
-        """Make this the state after either this or `other` happened."""
+        """Join another possible state into this one."""
         self.cwd = _either(self.cwd, other.cwd)
         self.home = self.home if self.home == other.home else UNKNOWN
         for name in self.variables.keys() | other.variables.keys():
@@ -116,7 +116,7 @@ def _either(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
     return both if len(both) <= MAX_VALUES else ANY_VALUE
 
 
-# The contents of a pipe: known text, names of files, something fetched, something decoded, or anything
+# The contents of a pipe: known text, names of files, downloaded or decoded data, or anything
 
 
 class Origin(Enum):
@@ -128,9 +128,9 @@ class Origin(Enum):
     FETCHED = auto()
     DECODED = auto()
     FILE = auto()
-    PROCESSES = auto()  # numbers of processes: unknown, and what they are called; "-1" for every one of a user
-    ENDLESS = auto()  # bytes without end
-    SHELL = auto()  # what a shell prints that takes its commands from elsewhere
+    PROCESSES = auto()  # process IDs: unknown, with the names of the processes; "-1": all of a user
+    ENDLESS = auto()  # endless bytes
+    SHELL = auto()  # output of a shell whose commands come from outside
     ANYTHING = auto()
 
 
@@ -150,13 +150,13 @@ class Flow:
 NOTHING = Flow(Origin.NOTHING)
 ANYTHING = Flow(Origin.ANYTHING)
 EVERY_PROCESS = Flow(Origin.PROCESSES, names=("-1",))
-"""The numbers of all processes of a user: to `kill`, as good as -1."""
+"""The IDs of all processes of a user: for `kill`, equivalent to -1."""
 
 STRONGEST = (Origin.SHELL, Origin.FETCHED, Origin.DECODED)
 
 
 def one_after_the_other(flows: list[Flow]) -> Flow:
-    """Return what several commands print together."""
+    """Return the joined output of several commands."""
     flows = [flow for flow in flows if flow.origin is not Origin.NOTHING]
     if len(flows) < 2:
         return flows[0] if flows else NOTHING

@@ -1,8 +1,8 @@
-"""The syntax tree of a text, and the doubts about it.
+"""The syntax tree of a text, and reasons to doubt it.
 
-The parser is imported on first use. It is known to misread some forms; each has a row in `MISREAD`, and text that
-shows one is doubtful: it is judged all the same, but never allowed. Where a leaf of the tree still holds `$(`, a
-backtick or `<(` outside quotes, the text and the tree disagree, which is a doubt as well.
+The parser is imported on first use. It is known to misread some forms; each has a row in `MISREAD`, and text with one
+is doubtful: it is judged, but never allowed. A leaf of the tree with `$(`, a backtick or `<(` outside quotes is a
+reason for doubt too.
 """
 
 import re
@@ -23,7 +23,7 @@ MAX_BYTES = 16_384
 """Longer text is not parsed: the parser needs seconds for hostile text of four times that length."""
 
 SCANNED = byte_pattern(rb"[#'`\n]|<<|\(\(")
-"""A text without any of these can be read in one way only."""
+"""A text without any of these is unambiguous."""
 
 CONTINUED_WORD = pattern(r"[^\s\\]\\\n[^\s]")
 CONTROL = pattern(
@@ -36,7 +36,7 @@ Every byte that is not ASCII belongs to a word; a letter stands for it, and all 
 """
 
 LINE_START = pattern(r"\n\\(?:\n|(?=[\w./-]))")
-"""A backslash at the start of a line, which the parser takes for one more word of the line before."""
+"""A backslash at the start of a line, which the parser takes for another word of the line before."""
 
 TIMED = pattern(r"(?m)((?:^|[;&|(])[ \t]*+)time(?:[ \t]+-p)?(?=[ \t]+(?:\{|\(|if\b|while\b|for\b|until\b|case\b|!))")
 """`time` in front of a block, which the parser takes for a program; it changes nothing about the block."""
@@ -47,15 +47,15 @@ BRACED = pattern(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&
 
 WORD = r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*+\"|[^\s<>|;&()'\"`\\]++)++"
 LATE_STRING = pattern(rf"((?:\d?>>?|&>>?)[ \t]*+{WORD}(?:[ \t]*+\d?>&\d)?)([ \t]*+)(<<<[ \t]*+{WORD})")
-"""`> FILE <<< TEXT`, which the parser knows in the other order only; both mean the same."""
+"""`> FILE <<< TEXT`, which the parser knows only in the other order; both mean the same."""
 
 TOKEN = pattern(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
 UNCLEAR = "the parser does not see where backticks end"
 OPEN_BACKTICK = pattern(r"(?<!\\)(?:\\\\)*`")
-"""A backtick that is not escaped; beside one that is, the parser pairs them wrongly."""
+"""An unescaped backtick; together with an escaped one the parser pairs them wrongly."""
 
 MISREAD = (
-    (re.compile(r"\$\{[^{}'\"]*@P\}"), "a text that is expanded once more"),
+    (re.compile(r"\$\{[^{}'\"]*@P\}"), "text that is expanded again"),
     (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
     (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
     (re.compile(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
@@ -68,7 +68,7 @@ MISREAD = (
 
 @frozen
 class Script:
-    """Parsed text: the tree's root, the bytes it speaks about, and why it is doubtful ("" when it is not)."""
+    """Parsed text: the tree's root, its bytes, and why it is doubtful ("" if it is not)."""
 
     root: "Node | None"
     source: bytes
@@ -76,7 +76,7 @@ class Script:
 
 
 def parse(text: str) -> Script:
-    """Parse shell text. Total: what is too long has no tree, and what is misread or broken has a doubt."""
+    """Parse shell text. Total: text that is too long has no tree, and misread or broken text has a doubt."""
     doubt = _doubt(text)
     if len(text) <= MAX_BYTES and "\\\n" in text and CONTINUED_WORD.search(text):
         text = _joined(text)
@@ -97,7 +97,7 @@ def parse(text: str) -> Script:
 
 
 def _joined(text: str) -> str:
-    """Return a text without the backslashes at the ends of lines that bash takes away, and their newlines."""
+    """Return a text without line continuations."""
     start, parts = 0, list[str]()
     for at in scan(text).joined:
         parts.append(text[start:at])
@@ -106,7 +106,7 @@ def _joined(text: str) -> str:
 
 
 def _read_in_two_ways(root: "Node", source: bytes) -> str:
-    """Return how a tree differs from a scan of the text, or ""; a text without quotes and lines is not scanned."""
+    """Return the difference between a tree and a scan of the text, or ""; unambiguous text is not scanned."""
     if not SCANNED.search(source):
         return ""
     found = scan(source.translate(ASCII).decode("ascii"))
@@ -122,7 +122,7 @@ def _nodes(root: "Node") -> Iterator["Node"]:
 
 
 def _pairs_backticks_wrongly(root: "Node", source: bytes) -> bool:
-    """Tell whether backticks stand within backticks, where the first unescaped one ends them."""
+    """Return whether there are nested backticks, which the first unescaped one ends."""
     pending = [(root, False)]
     while pending:
         node, within = pending.pop()
@@ -145,7 +145,7 @@ def _words(root: "Node") -> Iterator["Node"]:
 
 
 def _with_dollars(text: str, doubt: str) -> Script:
-    """Parse again with `$(...)` for backticks: of two pairs in a command the parser makes one."""
+    """Parse again with `$(...)` for backticks: the parser joins two pairs in a command."""
     parts, quoted, opened = TOKEN.findall(text), False, False
     for index, part in enumerate(parts):
         if part == '"':
@@ -170,7 +170,7 @@ def _parser() -> "Callable[[], Parser]":
 
 
 def _grammar() -> object:
-    """Return the grammar of bash. Its package would import what it needs to read files of its own: half the time."""
+    """Return the grammar of bash, without its package, whose other imports take half the time."""
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
@@ -190,7 +190,7 @@ def _root(source: bytes) -> "Node":
 
 
 def _plainly(text: str) -> str:
-    """Write what the parser does not understand in a way that it does; as long as before, so that places stay right."""
+    """Rewrite forms that the parser does not understand, with equal length so that offsets stay valid."""
     if "\n\\" in text:
         text = LINE_START.sub(lambda match: "\n" + " " * (len(match[0]) - 1), text)
     if "time" in text:
@@ -222,7 +222,7 @@ ESCAPED = byte_pattern(rb"\\[ \t]")
 WHOLE = frozenset({"string", "heredoc_body", "heredoc_redirect"})
 DOLLAR = byte_pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
 IN_DOCUMENT = byte_pattern(rb"(?<!\\)(?:\\\\)*\$\(")
-"""Backticks in here-documents are read from the text, not from the tree."""
+"""The node types in which backticks are read from the text, not from the tree."""
 
 
 def overlooked(root: "Node", source: bytes) -> list[str]:
@@ -242,7 +242,7 @@ def overlooked(root: "Node", source: bytes) -> list[str]:
 
 
 def _are_covered(root: "Node", source: bytes) -> bool:
-    """Tell whether every escaped character stands in a word: the parser forgets some escaped blanks."""
+    """Return whether every escaped character is in a word: the parser drops some escaped blanks."""
     places = {match.start() for match in ESCAPED.finditer(source)}
     pending = [root]
     while pending and places:
@@ -255,7 +255,7 @@ def _are_covered(root: "Node", source: bytes) -> bool:
 
 
 def _is_quoted(body: "Node", source: bytes) -> bool:
-    """Tell whether the end word of a here-document is quoted, so that nothing in its body is expanded."""
+    """Return whether the end word of a here-document is quoted, so that its body is not expanded."""
     while body.type != "heredoc_redirect" and body.parent is not None:
         body = body.parent
     starts = [child for child in body.named_children if child.type == "heredoc_start"]

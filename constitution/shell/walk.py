@@ -1,7 +1,7 @@
-"""The walk over a script: every simple command anywhere in it reaches `Examiner.examine`, with what is known there.
+"""The walk over a script: passes every simple command in it to `Examiner.examine`, with the state at that point.
 
 The walk follows the shell: sequences in order, pipelines in copies of the scope, branches joined afterwards, loops over
-their values, functions where they are called (and, if never, once with unknown arguments).
+their values, functions where they are called (once with unknown arguments if never called).
 """
 
 import re
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_DEPTH = 24
-"""Scripts within scripts, and blocks within blocks, are followed this deep."""
+"""The depth to which nested scripts and blocks are followed."""
 
 MAX_COMMANDS = 2_000
-"""Commands examined for one judgement; loops and functions can multiply them."""
+"""The highest number of commands examined in one judgement; loops and functions can multiply them."""
 
 MAX_CHARACTERS = 32_768
-"""Characters of scripts within scripts, all together: a short text can make the parser read the same one many times."""
+"""The highest number of characters in all nested scripts: a short text can repeat the same one many times."""
 
 
 class Examiner(Protocol):
-    """Takes each simple command as words, and says what goes into the pipe behind it."""
+    """Receives each simple command as words, and returns its output."""
 
     def examine(self, argv: list[str], stdin: Flow, walk: "Walk") -> Flow:
-        """Take a command as words; return what it prints."""
+        """Examine a command, given as words; return its output."""
 
     def redirect(self, operator: str, target: str, walk: "Walk") -> None:
-        """Take a redirection and the word that it opens."""
+        """Record a redirection with the word of its file."""
 
     def assigned(self, name: str, values: tuple[str, ...], walk: "Walk", *, exported: bool = False) -> None:
-        """Take an assignment to a variable; `exported`: programs get it."""
+        """Record an assignment to a variable; `exported`: programs get it."""
 
     def wrote(self, target: str, flow: Flow, walk: "Walk") -> None:
-        """Take what a command printed into a file."""
+        """Record output of a command into a file."""
 
     def content(self, file: str, walk: "Walk") -> Flow:
-        """Return what comes out of a file."""
+        """Return the content of a file."""
 
     def substitute_file(self, flow: Flow) -> str:
-        """Take what a process substitution prints; return the name of the file that stands for it."""
+        """Record the output of a process substitution; return the name of its file."""
 
     def report(self, finding: Finding) -> None:
-        """Take a finding about the script itself."""
+        """Record a finding about the script itself."""
 
 
 NAME = pattern(r"[A-Za-z_]\w*")
@@ -59,7 +59,7 @@ SUBSTITUTION = pattern(r"\$\(|`")
 
 
 PLAIN = pattern(r"([A-Za-z./_][\w./+-]{0,99})(?: [\w./:=@%+,-]{1,200}){0,40}", re.ASCII)
-"""A program and words in which nothing is expanded, quoted or joined."""
+"""A simple command without expansions and quotes."""
 BLOCKS = frozenset("if then else elif fi for while until do done case esac select function in time coproc".split())  # noqa: SIM905
 OF_THE_GRAMMAR = BLOCKS | frozenset("declare typeset export readonly local unset unsetenv test eval let".split())  # noqa: SIM905
 
@@ -71,12 +71,12 @@ class Budget:
         self.commands = 0
         self.depth = 0
         self.characters = 0
-        self.substituted: dict[int, Node] = {}  # substitutions that were followed, by their number, likewise
-        self.called: dict[int, Node] = {}  # functions by the number of their body, which counts while the body is held
+        self.substituted: dict[int, Node] = {}  # followed substitutions, by their id, likewise
+        self.called: dict[int, Node] = {}  # functions by the id of their body, valid while it is held
 
 
 class Walk:
-    """One script being walked in one scope. Scripts within it get walks of their own by `nested`."""
+    """The walk over one script in one scope. Nested scripts get their own walks by `nested`."""
 
     def __init__(
         self,
@@ -94,12 +94,12 @@ class Walk:
         self.evidence = outer or NO_EVIDENCE
         self.source = b""
         self.active: tuple[int, ...] = ()  # functions that are being walked
-        self.reads_text = False  # a substitution has given what stands in a file
-        self.outputs: list[str] = []  # files that the command at hand prints into
-        self.redirects: dict[int, list[Node]] = {}  # of a command, by its id, where the tree has them on a whole list
+        self.reads_text = False  # a substitution has returned the content of a file
+        self.outputs: list[str] = []  # files that get the output of the present command
+        self.redirects: dict[int, list[Node]] = {}  # redirections by command id, if the tree puts them on a list
 
     def run(self, text: str, stdin: Flow = NOTHING) -> Flow:
-        """Walk a whole script and return what it would write to its standard output."""
+        """Walk a whole script and return its output."""
         if (match := PLAIN.fullmatch(text)) is not None and match[1] not in OF_THE_GRAMMAR:
             return self._plain(text, text.split(" "), stdin)
         script = parse(text)
@@ -119,7 +119,7 @@ class Walk:
         return flow
 
     def _plain(self, text: str, argv: list[str], stdin: Flow) -> Flow:
-        """Have one command of plain words examined, which every shell reads alike."""
+        """Examine one command of plain words, without a parser."""
         self.source = text.encode()
         outer = self.outer
         whole = (text, 0, len(text)) if outer is None else (outer.text, outer.start, outer.end)
@@ -134,7 +134,7 @@ class Walk:
         return flow
 
     def nested(self, text: str, stdin: Flow = NOTHING, *, arguments: tuple[str, ...] | None = None) -> Flow:
-        """Walk a script that stands in a word of this one; its evidence is the command that holds it."""
+        """Walk a script in a word of this one; its evidence is the enclosing command."""
         self.budget.characters += len(text)
         if self.budget.depth >= MAX_DEPTH or self.budget.characters > MAX_CHARACTERS:
             self.doubt("scripts are nested too deep")
@@ -174,16 +174,16 @@ class Walk:
         return flow
 
     def knows(self, node: "Node") -> bool:
-        """Return whether a node has a meaning of its own."""
+        """Return whether this kind of node has a function."""
         return node.type in self.visitors
 
     def set(self, name: str, values: tuple[str, ...]) -> None:
-        """Set a variable, however the script does that; some make programs do other things."""
+        """Set a variable, and report the effects of its value on programs."""
         self.examiner.assigned(name, values, self)
         self.scope.assign(name, values)
 
     def isolated(self, act: "Callable[[], Flow]") -> Flow:
-        """Act in a copy of the scope."""
+        """Call `act` in a copy of the scope."""
         before, self.scope = self.scope, self.scope.copy()
         try:
             return act()
@@ -195,14 +195,14 @@ class Walk:
         return self.isolated(lambda: self.visit(stage, flow))
 
     def perhaps(self, node: "Node", stdin: Flow) -> Flow:
-        """Walk what may or may not run: afterwards either state is possible."""
+        """Walk a node that may not run: afterwards either state is possible."""
         before = self.scope.copy()
         flow = self.visit(node, stdin)
         self.scope.join(before)
         return flow
 
     def _uncalled(self) -> None:
-        """Walk the functions that are never called, their arguments unknown."""
+        """Walk the functions that are never called, with unknown arguments."""
         for name, (body, source) in list(self.scope.functions.items()):
             if body.id not in self.budget.called:
                 self.call(name, body, source, None, NOTHING)
@@ -217,7 +217,7 @@ class Walk:
         return flow
 
     def simple(self, node: "Node", argv: list[str], stdin: Flow) -> Flow:
-        """Have the words of a simple command examined."""
+        """Examine the words of a simple command."""
         self.budget.commands += 1
         if self.budget.commands > MAX_COMMANDS:
             if self.budget.commands == MAX_COMMANDS + 1:
@@ -245,7 +245,7 @@ class Walk:
         return Expander(self.source, self.scope, self.substitute, self.substitute_file, self.calculate)
 
     def substitute(self, node: "Node") -> str:
-        """Walk a substitution in a copy of the scope and return its text where that is known."""
+        """Walk a substitution in a copy of the scope and return its text, if known."""
         self.budget.substituted[node.id] = node
         flow = self.visit(node)
         if flow.origin is Origin.TEXT:
@@ -259,18 +259,18 @@ class Walk:
         return FETCHED if flow.origin in (Origin.FETCHED, Origin.DECODED) else UNKNOWN
 
     def substitute_file(self, node: "Node") -> str:
-        """Walk a process substitution and return the name of the file that stands for it."""
+        """Walk a process substitution and return the name of its file."""
         self.budget.substituted[node.id] = node
         stdin = ANYTHING if self.source[node.start_byte : node.start_byte + 1] == b">" else NOTHING
         return self.examiner.substitute_file(self.visit(node, stdin))
 
     def calculate(self, text: str) -> None:
-        """Take a text in which names stand for numbers: the shell evaluates what they hold, and runs what is in it."""
+        """Evaluate arithmetic: the shell evaluates the values of names in it, and runs substitutions in these."""
         if self.scope.texts and not self.scope.texts.isdisjoint(NAME.findall(text)):
             self.evaluate(UNKNOWN)
 
     def evaluate(self, name: str) -> None:
-        """Take a word that the shell takes for the name of a variable: it runs what stands in a subscript."""
+        """Evaluate a name of a variable: the shell runs substitutions in its subscript."""
         if UNKNOWN in name:
             says = "evaluate a text that is not known in advance"
             self.examiner.report(Finding(Effect.RUN_UNKNOWN_CODE, "", says, "the command", self.evidence))
@@ -282,7 +282,7 @@ class Walk:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def evidence_of(self, node: "Node", argv: list[str] | tuple[str, ...]) -> Evidence:
-        """Return where a node stands, and the argv that it stands for."""
+        """Return the position of a node, with its argv."""
         shown = tuple(word.replace(FETCHED, "…").replace(UNKNOWN, "…") for word in argv)
         if self.outer is not None:
             return Evidence(self.outer.text, self.outer.start, self.outer.end, shown)
@@ -292,4 +292,4 @@ class Walk:
 
 
 Visitor = Callable[[Walk, "Node", Flow], Flow]
-"""Walks one kind of node and returns what it prints."""
+"""Walks one kind of node and returns its output."""

@@ -1,7 +1,7 @@
-"""Nodes of the tree as words: quotes removed, known variables put in, braces and fields split.
+"""Expansion of tree nodes to words: quotes removed, known variables substituted, braces and fields split.
 
 A word is a `str`; `UNKNOWN` in it stands for a part that cannot be known. Pieces of a word are (text, kind): `bare`
-text may hold braces, `~` and patterns, `quoted` text is itself, `split` text comes from an unquoted expansion.
+text may have braces, `~` and patterns, `quoted` text is literal, `split` text comes from an unquoted expansion.
 """
 
 import re
@@ -48,7 +48,7 @@ class Expander:
         self.doubtful: set[str] = set()
 
     def words(self, node: "Node") -> list[str]:
-        """Return the words that a node stands for after every expansion: none, one or several."""
+        """Return the words of a node after all expansions: none, one or several."""
         kind = node.type
         if kind == "word":
             text = self.text_of(node)
@@ -59,14 +59,14 @@ class Expander:
         return _fields(self._pieces(node), self.scope)
 
     def joined(self, nodes: "list[Node]") -> list[str]:
-        """Return the words that nodes without a blank between them stand for."""
+        """Return the words of adjacent nodes without a blank between them."""
         if len(nodes) == 1:
             return self.words(nodes[0])
         parts = [part for node in nodes for part in (node.children if node.type == "concatenation" else [node])]
         return _fields(self._sequence(parts), self.scope)
 
     def _sequence(self, nodes: "list[Node]") -> list[Piece]:
-        """Read nodes that make one word; where the tree has `$` and the name behind it apart, they are put together."""
+        """Read the nodes of one word; `$` and a name that the tree has apart are joined."""
         pieces, index = list[Piece](), 0
         while index < len(nodes):
             node, after = nodes[index], nodes[index + 1] if index + 1 < len(nodes) else None
@@ -84,7 +84,7 @@ class Expander:
         return pieces
 
     def text(self, node: "Node") -> str:
-        """Return the one text that a node stands for where no splitting happens: assignments, here-strings."""
+        """Return the text of a node without splitting, as in assignments and here-strings."""
         return "".join(text for text, _ in _tilde(self._pieces(node), self.scope))
 
     def text_of(self, node: "Node") -> str:
@@ -92,7 +92,7 @@ class Expander:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def several(self) -> list[dict[str, str]]:
-        """Return the choices of values for the variables that were met and have several, at most 16."""
+        """Return the combinations of values for the variables met so far, at most 16."""
         names = sorted(self.doubtful)
         return [
             dict(zip(names, values, strict=True))
@@ -104,7 +104,7 @@ class Expander:
         return reader(self, node) if reader else self._opaque(node)
 
     def _word(self, node: "Node") -> list[Piece]:
-        return unescape_bare(re.sub(r"\?+\*", "*", self.text_of(node)))  # `?*` stands for a name that is found
+        return unescape_bare(re.sub(r"\?+\*", "*", self.text_of(node)))  # `?*`: a name found by a search
 
     def _raw(self, node: "Node") -> list[Piece]:
         return [(self.text_of(node)[1:-1], "quoted")]
@@ -116,7 +116,7 @@ class Expander:
         return [piece for child in node.named_children for piece in self._pieces(child)]
 
     def _string(self, node: "Node") -> list[Piece]:
-        """Read a double-quoted string; the tree leaves out some of its blanks, so gaps are read from the source."""
+        """Read a double-quoted string; some of its blanks are missing in the tree, so gaps are read from the source."""
         start, parts = node.start_byte + 1, list[str]()
         for child in node.named_children:
             parts.append(unescape_double(self.source[start : child.start_byte].decode("utf-8", "replace")))
@@ -158,18 +158,18 @@ class Expander:
         return [(UNKNOWN if changed is None else changed, "split")]
 
     def _arguments(self, node: "Node", parts: "list[Node]", operator: str) -> list[str]:
-        """Return what stands behind an operator: plain patterns whole, as the tree leaves out their blanks."""
+        """Return the operand of an operator; plain patterns from the source, as the tree drops their blanks."""
         raw = self.source[parts[1].end_byte : node.end_byte - 1].decode("utf-8", "replace")
         if operator in PATTERNS and not SPELLED.search(raw):
             return raw.split("/", 1) if "/" in operator else [raw]
         return [self._argument(part) for part in parts[2:] if part.is_named]
 
     def _argument(self, node: "Node") -> str:
-        """Return the text of what stands behind an operator; patterns stay as they are."""
+        """Return the text of an operator's operand; patterns are unchanged."""
         return self.text_of(node) if node.type == "regex" else "".join(text for text, _ in self._pieces(node))
 
     def _either_of(self, name: str, default: str) -> str:
-        """Return one of the values of a variable that may be set, or not, so that its default counts."""
+        """Return one of the values of a variable that may be unset, so that its default is possible."""
         self.scope.variables.setdefault(name, (UNKNOWN, default))
         return self._value(name)
 
@@ -199,7 +199,7 @@ class Expander:
         return [(self.text_of(node), "bare")]
 
     def _opaque(self, node: "Node") -> list[Piece]:
-        """Take what is not modelled as unknown, but run the substitutions in it."""
+        """Return `UNKNOWN` for a node that is not modelled, but run the substitutions in it."""
         self.run_substitutions(node)
         if node.type in ("arithmetic_expansion", "expansion"):
             self.calculate(self.text_of(node))
@@ -208,7 +208,7 @@ class Expander:
         return [(UNKNOWN, "split")] if node.is_named or misread else unescape_bare(text)
 
     def run_substitutions(self, node: "Node") -> None:
-        """Run every command and process substitution anywhere below a node."""
+        """Run every command and process substitution below a node."""
         pending = [node]
         while pending:
             child = pending.pop()
@@ -242,7 +242,7 @@ MARKS = {"bare": "{}", "quoted": "{}", "split": "\ue006{}\ue007"}
 
 
 def _fields(pieces: list[Piece], scope: Scope) -> list[str]:
-    """Split pieces into words: braces first, then unquoted expansions at blanks, and at what IFS was set to."""
+    """Split pieces into words: braces first, then unquoted expansions at blanks and the characters of IFS."""
     separators = "".join(scope.variables.get("IFS", ()))
     if any(kind == "bare" and "{" in text for text, kind in pieces):
         return [word for variant in _braces(pieces) for word in _split(_tilde(variant, scope), separators)]
@@ -281,7 +281,7 @@ def _tilde(pieces: list[Piece], scope: Scope) -> list[Piece]:
 
 
 def _braces(pieces: list[Piece]) -> list[list[Piece]]:
-    """Expand `{a,b}` and `{1..3}` over pieces; what is more than a few levels or words is unknown."""
+    """Expand `{a,b}` and `{1..3}` over pieces; beyond a few levels or words the result is unknown."""
     marked = "".join(MARKS[kind].format(_hidden(text) if kind != "bare" else text) for text, kind in pieces)
     words = [marked]
     for _ in range(8 if marked.count("{") < 32 else 0):
@@ -318,7 +318,7 @@ def _one_brace(word: str) -> list[str]:
 
 
 def _span_of_brace(word: str, opened: int) -> tuple[list[int], int]:
-    """Return where the commas of a brace expression stand, and its end, or -1."""
+    """Return the positions of the commas of a brace expression, and its end, or -1."""
     depth, commas = 0, list[int]()
     for index in range(opened, len(word)):
         depth += {"{": 1, "}": -1}.get(word[index], 0)
@@ -340,7 +340,7 @@ def _range(inner: str) -> list[str]:
 
 
 def _hidden(text: str) -> str:
-    """Hide the characters of quoted text that braces would see."""
+    """Escape the characters of quoted text that would be part of brace expressions."""
     return text.translate(
         {ord("{"): "\ue001", ord("}"): "\ue002", ord(","): "\ue003", ord("."): "\ue004", ord("$"): "\ue005"}
     )
@@ -383,16 +383,16 @@ def _ansi(match: re.Match[str]) -> str:
 
 
 DEFAULTS = frozenset([":-", "-", ":=", "=", ":?", "?"])
-"""`${name:-word}`: the word stands for a variable that is not set. (`:?` and `?` end the script instead.)"""
+"""`${name:-word}`: the word replaces an unset variable. (`:?` and `?` end the script instead.)"""
 
 LONGEST = 128
-"""Characters of values and patterns that are worked out; what is longer is as good as unknown."""
+"""The longest value or pattern that is evaluated, in characters; a longer one is unknown."""
 
 Operation = Callable[[str, str, str], str]
 
 
 def applied(operator: str, value: str, word: str, second: str) -> str | None:
-    """Return what an operator makes of a value, or None for one that is not modelled."""
+    """Return the result of an operator on a value, or None for an operator that is not modelled."""
     operation = OPERATIONS.get(operator)
     if len(value) > LONGEST and operator not in DEFAULTS:
         return None
@@ -424,7 +424,7 @@ def _replaced(value: str, word: str, second: str, *, count: int) -> str:
 
 
 def _pattern(word: str) -> re.Pattern[str]:
-    """Return a shell pattern as a regular expression; brackets are taken as they stand."""
+    """Return a shell pattern as a regular expression; brackets are copied."""
     if len(word) > LONGEST or word.count("*") > 1:
         raise ValueError("too long: matching would take its time")
     parts = re.split(r"(\*+|\?)", word)

@@ -1,8 +1,8 @@
 """Knowledge about programs, variables, verbs, places, rules and languages: TOML files beside this module.
 
-This is the one module of the constitution that reads files. They are its own, packaged with it, and never change while
-a program runs, so that they are constants. Files of programs are read block by block: the first look-up finds where the
-blocks of each name stand, and a block is parsed when a command names its program.
+This is the only module of the constitution that reads files: packaged ones, which are constants. Files of programs are
+read block by block: the first look-up indexes the blocks by name, and a block is parsed when a command names its
+program.
 """
 
 import re
@@ -17,7 +17,7 @@ PROGRAM_FILES = (
     *("downloads", "messages", "pipelines", "queues", "preferences", "service_clients", "windows", "shell_escapes"),
     *("wrappers", "others", "terminals"),
 )
-"""Files of blocks with names of programs; a program's blocks count in this order."""
+"""The files of program blocks; a program's blocks apply in this order."""
 
 HEADER = re.compile(
     r"^\[\[(program|wrapper|kind)\]\]\nnames = (?:\"\"\"\n(.*?)\n\"\"\"|\"(.*?)\")\n(?:is = \"(?!\"\")(.*?)\"$)?",
@@ -37,7 +37,7 @@ def table(name: str) -> dict[str, Any]:
 
 @cache
 def without_examples(name: str) -> dict[str, Any]:
-    """Return a whole table file, parsed without its examples, which take most of the time."""
+    """Return a whole table file, parsed without its examples, which take most of the parse time."""
     return tomllib.loads(EXAMPLES.sub("", _text(name)))
 
 
@@ -51,7 +51,7 @@ def _text(name: str) -> str:
 
 @cache
 def _index() -> tuple[dict[str, dict[str, tuple[str, ...]]], dict[str, frozenset[str]], dict[str, str]]:
-    """Return the texts of blocks by their kind and each name, the kinds of program, and the forms, of each name."""
+    """Return the texts of blocks by kind and name, the kinds of each program, and its forms."""
     texts: dict[str, dict[str, tuple[str, ...]]] = {"program": {}, "wrapper": {}, "kind": {}}
     kinds: dict[str, frozenset[str]] = {}
     forms: dict[str, str] = {}
@@ -71,18 +71,18 @@ def _index() -> tuple[dict[str, dict[str, tuple[str, ...]]], dict[str, frozenset
 
 
 def words(text: str, *, separator: str | None = None) -> list[str]:
-    """Return the words of a text, or its parts between separators; empty ones are left out."""
+    """Return the words of a text, or its parts between separators, without empty ones."""
     return [part for part in text.split(separator) if part]
 
 
 class _Pattern:
-    """A regular expression that is compiled when it is used for the first time: a command needs few of them."""
+    """A regular expression that is compiled on first use: a command needs few of them."""
 
     def __init__(self, text: Any, flags: int) -> None:
         self._given = text, flags
 
     def __getattr__(self, name: str) -> object:
-        return getattr(_compiled(*self._given), name)  # not kept here: a b-thread that judges would have hidden state
+        return getattr(_compiled(*self._given), name)  # caching would be hidden state in b-threads
 
 
 @cache
@@ -91,17 +91,17 @@ def _compiled(text: Any, flags: int) -> Any:
 
 
 def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a regular expression that is compiled with its first use."""
+    """Return a regular expression that is compiled on first use."""
     return cast("re.Pattern[str]", _Pattern(text, flags))
 
 
 def byte_pattern(text: bytes, flags: int = 0) -> re.Pattern[bytes]:
-    """Return a regular expression for bytes that is compiled with its first use."""
+    """Return a regular expression for bytes that is compiled on first use."""
     return cast("re.Pattern[bytes]", _Pattern(text, flags))
 
 
 def one_line(text: str) -> str:
-    """Return a pattern that a table breaks into several lines as one."""
+    """Join the lines of a pattern in a table."""
     return text.replace("\n", "")
 
 
@@ -136,12 +136,12 @@ def _parsed(text: str) -> Block:
 
 
 def is_a(name: str, kind: str) -> bool:
-    """Tell whether a program is of a kind, as "shell" or "builder"."""
+    """Return whether a program is of a kind, as "shell" or "builder"."""
     return kind in _index()[1].get(name, ())
 
 
 def forms() -> dict[str, str]:
-    """Return by name where the analysis of a program stands that no row can describe: "search.find"."""
+    """Return the analyses of programs that rows cannot describe, by program: "search.find"."""
     return _index()[2]
 
 

@@ -1,4 +1,4 @@
-"""Rows of the tables: options and effects of programs, where the command begins that they run, and variables.
+"""Rows of the tables: options and effects of programs, wrappers of other commands, and variables.
 
 A block of a table is a row:
 
@@ -13,7 +13,7 @@ A block of a table is a row:
     takes = "-k -s"
     skip = 1
 
-    [[kind]]                          # what else is known: `names_of_kind` and `is_a`
+    [[kind]]                          # further properties: `names_of_kind` and `is_a`
     names = "tee"
     is = "passes_on"
 
@@ -41,7 +41,7 @@ NONE = frozenset[str]()
 
 @frozen
 class Line:
-    """A command line after reading: option names, their values, and what remains. The program word is not in it."""
+    """A parsed command line without its program word: option names, their values, and operands."""
 
     flags: frozenset[str]
     values: tuple[tuple[str, str], ...]
@@ -53,10 +53,10 @@ class Line:
 
 
 def read_line(words: list[str], takes: frozenset[str], *, long_style: bool = False, to_operand: bool = False) -> Line:
-    """Read the words behind a program: clusters split, values attached, `--` obeyed.
+    """Parse the words after a program: clusters split, values attached, `--` obeyed.
 
-    `takes` are the options whose value may be the next word. With `long_style` one dash does not mean a cluster
-    (find, terraform, java). With `to_operand` reading ends at the first operand: it and all behind it are operands.
+    `takes`: the options whose value may be the next word. `long_style`: one dash does not begin a cluster (find,
+    terraform, java). `to_operand`: all words from the first operand on are operands.
     """
     for word in words:
         if word[:1] == "-":
@@ -100,12 +100,12 @@ def _attached(word: str, takes: frozenset[str], flags: set[str], long_style: boo
 
 
 def _takes(name: str, takes: frozenset[str]) -> bool:
-    """Return whether an option takes a value; long ones may be shortened."""
+    """Return whether an option takes a value; long ones may be abbreviated."""
     return name in takes or (name.startswith("--") and len(name) > 4 and any(t.startswith(name) for t in takes))
 
 
 def has_any(flags: frozenset[str], wanted: frozenset[str]) -> bool:
-    """Return whether one of the wanted options is given; a long one may be shortened to four letters or more."""
+    """Return whether one of the wanted options is given; a long one may be abbreviated to four letters or more."""
     if flags & wanted:
         return True
     return any(len(flag) > 4 and flag.startswith("--") and any(w.startswith(flag) for w in wanted) for flag in flags)
@@ -136,7 +136,7 @@ def _effect_or_none(name: str | None) -> Effect | None:
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compile on first use: there are many rows, and a command meets few."""
+    """Return a pattern compiled on first use: a command needs few of the rows."""
     return re.compile(text)
 
 
@@ -146,7 +146,7 @@ def _tuple(words: Iterable[str]) -> tuple[str, ...]:
 
 @frozen
 class Does:
-    """One effect of a program, and when it has it: with one of `given`, without `unless`, an operand like `words`."""
+    """One effect of a program, if one of `given`, none of `unless` and an operand matching `words` are there."""
 
     effect: Effect = field(converter=_effect)
     to: str = field(default="", converter=one_line)
@@ -157,13 +157,13 @@ class Does:
     also: str = field(default="", converter=one_line)  # a pattern for another operand
     lacks: str = field(default="", converter=one_line)  # a pattern for no operand
     first: str = field(default="", converter=one_line)  # a pattern for the first operand
-    values: str = field(default="", converter=one_line)  # a pattern: one of the given options has such a value
+    values: str = field(default="", converter=one_line)  # a pattern for the value of one of the given options
     says: str = ""
     flags: str = field(default="", converter=one_line)  # a pattern for the name of an option
     bare: bool = False  # only without operands
     texts: str = field(default="", converter=one_line)  # a pattern for an operand, or for the value of any option
     match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that have this effect
-    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and do not
+    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # similar commands without it
 
     def applies(self, line: Line) -> bool:
         """Return whether a command line has this effect."""
@@ -204,14 +204,14 @@ class Program:
     does: tuple[Does, ...] = field(default=(), converter=_all)
     takes: frozenset[str] = field(default="", converter=_set)
     long_style: bool = False
-    unless: frozenset[str] = field(default="", converter=_set)  # with one of these it only looks
+    unless: frozenset[str] = field(default="", converter=_set)  # with one of these it is read-only
     runs: tuple[str, ...] = field(default="", converter=_words)  # options whose value is a shell script
     match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that are gated because of this row
     not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and are allowed
 
 
 def paths_of(to: str, line: Line) -> tuple[str, ...]:
-    """Return the words that a choice of paths names in a command line."""
+    """Return the words of a command line that `to` selects."""
     operands = line.operands
     if to in CHOICES:
         first, last = CHOICES[to]
@@ -246,7 +246,7 @@ CHOICES: dict[str, tuple[int | None, int | None]] = {
 }
 
 
-# Finding the rows of a program: by its name, and by its subcommands, however deep they are
+# The rows of a program, by its name and its subcommands
 
 VERSIONED = pattern(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
 
@@ -258,7 +258,7 @@ def _rows(name: str) -> tuple[Program, ...]:
 
 @cache
 def _heads() -> frozenset[str]:
-    """Return the names that have rows for subcommands behind them: "git", "git stash"."""
+    """Return the names that have rows for subcommands: "git", "git stash"."""
     return frozenset(name[: match.start()] for name in table_names("program") for match in re.finditer(" ", name))
 
 
@@ -269,12 +269,12 @@ def _subcommands() -> frozenset[str]:
 
 
 def is_subcommand(name: str) -> bool:
-    """Tell whether a table names a program with these subcommands, or with more behind them: "git push"."""
+    """Return whether a table has a program with these subcommands, or with further ones: "git push"."""
     return name in _subcommands()
 
 
 def has_subcommands(name: str) -> bool:
-    """Tell whether a program, or one with a subcommand, has rows for what may stand behind it."""
+    """Return whether a program, or a subcommand, has rows for subcommands of its own."""
     return name in _heads()
 
 
@@ -285,7 +285,7 @@ def own_takes(head: str) -> frozenset[str]:
 
 
 def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]:
-    """Yield each row that speaks about a command, with the words that its options and operands are read from."""
+    """Yield each row for a command, with the words of its options and operands."""
     for row in _rows(name):
         yield row, words
     if name in _heads():
@@ -295,7 +295,7 @@ def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]
 
 
 def subcommands(name: str, words: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield a program's name with its first operand, with its first two, and with three; and the words behind them."""
+    """Yield a program's name with its first one, two and three operands, and the remaining words."""
     takes, rest = own_takes(name), words
     for _ in range(3):
         rest = list(read_line(rest, takes, to_operand=True).operands)
@@ -312,7 +312,7 @@ def _known_names() -> frozenset[str]:
 
 
 def program_name(word: str, also: frozenset[str] = frozenset()) -> str:
-    """Return the name by which the tables know a program word: no folder, no version (`/usr/bin/python3.11`)."""
+    """Return the name of a program word in the tables: without folder and version (`/usr/bin/python3.11`)."""
     name = word.rpartition("/")[2] or word
     if name in _known_names() or name in also:
         return name
@@ -330,7 +330,7 @@ def is_known(name: str) -> bool:
 
 @cache
 def code_options(name: str, key: str = "code") -> frozenset[str]:
-    """Return the options in which an interpreter takes code; `key` is "any_code" for languages that no reader knows."""
+    """Return the options in which an interpreter takes code; `key`: "any_code" for languages without a reader."""
     return frozenset(option for block in blocks_of("kind", name) for option in block.get(key, "").split())
 
 
@@ -344,7 +344,7 @@ def all_programs() -> tuple[Program, ...]:
 
 @frozen
 class Wrapper:
-    """A row. Each of `match` reaches a command inside that is gated; each of `not_match` is allowed."""
+    """A row. `match`: examples whose inner command is gated; `not_match`: examples that are allowed."""
 
     names: tuple[str, ...] = field(converter=_names)  # with subcommands, as in "docker exec"
     takes: frozenset[str] = field(default="", converter=_set)  # options with a value
@@ -352,16 +352,16 @@ class Wrapper:
     script: tuple[str, ...] = field(default="", converter=_words)  # options whose value is shell text
     joins: bool = False  # the operands are joined to shell text
     assignments: bool = False  # assignments may stand before the command
-    looks: frozenset[str] = field(default="", converter=_set)  # options that only look
-    only: frozenset[str] = field(default="", converter=_set)  # it runs a command only behind one of these words
+    looks: frozenset[str] = field(default="", converter=_set)  # read-only options
+    only: frozenset[str] = field(default="", converter=_set)  # it runs a command only after one of these words
     by_shell: bool = False  # the shell itself runs it, so that functions and aliases count
     instead: bool = False  # a script takes the place of a command
-    moves: frozenset[str] = field(default="", converter=_set)  # options with the folder that the command starts in
-    dashes: bool = False  # the command begins behind `--`, where there is one
+    moves: frozenset[str] = field(default="", converter=_set)  # options with the folder of the command
+    dashes: bool = False  # the command begins after `--`, if there is one
     loose: bool = False  # it has many options: the command begins at the first word that names a program
     scripts: bool = False  # every operand is shell text
-    typed: bool = False  # a shell alone in it is one in which anything can be typed
-    inside: bool = False  # the command runs in a throw-away container: paths are not those of this machine
+    typed: bool = False  # a bare shell in it is interactive
+    inside: bool = False  # the command runs in a throw-away container, with its own paths
     effect: Effect | None = field(default=None, converter=_effect_or_none)
     says: str = ""
     match: tuple[str, ...] = field(default=(), converter=_tuple)
@@ -374,13 +374,13 @@ def _wrappers(name: str) -> tuple[Wrapper, ...]:
 
 
 def wrapper_of(name: str) -> Wrapper | None:
-    """Return the row of a program that runs another one, with a subcommand where it needs one; None for others."""
+    """Return the wrapper row of a program, with a subcommand if it needs one; None for others."""
     return next(iter(_wrappers(name)), None)
 
 
 @cache
 def wraps_behind_subcommands(name: str) -> bool:
-    """Tell whether a program runs another one behind one of its subcommands only."""
+    """Return whether a program runs another one only after one of its subcommands."""
     return name in _wrapping_heads()
 
 
@@ -390,7 +390,7 @@ def _wrapping_heads() -> frozenset[str]:
 
 
 def all_wrappers() -> tuple[Wrapper, ...]:
-    """Return every row about a program that runs another one."""
+    """Return every row of a wrapper."""
     rows = (wrapper_of(name) for name in sorted(table_names("wrapper")))
     return tuple(dict.fromkeys(row for row in rows if row is not None))
 
@@ -402,7 +402,7 @@ def _bare_shell() -> re.Pattern[str]:
 
 
 def is_bare_shell(text: str) -> bool:
-    """Tell whether a command is a shell alone, in which anything can be typed."""
+    """Return whether a command is a bare, interactive shell."""
     return _bare_shell().match(text) is not None
 
 
@@ -419,7 +419,7 @@ def commands_of_ssh(options: tuple[str, ...]) -> list[str]:
 
 
 def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """Return the command inside (empty when there is none) and the scripts in option values."""
+    """Return the inner command (empty if there is none) and the scripts in option values."""
     line = read_line(words, wrapper.takes, to_operand=True)
     if line.flags & wrapper.looks:
         return [], []
@@ -442,7 +442,7 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
         scripts += rest.value_of(*wrapper.script)
         inner = list(rest.operands)
     if wrapper.assignments:
-        while inner and (inner[0] == "-" or "=" in inner[0]):  # whatever the name: `env` takes any
+        while inner and (inner[0] == "-" or "=" in inner[0]):  # any name: `env` accepts all
             inner.pop(0)
     return [] if wrapper.instead and scripts else inner[wrapper.skip :], scripts
 
@@ -451,12 +451,12 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
 
 
 class Holds(Enum):
-    """The meaning of a value, besides text."""
+    """The meaning of a value, beside text."""
 
     COMMAND = auto()
     ARGUMENTS = auto()  # options of a program
     LOADED = auto()  # a file that every program loads
-    FOLDERS = auto()  # folders in which programs, or parts of them, are looked for
+    FOLDERS = auto()  # search paths of programs, or of parts of them
     OPTIONS = auto()  # options, some of which name files that are loaded
     TEXT = auto()
 
@@ -467,7 +467,7 @@ def _holds(name: str) -> Holds:
 
 @frozen
 class Variable:
-    """A row: names, what a value is, and the effect of setting one that fits the pattern."""
+    """A row: names, the meaning of the value, and the effect of a value that matches the pattern."""
 
     names: tuple[str, ...] = field(converter=_words)
     holds: Holds = field(converter=_holds)
@@ -491,7 +491,7 @@ def _by_name() -> dict[str, Variable]:
 
 
 def variable_of(name: str) -> Variable | None:
-    """Return the row of a variable, or None; a name in the table may hold a `*`."""
+    """Return the row of a variable, or None; a name in the table may contain a `*`."""
     row = _by_name().get(name)
     if row is None and "_" in name:
         return next((row for known, row in _by_name().items() if "*" in known and fnmatchcase(name, known)), None)
@@ -510,10 +510,10 @@ def _changing() -> frozenset[str]:
 
 
 def is_prompt(name: str) -> bool:
-    """Tell whether a variable holds text whose substitutions a shell runs before it shows it (`PS4` when it traces)."""
+    """Return whether a variable is a prompt, whose substitutions the shell runs (`PS4` when it traces)."""
     return name in _listed("prompts")
 
 
 def changes_commands(name: str) -> bool:
-    """Tell whether a variable changes what later commands do. The list knows shells and everyday programs, not all."""
+    """Return whether a variable changes later commands. The list covers shells and common programs, not all."""
     return name in _changing() or name.startswith(_listed("beginnings"))

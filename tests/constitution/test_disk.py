@@ -194,7 +194,7 @@ def test_a_question_names_what_is_lost() -> None:
     [
         ("find src -name '*.pyc' -exec rm {} +", "rm would delete src/**/*.pyc, where no unsaved work is known"),
         ("rm -rf build", "rm would delete build recursively, where no unsaved work is known"),
-        ("npm i left-pad", "npm would install a package that the command names, which the project names"),
+        ("npm i left-pad", "npm would install a package that the command names, which the project declares"),
         ("ls", "no rule objects"),
         ("echo x > saved.txt", "no rule objects"),
     ],

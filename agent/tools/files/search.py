@@ -99,7 +99,7 @@ class Rules:
     leave_out: tuple[bool, ...]
 
     def says(self, path: str) -> bool | None:
-        """Tell whether `path`, which ends with a / for a directory, is left out; None where no rule is about it."""
+        """Return whether `path`, which ends with a / for a directory, is left out; None where no rule is about it."""
         matching = self.expressions.Match(_as_text(path)) if self.leave_out else ()
         return self.leave_out[max(matching)] if matching else None
 
@@ -141,7 +141,7 @@ class Ignored:
         return Ignored(moved if rules is None else (*moved, ("", rules)))
 
     def leaves_out(self, name: str, *, is_directory: bool) -> bool:
-        """Tell whether an entry of the directory is left out: the innermost file that speaks about it decides."""
+        """Return whether an entry of the directory is left out: the innermost file that speaks about it decides."""
         if name == ".git":
             return True
         entry = f"{name}/" if is_directory else name

@@ -141,7 +141,7 @@ class Namespaces:
 
     @property
     def is_held(self) -> bool:
-        """Tell whether the process that holds them is there."""
+        """Return whether the process that holds them is there."""
         return self.process.poll() is None
 
     def words(self) -> tuple[str, ...]:

@@ -230,7 +230,7 @@ def _host(address: str) -> str:
 
 
 def is_right(text: str) -> bool:
-    """Tell whether a text names a right."""
+    """Return whether a text names a right."""
     is_path = text.startswith(f"{WRITE}/") and "\0" not in text
     return is_path or text in (NETWORK, UNCONFINED) or HOST.fullmatch(text) is not None
 

@@ -154,7 +154,7 @@ def test_arguments_in_the_name_are_not_passed_twice(own: Path) -> None:
         ("own.py:sized(2)", "are no arguments"),
         ("own.py:sized(size=open)", "are no arguments"),
         ("own.py:sized(size=2", "are no arguments"),
-        ("own.py:LIMIT", "is no setting"),
+        ("own.py:LIMIT", "is not a setting"),
         ("other.py:sized", "there is no such file"),
     ],
 )

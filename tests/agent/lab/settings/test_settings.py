@@ -69,7 +69,7 @@ def test_an_unknown_setting_names_the_nearest() -> None:
         setting_named("operation")
     with pytest.raises(SettingError, match="cannot be imported"):
         setting_named("nowhere.py:SETTING")
-    with pytest.raises(SettingError, match="is no setting"):
+    with pytest.raises(SettingError, match="is not a setting"):
         setting_named("agent.lab.settings.workers:LADDER")
 
 
