@@ -1,4 +1,4 @@
-"""Tools: what the model may call, how a call is checked, and how it is kept within bounds."""
+"""Tools: their definitions, the checks of calls, and the bounds in which they run."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Background processes: a call starts one that stays, others read and stop it; none outlives the run or the program.
+"""Background processes: one call starts them, others read and stop them; none outlives the run or the program.
 
-A daemon thread reads what a process prints, of which a bounded part is kept. A watchdog ends the process when our
-program dies before it could do so itself.
+A daemon thread reads the output of a process and keeps a bounded part of it. A watchdog ends the process when our
+program dies.
 """
 
 import os
@@ -23,14 +23,14 @@ from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import ToolFinished
 
-MOST_PROCESSES = 16  # that run at once
+MOST_PROCESSES = 16  # that may run in parallel
 MOST_ENDED = 16  # whose last output can still be read
-SETTLE = 1.0  # seconds in which a process that fails at its start does so
+SETTLE = 1.0  # seconds to wait for a failure at the start
 
-LONGEST_WAIT = 120  # seconds for which a reader waits for more
+LONGEST_WAIT = 120  # seconds that a reader waits for more output
 
 _PIECE = 65536
-_PAUSE = 0.05  # seconds between two looks
+_PAUSE = 0.05  # seconds between two checks
 _PATIENCE = 1.0  # seconds for the reader to see the end of the output
 
 Until = Literal["run", "program"]
@@ -38,10 +38,10 @@ Until = Literal["run", "program"]
 
 @define(eq=False)
 class Process:
-    """A background process. `how` says how it ended, None while it runs; `child` is None for one of an earlier program.
+    """A background process. `how`: how it ended, None while it runs; `child`: None for one of an earlier program.
 
-    Several processes may belong to it: it has ended when the last of them has. `new` is the output that was not given
-    yet; its reader, a thread, adds to it.
+    It may have child processes, and has ended when the last of them has. `new`: the output not yet read by the model; a
+    thread adds to it.
     """
 
     id: str
@@ -61,38 +61,41 @@ class Process:
         return f"{self.id} is running" if self.how is None else f"{self.id} ended: {self.how}"
 
     def row(self) -> dict[str, str]:
-        """Return what the details of a result say of it."""
+        """Return its entry in the details of a result."""
         row = {"id": self.id, "command": self.command}
         if self.how is None:
             return {**row, "status": "running", "until": self.until}
         return {**row, "status": "ended", "how": self.how}
 
     def read(self, pipe: int) -> None:
-        """Take the output of the process to its end, from a descriptor that is this thread's own."""
+        """Read the output of the process to its end, from a descriptor owned by this thread."""
         with os.fdopen(pipe, "rb", buffering=0) as output, suppress(OSError):
             while piece := output.read(_PIECE):
                 with self.lock:
                     self.new.add(piece)
 
     def take(self) -> str:
-        """Return the output that came since the last time."""
+        """Return the output since the last call."""
         with self.lock:
             taken, self.new = self.new, self.retention.collector()
         return taken.text()
 
     def has_exited(self) -> bool:
-        """Return whether all of it ended by itself."""
+        """Return whether all of its processes ended by themselves."""
         child = self.child
         return child is not None and child.has_exited() and not child.family.living()
 
     async def notice(self) -> bool:
-        """Take its last output if all of it has ended by itself; return whether it has."""
+        """Read its last output if it has ended by itself; return whether it has."""
         if ended := self.has_exited():
             await self.finish()
         return ended
 
     async def finish(self, how: str | None = None, *, grace: float = 0.0) -> None:
-        """End what is left of it, and take its last output. `how` it ended, by default its exit code or signal."""
+        """End its remaining processes, and read the last output.
+
+        `how`: how it ended, by default its exit code or signal.
+        """
         child, self.child = self.child, None
         if child is None:
             return
@@ -106,7 +109,7 @@ class Process:
             self.how = how or ended_by(child.popen.returncode)
 
     def _close(self, child: Child) -> None:
-        """Wait for the last output, and give everything back to the system."""
+        """Wait for the last output, and release all resources."""
         if self.reader is not None:
             self.reader.join(_PATIENCE)
         child.close()
@@ -115,7 +118,7 @@ class Process:
 
 
 def ended_by(code: int | None) -> str:
-    """Say how a process ended whose return code is this, negative for a signal; None for one that cannot be killed."""
+    """Return in words how a process with this return code ended (negative: a signal; None: it could not be killed)."""
     if code is None:
         return "it was to end, and may run on"
     return f"exit code {code}" if code >= 0 else f"killed by signal {-code} ({signal_name(-code)})"
@@ -125,8 +128,8 @@ def ended_by(code: int | None) -> str:
 class Processes:
     """The background processes of one agent.
 
-    until: they are ended with the run that started them, or with our program. settle: seconds for which a start waits
-    for an early end. retention: what is kept of an output until it is read.
+    until: whether they end with the run that started them, or with our program. settle: seconds that a start waits for
+    an early end. retention: bounds of unread output.
     """
 
     until: Until = "run"
@@ -137,13 +140,13 @@ class Processes:
     _number: int = field(init=False, default=0)
 
     def running(self) -> tuple[Process, ...]:
-        """Return those that run, as far as is known."""
+        """Return the running processes, by last known state."""
         return tuple(process for process in self._all.values() if process.how is None)
 
     async def start(
         self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], pass_fds: Sequence[int] = ()
     ) -> ToolResult:
-        """Start a process and return the answer to the call. Raises CannotStart, and ToolError for one too many."""
+        """Start a process and return the answer to the call. Raises CannotStart, and ToolError above the limit."""
         if len(self.running()) >= MOST_PROCESSES:
             raise ToolError(f"{MOST_PROCESSES} background processes are running already; stop one with process_stop")
         child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds)
@@ -163,7 +166,7 @@ class Processes:
         return self._answer(process, f"[{process.id} runs in the background {whole}; {cures}]", "(no output yet)")
 
     async def read(self, id: str, wait: float) -> ToolResult:
-        """Return what a process has printed since the last time; `wait` so many seconds for something, or its end."""
+        """Return the output of a process since the last call; `wait`: seconds to wait for output, or the end."""
         process = self._named(id)
         with anyio.move_on_after(wait):
             while wait and process.new.is_empty and not process.has_exited():
@@ -172,7 +175,7 @@ class Processes:
         return self._answer(process)
 
     async def stop(self, id: str) -> ToolResult:
-        """End a process: TERM, and KILL two seconds later; return what it has printed since the last time."""
+        """End a process: TERM, and KILL two seconds later; return its output since the last call."""
         process = self._named(id)
         await process.notice()
         await process.finish("stopped", grace=GRACE)
@@ -187,7 +190,7 @@ class Processes:
         )
 
     async def news(self) -> tuple[Process, ...]:
-        """Return the processes that ended since the model was told of them, once."""
+        """Return the processes that ended and were not yet reported to the model."""
         for process in self.running():
             if await process.notice():
                 self._untold.append(process)
@@ -196,7 +199,7 @@ class Processes:
         return ended
 
     async def end_run(self) -> None:
-        """End what does not outlive a run: processes and sessions."""
+        """End the processes that must not outlive a run."""
         if self.until == "run" and (ending := self.running()):
             with anyio.CancelScope(shield=True):
                 async with anyio.create_task_group() as group:
@@ -205,7 +208,7 @@ class Processes:
             self._untold.extend(ending)
 
     def restore(self, finished: ToolFinished) -> None:
-        """Know the processes that a recorded call tells of: none of them runs any more."""
+        """Restore the processes of a recorded call; none of them runs any more."""
         for row in finished.details.get("background", ()):
             was_running = row["status"] == "running"
             how = "with the program that had started it" if was_running else str(row["how"])
@@ -216,7 +219,7 @@ class Processes:
             self._number = max(self._number, int(process.id.removeprefix("bg_")))
 
     def _add(self, command: str, child: Child, watchdog: "subprocess.Popen[bytes]") -> Process:
-        """Take a started process in, have its output read, and forget old ones."""
+        """Register a started process, start reading its output, and forget old processes."""
         self._number += 1
         process = Process(f"bg_{self._number}", command, self.until, self.retention, child=child, watchdog=watchdog)
         self._all[process.id] = process
@@ -237,20 +240,20 @@ class Processes:
         return self._all[id]
 
     def _answer(self, process: Process, said: str = "", nothing: str = "(no new output)") -> ToolResult:
-        """Return the new output of a process, and how it is."""
+        """Return the new output of a process, with its state."""
         self._untold = [each for each in self._untold if each is not process]
         text = process.take().rstrip("\n") or nothing
         return ToolResult(f"{text}\n{said or f'[{process.told}]'}", details=details_of_processes([process]))
 
 
 async def ended_since(processes: Processes | None) -> tuple[list[str], dict[str, Any]]:
-    """Return what an answer says of processes that ended since the last one: in lines, and for its details."""
+    """Return the report of newly ended processes for an answer: its lines and its details."""
     ended = () if processes is None else await processes.news()
     return [f"[background process {process.told}]" for process in ended], details_of_processes(ended) if ended else {}
 
 
 def details_of_processes(processes: Iterable[Process]) -> dict[str, Any]:
-    """Return what the details of a result say of processes."""
+    """Return the entries of processes in the details of a result."""
     return {"background": [process.row() for process in processes]}
 
 

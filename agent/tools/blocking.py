@@ -1,8 +1,8 @@
-"""Run a blocking function without ever waiting for it longer than the caller wants.
+"""Runs a blocking function in a thread that can be abandoned.
 
-The threads are daemons of ours, not those of a pool: a pool waits for its threads when the program ends, so that one
-function that never returns would keep the whole program alive. A thread that has done its work takes the next piece,
-since to start one costs more than most calls; one that is idle for a while ends.
+The threads are daemons, not those of a pool: a pool waits for its threads when the program ends, so a function that
+never returns would keep the program alive. Idle threads are reused, since starting one costs more than most calls, and
+end after a while.
 """
 
 import os
@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 import anyio
 from anyio.lowlevel import EventLoopToken, current_token
 
-PATIENCE = 0.2  # seconds that a thread waits for more work
+PATIENCE = 0.2  # seconds that an idle thread waits for work
 
 T = TypeVar("T")
 
 
 async def run_in_background(function: Callable[[], T]) -> T:
-    """Return what `function` returns, or raise what it raises; it runs in a daemon thread.
+    """Return the result of `function`, or raise its exception; it runs in a daemon thread.
 
-    When the caller is cancelled the thread is abandoned: it runs on, and what it returns is dropped.
+    When the caller is cancelled the thread is abandoned: it runs on, and its result is dropped.
     """
     token, done = current_token(), anyio.Event()
     returned: list[T] = []
@@ -44,29 +44,29 @@ async def run_in_background(function: Callable[[], T]) -> T:
 
 
 def call_back(function: Callable[[str], None], token: EventLoopToken) -> Callable[[str], None]:
-    """Return `function` as another thread may call it: it runs in the event loop of `token`, or not at all."""
+    """Return a thread-safe `function`: it runs in the event loop of `token`, or not at all if that has ended."""
     return lambda text: _call_loop(token, lambda: function(text))
 
 
 def _tell(token: EventLoopToken, function: Callable[[], None]) -> None:
-    """Have the event loop of `token` call `function` soon; not waiting for it, since the loop may end before."""
+    """Schedule `function` in the event loop of `token` without waiting, since the loop may end before."""
     loop: Any = token.native_token
     soon = loop.call_soon_threadsafe if hasattr(loop, "call_soon_threadsafe") else loop.run_sync_soon  # else trio's
-    with suppress(RuntimeError):  # it has ended: no result is waited for
+    with suppress(RuntimeError):  # the loop has ended
         soon(function)
 
 
 def _call_loop(token: EventLoopToken, function: Callable[[], Any]) -> None:
-    from anyio import from_thread  # 5 ms, which programs without such tools do without
+    from anyio import from_thread  # a slow import (5 ms)
 
     try:
         from_thread.run_sync(function, token=token)
     except anyio.RunFinishedError:
-        return  # no listener is left: the program ended while this thread was abandoned
+        return  # the program ended after this thread was abandoned
 
 
 class _Hand:
-    """A daemon thread that does one piece of work after the other. In `_IDLE` while it has none."""
+    """A daemon thread that runs one function after the other. It is in `_IDLE` while it has none."""
 
     def __init__(self) -> None:
         self._pieces: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -86,7 +86,7 @@ class _Hand:
                 _IDLE.append(self)
 
     def _leaves(self) -> bool:
-        """Leave, unless a caller has taken this hand in the same moment: then its work is on the way."""
+        """Return whether the idle thread may end; not if a caller has just taken it."""
         try:
             _IDLE.remove(self)
         except ValueError:
@@ -95,7 +95,7 @@ class _Hand:
 
 
 _IDLE: list[_Hand] = []
-os.register_at_fork(after_in_child=_IDLE.clear)  # threads stay behind in the parent
+os.register_at_fork(after_in_child=_IDLE.clear)  # a forked child has no threads of its parent
 
 
 def _take_idle() -> _Hand | None:
@@ -108,12 +108,12 @@ def _take_idle() -> _Hand | None:
 async def unwind(pieces: AsyncIterator[object]) -> None:
     """End an iterator, also one that is left early.
 
-    It is a chain of async generators, of which `aclose` reaches only the outermost, and trio warns of every other
-    that is left to the garbage collector. A cancelled read ends them all, from the innermost outwards.
+    It is a chain of async generators. `aclose` closes only the outermost, and trio warns of the others when they are
+    garbage-collected. A cancelled read closes all, from the innermost outwards.
     """
     import httpx2
 
-    with anyio.CancelScope() as scope, suppress(httpx2.HTTPError):  # what breaks now was not wanted any more
+    with anyio.CancelScope() as scope, suppress(httpx2.HTTPError):  # errors of the abandoned rest do not matter
         scope.cancel()
         while await anext(pieces, None) is not None:
             pass

@@ -1,4 +1,4 @@
-"""Collections of tools over one workspace: those of S0, S1, S2, S3 and S4, and an executor for loops of your own."""
+"""Collections of tools for one workspace: those of S0, S1, S2, S3 and S4, and an executor for custom loops."""
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -78,13 +78,12 @@ def _shell_of_s2() -> ShellOptions:
 class CodingOptions:
     """Options of the tools of S2.
 
-    files, commands: where they work, if not here (S2 "operations"); they are then bounded by those alone. allowed:
-    where file tools may work besides the current directory, "/" by default; denied wins. resize_pictures: for `read`.
+    files, commands: other implementations of file access and commands (S2 "operations"), which set their own bounds.
+    allowed: roots of file tools beside the current directory, "/" by default; denied wins. resize_pictures: for `read`.
     shell: for `bash`. todos: a list that tools share. search_base_url, search_api_key: for `websearch`, the key by
     default that of the environment. max_response_size (bytes), fetch_timeout (milliseconds), allowed_addresses (besides
-    public ones): for `webfetch`.
-    task: what `agent.session.subagents.make_task` gives; without it there is no such tool. processes: where commands of
-    this machine may stay in the background.
+    public ones): for `webfetch`. task: a tool from `agent.session.subagents.make_task`; None: no such tool. processes:
+    allows background commands on this machine.
     """
 
     files: Files | None = None
@@ -109,7 +108,7 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
     workspace = Workspace(os.path.abspath(cwd), chosen.allowed, chosen.denied)
     files = chosen.files or workspace
     start = workspace.root if chosen.files is None else chosen.files.root
-    processes = chosen.processes if chosen.commands is None else None  # those elsewhere would not be ours to end
+    processes = chosen.processes if chosen.commands is None else None  # remote processes could not be ended
     tools = (
         make_read(files, resize_pictures=chosen.resize_pictures),
         make_shell_tool(start, chosen.shell, commands=chosen.commands, processes=processes),
@@ -128,7 +127,7 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
         ),
         *(() if processes is None else make_process_tools(processes)),
     )
-    if chosen.files is not None:  # files elsewhere, with places of their own: no path is made one of this machine
+    if chosen.files is not None:  # remote files: their paths are not paths of this machine
         return {tool.name: evolve(tool, body=None) for tool in tools}
     return {tool.name: evolve(tool, workspace=workspace) for tool in tools}
 
@@ -139,7 +138,7 @@ def create_coding_tools(cwd: str | os.PathLike[str] = ".", options: CodingOption
 
 
 def create_read_only_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions | None = None) -> tuple[Tool, ...]:
-    """Return the tools that change nothing: READ_ONLY_TOOLS."""
+    """Return the read-only tools: READ_ONLY_TOOLS."""
     return _those(READ_ONLY_TOOLS, create_all_tools(cwd, options))
 
 
@@ -161,8 +160,8 @@ def workspace_tools(
     """Return `bash`, `read_file`, `write_file` and `list_directory`, which work in `root` (S0 6.2).
 
     `timeout` is in seconds, for commands that name none; `output_limit` in bytes; `env` is added to the allowed
-    variables; `shell` stands for all of these where commands are concerned. With `processes` commands may stay in the
-    background, and there are `process_output` and `process_stop`.
+    variables; `shell` replaces all of these for commands. With `processes` commands may stay in the background, and
+    there are `process_output` and `process_stop`.
 
     The file tools keep to `root` and `allowed` without `denied`; `bash` is bounded by the gate only.
     """
@@ -173,9 +172,9 @@ def workspace_tools(
 def make_collection(
     name: str, workspace: Workspace, shell: ShellOptions, processes: Processes | None = None
 ) -> tuple[Tool, ...]:
-    """Return a collection by its name, one of COLLECTIONS. What tools show is cut where commands' output is.
+    """Return a collection by its name, one of COLLECTIONS. Output of all tools is cut like that of commands.
 
-    With `processes` commands may stay in the background, and the tools for that come last.
+    With `processes` commands may stay in the background, and the tools for these come last.
     """
     session, limit = Session(), shell.retention.limit
     make = {
@@ -206,11 +205,11 @@ ToolExecutor = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
 
 
 def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool] = ()) -> ToolExecutor:
-    """Return a function that runs the built-in tools of S3 in a workspace, and `tools`, which win over them.
+    """Return a function that runs the built-in tools of S3 in a workspace, and `tools`, which replace built-in ones.
 
-    It takes a name and arguments, and never raises for what goes wrong: an unknown tool, wrong arguments, a failure.
-    The details of its results have `duration`, in milliseconds. Paths keep to the workspace, and a shell command that
-    `is_dangerous_command` tells is rejected; nothing else is judged.
+    It takes a name and arguments, and returns errors as results: an unknown tool, invalid arguments, a failure. The
+    details of its results have `duration`, in milliseconds. Paths must be in the workspace, and a shell command is
+    rejected if `is_dangerous_command`; nothing else is judged.
     """
     place = Workspace(workspace)
     toolbox = Toolbox((*_built_in(place), *tools), place)

@@ -1,4 +1,4 @@
-"""Tools that are declared in a file instead of written in Python: `tools.yaml` (S0 6.3)."""
+"""Tools declared in a YAML file: `tools.yaml` (S0 6.3)."""
 
 import os
 import re
@@ -25,9 +25,9 @@ _ENVIRONMENT_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 @frozen
 class Declaration:
-    """A declared tool. Templates are texts with `{{variables}}`; those of `optional` stand by parameter.
+    """A declared tool. Templates are texts with `{{variables}}`; `optional`: templates by parameter.
 
-    `source` says where it stands: file and line.
+    `source`: its file and line.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Declaration:
     def argv(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the program and its arguments for valid `arguments`: one position for each template.
 
-        Raises ToolError for a value that would become an option, unless the file lists the values of its parameter.
+        Raises ToolError for a value that would become an option, unless the file lists the parameter's values.
         """
         values = {name: _as_text(value) for name, value in arguments.items()}
         given = (name for name in self.optional if arguments.get(name) not in (None, False))
@@ -74,7 +74,7 @@ def expand_environment(texts: Mapping[str, str], ours: Mapping[str, str]) -> dic
 
 
 def make_declared_tool(declaration: Declaration, workspace: Workspace, options: ShellOptions | None = None) -> Tool:
-    """Return the tool that a declaration describes; of `options` the time, the output and the sandbox count."""
+    """Return the tool that a declaration describes; of `options` the timeout, the output and the sandbox apply."""
     chosen = evolve(options or ShellOptions(), prefix="", hook=None, form="details", compact=None)
 
     async def run(context: ToolContext, /, **arguments: Any) -> ToolResult:
@@ -101,7 +101,7 @@ def make_declared_tool(declaration: Declaration, workspace: Workspace, options: 
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PARAMETER = re.compile(r"\w{1,64}", re.ASCII)
-_OTHERS = ("preset", "options", "security")  # what a configuration file says besides
+_OTHERS = ("preset", "options", "security")  # other keys of a configuration file
 _KEYS = ("name", "description", "category", "cmd", "args", "optional_args", "parameters", "env")
 _PARAMETER_KEYS = ("type", "description", "enum", "pattern", "maxLength", "minimum", "maximum", "optional")
 _TYPES = ("string", "integer", "number", "boolean")
@@ -110,12 +110,12 @@ _TYPES = ("string", "integer", "number", "boolean")
 def load_tools(
     path: str | os.PathLike[str], workspace: Workspace, options: ShellOptions | None = None
 ) -> tuple[Tool, ...]:
-    """Return the tools of a file; they run in the workspace. Raises DeclarationError."""
+    """Return the tools of a file, for the workspace. Raises DeclarationError."""
     return tuple(make_declared_tool(declaration, workspace, options) for declaration in read_declarations(path))
 
 
 def read_declarations(path: str | os.PathLike[str]) -> tuple[Declaration, ...]:
-    """Return what a file declares. Raises DeclarationError, whose message begins with file, line and column."""
+    """Return the declarations of a file. Raises DeclarationError, whose message begins with file, line and column."""
     root = read_yaml(Path(path))
     found: dict[str, Declaration] = {}
     for node in () if root.value is None else _elements(root.mapping("tools", *_OTHERS), "tools"):
@@ -164,7 +164,7 @@ def _some_text(node: Node) -> str:
 
 
 def _program(node: Node) -> str:
-    """Return the program; one that is named by a relative path lies beside the file."""
+    """Return the program; a relative path is relative to the file's folder."""
     program = _some_text(node)
     if "{{" in program:
         raise node.wrong("cmd is the program itself; variables belong in args")
@@ -174,7 +174,7 @@ def _program(node: Node) -> str:
 
 
 def _parameters(node: Node) -> Schema:
-    """Return the schema of the parameters; `required` names those that are not optional."""
+    """Return the schema of the parameters; `required`: the names of those that are not optional."""
     schema: Schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     for name, parameter in _entries(node, "parameters"):
         if _PARAMETER.fullmatch(name) is None:
@@ -227,7 +227,7 @@ def _optional(node: Node, named: Schema, required: frozenset[str]) -> Iterator[t
 
 
 def _template(node: Node, named: Schema, given: frozenset[str]) -> str:
-    """Return a template whose variables are `given` whenever it is filled in."""
+    """Return a template all of whose variables are `given`."""
     text = node.text()
     if "{{" in (rest := _VARIABLE.sub("", text)) or "}}" in rest:
         raise node.wrong(f"{text!r} has braces that belong to no variable; a variable is written {{{{name}}}}")

@@ -1,11 +1,11 @@
-"""A tool as a value: what the model is told, what is accepted, what the gate may know, and how it runs.
+"""Defines a tool: its schema for the model, the check of arguments, the facts for the gate, and its function.
 
     @tool(category="read")
     async def weather(city: str, days: Annotated[int, Limits(minimum=1, maximum=7)] = 1) -> str:
         \"\"\"Forecast the weather of a city.\"\"\"
 
-`weather` is then a `Tool`. Its function may be async or not; one that is not runs in a daemon thread, unless the tool
-is `quick`: then it runs where it is called, without a thread and without a task, and everything else waits for it.
+`weather` is then a `Tool`. A synchronous function runs in a daemon thread, unless the tool is `quick`: then it blocks
+the event loop while it runs.
 """
 
 import inspect
@@ -59,7 +59,7 @@ _CURE = (
 
 
 def find_marks(annotation: Any) -> tuple[Mark, ...]:
-    """Return the marks in `annotation`: on the whole, on members of a union, on elements of an array or mapping."""
+    """Return the marks in `annotation`: of the whole, of members of a union, of elements of an array or mapping."""
     own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Mark))
     if typing.get_origin(annotation) is Literal:
         return own
@@ -72,7 +72,7 @@ def _metadata(annotation: Any) -> tuple[Any, ...]:
 
 
 def find_shape(annotation: Any, limits: Limits = _NO_LIMITS, inside: tuple[type, ...] = ()) -> Shape:
-    """Return the shape of `annotation`, whose values have `limits`. Raises TypeError for what is not supported."""
+    """Return the shape of `annotation`, whose values have `limits`. Raises TypeError for an unsupported type."""
     origin = typing.get_origin(annotation)
     if origin is Annotated:
         own = next((mark for mark in annotation.__metadata__ if isinstance(mark, Limits)), limits)
@@ -105,7 +105,7 @@ def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Shape:
 
 
 def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
-    """Return a union, whose limits are for its members, except null; the first member that fits builds the value."""
+    """Return a union; limits apply to its members except null, and the first matching member builds the value."""
     members = typing.get_args(annotation)
     parts = [find_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members]
 
@@ -138,7 +138,7 @@ def _choice(members: tuple[Any, ...], annotation: Any) -> Shape:
 
 @frozen
 class _Field:
-    """A named part of a record. `words` of the schema say more and forbid nothing: description, default."""
+    """A field of a record. `words`: annotations of the schema, such as description and default."""
 
     name: str
     shape: Shape
@@ -184,7 +184,7 @@ def _nested_field(name: str, hint: Any, required: bool, kind: type, inside: tupl
 
 
 def describe(hint: Any, text: str | None = None) -> Schema:
-    """Return the schema's words about a parameter: `text`, or else what its annotation says."""
+    """Return the annotations of a parameter in the schema: `text`, else from its type annotation."""
     description = text or next((text for text in _metadata(hint) if isinstance(text, str)), None)
     return {"description": description} if description else {}
 
@@ -203,9 +203,9 @@ class Signature:
 
 
 def read_signature(function: Callable[..., Any], context_type: type) -> Signature:
-    """Read what `function` says about itself. `marks` are (parameter, mark, default or None).
+    """Read the signature and docstring of `function`. `marks`: (parameter, mark, default or None).
 
-    Raises TypeError, naming function and parameter, for what cannot be described to a model.
+    Raises TypeError, naming function and parameter, for an unsupported signature.
     """
     written = _as_written(function)
     if written is None:
@@ -218,11 +218,11 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
 
 
 def _as_written(function: Callable[..., Any]) -> tuple[object, ...] | None:
-    """Return what a function says of itself, which closures that are made again share; None where it has no hash."""
+    """Return a cache key that is equal for closures of the same code; None if it is not hashable."""
     if not isinstance(function, types.FunctionType):
         return None
     given = (*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
-    defaults = tuple((name, type(value), value) for name, value in given)  # 1 is equal to True
+    defaults = tuple((name, type(value), value) for name, value in given)  # since 1 == True
     annotations = tuple(function.__annotations__.items())
     names = function.__module__, function.__qualname__
     written = (*names, function.__code__, function.__doc__, annotations, defaults)
@@ -313,9 +313,9 @@ def _ignore(_: str) -> None:
 class ToolContext:
     """The means of a running call: its id, and `progress` to show text while it runs.
 
-    `progress` may be called from the tool's own thread, any number of times; who listens coalesces. `rights`: what the
-    call may do beyond the sandbox, as the user granted it (`agent.tools.sandbox.permissions`). `workspace`: the folder
-    where the gate took commands to start, empty outside of an agent.
+    `progress` may be called from any thread and any number of times; listeners coalesce. `rights`: granted by the user
+    beyond the sandbox (`agent.tools.sandbox.permissions`). `workspace`: the folder in which the gate assumed that
+    commands start, empty outside of an agent.
     """
 
     call_id: str = ""
@@ -326,18 +326,17 @@ class ToolContext:
 
 @frozen(eq=False)
 class Tool:
-    """A tool: name, description, category, whether several calls of it may run at once, and whether it `polls`.
+    """A tool: name, description, category, whether its calls may run in parallel, and whether it `polls`.
 
-    `parameters`, what the model is told, comes from the same shape that checks. `timeout` is in
-    seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
-    for the gate; None for the agent's. `argv` gives the program that a call starts without a shell, for the gate.
-    `cwd` is where the next call starts, if not in the workspace's root. `hears` is told what happens in the agent's
-    runs, for tools that have to know when the user asks to stop. `restores` is told its recorded results when a run is
-    resumed. `run_over` is awaited when a run has ended, or rests. `quick`: `function` is synchronous, never waits for
-    anything, and returns within a millisecond or so; it can be neither cancelled nor timed out.
-    `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it starts is
-    confined, empty for a tool that starts nothing, or not in a sandbox. `opaque`: nothing is known about what a call
-    does, and the user is asked. Tools are compared by identity.
+    `parameters`: the schema for the model, from the shape that checks arguments. `timeout`: in seconds, None for no
+    limit but the tool's own. `workspace`: its root and bounds for the gate; None for the agent's. `argv`: returns the
+    program that a call starts without a shell, for the gate. `cwd`: returns where the next call starts, if not in the
+    workspace's root. `hears`: gets the events of the agent's runs, for tools that react to stop requests. `restores`:
+    gets its recorded results when a run is resumed. `run_over`: awaited when a run has ended, or rests. `quick`:
+    `function` is synchronous, never waits, and returns within about a millisecond; it can be neither cancelled nor
+    timed out. `source`: where the tool was declared, if not in Python. `sandbox`: the level that confines its
+    processes, empty without processes or sandbox. `opaque`: the effects of a call are unknown, so the user is asked.
+    Tools are compared by identity.
     """
 
     name: str
@@ -362,9 +361,9 @@ class Tool:
     body: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function that the tool was made of, as in a test of it; nothing is checked, judged or bounded.
+        """Call the tool's function directly, as in tests, without checks, judgement or bounds.
 
-        Raises TypeError for a tool that was made of none; `await tool.run({...})` runs any.
+        Raises TypeError for a tool without a function; `await tool.run({...})` runs any.
         """
         if self.body is None:
             raise TypeError(f"the tool {self.name!r} is not made of a function; write `await tool.run({{...}})`")
@@ -372,7 +371,7 @@ class Tool:
 
     @property
     def parameters(self) -> Schema:
-        """The JSON Schema that the model is told."""
+        """The JSON Schema for the model."""
         return self.shape.written
 
     @property
@@ -387,16 +386,16 @@ class Tool:
         return self.source or "no function" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
     def schema(self) -> ToolSchema:
-        """Return the tool as a model is told about it."""
+        """Return the tool's schema for the model."""
         return ToolSchema(self.name, self.description, self.parameters)
 
     def check(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return everything that is wrong with `arguments`, each as "path: problem"; empty means valid."""
+        """Return all errors in `arguments`, each as "path: problem"; empty if valid."""
         problems = self.shape.problems(arguments)
         return problems if problems or self.argv is None else _argv_problems(self.argv, arguments)
 
     def touches(self, arguments: Mapping[str, Any]) -> tuple[Touch, ...]:
-        """Return the paths that a call with `arguments` names, as they are written there."""
+        """Return the paths in `arguments`, as written there."""
         return tuple(Touch(path, mark.access) for mark, path in self._marked(arguments, Path))
 
     def command(self, arguments: Mapping[str, Any]) -> str | None:
@@ -409,11 +408,11 @@ class Tool:
         return tuple(text for _, text in self._marked(arguments, Url))
 
     def rights(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return what a call with `arguments` asks for beyond the sandbox."""
+        """Return the rights beyond the sandbox that `arguments` request."""
         return tuple(text for _, text in self._marked(arguments, Rights))
 
     def _marked(self, arguments: Mapping[str, Any], kind: type[M]) -> Iterator[tuple[M, str]]:
-        """Yield the texts of the parameters that have a mark of a kind, with that mark."""
+        """Yield the texts of the parameters with a mark of this kind, each with its mark."""
         for name, mark, default in self.marks:
             if isinstance(mark, kind):
                 yield from ((mark, text) for text in _texts(arguments.get(name, default)))
@@ -425,7 +424,7 @@ class Tool:
         return names[0] if len(names) == 1 else ""
 
     def is_background(self, arguments: Mapping[str, Any]) -> bool:
-        """Return whether what a call with `arguments` starts would stay after the call."""
+        """Return whether a call with `arguments` would leave a background process."""
         return any(isinstance(mark, Background) and bool(arguments.get(name)) for name, mark, _ in self.marks)
 
     def without(self, parameter: str) -> "Tool":
@@ -443,7 +442,7 @@ class Tool:
         return evolve(self, shape=shape, marks=marks)
 
     def in_workspace(self, workspace: Workspace) -> "Tool":
-        """Return the tool with this workspace if it has none; its function gets paths as they are judged, absolute."""
+        """Return the tool with this workspace if it has none; its function gets absolute paths, as judged."""
         if self.workspace is not None:
             return self
         defaults = {name: default for name, mark, default in self.marks if isinstance(mark, Path)}
@@ -457,7 +456,7 @@ class Tool:
         return evolve(self, workspace=workspace, function=function)
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
-        """Run the tool and return its one result. Whatever goes wrong is an error result (S0 5.2, S5.4).
+        """Run the tool and return its one result; any failure is an error result (S0 5.2, S5.4).
 
         Only cancellation passes through.
         """
@@ -477,7 +476,7 @@ class Tool:
         return ToolResult(f"timed out after {self.timeout:g} seconds", is_error=True)
 
     def run_now(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
-        """Do what `run` does, for a tool that is quick."""
+        """Like `run`, for a quick tool."""
         problems = self.check(arguments)
         if problems:
             return _invalid(problems)
@@ -524,7 +523,7 @@ def tool(
 
     quick: the function is synchronous, never waits, and runs without a thread. timeout: seconds.
 
-    Raises TypeError for what a model cannot be told, and for a quick tool that is async or has a timeout.
+    Raises TypeError for unsupported annotations, and for a quick tool that is async or has a timeout.
     """
 
     def define(function: Callable[..., object]) -> Tool:
@@ -550,7 +549,7 @@ def tool(
 def _argv_problems(argv: Callable[[Mapping[str, Any]], object], arguments: Mapping[str, Any]) -> tuple[str, ...]:
     try:
         argv(arguments)
-    except Exception as error:  # foreign code: what it cannot make a program of is no call, and no fault of the model
+    except Exception as error:  # foreign code
         return (str(error) or type(error).__name__,)
     return ()
 
@@ -560,7 +559,7 @@ def _invalid(problems: tuple[str, ...]) -> ToolResult:
 
 
 def _runner(function: Callable[..., Any], context_name: str | None, *, quick: bool) -> Callable[..., object]:
-    """Return `function` as every tool is run: async unless it is quick, the context first, arguments by name."""
+    """Return `function` in the form of all tools: async unless quick, context first, arguments by name."""
 
     def given(context: ToolContext) -> dict[str, ToolContext]:
         return {} if context_name is None else {context_name: context}
@@ -586,7 +585,7 @@ def _failure(error: BaseException) -> ToolResult:
 
 def _as_json(value: object) -> str:
     """Return plain data, attrs classes and dataclasses as JSON. Raises TypeError, ValueError and RecursionError."""
-    from agent.vocabulary.encoding import plain  # with it comes much that tools of texts do without
+    from agent.vocabulary.encoding import plain  # a slow import that text tools do not need
 
     def as_plain(part: Any) -> Any:
         return asdict(part) if is_dataclass(part) and not isinstance(part, type) else plain(part)
@@ -595,12 +594,12 @@ def _as_json(value: object) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Return `text` with what no log can hold as UTF-8 (lone surrogates, from file names) replaced."""
+    """Return `text` with lone surrogates (from file names) replaced, which a log in UTF-8 cannot hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _absolute(value: Any, root: str, home: str) -> Any:
-    """Return the paths in the value of a parameter as they are judged."""
+    """Return the paths in a parameter's value as absolute ones."""
     if isinstance(value, str):
         return os.path.join(root, expand(value, home))
     if isinstance(value, Mapping):

@@ -1,7 +1,6 @@
-"""Find and signal every process that a command left behind: children, and orphans that a subreaper adopts (Linux).
+"""Finds and signals every process that a command left behind: children, and orphans adopted by a subreaper (Linux).
 
-Ours: the tree that `psutil` gives ends at a process that was detached (0 of 1 found), and a look at all takes 1.7 times
-as long with it.
+Not `psutil`: its tree ends at a detached process (0 of 1 found), and a scan of all processes takes 1.7 times as long.
 """
 
 import atexit
@@ -18,13 +17,13 @@ from typing import NamedTuple
 TOKEN_VARIABLE = "BPAGENT_CALL"
 
 GRACE = 2.0  # seconds between TERM and KILL
-FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.05  # seconds between two looks at what still runs
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.05  # seconds between two scans for running processes
 _KILL_ROUNDS = 30
 
 _KEEPERS = frozenset([b"bwrap"])
 
-_SHORT = 2.0  # seconds; the younger a command, the surer it is that numbers have not gone round since
-_NUMBERS_PER_SECOND = 100_000  # that a system can use up, generously
+_SHORT = 2.0  # seconds; for a young command process IDs have not wrapped around
+_NUMBERS_PER_SECOND = 100_000  # a generous upper bound
 _NUMBERS_AT_LEAST = 1_000
 
 
@@ -36,26 +35,26 @@ class _Process(NamedTuple):
     started: int
 
     def is_keeper(self) -> bool:
-        """Return whether it only keeps the namespaces of a command. Its name says so, which any process may take."""
+        """Return whether it only keeps the namespaces of a command alive. By its name, which any process may take."""
         with suppress(OSError), open(f"/proc/{self.number}/comm", "rb", buffering=0) as file:
             return (file.readall() or b"").strip() in _KEEPERS
         return False
 
 
 def token_value(token: str) -> str:
-    """Return the value of `TOKEN_VARIABLE` for a command, in which other tokens stand before its own.
+    """Return the value of `TOKEN_VARIABLE` for a command: outer tokens, then its own.
 
-    These are of the command in which we run ourselves, and of this program, where a watchdog is to end all with it.
+    Outer tokens are of the command in which this program runs, and of this program if it has a watchdog.
     """
     outer = (os.environ.get(TOKEN_VARIABLE, ""), *_program)
     return "/".join((*filter(None, outer), token))
 
 
 class Family(NamedTuple):
-    """All processes of one command: `leader` is the number of its first process, which also names its session.
+    """All processes of one command. `leader`: the ID of its first process and session.
 
-    started: when that was, on the monotonic clock in seconds. With `outputs`, as links in /proc name pipes, processes
-    that hold one belong too; looking for them takes longer.
+    started: seconds on the monotonic clock. outputs: names of pipes as in /proc; processes that hold one belong too,
+    but looking for them takes longer.
     """
 
     leader: int
@@ -69,9 +68,9 @@ class Family(NamedTuple):
         return time.monotonic() - self.started
 
     def ending(self, grace: float, has_exited: Callable[[], bool] = lambda: True) -> Iterator[float]:
-        """End all of the processes: TERM, also for stopped ones, and KILL after `grace` seconds.
+        """End all processes: TERM, also for stopped ones, and KILL after `grace` seconds.
 
-        Yields how long to wait before it goes on, in seconds, until nothing runs and the first process `has_exited`.
+        Yields the seconds to wait before the next step, until nothing runs and the first process `has_exited`.
         """
         self.send(signal.SIGTERM)
         self.send(signal.SIGCONT)
@@ -97,9 +96,9 @@ class Family(NamedTuple):
             belonging |= children
 
     def send(self, signal_number: int) -> int:
-        """Send a signal to each of the command's processes, once; return how many were found.
+        """Send a signal to each of the command's processes, once; return their number.
 
-        SIGTERM is not for those that keep its namespaces: with them all of it would end at once.
+        Keepers of namespaces get no SIGTERM: all processes inside would be killed with them.
         """
         if signal_number == signal.SIGTERM:
             found = tuple(process for process in self.living() if not process.is_keeper())
@@ -108,7 +107,7 @@ class Family(NamedTuple):
                     _send(process, signal_number)
                 return len(found)
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.leader, signal_number)  # at once, so that they cannot multiply between two signals
+            os.killpg(self.leader, signal_number)  # without a pause, so that they cannot multiply between two signals
         found = self.living()
         for process in found:
             if process.group != self.leader:
@@ -116,7 +115,7 @@ class Family(NamedTuple):
         return len(found)
 
     def _candidates(self) -> Iterator[int]:
-        """Yield the processes that can belong: younger ones have higher numbers, until the numbers go round."""
+        """Yield the processes that can belong: younger ones have higher IDs, until these wrap around."""
         try:
             numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         except OSError:
@@ -142,7 +141,10 @@ class Family(NamedTuple):
         return any(self.token.encode() in variable[len(prefix) :].split(b"/") for variable in own)
 
     def _holds_output(self, process: _Process) -> bool:
-        """Our own children are not asked: one that is being started holds all our pipes for a moment."""
+        """Return whether a process holds one of the outputs.
+
+        Not for our children: a starting one briefly holds all pipes.
+        """
         if not self.outputs or process.parent == os.getpid():
             return False
         with suppress(OSError):
@@ -158,7 +160,7 @@ def _link(path: str) -> str | None:
 
 
 def _send(process: _Process, signal_number: int) -> None:
-    """Signal one process, and no other that got its number meanwhile: a handle first, then a second look."""
+    """Signal one process by a handle, checked again so that no other with a reused ID gets the signal."""
     with suppress(OSError):
         handle = os.pidfd_open(process.number)
         try:
@@ -170,13 +172,13 @@ def _send(process: _Process, signal_number: int) -> None:
 
 
 def _started(number: int) -> int:
-    """Return when a process was started, one that has ended too; 0 where that is not known."""
+    """Return the start time of a process, also of an ended one; 0 if unknown."""
     fields = _fields(number)
     return int(fields[19]) if fields else 0
 
 
 def _read(number: int) -> _Process | None:
-    """Return a process that runs, or None for one that has ended (reaped or not)."""
+    """Return a running process, or None for an ended one (reaped or not)."""
     fields = _fields(number)
     if not fields or fields[0] in (b"Z", b"X", b"x"):
         return None
@@ -186,7 +188,7 @@ def _read(number: int) -> _Process | None:
 
 
 def _fields(number: int) -> list[bytes]:
-    """Return what /proc says of a process, from its state on; nothing when it is gone."""
+    """Return the fields of a process in /proc, from its state on; empty if it is gone."""
     try:
         with open(f"/proc/{number}/stat", "rb", buffering=0) as file:
             text = file.readall() or b""
@@ -205,27 +207,27 @@ def _highest_number() -> int:
 
 
 _PR_SET_CHILD_SUBREAPER, _PR_SET_DUMPABLE = 36, 4
-_ROUNDS = 20  # each ends one generation of orphans at least
-_adopting: list[bool] = []  # not empty: this process adopts orphans, and is a program of ours
+_ROUNDS = 20  # each round ends at least one generation of orphans
+_adopting: list[bool] = []  # set if this process adopts orphans
 _program: list[str] = []  # the token of all commands of this program, once it has a watchdog
-_NOBODY = 1 << 30  # no process has this number
+_NOBODY = 1 << 30  # never a process ID
 own_children: set[int] = set()
 """Children that we started as commands and have not reaped."""
 helpers: set[int] = set()
-"""Children that are no commands, and whose orphans need not be looked for: watchdogs, keepers of namespaces."""
+"""Children that are not commands: watchdogs, keepers of namespaces."""
 
 
 def adopt_orphans() -> bool:
-    """Have orphans of our commands handed to this process, from now on; return whether the system does that."""
+    """Make this process the subreaper of its commands' orphans; return whether the system supports it."""
     if done := _prctl(_PR_SET_CHILD_SUBREAPER, 1):
         _adopting.append(True)
     return done
 
 
 def hide_memory() -> bool:
-    """Have no process of this user look into this one from now on: its memory, its environment, its open files (Linux).
+    """Protect memory, environment and open files of this process from others of the same user (Linux).
 
-    It can then not be debugged and leaves no core file. Root may look all the same. Returns whether the system does it.
+    It can then not be debugged and leaves no core file. Root is not affected. Returns whether the system supports it.
     """
     return _prctl(_PR_SET_DUMPABLE, 0)
 
@@ -241,9 +243,9 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def end_commands_with_us() -> None:
-    """Have a watchdog end all commands when this program dies, also by SIGKILL; started once, before the first command.
+    """Start a watchdog that ends all commands when this program dies, also by SIGKILL; once, before the first command.
 
-    What left its session and cleared its environment is not found then.
+    It does not find processes that left their session and cleared their environment.
     """
     if not _adopting or _program:
         return
@@ -253,14 +255,14 @@ def end_commands_with_us() -> None:
 
 
 def our_children() -> frozenset[int]:
-    """Return the numbers of this process's children, the dead ones too; none where orphans are not adopted."""
+    """Return the IDs of this process's children, also dead ones; none if orphans are not adopted."""
     return frozenset(_children()) if _adopting else frozenset()
 
 
 def end_orphans(known: Iterable[int]) -> int:
-    """End what was adopted since the children were those `known`; return how many still ran.
+    """End the orphans adopted since the children were `known`; return how many still ran.
 
-    While other commands run, orphans cannot be told apart: the last one ends them.
+    While other commands run, orphans cannot be attributed: the last command ends them.
     """
     if not _adopting or len(own_children) > 1:
         return 0
@@ -293,7 +295,7 @@ def _children() -> set[int]:
     return found
 
 
-# The watchdog: a process that ends a background process and all it started when our program dies, also by SIGKILL. It
+# The watchdog: a process that ends a command and its children when our program dies, also by SIGKILL. It
 # reads a pipe to which nothing is ever written, and which the system closes when our program is gone.
 
 

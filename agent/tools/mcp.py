@@ -1,11 +1,11 @@
-"""The tools of an MCP server as tools: judged by the same gate, checked against the schemas that the server gives.
+"""The tools of an MCP server: judged by the same gate, and checked against the server's schemas.
 
     async with mcp_tools(["python", "server.py"]) as tools:
         run = await Agent(model, [*tools, *workspace_tools(folder)]).run("...")
 
-Needs the extra `mcp`. What a server says about its tools is its own word: each is taken for one that writes, unless
-`categories` says otherwise. Parameters that are called like commands, paths or addresses are judged as such. Of a tool
-that has none, and no declared category, nothing is known: the user is asked.
+Needs the extra `mcp`. A server's description of its tools is not trusted: each counts as one that writes, unless
+`categories` says otherwise. Parameters named like commands, paths or addresses are judged as such. A tool without these
+and without a declared category is opaque: the user is asked.
 """
 
 import base64
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from mcp.types import Tool as Listed
 
 
-_LONGEST_BEGINNING = 30.0  # seconds until a server has said what tools it has
+_LONGEST_BEGINNING = 30.0  # seconds for a server to list its tools
 _LONGEST_COMPLAINT = 800  # characters
 _OUTPUT_LIMIT = 200 * 1024  # bytes
 _MOST_PAGES = 100  # of a list of tools
 COMMANDS = frozenset(["command", "cmd", "script", "shell"])
 ADDRESSES = frozenset(["url", "urls", "uri", "endpoint", "address"])
 PATHS = frozenset(["path", "paths", "file", "files", "filename", "filepath", "directory", "dir", "folder", "cwd"])
-"""Words in the names of parameters, and with them what these hold."""
+"""Words in the names of parameters, with the meaning of these parameters."""
 
 _logger = logging.getLogger(__name__)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -59,11 +59,11 @@ async def mcp_tools(
     categories: Mapping[str, Category] | None = None,
     timeout: float = 60.0,
 ) -> AsyncIterator[tuple[Tool, ...]]:
-    """Start an MCP server and give its tools while the block lasts; the server ends with it.
+    """Start an MCP server and yield its tools; it ends with the block.
 
-    The server sees the allowed variables and `env`. `prefix` stands before the names of its tools, `categories` is by
-    their own names, "*" for all others. `timeout` is in seconds, for each call. Raises CannotStart, ToolError,
-    TimeoutError for a server that does not say what tools it has, and ExceptionGroups of these from within the client.
+    The server sees the allowed variables and `env`. `prefix` is put before the names of its tools; `categories`: by
+    their original names, "*" for all others. `timeout`: in seconds, for each call. Raises CannotStart, ToolError,
+    TimeoutError for a server that does not list its tools, and ExceptionGroups of these from the client.
     """
     try:
         from mcp import StdioServerParameters
@@ -84,7 +84,7 @@ async def mcp_tools(
 async def _connected(
     program: str, server: "StdioServerParameters"
 ) -> AsyncIterator[tuple["ClientSession", list["Listed"]]]:
-    """Start a server; give its session and the tools that it lists. An error at its start has what it wrote."""
+    """Start a server; yield its session and its tools. An error at its start includes its output."""
     from mcp import ClientSession, stdio_client
 
     async def tell(params: Any) -> None:
@@ -156,7 +156,7 @@ def _as_tool(
 
 
 def _marks(schema: Mapping[str, Any], category: Category) -> Iterator[tuple[str, Mark, object]]:
-    """Yield what the names of parameters say: commands, paths, addresses."""
+    """Yield the marks of parameters by their names: commands, paths, addresses."""
     properties = schema.get("properties")
     for name in properties if isinstance(properties, Mapping) else ():
         words = frozenset(re.split(r"[^a-z0-9]+|(?<=[a-z])(?=[A-Z])", str(name).lower()))
@@ -169,7 +169,7 @@ def _marks(schema: Mapping[str, Any], category: Category) -> Iterator[tuple[str,
 
 
 def _result(answered: Any) -> ToolResult:
-    """Return what a server answered: its texts, pictures as attachments, and of everything else what it is."""
+    """Return a server's answer: its texts, pictures as attachments, and the types of all other parts."""
     texts: list[str] = []
     images: list[Image] = []
     for part in getattr(answered, "content", ()):

@@ -1,10 +1,10 @@
-"""A relay between us and an MCP server: only whole lines of JSON pass, and none that is too long.
+"""A relay to an MCP server that passes only whole lines of JSON of limited length.
 
     python -I -S mcp_relay.py PROGRAM ARGUMENTS ...
 
-The server has our standard input. Of what it prints beside its protocol, the first line is told once, as a message of
-the protocol, and the beginning of its standard error goes to ours. In the place of an answer that is too long comes an
-error, so that no caller waits for it.
+The server has our standard input. The first line that it prints beside its protocol is reported once, as a message of
+the protocol, and the beginning of its standard error goes to ours. An answer that is too long is replaced by an error,
+so that no caller waits for it.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import IO
 LONGEST = 8 * 1024 * 1024  # bytes of one line
 COMPLAINTS = 16 * 1024  # bytes of standard error
 PATIENCE = 1.0  # seconds for the last of them
-SHOWN = 80  # characters of a line that is no JSON
+SHOWN = 80  # characters of a line that is not JSON
 
 _ID = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]{1,64}")')
 
@@ -49,7 +49,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def _too_long(line: bytes) -> dict[str, object]:
-    """Return the error for an answer that is too long; where its id is not among its first bytes, a message."""
+    """Return the error for an answer that is too long; a message if its id is not among its first bytes."""
     said = f"the server's answer is longer than {LONGEST} bytes"
     found = _ID.search(line[:1000])
     if found is None:
@@ -63,7 +63,7 @@ def _write(out: IO[bytes], message: dict[str, object]) -> None:
 
 
 def complain(server: IO[bytes], out: IO[bytes]) -> None:
-    """Pass the beginning on of what a server complains about, and read the rest, so that it can go on."""
+    """Pass on the beginning of a server's standard error, and read the rest, so that the server is not blocked."""
     left = COMPLAINTS
     while piece := server.read1(COMPLAINTS):  # type: ignore[attr-defined]
         out.write(piece[:left])
@@ -72,7 +72,7 @@ def complain(server: IO[bytes], out: IO[bytes]) -> None:
 
 
 def main() -> int:
-    """Start the server, relay what it says, and return its exit code."""
+    """Start the server, relay its output, and return its exit code."""
     pipe = subprocess.PIPE
     with subprocess.Popen(sys.argv[1:], stdout=pipe, stderr=pipe, stdin=sys.stdin) as server:
         assert server.stdout is not None
@@ -82,7 +82,7 @@ def main() -> int:
             relay(server.stdout, sys.stdout.buffer)
         except BrokenPipeError:
             server.terminate()
-        complaints.join(PATIENCE)  # what the server has started may hold it open
+        complaints.join(PATIENCE)  # child processes of the server may hold it open
         return server.wait()
 
 

@@ -1,4 +1,4 @@
-"""Bounds on what a tool prints: its beginning, its end or both, by bytes and lines; the whole of it in a file."""
+"""Bounds of output: keeps its beginning, its end or both, by bytes and lines, and all of it in a file."""
 
 import atexit
 import codecs
@@ -11,7 +11,7 @@ from attrs import asdict, evolve, field, frozen, validators
 
 from agent.vocabulary.calls import ToolResult
 
-_CONTINUATION = range(0x80, 0xC0)  # bytes of UTF-8 that do not begin a character
+_CONTINUATION = range(0x80, 0xC0)  # UTF-8 continuation bytes
 
 
 def keep_head(content: bytes, limit: int, total: int) -> str:
@@ -28,9 +28,9 @@ MOST_LINES, MOST_BYTES = 2000, 50 * 1024
 
 @frozen
 class Cut:
-    """The kept part of a text. `cut_by` names the limit that was met, None when everything is there.
+    """The kept part of a text. `cut_by`: the limit that was reached, None if everything is there.
 
-    `partial_line`: the line at the edge is shown in part.
+    `partial_line`: the line at the edge is incomplete.
     """
 
     text: str
@@ -42,13 +42,13 @@ class Cut:
     partial_line: bool = False
 
     def details(self) -> dict[str, Any]:
-        """Return the numbers for a tool's details: `truncation` is there only when something was left out."""
+        """Return the numbers for a tool's details; `truncation` only if something was left out."""
         numbers = {name: value for name, value in asdict(self).items() if name != "text"}
         return {} if self.cut_by is None else {"truncation": numbers}
 
 
 def cut_head(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = MOST_BYTES) -> Cut:
-    """Keep the beginning of `content`: at most so many lines, and so many bytes."""
+    """Keep the beginning of `content`, up to both limits."""
     return _cut(content, most_lines, most_bytes, at_end=False)
 
 
@@ -73,7 +73,7 @@ def _cut(content: bytes, most_lines: int, most_bytes: int, *, at_end: bool) -> C
 def tell_lines(
     lines: Sequence[str], notices: Sequence[str] = (), *, empty: str, details: Mapping[str, Any] | None = None
 ) -> ToolResult:
-    """Return the lines of a list, or `empty`; the reasons why it is not all stand after it in brackets."""
+    """Return the lines of a list, or `empty`, with notices of what is missing in brackets after it."""
     cut = cut_head("\n".join(lines).encode("utf-8", "replace"), most_lines=max(len(lines), 1))
     reasons = [*notices, *([] if cut.cut_by is None else [f"{size_in_words(MOST_BYTES)} limit reached"])]
     text = cut.text.rstrip("\n") or empty
@@ -83,12 +83,12 @@ def tell_lines(
 
 
 def cut_line(line: str, most: int) -> str:
-    """Return a line with at most `most` characters, and a mark where more were."""
+    """Return a line with at most `most` characters, and a mark if it was cut."""
     return line if len(line) <= most else f"{line[:most]}... [line cut]"
 
 
 def from_character(tail: bytes) -> bytes:
-    """Drop the rest of a character that was cut in two: at most three bytes."""
+    """Drop the incomplete character at the beginning: at most three bytes."""
     start = next((index for index, byte in enumerate(tail[:4]) if byte not in _CONTINUATION), None)
     if start is None:
         return tail if len(tail) > 3 else b""
@@ -96,7 +96,7 @@ def from_character(tail: bytes) -> bytes:
 
 
 def size_in_words(count: int) -> str:
-    """Return a number of bytes as people say it: 51200 is 50 KB."""
+    """Return a number of bytes in words: 51200 is 50 KB."""
     for power, name in ((3, "GB"), (2, "MB"), (1, "KB")):
         if count >= 1024**power:
             return f"{count / 1024**power:.4g} {name}"
@@ -115,11 +115,11 @@ def _whole_characters(head: bytes) -> bytes:
 
 MOST_KEPT = 512 * 1024 * 1024  # bytes of all files together
 
-_folders: dict[int, str] = {}  # by the process that made it: one that was forked has none yet
+_folders: dict[int, str] = {}  # by process ID, since a forked process needs its own
 
 
 def _folder() -> str:
-    """Return the folder of this process; made at its first use, and again if it was removed."""
+    """Return the folder of this process; created on first use, and again if it was removed."""
     from tempfile import mkdtemp
 
     folder = _folders.get(os.getpid())
@@ -130,20 +130,20 @@ def _folder() -> str:
 
 
 def outputs_folder() -> str | None:
-    """Return the folder with the outputs that this process has kept whole, without links; None if there is none."""
+    """Return the real path of the folder with this process's complete outputs; None if there is none."""
     folder = _folders.get(os.getpid())
     return os.path.realpath(folder) if folder is not None and os.path.isdir(folder) else None
 
 
 def _remove(folder: str, owner: int) -> None:
-    from shutil import rmtree  # brings compression along, 4 ms
+    from shutil import rmtree  # a slow import (4 ms)
 
     if os.getpid() == owner:
         rmtree(folder, ignore_errors=True)
 
 
 def _make_room(folder: str, size: int) -> None:
-    """Remove the oldest files until `size` bytes more may be kept."""
+    """Remove the oldest files until `size` more bytes fit."""
     with os.scandir(folder) as entries:
         found = sorted((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path) for entry in entries)
     total = sum(os.lstat(path).st_size for _, path in found)
@@ -158,7 +158,7 @@ class Spill:
     """A file with the first `quota` bytes of an output."""
 
     def __init__(self, quota: int) -> None:
-        from tempfile import mkstemp  # brings compression and random numbers along
+        from tempfile import mkstemp  # a slow import
 
         self.path: str | None = None
         self._quota, self._written, self._problem = quota, 0, ""
@@ -172,35 +172,38 @@ class Spill:
             self._problem = str(error.strerror)
 
     def add(self, piece: bytes) -> None:
-        """Write the next bytes, as many as there is room for."""
+        """Write the next bytes, as far as they fit."""
         rest = memoryview(piece)[: self._quota - self._written]
         try:
             while rest and self._file is not None and not self._problem:
                 count = self._file.write(rest) or 0
                 self._written += count
                 rest = rest[count:]
-        except OSError as error:  # no room on the disk: the command goes on
+        except OSError as error:  # the disk is full: the command goes on
             self._problem = str(error.strerror)
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         if self._file is not None:
             self._file.close()
 
     def told(self) -> str:
-        """Say where the output is."""
+        """Return a sentence with the place of the output."""
         if self._problem:
             return f"all of it could not be kept: {self._problem}"
         part = "all of it" if self._written < self._quota else f"its first {size_in_words(self._written)}"
         return f"{part} is in {self.path}"
 
 
-QUOTA = 64 * 1024 * 1024  # bytes of one output that go to a file
+QUOTA = 64 * 1024 * 1024  # bytes of one output in a file
 
 
 @frozen
 class Retention:
-    """Bounds of an output: `limit` bytes and `lines` lines, at which end; `spill`: all of it goes to a file."""
+    """Bounds of an output: `limit` bytes and `lines` lines, and which end is kept.
+
+    `spill`: all of it goes to a file.
+    """
 
     limit: int = field(default=200 * 1024, validator=validators.ge(1))
     lines: int | None = None
@@ -209,25 +212,25 @@ class Retention:
     quota: int = QUOTA
 
     def collector(self) -> "Retained":
-        """Return what collects one output."""
+        """Return a collector for one output."""
         return Retained(self)
 
 
 class Retained:
-    """One output, and what was kept of it: at most so many bytes, and the one piece that is being added."""
+    """The kept part of one output; memory holds the limit and one piece."""
 
     def __init__(self, retention: Retention) -> None:
         self._retention = retention
         self._total = 0
         self._newlines = 0
-        half, whole = retention.limit // 2, retention.limit + 1  # a byte more than may be shown tells that more came
+        half, whole = retention.limit // 2, retention.limit + 1  # one more byte shows that there was more
         rooms = {"both": (retention.limit - half, half), "head": (whole, 0), "tail": (0, whole)}
         self._head_room, self._tail_room = rooms[retention.keep]
         self._head, self._tail = bytearray(), bytearray()
         self._spill: Spill | None = None
 
     def add(self, piece: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         self._total += len(piece)
         self._newlines += piece.count(b"\n")
         if self._retention.spill and self._total > self._retention.limit:
@@ -239,7 +242,7 @@ class Retained:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing came."""
+        """Return whether there was no output."""
         return not self._total
 
     @property
@@ -251,18 +254,18 @@ class Retained:
 
     @property
     def path(self) -> str | None:
-        """The file with all of the output, once its text was asked for; None when nothing was left out."""
+        """The file with all of the output, after a call of `text`; None if nothing was left out."""
         return None if self._spill is None else self._spill.path
 
     def _spilled(self) -> Spill:
-        """Return the file, to which at first all is written that came before."""
+        """Return the file, which begins with all output so far."""
         if self._spill is None:
             self._spill = Spill(self._retention.quota)
             self._spill.add(bytes(self._head + self._tail))
         return self._spill
 
     def text(self) -> str:
-        """Return what is kept, with a notice of what is not; bytes that are no UTF-8 become U+FFFD."""
+        """Return the kept text, with a notice of what is missing; invalid UTF-8 becomes U+FFFD."""
         where = ""
         if self._retention.spill and self.truncated:
             self._spilled().close()
@@ -276,12 +279,12 @@ class Retained:
         return f"{cut.text.rstrip(chr(10))}\n\n[{'; '.join(reasons)}]"
 
     def details(self) -> dict[str, Any]:
-        """Return the numbers for a tool's details: nothing when nothing was left out."""
+        """Return the numbers for a tool's details; empty if nothing was left out."""
         numbers = self._cut().details() if self._retention.keep != "both" else {}
         return numbers | ({"fullOutputPath": self.path} if self.path else {})
 
     def drop(self) -> None:
-        """Remove the file of an output that is not shown."""
+        """Remove the file of an output that will not be shown."""
         if self._spill is not None:
             self._spill.close()
         if self.path is not None:
@@ -300,7 +303,7 @@ class Retained:
         return f"{head}\n[output truncated: {self._left_out} of {self._total} bytes left out here]\n{tail}"
 
     def _within_lines(self, text: str) -> str:
-        """Return the first and the last lines of a text, as many as may be shown."""
+        """Return the first and last lines of a text, up to the limit."""
         most, lines = self._retention.lines, text.splitlines(keepends=True)
         if most is None or len(lines) <= most:
             return text
@@ -317,7 +320,7 @@ class Retained:
         return evolve(cut, total_bytes=self._total, total_lines=max(total_lines, cut.kept_lines))
 
     def _notice(self, cut: Cut) -> str:
-        """Say which part is shown, and why no more."""
+        """Return the notice of which part is shown, and why."""
         is_head = self._retention.keep == "head"
         first = 1 if is_head else cut.total_lines - cut.kept_lines + 1
         if cut.partial_line:

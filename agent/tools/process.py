@@ -1,4 +1,4 @@
-"""Run one command to its end, and leave nothing of it behind: no process, no thread, no file descriptor."""
+"""Runs one command to its end, and leaves no process, thread or file descriptor behind."""
 
 import codecs
 import os
@@ -33,26 +33,26 @@ ALLOWED_VARIABLES = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", 
 
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "EXA_API_KEY")
-"""The variables with the keys of our own servers: programs do not see them, unless their tool declares it."""
+"""The variables with keys of model servers: programs do not get them, unless their tool declares it."""
 
 
 def inherited_environment() -> dict[str, str]:
-    """Return our environment without our keys, whatever else they are called."""
+    """Return our environment without variables whose value is one of these keys."""
     keys = {os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)}
     return {name: value for name, value in os.environ.items() if name not in KEY_VARIABLES and value not in keys}
 
 
 def tool_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the allowed variables that are set, and `extra`, which wins (S6.6, S6.13)."""
+    """Return the allowed variables that are set, overridden by `extra` (S6.6, S6.13)."""
     allowed = {name: os.environ[name] for name in ALLOWED_VARIABLES if name in os.environ}
     return allowed | dict(extra or {})
 
 
 @frozen(eq=False)
 class Child:
-    """A started process. `pipes` read its output, and its errors, if these have a pipe of their own.
+    """A started process. `pipes`: of its output, and of its errors if separate.
 
-    `handle`, if any, tells its end. `siblings` were our children when it was started.
+    `handle`: a descriptor that signals its end, if any. `siblings`: our children when it was started.
     """
 
     popen: "subprocess.Popen[bytes]"
@@ -62,7 +62,7 @@ class Child:
     siblings: frozenset[int] = frozenset()
 
     def has_exited(self) -> bool:
-        """Return whether the process itself has ended; it is not reaped by asking."""
+        """Return whether the process itself has ended, without reaping it."""
         try:
             return os.waitid(os.P_PID, self.popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
         except ChildProcessError:
@@ -77,7 +77,7 @@ class Child:
                 await anyio.wait_readable(self.handle)
 
     async def vanish(self) -> None:
-        """Wait until nothing of the command runs any more."""
+        """Wait until no process of the command runs."""
         pause = FIRST_PAUSE
         while not self.has_exited() or self.family.living():
             await anyio.sleep(pause)
@@ -89,16 +89,16 @@ class Child:
             await anyio.sleep(pause)
 
     def end_orphans(self) -> int:
-        """End what hid from the command completely, where this process adopts orphans; return how many still ran."""
+        """End adopted orphans that escaped the command, if this process adopts any; return how many still ran."""
         return end_orphans(self.siblings)
 
     def with_holders(self) -> "Child":
-        """Return the same child, to whose family every process belongs that holds its output open."""
+        """Return the same child, with all processes that hold its output open in its family."""
         held = frozenset(f"pipe:[{os.fstat(pipe).st_ino}]" for pipe in self.pipes)
         return evolve(self, family=self.family._replace(outputs=held))
 
     def close(self) -> None:
-        """Reap the process and give everything back to the system."""
+        """Reap the process and release all resources."""
         self.popen.poll()
         own_children.discard(self.popen.pid)
         for descriptor in (*self.pipes, *([] if self.handle is None else [self.handle])):
@@ -113,7 +113,7 @@ def start_child(
     pass_fds: Sequence[int] = (),
     separate: bool = False,
 ) -> Child:
-    """Start a process whose standard input is empty; `separate`: errors have a pipe of their own.
+    """Start a process with empty standard input; `separate`: errors have their own pipe.
 
     Raises CannotStart, saying why.
     """
@@ -150,13 +150,13 @@ def start_child(
     return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token, started), siblings)
 
 
-_HIGH = 200  # descriptors from here on are seldom used in commands
-LONGEST_WORD = 128 * 1024 - 1  # bytes of one word that a program can be started with (Linux)
+_HIGH = 200  # commands seldom use descriptors from here on
+LONGEST_WORD = 128 * 1024 - 1  # bytes of one argument (Linux)
 
 
 @contextmanager
 def unnamed_file(content: bytes = b"") -> Iterator[int]:
-    """Give the descriptor of a file without a name."""
+    """Yield the descriptor of an unnamed file with this content."""
     with TemporaryFile() as file:
         file.write(content)
         file.seek(0)
@@ -169,9 +169,9 @@ def unnamed_file(content: bytes = b"") -> Iterator[int]:
 
 @contextmanager
 def shell_words(shell: Sequence[str], command: str) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
-    """Give the words that run a command, and the descriptors for that: a very long command is read from a file.
+    """Yield the words that run a command, and the descriptors for it: a very long command is read from a file.
 
-    Raises CannotStart for what is no text.
+    Raises CannotStart if it is not valid text.
     """
     content = encoded(command, "command", CannotStart)
     if len(content) < LONGEST_WORD:
@@ -196,21 +196,21 @@ def _explain(error: OSError, program: str, cwd: str) -> str:
 
 
 CANCELLED_GRACE = 0.3  # seconds between TERM and KILL when the call is cancelled, which must be over within a second
-LEFT_BEHIND_GRACE = 0.2  # and for what a finished command left behind
+LEFT_BEHIND_GRACE = 0.2  # and for processes that a finished command left behind
 DRAIN = 0.2  # seconds in which background processes may end by themselves after the command
 
 _PIECE = 65536  # bytes read at once
-_PIECES = 16  # reads before others get their turn; together as much as a pipe holds at most
+_PIECES = 16  # reads before other tasks run; together at most the size of a pipe
 
 
 @frozen
 class Finished:
     """The result of a command that has ended.
 
-    `output` is standard output and error in arrival order, cut to the limit; with errors on their own, these are in
-    `errors`. One of `exit_code` and `signal` is a number; both are where a sandbox does not tell whether the command
-    was killed, or exited so. `exited`: the shell itself has told that it came to its end. `survivors` counts the
-    processes that were still there after the command ended by itself; they were ended too. `duration` is in seconds.
+    `output`: standard output and error in order of arrival, cut to the limit; `errors`: standard error, if separate.
+    One of `exit_code` and `signal` is a number; both are if the sandbox does not show whether the command was killed,
+    or exited with that code. `exited`: the shell itself reported its end. `survivors`: the number of processes that
+    were still running after the command ended by itself, and were ended. `duration`: in seconds.
     """
 
     output: str
@@ -237,10 +237,9 @@ async def run_process(
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
-    `timeout` is in seconds, None for none. `output` keeps what is printed, by default its first and last bytes; with
-    `errors` the standard error goes there. `progress` gets it as it comes. Standard input is empty; `pass_fds` are
-    descriptors that the process gets by the same numbers.
-    Raises CannotStart if nothing was started.
+    `timeout` is in seconds, None for none. `output` collects what is printed, by default its first and last bytes;
+    `errors`, if given, the standard error. `progress` gets all output as it arrives. Standard input is empty;
+    `pass_fds`: descriptors that the process inherits. Raises CannotStart if nothing was started.
     """
     child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds, separate=errors is not None)
     collectors = [output or Retention().collector(), *([] if errors is None else [errors])]
@@ -257,7 +256,7 @@ async def run_process(
 async def _attended(
     child: Child, collectors: Sequence[Retained], timeout: float | None, progress: Callable[[str], None] | None
 ) -> tuple[bool, int]:
-    """Take a command's output until it is over; return whether its time was up, and how many processes it left."""
+    """Read a command's output until its end; return whether it timed out, and how many processes it left."""
     listeners = [_Listener(pipe, kept, progress) for pipe, kept in zip(child.pipes, collectors, strict=True)]
     async with anyio.create_task_group() as group:
         for listener in listeners:
@@ -271,7 +270,7 @@ async def _attended(
 
 
 async def end_at_once(child: Child) -> None:
-    """End a command whose call is over, and all that it started."""
+    """End a command whose call was cancelled, with all its processes."""
     with anyio.CancelScope(shield=True):
         await child.end(CANCELLED_GRACE)
         await child.with_holders().end(0)
@@ -296,7 +295,7 @@ class _Listener:
             self.take()
 
     def take(self) -> None:
-        """Take what is there now: at most as much as a pipe holds, so that others get their turn."""
+        """Read what is available, at most the size of a pipe, so that other tasks run."""
         with suppress(BlockingIOError):
             for _ in range(_PIECES):
                 piece = os.read(self.pipe, _PIECE)
@@ -312,7 +311,7 @@ class _Listener:
 
 
 async def _end_in_time(child: Child, timeout: float | None) -> bool:
-    """Wait for the command's end, or bring it about; return whether the time was up."""
+    """Wait for the command's end, or end it at its timeout; return whether it timed out."""
     with anyio.move_on_after(timeout):
         await child.exit()
         return False
@@ -321,7 +320,7 @@ async def _end_in_time(child: Child, timeout: float | None) -> bool:
 
 
 async def _settle(child: Child, listeners: Sequence[_Listener]) -> int:
-    """Take the last output of a command that has ended, and end what it left behind; return how many those were."""
+    """Read the last output of an ended command, and end the processes that it left; return their number."""
     with anyio.move_on_after(DRAIN):
         await _ends_of(listeners)
         await child.vanish()

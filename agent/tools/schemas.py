@@ -1,4 +1,4 @@
-"""Parameters of tools: the JSON Schema that a model is told is also what checks its arguments."""
+"""Parameters of tools: one JSON Schema both for the model and for the check of its arguments."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ class Limits:
     """Limits of a value beyond its type.
 
     `minimum` and `maximum` are inclusive, `above` is exclusive: for numbers. `max_length` counts characters of a text
-    or elements of a list. `pattern` must match the whole text; it is one of RE2 (see `compiled`).
+    or elements of a list. `pattern` must match the whole text, in RE2 syntax (see `compiled`).
     """
 
     minimum: float | None = None
@@ -31,7 +31,7 @@ class Limits:
     pattern: str | None = None
 
     def keywords(self, kind: str) -> Schema:
-        """Return them as words of JSON Schema. Raises TypeError for those that are not for this type, ValueError."""
+        """Return them as JSON Schema keywords. Raises TypeError for keywords of other types, and ValueError."""
         words = {
             "minimum": self.minimum,
             "maximum": self.maximum,
@@ -62,43 +62,43 @@ _FITTING = {
 
 @frozen
 class Path:
-    """Marks a parameter whose texts are paths, and what the tool does there."""
+    """Marks a parameter whose texts are paths, with the tool's access to them."""
 
     access: Access
 
 
 @frozen
 class ShellCommand:
-    """Marks the parameter that holds a shell command; `prefix` is put before it when it runs."""
+    """Marks the parameter with the shell command; `prefix` is put before it."""
 
     prefix: str = ""
 
 
 @frozen
 class Background:
-    """Marks the parameter that says whether what is started stays after the call."""
+    """Marks the parameter for background commands."""
 
 
 @frozen
 class Rights:
-    """Marks the parameter that asks for what a command needs beyond the sandbox."""
+    """Marks the parameter for rights beyond the sandbox."""
 
 
 @frozen
 class Url:
-    """Marks a parameter that holds the address of something that is fetched."""
+    """Marks a parameter with an address that the tool fetches."""
 
 
 @frozen
 class Touch:
-    """A path that a call names, and what the call would do to it."""
+    """A path in a call, and the access of the call to it."""
 
     path: str
     access: Access
 
 
 def problems(schema: Schema, value: object, path: str) -> Iterator[str]:
-    """Yield each thing that is wrong with a value, by a schema of the words that are known here."""
+    """Yield each error of a value, by a schema with the supported keywords."""
     if "anyOf" in schema:
         yield from _problems_of_all(schema["anyOf"], value, path)
     elif "enum" in schema:
@@ -112,7 +112,7 @@ def problems(schema: Schema, value: object, path: str) -> Iterator[str]:
 
 
 def _problems_of_all(choices: list[Schema], value: object, path: str) -> Iterator[str]:
-    """Yield what is wrong by every choice; those of null say nothing where there are others."""
+    """Yield the errors by every choice, without those of null if there are others."""
     found = [list(problems(choice, value, path)) for choice in choices]
     if all(found):
         telling = [each for choice, each in zip(choices, found, strict=True) if choice != _NULL] or found[:1]
@@ -191,11 +191,11 @@ MOST_CHARACTERS = 100_000  # of a pattern
 
 
 def compiled(text: str | bytes, *, literal: bool = False, ignore_case: bool = False) -> Any:
-    """Return an expression of RE2, which takes time linear in the text. Raises ValueError for one that is none.
+    """Return an expression of RE2, which takes time linear in the text. Raises ValueError for an invalid one.
 
-    There is no look-around and there are no back references; `\\d`, `\\w`, `\\s` and `\\b` mean ASCII.
+    There are no look-arounds or back references; `\\d`, `\\w`, `\\s` and `\\b` mean ASCII.
     """
-    import re2  # a library of C++, which nothing needs that has no pattern
+    import re2  # a large library, needed for patterns only
 
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"the pattern has {len(text)} characters; {MOST_CHARACTERS} are the most")
@@ -222,7 +222,7 @@ _expression = lru_cache(maxsize=256)(compiled)
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches a whole text; one that is no Unicode it does not. Raises ValueError."""
+    """Return whether a pattern matches a whole text; invalid Unicode never matches. Raises ValueError."""
     expression = _expression(pattern)
     try:
         return expression.fullmatch(text) is not None
@@ -234,7 +234,7 @@ _SHOWN_CHARACTERS = 60
 
 
 def shown(value: object) -> str:
-    """Return how a message names a JSON value: short, on one line."""
+    """Return a JSON value for a message: short, on one line."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, Mapping):
@@ -253,24 +253,24 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{shortened}" if path else shortened
 
 
-_MOST_NAMED = 10  # problems that a message lists
+_MOST_NAMED = 10  # problems listed in a message
 
 
 @frozen(eq=False)
 class Shape:
-    """A JSON Schema (2020-12), what yields all that is wrong with a value ("path: expected ..."), what builds it."""
+    """A JSON Schema (2020-12), a function that yields a value's errors ("path: expected ..."), and its constructor."""
 
     written: Schema
     build: Callable[[Any], Any] = lambda value: value
     find: Callable[[Schema, object, str], Iterator[str]] = problems
 
     def problems(self, value: object) -> tuple[str, ...]:
-        """Return what is wrong with a value."""
+        """Return the errors of a value."""
         return tuple(self.find(self.written, value, ""))
 
 
 def foreign_shape(written: Mapping[str, Any]) -> Shape:
-    """Return the shape of a schema that an MCP server gave. Raises ToolError for one that is none of an object."""
+    """Return the shape of an MCP server's schema. Raises ToolError if it is not a schema of an object."""
     validator = _validator(dict(written))
     return Shape(dict(written), thaw, lambda _, value, path: islice(_told(validator, value, path), _MOST_NAMED + 1))
 
@@ -300,7 +300,7 @@ def _refuse(address: str) -> Any:
 
 
 def encoded(text: str, name: str, kind: type[ToolError] = ToolError, *, holds_nul: bool = False) -> bytes:
-    """Return a text as UTF-8. Raises an error of a `kind` for what no file system and no program takes."""
+    """Return a text as UTF-8. Raises an error of type `kind` for text that no file system or program accepts."""
     try:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -312,7 +312,7 @@ def encoded(text: str, name: str, kind: type[ToolError] = ToolError, *, holds_nu
 
 @frozen
 class ToolSchema:
-    """A tool as the model is told about it: name, description, and its parameters as a JSON Schema object."""
+    """A tool as described to the model: name, description, and its parameters as a JSON Schema object."""
 
     name: str
     description: str

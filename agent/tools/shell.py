@@ -1,4 +1,4 @@
-"""The tool `bash` under any name: one shell command, run to its end, answered in words or an envelope (S0, S2-S4)."""
+"""The tool `bash` under any name: runs one shell command, and answers in words or an envelope (S0, S2-S4)."""
 
 import inspect
 import json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent.tools.sandbox.sandbox import Sandbox
 
 EnvironmentHook = Callable[[str], Mapping[str, str] | Awaitable[Mapping[str, str]]]
-"""Gets the working directory before each command, and gives variables to add: the hook `shell.env` of S2."""
+"""Called with the working directory before each command, returns variables to add: the hook `shell.env` of S2."""
 
 
 def _positive() -> Any:
@@ -35,12 +35,12 @@ def _positive() -> Any:
 class ShellOptions:
     """Options of commands. Times are in seconds, None is no limit.
 
-    shell: the program and the options that a command follows. timeout: for calls that name none; more than
-    longest_timeout is clamped, less than shortest_timeout raised, and said so. retention: what is kept of the output.
-    separate: standard error on its own. nonzero_is_error: an exit code other than 0 is an error. inherit: commands see
-    all of our environment, else the allowed variables; env: variables to add. prefix: put before every command. hook:
-    asked for more variables. form: text; with details of what was left out (S2); or the envelope of S4. compact:
-    characters of it, at most. sandbox: what confines commands.
+    shell: the program and options before a command. timeout: for calls without one; others are clamped to between
+    shortest_timeout and longest_timeout, with a notice. retention: bounds of the output. separate: report standard
+    error separately. nonzero_is_error: an exit code other than 0 is an error. inherit: commands get all of our
+    environment, else the allowed variables; env: variables to add. prefix: put before every command. hook: returns more
+    variables. form: text; with details of truncation (S2); or the envelope of S4. compact: its limit in characters.
+    sandbox: confines commands.
     """
 
     shell: tuple[str, ...] = ("bash", "-c")
@@ -66,7 +66,7 @@ class ShellOptions:
         return f"seconds until the command is killed{least}{most}"
 
     async def environment(self, cwd: str, rights: tuple[str, ...] = ()) -> dict[str, str]:
-        """Return what a command sees: ours or the allowed variables, then what was added, then what the hook gives."""
+        """Return the environment of a command: ours or the allowed variables, then the added ones, then the hook's."""
         env = {**inherited_environment(), **self.env} if self.inherit else tool_environment(self.env)
         if self.sandbox is not None:
             env = self.sandbox.environment(env, rights)
@@ -81,7 +81,7 @@ class ShellOptions:
         return () if self.sandbox is None else self.sandbox.prefix(cwd, rights)
 
     def seconds(self, asked: float | None) -> tuple[float | None, str]:
-        """Return the time for a command for which `asked` was asked, and what to say when it is another."""
+        """Return the timeout for a requested one, and a notice if it differs."""
         if asked is None:
             return self.timeout, ""
         longest = None if self.longest_timeout is None else max(self.longest_timeout, self.timeout or 0)
@@ -94,9 +94,9 @@ class ShellOptions:
 
 
 class How(TypedDict):
-    """Options of one command: its folder, all of its variables, its seconds, and the receivers of its output.
+    """Options of one command: folder, environment, timeout in seconds, and the receivers of its output.
 
-    `errors` gets the standard error, else `output` does; `progress` gets all of it as it comes.
+    `errors`, if given, gets the standard error; `progress` gets all output as it arrives.
     """
 
     cwd: str
@@ -108,12 +108,12 @@ class How(TypedDict):
 
 
 class Commands(Protocol):
-    """Runs a shell command to its end, and leaves nothing of it behind."""
+    """Runs a shell command to its end, and leaves no process behind."""
 
     async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
         """Run `command` by `shell`.
 
-        Raises CannotStart if nothing was started; ends everything when it is cancelled.
+        Raises CannotStart if nothing was started; ends all processes when it is cancelled.
         """
 
 
@@ -138,7 +138,7 @@ def _now() -> datetime:
 
 @frozen
 class Asked:
-    """A command as the model gave it to `tool`, where it starts, and for how many seconds at most."""
+    """A command as the model gave it to `tool`, with its folder and timeout in seconds."""
 
     tool: str
     command: str
@@ -149,10 +149,10 @@ class Asked:
 
 @mutable
 class Session:
-    """The commands of one agent: when the first session began, and how much there was.
+    """The counters of one agent's commands, since the first session began.
 
-    `turns` counts the answers of the model, as far as they are heard of, `calls` the commands that were asked for,
-    `executed` those that ran, `observations` what was told.
+    `turns`: answers of the model, as far as known; `calls`: requested commands; `executed`: those that ran;
+    `observations`: answers to calls.
     """
 
     now: Callable[[], datetime] = _now
@@ -168,7 +168,7 @@ class Session:
 
     @property
     def steps(self) -> int:
-        """Turns of the model; outside of a loop, where there are none, calls."""
+        """The number of turns; outside of a loop, of calls."""
         return self.turns or self.calls
 
     def hear(self, event: Event) -> None:
@@ -178,7 +178,7 @@ class Session:
             self.turns += 1
 
     def restore(self, finished: ToolFinished) -> None:
-        """Count on from the envelope of a command that is recorded."""
+        """Continue the counts from the envelope of a recorded command."""
         try:
             told = json.loads(finished.result)["session"]
             started = datetime.fromisoformat(told["started_at"])
@@ -188,7 +188,7 @@ class Session:
         self.executed, self.observations = told["executed_commands"], told["observations"]
 
     def observe(self, asked: Asked, ended: "Finished | str", notes: Sequence[str] = (), most: int | None = None) -> str:
-        """Return the envelope of a command that has ended, or did not run: `ended` is why. Output is cut to `most`."""
+        """Return the envelope of a command that ended, or did not run (`ended`: why). Output is cut to `most`."""
         finished = None if isinstance(ended, str) else ended
         output = ended if isinstance(ended, str) else ended.output + ended.errors
         self.observations += 1
@@ -220,7 +220,7 @@ class Session:
 
 
 def _with_notes(output: str, notes: Sequence[str], most: int) -> str:
-    """Return the output with its notes after it, which are never what is left out."""
+    """Return the output, cut if needed, with its complete notes after it."""
     if not notes:
         return compact(output, most)
     ending = "\n".join(notes)
@@ -230,7 +230,7 @@ def _with_notes(output: str, notes: Sequence[str], most: int) -> str:
 
 
 def compact(text: str, most: int) -> str:
-    """Return `text` with at most `most` characters: its beginning and its end, and how many are missing between."""
+    """Return `text` with at most `most` characters: its beginning, its end, and a notice between."""
     if len(text) <= most:
         return text
     notice = f"\n[... {len(text)} characters in all ...]\n"
@@ -243,7 +243,7 @@ def _stamp(moment: datetime) -> str:
 
 
 def _status(finished: Finished | None) -> str:
-    """A command that ended by itself is completed, whatever its exit code (S4)."""
+    """Return the status: a command that ended by itself is completed, with any exit code (S4)."""
     if finished is None:
         return "failed"
     if finished.timed_out:
@@ -265,24 +265,24 @@ _WAITS = re.compile(
 
 
 def is_interactive(command: str) -> bool:
-    """Return whether one of the programs at the beginning of `command` is likely to wait for a person."""
+    """Return whether a program at the beginning of `command` is likely to be interactive."""
     return any(_WAITS.match(part) for part in re.split(r"&&|\|\||[;|&\n()]", command[:_LOOKED_AT]))
 
 
 def is_failure(finished: Finished, options: ShellOptions) -> bool:
-    """A timeout and a death by signal are errors; an exit code other than 0 is one where the options say so."""
+    """Return whether a command failed: timeout, death by signal, or by the options an exit code other than 0."""
     failed = bool(finished.exit_code) and options.nonzero_is_error
     return finished.timed_out or finished.signal is not None or failed
 
 
 def details_of(finished: Finished) -> dict[str, Any]:
-    """Return how a command ended, for programs."""
+    """Return how a command ended, as details for programs."""
     names = ("exit_code", "signal", "timed_out", "truncated", "survivors")
     return {name: getattr(finished, name) for name in names}
 
 
 def beside_the_exit_code(finished: Finished) -> list[str]:
-    """Return what an exit code does not say: the signal that killed a command, and what it had left behind."""
+    """Return notes beside the exit code: the signal that killed a command, and the processes that it left."""
     if finished.timed_out:
         return []
     said = []
@@ -296,7 +296,7 @@ def beside_the_exit_code(finished: Finished) -> list[str]:
 
 
 def _in_words(finished: Finished, timeout: float | None, notes: Sequence[str], *, separate: bool) -> str:
-    """Return the output of a command, and how it ended, in lines for the model; none for one that ended well."""
+    """Return the output of a command, and lines for the model about how it ended, if not well."""
     output, ending = _output(finished, separate=separate), [*beside_the_exit_code(finished), *notes]
     if finished.timed_out:
         ending.insert(0, f"[timed out after {timeout or 0:g} seconds; the command was killed]")
@@ -314,12 +314,12 @@ def _output(finished: Finished, *, separate: bool) -> str:
 
 Environment = Callable[[dict[str, str]], dict[str, str]]
 Execute = Callable[[str, tuple[str, ...], How], Awaitable[tuple[Finished, Sequence[str]]]]
-"""Runs a command behind the words that confine it; returns how it ended, and lines for the model about that."""
+"""Runs a command after its confining words; returns how it ended, and lines for the model about that."""
 
 
 @frozen(eq=False)
 class Runner:
-    """Runs the commands of one tool and answers for them: `session` counts, `processes` holds what may stay."""
+    """Runs the commands of one tool and answers its calls. `session`: counters; `processes`: background processes."""
 
     tool: str
     options: ShellOptions
@@ -328,11 +328,11 @@ class Runner:
 
     @property
     def in_envelopes(self) -> bool:
-        """Return whether answers are envelopes, those of failures too."""
+        """Return whether answers, also to failures, are envelopes."""
         return self.options.form == "envelope"
 
     async def start(self, command: str, cwd: str, context: ToolContext, env: Environment = dict) -> ToolResult:
-        """Start a command in the background. `env` changes the variables that it is given."""
+        """Start a command in the background. `env`: a function that changes its environment."""
         if not command.strip():
             raise ToolError(EMPTY)
         assert self.processes is not None
@@ -344,7 +344,7 @@ class Runner:
     async def run(
         self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute
     ) -> ToolResult:
-        """Run a command that asks for so many seconds, by `execute`, and answer for it."""
+        """Run a command by `execute` with the `wanted` timeout, and return the answer."""
         seconds, note = self.options.seconds(wanted)
         asked, output = Asked(self.tool, command, cwd, context.call_id, seconds), self.options.retention.collector()
         self.session.calls += self.in_envelopes
@@ -396,7 +396,7 @@ class Runner:
         return ToolResult(text, is_error=is_error, details={**details, "interactive": is_interactive(asked.command)})
 
     def heard_by(self, tool: Tool) -> Tool:
-        """Return a tool whose session counts turns, and counts on after a resume; that is for envelopes alone."""
+        """Return a tool whose session counts turns, also after a resume; only for envelopes."""
         if not self.in_envelopes:
             return tool
         return evolve(tool, hears=self.session.hear, restores=self.session.restore)
@@ -413,10 +413,10 @@ def make_shell_tool(
 ) -> Tool:
     """Return the tool `name`, which runs commands in `cwd`; `session` counts for the envelope of S4.
 
-    With `processes` a command may stay in the background; see `with_background` for the other tools that this takes.
+    With `processes` a command may stay in the background; see `with_background` for the other tools it needs.
     """
     chosen = options or ShellOptions()
-    if commands is not None:  # elsewhere, where our sandbox cannot reach
+    if commands is not None:  # another implementation, which our sandbox cannot confine
         chosen = evolve(chosen, sandbox=None)
     runner, place = Runner(name, chosen, session or Session(), processes), commands or LocalCommands()
 
@@ -446,9 +446,9 @@ def make_shell_tool(
 
 
 def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
-    """Return a tool that says it runs in the sandbox of its options, if there is one.
+    """Return a tool marked as running in the sandbox of its options, if there is one.
 
-    Where a right beyond it can be granted, the tool has a parameter more, by which the model asks for rights.
+    If rights beyond it can be granted, the tool has a parameter to request them.
     """
     sandbox = options.sandbox
     if sandbox is None:
@@ -474,7 +474,7 @@ TO_STAY = "[give background=true for a process that is to stay]"
 
 
 def with_background(shell: Tool, processes: Processes | None) -> Tool:
-    """Return a tool whose commands may stay among `processes`; without these it has no such parameter."""
+    """Return a tool whose commands may stay among `processes`; None: it has no such parameter."""
     if processes is None:
         return shell.without("background")
     earlier, known = shell.restores, processes
@@ -488,7 +488,7 @@ def with_background(shell: Tool, processes: Processes | None) -> Tool:
 
 
 def _description(options: ShellOptions) -> str:
-    """Say what holds with these options, for the model."""
+    """Return the tool's description for the model, with these options."""
     kept = {"both": "the first and the last", "head": "the first", "tail": "the last"}[options.retention.keep]
     lines = f" or {options.retention.lines} lines" if options.retention.lines else ""
     spill = ", and all of it goes to a file" if options.retention.spill else ""

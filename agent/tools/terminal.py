@@ -29,19 +29,19 @@ from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished
 from bp import Event
 from constitution import changes_commands
 
-MOST_BYTES = 16 * 1024 * 1024  # of all that a shell leaves
+MOST_BYTES = 16 * 1024 * 1024  # of the state file of a shell
 LONGEST_VALUE = 64 * 1024  # characters
-LONGEST_VALUES = 512 * 1024  # bytes, all together: programs have to start with them
+LONGEST_VALUES = 512 * 1024  # bytes of all variables, with which programs must still start
 SHOWN = 8  # names in a note
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-COMPUTED = ("$(", "`", "${", "$[")  # arithmetic runs what stands in there, though the variable was only compared
+COMPUTED = ("$(", "`", "${", "$[")  # arithmetic would run a command in a subscript
 OF_EVERY_SHELL = re.compile(
     r"_|__bpagent_\w+|(?!BASH_ENV$)BASH\w*|BPAGENT_CALL|COMP_\w+|DIRSTACK|EPOCH\w+|EUID|FUNCNAME|GROUPS|HISTCMD"
     r"|HOSTNAME|HOSTTYPE|LINENO|MACHTYPE|OPTARG|OPTERR|OPTIND|OSTYPE|PIPESTATUS|PPID|PWD|RANDOM|SECONDS|SHELLOPTS|SHLVL"
     r"|SRANDOM|UID"
 )
-AT_FIRST = {"IFS": " \t\n", "PS4": "+ "}  # what a shell sets by itself
+AT_FIRST = {"IFS": " \t\n", "PS4": "+ "}  # variables that a shell sets by itself
 
 FOR_A_CHANGE = "they change what other commands do; set them in the command that needs them"
 FOR_A_FORM = "a session keeps its directory and plain variables; define them in the command that uses them"
@@ -54,7 +54,7 @@ def _names(names: Iterable[str]) -> frozenset[str]:
 
 @frozen
 class Snapshot:
-    """The state of a session: its directory, and how its variables differ from those that every command is given."""
+    """The state of a session: its directory, and the differences of its variables from those of every command."""
 
     cwd: str
     changed: Mapping[str, str] = field(factory=dict)
@@ -62,11 +62,11 @@ class Snapshot:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """The differences from the variables that every command is given, as the log keeps it."""
+        """The differences from the variables of every command, in the format of the log."""
         return {"changed": dict(self.changed), "unset": tuple(sorted(self.unset))} if self.changed or self.unset else {}
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return what the next shell starts with."""
+        """Return the environment of the next shell."""
         kept = {name: value for name, value in given.items() if name not in self.unset}
         return {**kept, **self.changed, "PWD": self.cwd}
 
@@ -74,10 +74,10 @@ class Snapshot:
 def read_left(
     content: bytes, given: Mapping[str, str], passing: Container[str] = ()
 ) -> tuple[Snapshot, tuple[str, ...]] | None:
-    """Return what a shell left, which had been given these variables and those of the session.
+    """Return the session's new state from the state file of a shell, and a notice of what is not kept.
 
-    That is where the session stands now, and what of it is not kept, in words. None when it did not come to that:
-    killed, replaced by `exec`, too large, or nonsense. Variables named in `passing` are the call's own.
+    None if there is no valid state: the shell was killed, replaced by `exec`, or the file is too large or invalid.
+    given: the variables at its start. passing: names of variables that belong to the call only.
     """
     cwd, *fields = map(os.fsdecode, content.split(b"\0"))
     if len(content) > MOST_BYTES or fields[-2:] != ["end", ""] or not os.path.isabs(cwd) or not _is_text(cwd):
@@ -112,7 +112,7 @@ def _is_kept(name: str) -> bool:
 
 
 def _those_that_fit(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that may be carried, as many as programs can start with; the short ones first."""
+    """Return the variables that fit into the limit for starting programs; short ones first."""
     kept, size = dict[str, str](), 0
     for name, value in sorted(variables.items(), key=lambda item: len(item[1])):
         size += len(name) + len(value.encode("utf-8", "replace"))
@@ -166,7 +166,7 @@ builtin eval "$(</dev/fd/COMMAND)"; \
 """
 
 
-# Where they are missing, a shell would set them by itself, each as it was built: that would look like the command's.
+# A shell sets missing ones to defaults of its build, which would look like changes by the command.
 OF_A_BARE_SHELL = {"PATH": os.defpath, "SHELL": "/bin/sh", "TERM": "dumb"}
 
 NOTHING_KEPT = "[the session is as it was before this command: directory and variables that it changed are lost]"
@@ -218,9 +218,9 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
 
 @define(eq=False)
 class _Terminal:
-    """The one terminal of an agent. `session` is the state of the session while one is open.
+    """The terminal of an agent. `session`: the state of the open session, if any.
 
-    `judged` is where the commands of calls that are under way would begin when they were judged.
+    `judged`: by call under way, the directory for which its command was judged.
     """
 
     root: str
@@ -236,7 +236,7 @@ class _Terminal:
         return self.root if self.session is None else self.session.cwd
 
     def hear(self, event: Event) -> None:
-        """Know where a command is judged, until its call is over."""
+        """Record the directory for which a command is judged, until its call is over."""
         self.runner.session.hear(event)
         if isinstance(event, ActionDescribed):
             self.judged[event.call.id] = event.facts.cwd
@@ -244,7 +244,7 @@ class _Terminal:
             self.judged.pop(event.call, None)
 
     async def start(self, command: str, context: ToolContext) -> ToolResult:
-        """Start a command in the background, where the session stands if one is open."""
+        """Start a command in the background, in the session's directory if one is open."""
         self._check_place(context)
         env = dict if self.session is None else self.session.environment
         return await self.runner.start(command, self.where, context, env)
@@ -277,9 +277,9 @@ class _Terminal:
     async def _run_in(
         self, now: Snapshot, command: str, before: tuple[str, ...], how: How, passing: Container[str]
     ) -> tuple[Finished, tuple[str, ...]]:
-        """Run a command in the session; return how it ended, and what the session does not keep of it, in words.
+        """Run a command in the session; return how it ended, and notices of what the session does not keep.
 
-        Raises CannotStart and ToolError when nothing was run.
+        Raises CannotStart and ToolError if nothing was run.
         """
         given = {**OF_A_BARE_SHELL, **how["env"]}
         if not os.path.isdir(now.cwd):
@@ -295,7 +295,7 @@ class _Terminal:
         return evolve(finished, exited=True), notes
 
     def _check_place(self, context: ToolContext) -> None:
-        """Raise ToolError for a command that was judged in another directory than it would start in."""
+        """Raise ToolError for a command that was judged for another directory than it would start in."""
         was = self.judged.get(context.call_id, self.where)
         if was != self.where:
             raise ToolError(
@@ -314,7 +314,7 @@ class _Terminal:
         return ToolResult(text, details=self._state())
 
     def _state(self) -> dict[str, Any]:
-        """Return what the details of a call say of the session; its variables where they have changed."""
+        """Return the session's entry in the details of a call; with variables if they have changed."""
         state = {"cwd": self.where, "terminal": "closed" if self.session is None else "open"}
         kept = None if self.session is None else self.session.variables
         changed, self.told = kept != self.told, kept
@@ -333,9 +333,9 @@ class _Terminal:
 
 
 def _passing(rights: Iterable[str]) -> Container[str]:
-    """Return the variables that a call with these rights has of its own."""
+    """Return the variables that belong to a call with these rights only."""
     if not hosts_of(rights):
         return ()
-    from agent.tools.sandbox.egress import VARIABLES  # for the few such calls
+    from agent.tools.sandbox.egress import VARIABLES  # a rare import
 
     return VARIABLES

@@ -1,4 +1,4 @@
-"""The tools of one agent by name: what is wrong with a call, and running it."""
+"""The tools of one agent by name: checks calls and runs them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -16,7 +16,7 @@ from bp import Event
 
 
 def explain_unknown(name: str, names: Iterable[str]) -> str:
-    """Return the answer to a call of a tool that is not there: "unknown tool 'bsh'; nearest: bash"."""
+    """Return the answer to a call of an unknown tool: "unknown tool 'bsh'; nearest: bash"."""
     names = tuple(names)
     near = nearest(name, names)
     if near:
@@ -25,18 +25,18 @@ def explain_unknown(name: str, names: Iterable[str]) -> str:
 
 
 class Toolbox:
-    """Tools by name; a later tool takes the place of an earlier one of the same name (S3)."""
+    """Tools by name; a later tool replaces an earlier one of the same name (S3)."""
 
     def __init__(self, tools: Iterable[Tool], workspace: Workspace, *, suggests: bool = True) -> None:
-        """Make a toolbox; `workspace` stands in for tools that have none of their own.
+        """Make a toolbox; `workspace`: for tools without their own.
 
-        suggests: who calls a tool that is not there is told the nearest names.
+        suggests: answers to calls of unknown tools name the nearest ones.
         """
         self._tools = {tool.name: tool for tool in tools}
         self._listeners = tuple(tool.hears for tool in self._tools.values() if tool.hears is not None)
         self.workspace = workspace
         self._suggests = suggests
-        self.own: tuple[str, ...] = ()  # files and folders of the agent itself, beside those of every agent
+        self.own: tuple[str, ...] = ()  # files and folders of this agent, beside those of every agent
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class Toolbox:
 
     @cached_property
     def home(self) -> str:
-        """The user's home. Raises RuntimeError where it is not known."""
+        """The user's home. Raises RuntimeError if it is unknown."""
         return str(Path.home())
 
     @cached_property
@@ -60,7 +60,7 @@ class Toolbox:
 
     @cached_property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """The tools as a model is told about them."""
+        """The tools' schemas for a model."""
         return tuple(tool.schema() for tool in self._tools.values())
 
     def get(self, name: str) -> Tool | None:
@@ -68,7 +68,7 @@ class Toolbox:
         return self._tools.get(name)
 
     def checked(self, call: ToolCall) -> ToolCall:
-        """Return the call with its tool's flag, or with a flaw if its tool is unknown or its arguments do not fit."""
+        """Return the call with its tool's flag, or with a flaw if the tool is unknown or the arguments are invalid."""
         if call.flaw is not None:
             return call
         tool = self._tools.get(call.tool)
@@ -84,17 +84,17 @@ class Toolbox:
 
     @property
     def listens(self) -> bool:
-        """Return whether a tool wants to know of events."""
+        """Return whether a tool listens to events."""
         return bool(self._listeners)
 
     def hear(self, event: Event) -> None:
-        """Tell an event to the tools that want to know."""
+        """Pass an event to the tools that listen."""
         for hear in self._listeners:
             hear(event)
 
     def take_up(self, event: Event) -> None:
-        """Tell a recorded event to the tools, so that they are as they were when the log ended."""
-        if isinstance(event, ActionDescribed):  # a call that was judged and not started still can be
+        """Pass a recorded event to the tools, to restore their state at the end of the log."""
+        if isinstance(event, ActionDescribed):  # a judged call may still be started
             self.hear(event)
         elif isinstance(event, ToolFinished):
             tool = self._tools.get(event.call.tool)
@@ -102,25 +102,25 @@ class Toolbox:
                 tool.restores(event)
 
     async def run_over(self) -> None:
-        """Tell the tools that a run has ended, or rests."""
+        """Notify the tools that a run has ended, or rests."""
         for tool in self._tools.values():
             if tool.run_over is not None:
                 await tool.run_over()
 
     @property
     def sandbox(self) -> str:
-        """The level at which commands are confined; empty where no tool is."""
+        """The level at which commands are confined; empty if no tool is."""
         return next((tool.sandbox for tool in self._tools.values() if tool.sandbox), "")
 
     async def run(self, call: ToolCall, progress: Callable[[str], None], rights: tuple[str, ...] = ()) -> ToolResult:
-        """Run a call with these rights and return its one result; whatever goes wrong is an error result."""
+        """Run a call with these rights and return its one result; any failure is an error result."""
         tool = self._tools.get(call.tool)
         if tool is None or call.flaw is not None:
             return ToolResult(self.checked(call).flaw or "", is_error=True)
         return await tool.run(call.arguments, ToolContext(call.id, progress, rights, self.workspace.root))
 
     def changes_files(self, call: ToolCall) -> bool:
-        """Return whether a call runs a command, or writes or deletes files, as far as its arguments say."""
+        """Return whether a call runs a command, or writes or deletes files, by its arguments."""
         tool = self._tools.get(call.tool)
         if tool is None or not (tool.marks or tool.argv):
             return False

@@ -1,4 +1,4 @@
-"""Tools that reach the web: `webfetch`, what is at a public address, and `websearch`, what Exa finds (S2)."""
+"""Web tools: `webfetch` for public addresses, and `websearch` by Exa (S2)."""
 
 import codecs
 import ipaddress
@@ -38,7 +38,7 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 async def find_address(host: str, port: int, allowed: Iterable[str] = ()) -> str:
     """Return the address to connect to for `host`. Raises ToolError if one of its addresses is not public.
 
-    `allowed` are addresses that may be reached although they are not, such as "127.0.0.1".
+    `allowed`: permitted addresses that are not public, such as "127.0.0.1".
     """
     try:
         found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -55,7 +55,7 @@ async def find_address(host: str, port: int, allowed: Iterable[str] = ()) -> str
 
 
 def is_public(text: str) -> bool:
-    """Return whether an address is one of the public internet, also where it stands for an older one."""
+    """Return whether an address is public, also an IPv6 form of an IPv4 address."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
         inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else address.ipv4_mapped
@@ -81,10 +81,10 @@ class Fetched:
 
 
 async def fetch(url: str, *, timeout: float, most_bytes: int, allowed: Iterable[str] = ()) -> Fetched:
-    """Return what is at `url`. `timeout` is in seconds, for everything together.
+    """Return the page at `url`. `timeout`: in seconds, for all requests together.
 
-    Raises ToolError for what cannot or may not be reached, takes too long, is too large, or answers with an error.
-    `allowed` are addresses that may be reached although they are not public.
+    `allowed`: permitted addresses that are not public. Raises ToolError if the page cannot or may not be reached, takes
+    too long, is too large, or is an error.
     """
     import httpx2
 
@@ -115,7 +115,7 @@ async def _follow(client: "httpx2.AsyncClient", url: str, most_bytes: int, allow
 
 
 async def _request(client: "httpx2.AsyncClient", url: "httpx2.URL", allowed: tuple[str, ...]) -> "httpx2.Request":
-    """Return a request to the checked address, with the name of the host where the server and TLS look for it."""
+    """Return a request to the checked address, with the host's name for the server and TLS."""
     if url.scheme not in ("http", "https") or not url.host or not 0 < (url.port or 80) < 65536:
         raise ToolError(f"{str(url)[:200]!r} is no web address; it must begin with http:// or https://")
     if url.userinfo:
@@ -139,7 +139,10 @@ async def _read(response: Any, url: str, most_bytes: int) -> Fetched:
 
 
 async def read_bounded(pieces: AsyncIterator[bytes], encoding: str, url: str, most_bytes: int) -> bytes:
-    """Return all pieces, unpacked, and end them. Raises ToolError for more than `most_bytes`; no more is unpacked."""
+    """Return all pieces, decompressed, and close them.
+
+    Raises ToolError beyond `most_bytes`, where decompression stops.
+    """
     unpacker = _unpacker(encoding, url)
     content = bytearray()
     try:
@@ -173,7 +176,7 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (code
 
 
 def decode(content: bytes, charset: str | None) -> str:
-    """Return bytes as text: by a byte order mark, else the charset that was named, else UTF-8."""
+    """Return bytes as text: by a byte order mark, else the given charset, else UTF-8."""
     for mark, name in _MARKS:
         if content.startswith(mark):
             return content.decode(name, "replace")
@@ -184,7 +187,7 @@ def decode(content: bytes, charset: str | None) -> str:
 
 
 def to_format(text: str, wanted: Format, *, is_html: bool) -> str:
-    """Return a page in the wanted format; what is no HTML stays as it is. Raises ToolError without the extra `web`."""
+    """Return a page in the wanted format; unchanged if it is not HTML. Raises ToolError without the extra `web`."""
     if not is_html or wanted == "html":
         return text
     try:
@@ -199,7 +202,7 @@ def to_format(text: str, wanted: Format, *, is_html: bool) -> str:
 
 
 LONGEST_TIMEOUT = 120  # seconds
-_MOST_CHARACTERS = 200_000  # that the model is shown; the rest is named
+_MOST_CHARACTERS = 200_000  # shown to the model
 _HTML = ("text/html", "application/xhtml+xml")
 _TEXTS = ("application/json", "application/xml", "application/javascript", "application/yaml", "")
 
@@ -268,7 +271,7 @@ _MOST_BYTES = 5 * 1024 * 1024
 
 
 def make_websearch(*, base_url: str = BASE_URL, api_key: str | None = None, timeout: float = 30.0) -> Tool:
-    """Return the tool `websearch`. `api_key` is by default that of the environment; `timeout` is in seconds."""
+    """Return the tool `websearch`. `api_key`: by default from the environment; `timeout`: in seconds."""
 
     @tool(category="read", parallel=True)
     async def websearch(
@@ -333,7 +336,7 @@ def _parsed(content: bytes) -> dict[str, Any]:
 
 
 def _tell(found: dict[str, Any], most: int) -> str:
-    """Return the context that was made for models or, without one, the results."""
+    """Return the server's context for models or, without one, the results."""
     context = found.get("context")
     if isinstance(context, str) and context.strip():
         return context[:most]

@@ -1,4 +1,4 @@
-"""Tools by which a model keeps track of its work: a todo list (S2), and an objective that it completes (S1)."""
+"""Tools with which a model tracks its work: a todo list (S2), and an objective to complete (S1)."""
 
 import json
 from collections.abc import Sequence
@@ -88,6 +88,6 @@ async def complete(result: str, status: Literal["success", "failure", "partial"]
 
 
 def objective_tools(*, complete_tool: bool, objective_tool: bool) -> tuple[Tool, ...]:
-    """Return those of them that a preset with these options needs."""
+    """Return the objective tools that a preset with these options needs."""
     begin = (pursue_objective,) if objective_tool else ()
     return (*begin, complete) if complete_tool or objective_tool else ()

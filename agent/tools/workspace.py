@@ -1,4 +1,4 @@
-"""Open files and directories of a workspace so that nothing outside it can be reached, whatever changes meanwhile."""
+"""Opens files and directories of a workspace, safe against links and concurrent changes that lead outside."""
 
 import errno
 import fcntl
@@ -20,15 +20,15 @@ from agent.vocabulary.errors import PathRefused
 from constitution import DENIED_PATHS
 from constitution.zones import is_within
 
-Identity = tuple[int, int]  # device and inode: what a file is, whatever it is called
+Identity = tuple[int, int]  # device and inode: identify a file under any name
 
 _MOST_DENIED_FILES = 10_000
 
 
 def follow_links(path: str) -> str:
-    """Return `path` without links, as far as it exists. Raises PathRefused if it changes faster than one can look."""
+    """Return `path` without links, as far as it exists. Raises PathRefused if it keeps changing."""
     for _ in range(_ATTEMPTS):
-        with suppress(OSError):  # a link that is none any more when it is read
+        with suppress(OSError):  # a link that was replaced before it was read
             return os.path.realpath(path)
     raise PathRefused(f"permission denied: {path} is being changed all the time")
 
@@ -39,7 +39,7 @@ def expand(path: str, home: str) -> str:
 
 
 def _identities_below(path: str) -> set[Identity]:
-    """Return what lies below a denied directory. Raises PathRefused where that cannot be told: fail closed."""
+    """Return the identities of files below a denied directory. Raises PathRefused if unknown: fail closed."""
     found: set[Identity] = set()
     for folder, _, names in os.walk(path, onerror=_cannot_tell):
         for name in names:
@@ -55,7 +55,7 @@ def _cannot_tell(error: OSError) -> None:
 
 
 def other_names(paths: Iterable[str]) -> frozenset[str]:
-    """Return where these paths, without links, or parts of what is below them are mounted, too (Linux)."""
+    """Return other mounts of these real paths, or of parts of them (Linux)."""
     with suppress(FileNotFoundError), open("/proc/self/mountinfo", "rb", buffering=0) as file:
         return _mounted(frozenset(paths), file.readall())
     return frozenset()
@@ -82,7 +82,7 @@ def _moved(rest: str, into: str) -> str:
 
 
 def _mounts(mountinfo: bytes) -> Iterator[tuple[bytes, str, str]]:
-    """Yield each mount, the latest first: its device, and which directory of that is to be seen where."""
+    """Yield each mount, the latest first: its device, the directory on it, and the mount point."""
     for line in reversed(mountinfo.splitlines()):
         device, root, point = line.split(b" ", 5)[2:5]
         yield device, _unescaped(root), _unescaped(point)
@@ -93,7 +93,7 @@ def _unescaped(text: bytes) -> str:
 
 
 class Changed(Exception):
-    """A path is not what it was when it was resolved: a link stands there, or it was moved."""
+    """A path changed since it was resolved: it is a link now, or was moved."""
 
 
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
@@ -102,7 +102,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def open_real(real: str, flags: int, kind: str = "file") -> int:
-    """Open a path without links. Raises Changed where a link was followed on the way, or OSError naming the path."""
+    """Open a path without links. Raises Changed if a link was followed, or OSError naming the path."""
     with _naming(real, kind):
         opened = os.open(real, flags)
     if _path_of(opened) != real:
@@ -113,7 +113,7 @@ def open_real(real: str, flags: int, kind: str = "file") -> int:
 
 @contextmanager
 def _naming(real: str, kind: str = "file") -> Iterator[None]:
-    """Name the path in an error of the system. Raises Changed for a link."""
+    """Add the path to an error of the system. Raises Changed for a link."""
     try:
         yield
     except FileNotFoundError as error:
@@ -125,7 +125,7 @@ def _naming(real: str, kind: str = "file") -> Iterator[None]:
 
 
 def _path_of(opened: int) -> str:
-    """Return where something open is now; the name of what was removed ends with a note."""
+    """Return the present path of an open file; that of a removed one ends with a note."""
     if sys.platform == "darwin":
         return os.fsdecode(fcntl.fcntl(opened, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
     return os.readlink(f"/proc/self/fd/{opened}")
@@ -142,7 +142,7 @@ class Entry:
 
 @frozen(eq=False)
 class LocalFolder:
-    """An open directory at `real`, a path without links. What is denied is not there: `denied` are such paths."""
+    """An open directory at `real`, a path without links. `denied`: hidden paths, also without links."""
 
     handle: int
     real: str
@@ -150,7 +150,7 @@ class LocalFolder:
     denied: frozenset[str]
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return what is in it, sorted by name."""
+        """Return its entries, sorted by name."""
         with os.scandir(self.handle) as entries:
             found = sorted_entries(entries)
         return tuple(entry for entry in found if self._path(entry.name) not in self.denied)
@@ -162,7 +162,7 @@ class LocalFolder:
 
     @contextmanager
     def folder(self, name: str) -> Iterator["LocalFolder"]:
-        """Give a directory in it. Raises PathRefused, or OSError naming the path."""
+        """Yield a directory in it. Raises PathRefused, or OSError naming the path."""
         with self._entry(name) as path:
             handle = open_real(path, _FOLDER, "directory")
         try:
@@ -194,7 +194,7 @@ def sorted_entries(entries: Iterable["os.DirEntry[str]"]) -> tuple[Entry, ...]:
 
 
 def open_file(real: str, workspace: "Workspace") -> BinaryIO:
-    """Return an ordinary file, open for reading. Raises Changed for a link, PathRefused for what is none."""
+    """Return an ordinary file, open for reading. Raises Changed for a link, PathRefused for other kinds."""
     look_at(real, real)
     opened = open_real(real, _READ)
     try:
@@ -208,9 +208,9 @@ def open_file(real: str, workspace: "Workspace") -> BinaryIO:
 
 
 def look_at(name: str, real: str, directory: int | None = None) -> os.stat_result | None:
-    """Return the status of `name`, None when there is no such file: opening a device unseen can do things.
+    """Return the status of `name`, None if it is missing; checked before opening, which has effects on devices.
 
-    Raises Changed for a link, PathRefused for what is no file, else OSError naming `real`.
+    Raises Changed for a link, PathRefused unless it is an ordinary file, else OSError naming `real`.
     """
     try:
         with _naming(real):
@@ -246,7 +246,7 @@ class Workspace:
     """A root directory, further allowed roots, and denied paths, which win (S0 6.4).
 
     Relative paths start at `root`, which is absolute and without links; `~` is `home`, by default the user's. All
-    methods raise PathRefused for what is not allowed, and OSError for what does not work; both name the path.
+    methods raise PathRefused for forbidden paths, and OSError for failures; both name the path.
     """
 
     def __init__(
@@ -267,7 +267,7 @@ class Workspace:
         return os.path.join(self.root, expand(os.fspath(path), self._home))
 
     def _absolute(self, path: str) -> str:
-        """Return a path that was asked for as an absolute one. Raises PathRefused for what is none."""
+        """Return a requested path as an absolute one. Raises PathRefused for an invalid path."""
         encoded(path, repr(path[:60]), PathRefused)
         return self._placed(path)
 
@@ -276,9 +276,9 @@ class Workspace:
         return follow_links(self._absolute(path))
 
     def check(self, real: str, asked: str, besides: str | None = None) -> None:
-        """Raise PathRefused for a path without links that is outside or denied; `asked` is how the caller wrote it.
+        """Raise PathRefused for a path without links that is outside or denied; `asked`: as the caller wrote it.
 
-        `besides`: a folder of our own that may be read, and which the message does not name.
+        `besides`: a folder of our own that may be read, and that the message does not name.
         """
         name = asked if asked == real else f"{asked} leads to {real}, which"
         if any(is_within(real, denied) for denied in self._names()):
@@ -290,7 +290,7 @@ class Workspace:
             raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self._allowed)})")
 
     def denied_names(self) -> frozenset[str]:
-        """Return the denied paths: as they are written, with their links followed, and where else they are mounted."""
+        """Return the denied paths: as written, with links followed, and at their other mounts."""
         names = self._names()
         return names.union(other_names(names))
 
@@ -308,23 +308,23 @@ class Workspace:
             try:
                 status = os.stat(path)
             except OSError:
-                continue  # not there, so nothing can be another name of it
+                continue  # missing, so it has no other names
             found.add((status.st_dev, status.st_ino))
             if hard_linked and os.path.isdir(path):
                 found |= _identities_below(path)
         return found
 
     def open_read(self, path: str) -> BinaryIO:
-        """Return an ordinary file, open for reading: also one with a long output of a command of ours."""
+        """Return an ordinary file, open for reading; also a kept output of one of our commands."""
         _check_file_name(path)
         return self._open(path, lambda real: open_file(real, self), outputs_folder())
 
     @contextmanager
     def open_write(self, path: str) -> Iterator[BinaryIO]:
-        """Give a new file to write to; it replaces the one at `path` in one step when the block ends.
+        """Yield a new file to write to; it atomically replaces the one at `path` when the block ends.
 
-        If the block raises, the old file stays as it was. Mode and owner are kept; missing directories below an
-        allowed root are made.
+        If the block raises, the old file stays as it was. Mode and owner are kept; missing directories below an allowed
+        root are created.
         """
         _check_file_name(path)
         temporary = f".bpagent-{os.urandom(8).hex()}"
@@ -342,13 +342,13 @@ class Workspace:
             os.close(directory)
 
     def list(self, path: str = ".") -> tuple[Entry, ...]:
-        """Return what is in a directory, sorted by name. A link is not followed, so it is no directory."""
+        """Return the entries of a directory, sorted by name. A link is not followed, so it is not a directory."""
         with self.open_folder(path) as folder, os.scandir(folder.handle) as entries:
             return sorted_entries(entries)
 
     @contextmanager
     def open_folder(self, path: str = ".") -> Iterator[LocalFolder]:
-        """Give a directory, from which what is below it is reached without following links."""
+        """Yield a directory, from which its content is reached without following links."""
         handle, real = self._open(path, lambda real: (open_real(real, _FOLDER, "directory"), real))
         try:
             yield LocalFolder(handle, real, self, self.denied_names())
@@ -356,7 +356,7 @@ class Workspace:
             os.close(handle)
 
     def _open(self, path: str, action: Callable[[str], T], besides: str | None = None) -> T:
-        """Do `action(resolved)` with an allowed path, or one below `besides`; again if it changed meanwhile."""
+        """Call `action(resolved)` with an allowed path, or one below `besides`; again if it changed meanwhile."""
         for _ in range(_ATTEMPTS):
             asked = self._absolute(path)
             real = follow_links(asked)
@@ -367,7 +367,7 @@ class Workspace:
         raise PathRefused(f"permission denied: {path} is a loop of links, or is being changed all the time")
 
     def _create(self, real: str, temporary: str) -> tuple[int, str, BinaryIO, os.stat_result | None]:
-        """Return a handle on the directory of a file, its name, a new file beside it, and its status if it is there."""
+        """Return a handle on the directory of a file, its name, a new file beside it, and its status if it exists."""
         folder, name = os.path.split(real)
         directory = self._directory(folder)
         try:
@@ -384,7 +384,7 @@ class Workspace:
             raise
 
     def _directory(self, real: str) -> int:
-        """Return a handle on a directory, which is made where it may be."""
+        """Return a handle on a directory, created if missing and allowed."""
         try:
             return open_real(real, _HANDLE, "directory")
         except FileNotFoundError:
@@ -401,13 +401,13 @@ class Workspace:
 
 
 def _check_file_name(path: str) -> None:
-    """Refuse what can only be a directory; without its end it would be a file of another name."""
+    """Refuse a path that can only be a directory, such as one with a trailing /."""
     if path.endswith(("/", "/.", "/..")):
         raise IsADirectoryError(f"{path} names a directory, not a file; leave its end out")
 
 
 def _copy_mode(descriptor: int, old: os.stat_result | None) -> None:
-    """Give a new file mode and owner of the old one; where we may not give files away, it is ours."""
+    """Copy mode and owner of the old file to a new one; without permission it stays ours."""
     if old is None:
         return
     new = os.fstat(descriptor)
@@ -418,23 +418,23 @@ def _copy_mode(descriptor: int, old: os.stat_result | None) -> None:
 
 
 class Folder(Protocol):
-    """An open directory: what is in it is reached from here, not by a path that may lead elsewhere by now."""
+    """An open directory: its content is reached from the handle, not by a path that may have changed."""
 
     def entries(self) -> Sequence[Entry]:
-        """Return what is in it, sorted by name, without what may not be touched."""
+        """Return its entries, sorted by name, without forbidden ones."""
 
     def open(self, name: str) -> BinaryIO:
         """Return an ordinary file in it, open for reading; it has a descriptor of this machine (`fileno`)."""
 
     def folder(self, name: str) -> "AbstractContextManager[Folder]":
-        """Give a directory in it."""
+        """Yield a directory in it."""
 
 
 class Files(Protocol):
-    """A file system with a root, where relative paths start: what file tools need of one (S2 "operations").
+    """The file system of file tools, with a root for relative paths (S2 "operations").
 
-    `Workspace` is that of this machine. Another one is responsible for its own bounds. All methods block, since file
-    tools run in a thread, and raise OSError or ToolError with a message for the model.
+    `Workspace` is the local one. Another one is responsible for its own bounds. All methods block, since file tools run
+    in a thread, and raise OSError or ToolError with a message for the model.
     """
 
     @property
@@ -448,10 +448,10 @@ class Files(Protocol):
         """Return an ordinary file, open for reading; it has a descriptor of this machine (`fileno`)."""
 
     def open_write(self, path: str) -> AbstractContextManager[BinaryIO]:
-        """Give a new file that replaces the one at `path` in one step when the block ends, and not if it raises."""
+        """Yield a new file that atomically replaces the one at `path` when the block ends without an exception."""
 
     def list(self, path: str = ".") -> Sequence[Entry]:
-        """Return what is in a directory, sorted by name."""
+        """Return the entries of a directory, sorted by name."""
 
     def open_folder(self, path: str = ".") -> "AbstractContextManager[Folder]":
-        """Give a directory."""
+        """Yield a directory."""

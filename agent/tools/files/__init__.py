@@ -1,1 +1,1 @@
-"""Tools that read, write, change, list and search files, over the local file system or another one (S2)."""
+"""Tools that read, write, edit, list and search files, on the local file system or another one (S2)."""

@@ -1,4 +1,4 @@
-"""The tools `edit` and `write`: one text in a file becomes another, or the whole file does (S2)."""
+"""The tools `edit` and `write`: replace one text in a file, or the whole file (S2)."""
 
 import difflib
 import io
@@ -14,7 +14,7 @@ from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 
 _CONTEXT = 3  # lines around what changed
-_MOST_COMPARED = 2000  # lines in which single changes are looked for; more are shown as one change
+_MOST_COMPARED = 2000  # lines compared one by one; larger changes are shown as one
 
 
 @frozen
@@ -26,7 +26,7 @@ class Difference:
 
 
 def compare(old: str, new: str, path: str) -> Difference:
-    """Return how one text becomes another, as one hunk with the lines around."""
+    """Return the difference of two texts as one hunk, with context lines."""
     before, after = _lines(old), _lines(new)
     same = _common(before, after)
     ending = _common(before[same:][::-1], after[same:][::-1])
@@ -40,13 +40,13 @@ def compare(old: str, new: str, path: str) -> Difference:
 
 
 def _common(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return how many lines both begin with."""
+    """Return the number of equal lines at the beginning."""
     pairs = enumerate(zip(before, after, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(before), len(after)))
 
 
 def _changes(one: Sequence[str], other: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that went, came and stayed between the first change and the last."""
+    """Yield the removed, added and unchanged lines from the first change to the last."""
     if max(len(one), len(other)) > _MOST_COMPARED:
         yield from (*_signed("-", one), *_signed("+", other))
         return
@@ -64,12 +64,12 @@ def _signed(sign: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _range(first: int, length: int) -> str:
-    """Return a range as a diff has it; an empty one is named by the line before it."""
+    """Return a range in diff format; an empty one has the number of the line before it."""
     return f"{first}" if length == 1 else f"{first if length else first - 1},{length}"
 
 
 def _lines(text: str) -> list[str]:
-    """Split at newlines only: other line ends of Unicode are part of a line."""
+    """Split at newlines only, not at other line ends of Unicode."""
     return io.StringIO(text, newline="\n").readlines()
 
 
@@ -80,22 +80,22 @@ _PLAIN = str.maketrans(
     dict.fromkeys(_QUOTES, "'") | dict.fromkeys(_DOUBLE_QUOTES, '"') | dict.fromkeys(_DASHES, "-")
     | dict.fromkeys(_SPACES, " ")
 )  # fmt: skip
-_MOST_NAMED = 5  # places that a message lists
+_MOST_NAMED = 5  # places listed in a message
 _MOST_COUNTED = 100
 
 
 def edited(text: str, old: str, new: str, path: str) -> tuple[str, bool]:
-    """Return a text in which `new` stands in the one place of `old`, and whether that was there exactly.
+    """Return a text with its only `old` replaced by `new`, and whether the match was exact.
 
-    Typographic signs count as plain ones where it is not; in a text whose line ends are all those of Windows, line
-    ends count as equal. Raises ToolError, naming `path`, for no place or several, and where nothing would change.
+    Otherwise typographic signs match plain ones, and if all line ends of a text are those of Windows, line ends match.
+    Raises ToolError, naming `path`, for no match or several, and if nothing would change.
     """
     if "\r\n" in text and text.count("\n") == text.count("\r\n"):
         text, old, new = (each.replace("\r\n", "\n") for each in (text, old, new))
         after, exact = edited(text, old, new, path)
         return after.replace("\n", "\r\n"), exact
     exactly = _places(text, old)
-    places = exactly or _places(text.translate(_PLAIN), old.translate(_PLAIN))  # one for one: places stay the same
+    places = exactly or _places(text.translate(_PLAIN), old.translate(_PLAIN))  # one for one: offsets stay valid
     if not places:
         raise ToolError(
             f"oldText was not found in {path}; it must match exactly, white space and line breaks included: "
@@ -116,9 +116,9 @@ def edited(text: str, old: str, new: str, path: str) -> tuple[str, bool]:
 
 
 def _places(text: str, wanted: str) -> list[int]:
-    """Return where `wanted` begins, overlapping places too: what overlaps is as unclear as what does not.
+    """Return the offsets of `wanted`, overlapping ones too, which are ambiguous as well.
 
-    At most as many places as are counted, for each takes as long as it is long.
+    At most as many as are counted, since each search takes time.
     """
     found: list[int] = []
     start = text.find(wanted)
@@ -147,17 +147,17 @@ def make_write(files: Files, *, name: str = "write") -> Tool:
 
 
 def replace(files: Files, path: str, content: bytes) -> None:
-    """Put `content` in the place of a file, in one step. Raises ToolError when the file is as it was."""
+    """Replace a file's content atomically. Raises ToolError, and then leaves the file as it was."""
     try:
         with files.open_write(path) as file:
             file.write(content)
     except OSError as error:
-        if error.strerror is None:  # the message is ours already
+        if error.strerror is None:  # already a message for the model
             raise
         raise ToolError(f"cannot write {path}: {error.strerror}; the file is as it was") from error
 
 
-_MOST_BYTES = 50 * 1024 * 1024  # of a file that is edited
+_MOST_BYTES = 50 * 1024 * 1024  # bytes of an editable file
 
 
 def make_edit(files: Files) -> Tool:
@@ -194,7 +194,7 @@ def _check(old: str, new: str) -> None:
 
 
 def _read(files: Files, path: str) -> str:
-    """Return a file so that each of its bytes can be written back as it was."""
+    """Return a file as text from which every byte can be restored."""
     with files.open_read(path) as file:
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:

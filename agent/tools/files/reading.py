@@ -1,4 +1,4 @@
-"""The tools `read` and `ls`: a page of a text file, a picture, or what is in a directory (S2)."""
+"""The tools `read` and `ls`: a page of a text file, a picture, or the entries of a directory (S2)."""
 
 import io
 import os
@@ -20,16 +20,14 @@ if TYPE_CHECKING:
 
 
 _PIECE = 1 << 20  # bytes read at once
-_AHEAD = 16  # pieces read after the page, to tell how many lines there are
+_AHEAD = 16  # pieces read after the page, to count lines
 
 
 @frozen
 class Page:
     """Lines `first` to `last` of a file with `total` lines, or more when that is not `exact`.
 
-    `cut` says what was left out of the lines asked for.
-
-    A page with nothing on it has `last` before `first`.
+    `cut`: why requested lines are missing. An empty page has `last` before `first`.
     """
 
     cut: Cut
@@ -42,7 +40,7 @@ class Page:
 def read_page(file: BinaryIO, *, first: int, limit: int | None, most_lines: int, most_bytes: int) -> Page:
     """Return lines from `first` (1 is the first) on: at most `limit`, `most_lines` and `most_bytes` of them.
 
-    Lines are counted up to a while after the page; what is held is a page and one piece.
+    Lines are counted for some distance after the page; memory holds a page and one piece.
     """
     end = first + (most_lines + 1 if limit is None else min(limit, most_lines + 1))
     kept, line, piece, ends_open = bytearray(), 1, b"", False
@@ -78,9 +76,9 @@ def media_type(head: bytes) -> str | None:
 
 
 def prepare(content: bytes, kind: str, *, resize: bool) -> tuple[Image, str]:
-    """Return a picture with no edge longer than 2000 pixels, or as it is without `resize`, and what it is in words.
+    """Return a picture with edges of at most 2000 pixels (unchanged without `resize`), and its description.
 
-    Raises ToolError for what is no whole picture, is too large, or needs the extra `images` to be looked at.
+    Raises ToolError for an invalid or too large picture, or without the extra `images`.
     """
     if len(content) > MOST_PICTURE_BYTES:
         raise ToolError(f"the picture has more than {MOST_PICTURE_BYTES} bytes, which cannot be sent; make it smaller")
@@ -102,14 +100,14 @@ def _fitted(content: bytes, kind: str) -> tuple[Image, str]:
             return Image(kind, content), f"{kind}, {opened.width}x{opened.height} pixels"
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning) as error:
         raise ToolError(f"the picture claims too many pixels; that is refused: {error}") from error
-    except PIL.UnidentifiedImageError as error:  # whose words name an object of ours
+    except PIL.UnidentifiedImageError as error:  # whose message shows an internal object
         raise ToolError("not a picture that can be read: its format is not known, or it is damaged") from error
     except (OSError, SyntaxError, ValueError) as error:
         raise ToolError(f"not a picture that can be read: {error}") from error
 
 
 def _shrunk(opened: "Opened", kind: str) -> tuple[Image, str]:
-    """Return the picture (of a moving one the first frame) as large as may be, and what it is and was."""
+    """Return the picture (the first frame of an animation) scaled down to the limit, and its description."""
     before = f"{opened.width}x{opened.height}"
     opened.thumbnail((LONGEST_EDGE, LONGEST_EDGE))
     written = io.BytesIO()
@@ -168,7 +166,7 @@ def _with_notice(text: str, notice: str) -> str:
 
 
 def _notice(page: Page) -> str:
-    """Say what is not shown, and how to get it; nothing when the page reaches the end of the file."""
+    """Return the notice of what is not shown and how to get it; empty at the end of the file."""
     following = f"use offset={page.last + 1} to go on"
     if page.cut.partial_line:
         shown = f"line {page.first} is longer than {size_in_words(MOST_BYTES)}, only its beginning is shown"

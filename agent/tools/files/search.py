@@ -1,6 +1,6 @@
 """The tools `find` and `grep` (S2) and `list_files` (S3): files whose paths match a glob, lines that match a pattern.
 
-What git ignores is left out, but by `list_files`.
+Files ignored by git are left out, except by `list_files`.
 """
 
 import os
@@ -24,14 +24,14 @@ from agent.vocabulary.errors import ToolError
 _MOST_CHARACTERS = 4096
 Glob = Callable[[str], bool]
 
-# Ours, since `wcmatch` goes back over what it has matched: eight times `**/a/` took it 44 seconds on 40 directories.
+# Not `wcmatch`, which backtracks: eight times `**/a/` took it 44 seconds on 40 directories.
 
 
 def make_glob(pattern: str, *, anywhere: bool = False, hidden: bool = True) -> Glob:
-    """Return what tells whether a pattern means a path, relative and with / between its names.
+    """Return a predicate of whether a relative path, with / as separator, matches a pattern.
 
-    anywhere: a pattern without / is about names in any directory. hidden: wildcards mean names that begin with a dot;
-    else these have to be named. Raises ToolError for a pattern that cannot be read or leaves its directory.
+    anywhere: a pattern without / matches names in any directory. hidden: wildcards match names that begin with a dot.
+    Raises ToolError for an invalid pattern, or one that leaves its directory.
     """
     if len(pattern) > _MOST_CHARACTERS:
         raise ToolError(f"the pattern has {len(pattern)} characters; {_MOST_CHARACTERS} are the most")
@@ -63,9 +63,9 @@ _WILDCARDS = {"folders": _FOLDERS, "all": f"{_FOLDERS}[^/]+", "star": "[^/]*", "
 
 
 def _expression(pattern: str, *, anywhere: bool) -> str:
-    """Return a pattern as an expression of RE2 for the whole path. Braces without their counterpart are characters."""
+    """Return a pattern as an expression of RE2 for the whole path. Unpaired braces are ordinary characters."""
     parts: list[str] = []
-    opened: list[list[int]] = []  # where each brace that is open stands, and the commas in it
+    opened: list[list[int]] = []  # positions of open braces, and of the commas in them
     for sign in _SIGNS.finditer(pattern):
         if sign[0] == "{":
             opened.append([len(parts)])
@@ -93,24 +93,27 @@ def _sign(sign: re.Match[str]) -> str:
 
 @frozen(eq=False)
 class Rules:
-    """The rules of a `.gitignore` file: `expressions` is a set of RE2; `leave_out` says what each rule does."""
+    """The rules of a `.gitignore` file.
+
+    `expressions`: a set of RE2; `leave_out`: whether each rule ignores or re-includes.
+    """
 
     expressions: Any
     leave_out: tuple[bool, ...]
 
     def says(self, path: str) -> bool | None:
-        """Return whether `path`, which ends with a / for a directory, is left out; None where no rule is about it."""
+        """Return whether `path` (with a trailing / for a directory) is ignored; None if no rule matches."""
         matching = self.expressions.Match(_as_text(path)) if self.leave_out else ()
         return self.leave_out[max(matching)] if matching else None
 
 
-_FOLDER = "(?P<ps_d>/)"  # the end of an expression of `pathspec` for a folder and all below it
+_FOLDER = "(?P<ps_d>/)"  # how expressions of `pathspec` for a folder and its content end
 
 
 def read_rules(content: bytes) -> Rules:
-    """Return the rules of a file; lines that cannot be read say nothing.
+    """Return the rules of a file; invalid lines are ignored.
 
-    A rule is about the path that it means, and not about what lies below: a walk does not come there.
+    A rule matches its path only, not paths below it, which a walk does not reach.
     """
     import re2
     from pathspec.patterns.gitignore import GitIgnorePatternError
@@ -131,17 +134,17 @@ def read_rules(content: bytes) -> Rules:
 
 @frozen
 class Ignored:
-    """The rules that hold in a directory: (its path from where a file stands, that file's rules), outer first."""
+    """The rules for a directory: (its path relative to a `.gitignore`, the rules of that file), outer first."""
 
     layers: tuple[tuple[str, Rules], ...] = ()
 
     def below(self, name: str, folder: Folder) -> "Ignored":
-        """Return what holds in the directory `name`, which is open as `folder`."""
+        """Return the rules for the subdirectory `name`, open as `folder`."""
         moved, rules = tuple((f"{path}{name}/", own) for path, own in self.layers), _rules_of(folder)
         return Ignored(moved if rules is None else (*moved, ("", rules)))
 
     def leaves_out(self, name: str, *, is_directory: bool) -> bool:
-        """Return whether an entry of the directory is left out: the innermost file that speaks about it decides."""
+        """Return whether an entry of the directory is ignored: the innermost file with a matching rule decides."""
         if name == ".git":
             return True
         entry = f"{name}/" if is_directory else name
@@ -156,7 +159,7 @@ _MOST_RULE_BYTES = 1 << 20
 
 @frozen(eq=False)
 class Found:
-    """Something that is no directory, at `path` below the start. It can be opened until the walk goes on."""
+    """A file at `path` below the start. It can be opened until the walk continues."""
 
     path: str
     is_file: bool
@@ -164,15 +167,15 @@ class Found:
     name: str
 
     def open(self) -> BinaryIO:
-        """Return it, open for reading. Raises PathRefused or OSError."""
+        """Return the file, open for reading. Raises PathRefused or OSError."""
         return self.folder.open(self.name)
 
 
 def walk(files: Files, start: str, *, all_files: bool = False) -> Iterator[Found]:
-    """Yield everything below `start` that is no directory, sorted by path.
+    """Yield all files below `start`, sorted by path.
 
-    `.gitignore` files from the root down are heard, unless `all_files`. Raises PathRefused or OSError for a `start`
-    that is no directory or may not be looked into.
+    `.gitignore` files from the root down apply, unless `all_files`. Raises PathRefused or OSError if `start` is not a
+    readable directory.
     """
     ignored = None if all_files else _rules_above(files, start)
     with files.open_folder(start) as folder:
@@ -194,12 +197,12 @@ def _below(folder: Folder, path: str, ignored: Ignored | None) -> Iterator[Found
 
 
 def _order(entry: Entry) -> str:
-    """Directories stand where their paths do: as if their names ended with a /."""
+    """Sort key by path: a directory as if its name ended with a /."""
     return f"{entry.name}/" if entry.is_directory else entry.name
 
 
 def _rules_above(files: Files, start: str) -> Ignored:
-    """Return what holds in `start` by the files of the directories from the root to it, and by its own."""
+    """Return the rules for `start`, from the `.gitignore` files of all directories from the root down to it."""
     root, target = files.resolve("."), files.resolve(start)
     inside = target.startswith(f"{root.rstrip('/')}/")
     place, ignored = root if inside else target, Ignored()
@@ -275,10 +278,10 @@ LONGEST_SEARCHED = 64 << 20  # bytes; a longer line is searched in parts
 
 
 class LinePattern:
-    """A regular expression, or a literal text, that is looked for within single lines."""
+    """A regular expression, or a literal text, to search for within single lines."""
 
     def __init__(self, text: str, *, literal: bool = False, ignore_case: bool = False) -> None:
-        """Read the pattern. Raises ValueError for one that is empty, spans lines, or that RE2 does not take."""
+        """Compile the pattern. Raises ValueError if it is empty, spans lines, or is not supported by RE2."""
         if not text:
             raise ValueError("the pattern is empty; give what to look for")
         if "\n" in text or "\0" in text:
@@ -310,7 +313,7 @@ class LinePattern:
     def _lines_in(self, content: bytes) -> list[int]:
         """Return the numbers of the lines that match, from 0.
 
-        A line that matches alone matches in its piece too, at the same place; what only matches there spans lines.
+        Every line that matches alone matches in its piece, at the same offset; other matches there span lines.
         """
         found, number, position, counted = list[int](), 0, 0, 0
         while position < len(content) and (match := self._in_piece.search(content, position)) is not None:
@@ -326,15 +329,15 @@ class LinePattern:
         return found
 
 
-_LOOKED_AT = 8192  # first bytes; with a NUL among them a file is no text
+_LOOKED_AT = 8192  # first bytes; a file with a NUL in them is binary
 
 Opened = tuple[str, BinaryIO]  # a text file, and the name that is shown
 
 
 def text_files(files: Files, path: str) -> Generator[Opened]:
-    """Yield the text files at `path`: it itself, or what is below it. The one who takes them closes them.
+    """Yield the text file at `path`, or those below it; the caller closes them.
 
-    Raises PathRefused or OSError for a `path` that cannot be looked into.
+    Raises PathRefused or OSError if `path` cannot be read.
     """
     try:
         with files.open_folder(path):
@@ -349,7 +352,7 @@ def text_files(files: Files, path: str) -> Generator[Opened]:
 
 
 def _if_text(file: BinaryIO) -> BinaryIO | None:
-    """Return the file, or close it when it holds no text."""
+    """Return the file, or close it if it is binary."""
     try:
         if b"\0" not in os.pread(file.fileno(), _LOOKED_AT, 0):
             return file
@@ -361,12 +364,12 @@ def _if_text(file: BinaryIO) -> BinaryIO | None:
 
 
 LONGEST_LINE = 500  # characters
-_READ_AT_ONCE = 4 * LONGEST_LINE + 8  # bytes of a line that are looked at
+_READ_AT_ONCE = 4 * LONGEST_LINE + 8  # bytes of a line that are read
 
 
 @frozen
 class Shown:
-    """One line of the answer; `cut` tells that the file's line is longer."""
+    """One line of the answer; `cut`: the file's line is longer."""
 
     text: str
     cut: bool
@@ -377,7 +380,7 @@ def show_lines(file: BinaryIO, name: str, matches: Sequence[int], context: int) 
     file.seek(0)
     wanted = iter(matches)
     here = next(wanted, None)
-    until = 0  # the last line of the context of a match that has been
+    until = 0  # the last context line of the previous match
     for number, line in _numbered(file, (matches[-1] if matches else 0) + context):
         while here is not None and here < number:
             until, here = here + context, next(wanted, None)
@@ -389,7 +392,7 @@ def show_lines(file: BinaryIO, name: str, matches: Sequence[int], context: int) 
 
 
 def _numbered(file: BinaryIO, last: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines up to `last` with their numbers; of a long one the beginning."""
+    """Yield the lines up to `last` with their numbers; long ones are cut."""
     for number in range(1, last + 1):
         line = piece = file.readline(_READ_AT_ONCE)
         while piece and not piece.endswith(b"\n"):
@@ -465,7 +468,7 @@ class _Answer:
         return sum(self.counts) > self.limit
 
     def search(self, opened: Generator[Opened]) -> None:
-        """Search file after file, until the answer is full or given up. Blocks."""
+        """Search the files until the answer is full or abandoned. Blocks."""
         with closing(opened):
             for name, file in opened:
                 with file:
@@ -482,7 +485,7 @@ class _Answer:
         self.counts.append(len(numbers))
 
     def result(self) -> ToolResult:
-        """Return what the model is told."""
+        """Return the result for the model."""
         notices, details = [], dict[str, Any]()
         if self.is_full:
             notices.append(f"the first {self.limit} matches; use limit={2 * self.limit} for more, or a finer pattern")

@@ -1,9 +1,9 @@
-"""The sandbox: commands of an agent run where they can do no harm, also when the judgement of them was wrong.
+"""The sandbox confines commands of an agent, so that they can do no harm even if the judge was wrong.
 
 Modules in reading order:
 
-- `permissions`: what one command may do, what is hidden, and what it may do beyond that, when the user said yes
+- `permissions`: of one command: hidden places, and rights granted by the user
 - `limits`: memory, processes, file sizes and time
-- `bubblewrap` (with `egress`), `landlock`: how the system keeps a command confined
-- `sandbox`: the sandbox of an agent, and which of these this machine achieves
+- `bubblewrap` (with `egress`), `landlock`: the mechanisms that confine a command
+- `sandbox`: the sandbox of an agent, and the level that this machine achieves
 """

@@ -1,4 +1,4 @@
-"""Bubblewrap: the files that a command, or an episode of the laboratory, finds inside; namespaces that stay (Linux).
+"""Bubblewrap (Linux): the files inside for a command, or an episode of the laboratory; persistent namespaces.
 
 | place | inside, for a command of an agent | inside, for an episode |
 | --- | --- | --- |
@@ -10,15 +10,14 @@
 | programs, libraries, Python | as outside, read only | as outside, read only |
 | all other files | as outside, read only | not there |
 
-Sockets of tmux, docker, X11 and D-Bus lie in /tmp and /run, or have no file, and then belong to the network outside.
-A process that is left over keeps running, as it would outside: the one who started the command ends it, or the kernel
-when that process dies, also by SIGKILL. Root may write the settings in /proc/sys without any capability, so /proc is
-read-only, too.
+Sockets of tmux, docker, X11 and D-Bus are hidden with /tmp and /run, or are abstract and belong to the network outside.
+A left-over process keeps running, as it would outside: the caller ends it, or the kernel when the caller dies, also by
+SIGKILL. Root may write to /proc/sys without any capability, so /proc is read-only, too.
 
-Commands of an agent share a loopback, those of an episode all namespaces. A process of bubblewrap holds these until the
-other end of its standard input, a socket, is closed: also when we die. Commands join with `nsenter`, by the number of
-the first process inside. Descriptors of ours would be nothing to them: files of a process that hides its memory are
-closed to every other one, unless it is root.
+Commands of an agent share a loopback, those of an episode all namespaces. A process of bubblewrap holds these until its
+standard input, a socket, is closed: also when we die. Commands join with `nsenter`, by the ID of the first process
+inside. They cannot use our descriptors in /proc: the files of a process that hides its memory are readable by root
+only.
 """
 
 import json
@@ -42,7 +41,7 @@ SCRATCHES = ("/tmp", "/var/tmp")
 FROM_RUN = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/systemd/resolve")  # programs, names
 
 MEMORY = 256 * 1024 * 1024  # bytes of each of an episode's folders in memory
-USER = "1000"  # the user of an episode: an ordinary one, so that programs started there have no capability
+USER = "1000"  # the ordinary user of an episode, so that its programs have no capability
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
     "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/passwd", "/etc/group",
@@ -53,7 +52,7 @@ STREAMS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/s
 
 
 def arguments(inside: Confinement) -> Iterator[str]:
-    """Yield the arguments of `bwrap` that a command of an agent follows."""
+    """Yield the arguments of `bwrap` for a command of an agent."""
     yield from ("--unshare-user", "--unshare-pid", "--unshare-cgroup-try")
     yield from ("--die-with-parent",) if parent_to_end_with() else ()
     yield from () if inside.joined else ("--unshare-ipc", "--unshare-uts")
@@ -64,7 +63,7 @@ def arguments(inside: Confinement) -> Iterator[str]:
     yield from _read_only(FROM_RUN)
     for place in SCRATCHES:
         yield from ("--bind", inside.scratch, place)
-    yield from _read_only([*_own_places(), *inside.readable])  # which may lie in what was hidden just now
+    yield from _read_only([*_own_places(), *inside.readable])  # which may be in a hidden place
     for place in inside.writable:
         yield from ("--bind", place, place)
     yield from _read_only(inside.kept)
@@ -83,25 +82,25 @@ def episode_arguments(readable: Path, writable: Path) -> Iterator[str]:
     yield from _devices()
     yield from ("--proc", "/proc", "--remount-ro", "/proc")
     yield from ("--size", str(MEMORY), "--perms", "1777", "--tmpfs", "/tmp")
-    yield from _read_only(_own_places())  # after /tmp, which may be where they are
+    yield from _read_only(_own_places())  # after /tmp, in which they may be
     yield from ("--ro-bind", str(readable), str(readable), "--bind", str(writable), str(writable))
     yield from ("--remount-ro", "/")
 
 
 def _read_only(places: Iterable[str]) -> Iterator[str]:
-    """Yield the arguments that show places as they are, if they are there."""
+    """Yield the arguments that make existing places readable."""
     for place in places:
         yield from ("--ro-bind-try", place, place)
 
 
 def _own_places() -> list[str]:
-    """Return where the Python is that runs this, if not with the system."""
+    """Return the places of the running Python, if outside of the system's."""
     own = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
     return sorted(place for place in own if not Path(place).is_relative_to("/usr"))
 
 
 def _devices() -> Iterator[str]:
-    """Yield arguments for the few devices there are; no terminal, since that would take a second user namespace."""
+    """Yield arguments for a few devices; no terminal, since that would need a second user namespace."""
     yield from ("--tmpfs", "/dev")
     for name in DEVICES:
         yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
@@ -127,9 +126,9 @@ WAIT = ("/bin/sh", "-c", "echo >&0; exec cat >/dev/null")
 
 @define(eq=False)
 class Namespaces:
-    """Namespaces of these kinds; `number` is that of the first process inside, and `first` a descriptor of it.
+    """Namespaces of these kinds. `number`: the ID of the first process inside; `first`: a descriptor of it.
 
-    `given` are descriptors that the program inside has sent.
+    `given`: descriptors sent by the program inside.
     """
 
     process: "subprocess.Popen[bytes]"
@@ -141,17 +140,17 @@ class Namespaces:
 
     @property
     def is_held(self) -> bool:
-        """Return whether the process that holds them is there."""
+        """Return whether the process that holds them is alive."""
         return self.process.poll() is None
 
     def words(self) -> tuple[str, ...]:
-        """Return the words before a command that let it join, as long as these namespaces are held."""
-        number = self.number if self.is_held else 0  # of a process that has ended: it may be that of another one by now
+        """Return the words before a command that make it join, while these namespaces are held."""
+        number = self.number if self.is_held else 0  # the ID of an ended process may be reused
         flags = (f"{FLAGS[kind]}=/proc/{number}/ns/{kind}" for kind in self.kinds)
         return (shutil.which("nsenter") or "nsenter", *flags, "--preserve-credentials", "--")
 
     def close(self) -> None:
-        """Let go of them; with a namespace of processes, the kernel ends everything inside."""
+        """Release them; with a PID namespace, the kernel ends all processes inside."""
         self.line.close()
         if self.first is not None:
             with suppress(ProcessLookupError):
@@ -170,8 +169,8 @@ class Namespaces:
 def hold(arguments: Iterable[str], kinds: Iterable[str], program: Sequence[str] = WAIT) -> Namespaces:
     """Return new namespaces, made with these arguments of `bwrap`, in which `program` waits.
 
-    It says that it is there by a byte on its standard input, a socket, and may send descriptors with it. Raises
-    OSError, with what bubblewrap said.
+    It reports its start by a byte on its standard input, a socket, and may send descriptors with it. Raises OSError
+    with bubblewrap's message.
     """
     for name in ("bwrap", "nsenter"):
         if shutil.which(name) is None:
@@ -183,7 +182,7 @@ def hold(arguments: Iterable[str], kinds: Iterable[str], program: Sequence[str] 
             process = _start([*arguments, "--info-fd", str(telling), "--", *program], theirs, telling)
         finally:
             os.close(telling)
-        theirs.close()  # so that the line ends when the other side does
+        theirs.close()  # so that the socket closes when the other side ends
         ours.settimeout(LONGEST_START)
         held = Namespaces(process, ours)
         try:
@@ -201,7 +200,7 @@ def hold(arguments: Iterable[str], kinds: Iterable[str], program: Sequence[str] 
 
 
 def _take(held: Namespaces, number: int, kinds: Iterable[str]) -> None:
-    """Take the namespaces of a process. Raises OSError, also for one that is our own."""
+    """Open the namespaces of a process. Raises OSError, also for a namespace that is our own."""
     held.number, held.first, held.kinds = number, os.pidfd_open(number), tuple(kinds)
     for kind in held.kinds:
         if os.path.samefile(f"/proc/{number}/ns/{kind}", f"/proc/self/ns/{kind}"):
@@ -209,7 +208,7 @@ def _take(held: Namespaces, number: int, kinds: Iterable[str]) -> None:
 
 
 def hold_loopback() -> Namespaces | None:
-    """Return a loopback for all commands of an agent; None where none can be made, and each has its own."""
+    """Return a loopback for all commands of an agent; None if it cannot be made: then each has its own."""
     unshared = (f"--unshare-{kind}" for kind in LOOPBACK)
     with suppress(OSError, ValueError):
         return hold((*unshared, "--cap-drop", "ALL", "--dev-bind", "/", "/"), LOOPBACK)

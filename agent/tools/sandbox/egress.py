@@ -1,13 +1,12 @@
-"""Egress: a call that may reach certain hosts, and no others, through a proxy that lives as long as the call.
+"""Egress: gives a call access to granted hosts only, through a proxy that lives as long as the call.
 
     python egress.py outside FOLDER HOSTS PARENT -- BWRAP ... -- python FOLDER/egress.py inside FOLDER -- COMMAND
 
-The outer process stays in the network of the machine and listens on a socket in FOLDER, which only this call sees; it
-connects to the granted hosts. The inner one, in a network that has a loopback alone, passes on what programs send to
-the proxy that the usual variables name. Programs that ask no proxy reach nothing. The loopback is that of the agent,
-where other commands run: the proxy wants the key of the call, which stands in these variables and in FOLDER.
-
-A name that leads to the loopback or to a link-local address is refused, unless that address itself was granted.
+The outer process is in the machine's network and listens on a socket in FOLDER, which only this call sees; it connects
+to the granted hosts. The inner one, in a network with only a loopback, forwards connections to the proxy named in the
+usual variables. Programs that use no proxy reach nothing. Other commands of the agent share the loopback, so the proxy
+requires the key of the call, from these variables and FOLDER. A name that resolves to a loopback or link-local address
+is refused, unless that address itself was granted.
 """
 
 import ctypes
@@ -35,17 +34,17 @@ SECONDS = 20.0  # for a connection
 TO_PROXY = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 PAST_IT = ("NO_PROXY", "no_proxy")
 VARIABLES = frozenset((*TO_PROXY, *PAST_IT))
-"""The variables that a call has of its own."""
+"""The variables that differ for each call."""
 
 
 def words_outside(folder: str, hosts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words before the command that confines a call which may reach these hosts."""
+    """Return the words before the confining command of a call that may reach these hosts."""
     parent = str(parent_to_end_with() or 0)
     return (sys.executable, "-I", "-S", __file__, "outside", folder, ",".join(hosts), parent, "--")
 
 
 def parent_to_end_with() -> int | None:
-    """Return our number where a command can end with us; a kernel that is asked for that looks at threads, too."""
+    """Return our process ID if a command can end with us: the kernel's parent-death signal also follows threads."""
     return os.getpid() if current_thread() is main_thread() else None
 
 
@@ -55,8 +54,8 @@ def words_inside() -> tuple[str, ...]:
 
 
 def run_outside(folder: str, hosts: frozenset[str], parent: int, argv: list[str]) -> int:
-    """Run the confined command beside its proxy; return its exit code. All ends with the process `parent`, if any."""
-    signal.signal(signal.SIGTERM, lambda *_: None)  # the command is told, too; we clean up when it has ended
+    """Run the confined command beside its proxy; return its exit code. It ends with the process `parent`, if any."""
+    signal.signal(signal.SIGTERM, lambda *_: None)  # the command gets the signal too; clean up after its end
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(1))
     if parent:
         _end_with(parent, signal.SIGHUP)
@@ -65,26 +64,26 @@ def run_outside(folder: str, hosts: frozenset[str], parent: int, argv: list[str]
     try:
         with open(os.path.join(folder, KEY), "x") as file:
             file.write(key)
-        shutil.copy(__file__, os.path.join(folder, SCRIPT))  # our own place may be hidden inside
+        shutil.copy(__file__, os.path.join(folder, SCRIPT))  # this file may be hidden inside
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(os.path.join(folder, SOCKET))
             server.listen(64)
             _in_background(lambda: _serve(server, lambda client: _let_through(client, hosts, key)))
-            code = subprocess.call(argv, close_fds=False)  # a session is given descriptors
+            code = subprocess.call(argv, close_fds=False)  # a session gets descriptors
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return code if code >= 0 else 128 - code
 
 
 def run_inside(folder: str, argv: list[str]) -> None:
-    """Start what passes on to the proxy, which ends with this process, and become the command."""
+    """Start the forwarder to the proxy, which ends with this process, and become the command."""
     server = socket.create_server(("127.0.0.1", 0), backlog=64)
     with open(os.path.join(folder, KEY)) as file:
         address = f"http://{file.read()}@127.0.0.1:{server.getsockname()[1]}"
     command = os.getpid()
     if os.fork() == 0:
         _end_with(command, signal.SIGKILL)
-        os.closerange(0, server.fileno())  # or the output of the command would stay open
+        os.closerange(0, server.fileno())  # else the command's output would stay open
         _serve(server, lambda client: _pass_on(client, os.path.join(folder, SOCKET)))
     server.close()
     os.environ.update({**dict.fromkeys(TO_PROXY, address), **dict.fromkeys(PAST_IT, "localhost,127.0.0.1")})
@@ -92,9 +91,9 @@ def run_inside(folder: str, argv: list[str]) -> None:
 
 
 def _end_with(parent: int, by: signal.Signals) -> None:
-    """Have the kernel signal this process when its parent has ended, also by SIGKILL."""
+    """Make the kernel signal this process when its parent ends, also by SIGKILL."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, by, 0, 0, 0)
-    if os.getppid() != parent:  # it was over before the kernel was told
+    if os.getppid() != parent:  # the parent ended before the request
         os._exit(0)
 
 
@@ -116,7 +115,7 @@ def _pass_on(client: socket.socket, path: str) -> None:
 
 
 def _let_through(client: socket.socket, hosts: frozenset[str], key: str) -> None:
-    """Take one request of a proxy's client, and connect it with a granted host. Raises OSError, ValueError."""
+    """Read one request of a proxy's client, and connect it with a granted host. Raises OSError, ValueError."""
     head, rest = _head_of(client)
     lines = head.decode("latin-1").split("\r\n")
     if not _knows(key, lines[1:]):
@@ -147,7 +146,7 @@ def _let_through(client: socket.socket, hosts: frozenset[str], key: str) -> None
 
 
 def _own_head(verb: str, url: SplitResult, version: str, headers: list[str]) -> bytes:
-    """Return the head of a request as the host itself gets it."""
+    """Return the head of a request in the form for the host itself."""
     query = f"?{url.query}" if url.query else ""
     kept = (header for header in headers if not header.lower().startswith(("proxy-", "connection:", "host:")))
     own = (f"{verb}{query} {version}", f"Host: {url.netloc.rpartition('@')[2]}", "Connection: close")
@@ -174,7 +173,7 @@ def _say(client: socket.socket, status: str, text: str, challenge: str = "") -> 
 
 
 def _head_of(client: socket.socket) -> tuple[bytes, bytes]:
-    """Read the head of a request; return it, and what came behind it. Raises ValueError for one that is none."""
+    """Read the head of a request; return it, and the data after it. Raises ValueError for an invalid one."""
     content = b""
     while b"\r\n\r\n" not in content:
         piece = client.recv(LONGEST_HEAD)
@@ -186,21 +185,21 @@ def _head_of(client: socket.socket) -> tuple[bytes, bytes]:
 
 
 def _connect(host: str, port: int) -> socket.socket | None:
-    """Return a connection with a host; None where it has no address that may be reached. Raises OSError."""
+    """Return a connection with a host; None if none of its addresses is permitted. Raises OSError."""
     found = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     address = next((address for address in found if address == host or not _is_close(address)), None)
     return None if address is None else socket.create_connection((address, port), SECONDS)
 
 
 def _is_close(address: str) -> bool:
-    """Return whether an address belongs to this machine or its link, where services trust every client."""
+    """Return whether an address is loopback or link-local, where services trust every client."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip
     return ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast
 
 
 def _join(one: socket.socket, other: socket.socket) -> None:
-    """Carry what each of two sockets receives to the other, until both have ended."""
+    """Forward data between two sockets in both directions, until both have ended."""
     back = _in_background(lambda: _carry(other, one))
     _carry(one, other)
     back.join()
@@ -221,7 +220,7 @@ def _in_background(work: Callable[[], None]) -> Thread:
 
 
 def main(argv: list[str]) -> int:
-    """Run one of both sides."""
+    """Run the inner or the outer side."""
     end = argv.index("--")
     command = argv[end + 1 :]
     if argv[0] == "inside":

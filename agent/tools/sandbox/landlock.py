@@ -1,12 +1,12 @@
-"""Landlock with seccomp, for a Linux without bubblewrap: a program that confines itself and becomes the command.
+"""Landlock with seccomp, for Linux without bubblewrap: a program that confines itself and becomes the command.
 
     python -I -S landlock.py CONFINEMENT COMMAND ...
 
-CONFINEMENT is JSON: a `Confinement`. Landlock knows no exceptions, so of a folder with a hidden place in it the other
-entries are named, and the folder itself cannot be listed; within the workspace nothing is hidden or kept. Nothing
-stands for /tmp: scratch is what TMPDIR says. There are no namespaces: a command sees that other processes exist, and
-can neither look into them nor signal them (from Linux 6.12 on). It can open no socket but where the network was
-granted, and then none of Unix.
+CONFINEMENT is JSON: a `Confinement`. Landlock has no exceptions, so for a folder with a hidden place in it the other
+entries are listed, and the folder itself cannot be read; within the workspace nothing is hidden or kept. /tmp is not
+replaced: scratch is the folder in TMPDIR. There are no namespaces: a command sees that other processes exist, but can
+neither inspect nor signal them (from Linux 6.12 on). It can open sockets only if the network was granted, and never
+Unix sockets.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 READING = 0b1101  # execute, read files, list folders
 ALL_BY_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}
-OF_FILES = 0b111 | 1 << 14  # what a rule about a single file may say: execute, write, read, truncate
+OF_FILES = 0b111 | 1 << 14  # rights of a rule for a single file: execute, write, read, truncate
 SCOPED_FROM, SCOPED = 6, 0b11  # abstract sockets, signals
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, FILTER = 38, 22, 2
@@ -28,11 +28,11 @@ NUMBERS = {"x86_64": (0xC000003E, 41, 16, 425), "aarch64": (0xC00000B7, 198, 29,
 ALLOW, REFUSE, FAMILY_UNIX, TIOCSTI = 0x7FFF0000, 0x00050001, 1, 0x5412
 CAPABILITIES = 0x20080522  # the version of the structures
 SINKS = ("/dev/null", "/dev/zero", "/dev/full")
-NATIVE = 0x40000000  # numbers from here on belong to another way of calling
+NATIVE = 0x40000000  # system call numbers from here on belong to another ABI
 
 
 def version() -> int:
-    """Return the version of Landlock that this kernel has; 0 for none."""
+    """Return the Landlock version of this kernel; 0 for none."""
     if sys.platform != "linux" or platform.machine() not in NUMBERS:
         return 0
     found: int = ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1)
@@ -40,7 +40,7 @@ def version() -> int:
 
 
 def without(root: str, hidden: Iterable[str]) -> Iterator[str]:
-    """Yield the places below `root` that together are all of it but what is `hidden`."""
+    """Yield places that together are all of `root` except the `hidden` ones."""
     inner = [place for place in hidden if place == root or place.startswith(root.rstrip("/") + "/")]
     if not inner:
         yield root
@@ -55,7 +55,7 @@ def without(root: str, hidden: Iterable[str]) -> Iterator[str]:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
-    """Let this process, and what it starts, read and write these places and no others. Raises OSError."""
+    """Restrict this process and its children to reading and writing these places. Raises OSError."""
     libc, abi = ctypes.CDLL(None, use_errno=True), version()
     handled = ALL_BY_VERSION[min(abi, 3)]
     ruleset = struct.pack("QQQ", handled, 0, SCOPED if abi >= SCOPED_FROM else 0)
@@ -80,7 +80,7 @@ def _allow(libc: ctypes.CDLL, ruleset: int, place: str, access: int) -> None:
 
 
 def refuse_sockets(*, network: bool) -> None:
-    """Refuse sockets, those of Unix alone where the `network` was granted, and typing into a terminal."""
+    """Refuse sockets (only Unix sockets if the `network` was granted), and input injection into a terminal."""
     architecture, socket, ioctl, ring = NUMBERS[platform.machine()]
     of_socket = [(0x20, 0, 0, 16), (0x15, 0, 1, FAMILY_UNIX)] if network else []
     program = [
@@ -99,7 +99,7 @@ def refuse_sockets(*, network: bool) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up what root may do beyond its own files: it could look into other processes all the same."""
+    """Drop the capabilities of root, with which it could inspect other processes."""
     header, none = struct.pack("II", CAPABILITIES, 0), bytes(24)
     libc = ctypes.CDLL(None, use_errno=True)
     _succeed(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))  # so that the command does not get them back

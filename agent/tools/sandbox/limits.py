@@ -1,7 +1,7 @@
-"""Limits of what runs inside, kept by the kernel: memory, processes, file sizes, time; and in which words that is told.
+"""Limits enforced by the kernel inside the sandbox: memory, processes, file sizes, time; with their messages.
 
-Those of memory, file size and time hold for each process. Processes are counted, threads too, for each user in each
-user namespace, from Linux 5.14 on; of root none are, so for an episode the kernel has numbers for about as many.
+Limits of memory, file size and time apply to each process. Processes and threads are counted per user and user
+namespace, from Linux 5.14 on, except those of root; so an episode's PID namespace has about as many IDs.
 """
 
 import os
@@ -18,8 +18,8 @@ Kind = Literal["memory", "processes", "file_size", "cpu_time"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MIB = 1024 * 1024
-RESERVED = 4  # processes of our own: those that keep an episode, and who is about to become a command
-COUNTED = (5, 14)  # the Linux from which on processes are
+RESERVED = 4  # our processes: keepers of an episode, and one that becomes a command
+COUNTED = (5, 14)  # the first version of Linux that counts processes
 
 WORDS: dict[Kind, tuple[str, ...]] = {
     "memory": ("MemoryError", "annot allocate memory", "out of memory", "memory exhausted"),
@@ -30,7 +30,7 @@ WORDS: dict[Kind, tuple[str, ...]] = {
 """Messages of programs to which the kernel refused a resource."""
 
 SIGNALS: dict[int, Kind] = {signal.SIGXFSZ: "file_size", signal.SIGXCPU: "cpu_time"}
-AND_SIGNAL = 128  # what shells add to the number of the signal that ended a command
+AND_SIGNAL = 128  # shells add this to the number of the signal that ended a command
 
 
 def _limit(default: int) -> int:
@@ -40,9 +40,9 @@ def _limit(default: int) -> int:
 
 @frozen
 class Limits:
-    """Limits: bytes, processes, and seconds of a processor.
+    """Limits in bytes, processes, and seconds of CPU time.
 
-    addresses: how many times its memory a process may reserve; None: as much as it likes, as some runtimes do.
+    addresses: the address space of a process, in multiples of its memory; None: unlimited, as some runtimes need.
     """
 
     memory: int = _limit(1024 * MIB)
@@ -52,11 +52,11 @@ class Limits:
     addresses: int | None = 4
 
     def arguments(self) -> Iterator[str]:
-        """Yield the arguments of `prlimit` that have the kernel keep them."""
+        """Yield the arguments of `prlimit` that set them."""
         yield f"--data={self.memory}"
         yield from () if self.addresses is None else (f"--as={self.addresses * self.memory}",)
         yield f"--fsize={self.file_size}"
-        yield f"--cpu={self.cpu_time}:{self.cpu_time + 1}"  # a warning (SIGXCPU), which says why, and then the end
+        yield f"--cpu={self.cpu_time}:{self.cpu_time + 1}"  # first SIGXCPU, which shows the reason, then SIGKILL
         yield "--core=0"
         if linux() >= COUNTED:
             yield f"--nproc={self.processes + RESERVED}"
@@ -72,7 +72,7 @@ class Limits:
 
 
 def kinds_shown_by(finished: Finished) -> tuple[Kind, ...]:
-    """Return which limits of the kernel a command has met with, as far as its end and its last words show it."""
+    """Return the kernel limits that a command ran into, by its exit and its last output."""
     if not finished.exit_code and finished.signal is None:
         return ()
     ended = finished.signal if finished.signal is not None else (finished.exit_code or 0) - AND_SIGNAL

@@ -1,10 +1,10 @@
-"""The permissions of one command: places that are hidden (secrets, denied paths, the agent's own things), and rights.
+"""The permissions of one command: hidden places (secrets, denied paths, the agent's own files), and rights.
 
-A right is what one call may do beyond the sandbox, when it was asked for and the answer was yes.
+A right lets one call go beyond the sandbox, if the call requested it and the user agreed.
 
 network      reach any host, as outside
 network HOST reach this host through a proxy of the call (bubblewrap)
-write PATH   change this file, or what is in this folder
+write PATH   change this file, or the content of this folder
 unconfined   run without any sandbox
 """
 
@@ -29,26 +29,26 @@ from constitution.zones import Places, absolute, is_within, zone_of
 OWN_FOLDER = "~/.bpagent"
 PACKAGES = ("agent", "bp", "constitution")
 
-PUBLIC = ("/etc/passwd", "/etc/passwd-")  # names of users, without which programs do not know who runs them
+PUBLIC = ("/etc/passwd", "/etc/passwd-")  # user names, which programs look up
 SYSTEM_FOLDERS = ("/etc", "/etc/ssh", "/etc/ssl", "/var/lib", "/var/spool")
-SETTLED = 1_000_000_000  # nanoseconds; two changes within less may have the same time
-DEPTH = 2  # of a folder in the home folder: `.config/gh` is a secret, and so is `.codex/auth.json`
+SETTLED = 1_000_000_000  # nanoseconds; changes within less may have equal timestamps
+DEPTH = 2  # levels below the home folder: `.config/gh`, `.codex/auth.json`
 
 SERVERS = (
     "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "TMUX",
     "TMUX_PANE", "STY", "KITTY_LISTEN_ON", "KITTY_PID", "WEZTERM_UNIX_SOCKET", "DOCKER_HOST", "XDG_RUNTIME_DIR",
 )  # fmt: skip
-"""Variables that lead to servers of the user: agents for keys, the screen, terminals, containers."""
+"""Variables with addresses of the user's servers: key agents, the screen, terminals, containers."""
 
 
 @frozen
 class Confinement:
     """The permissions of one command. All paths are absolute, with links followed, and exist.
 
-    cwd: where it starts. writable: the workspace and its like. scratch: what stands for /tmp. readable: what may be
-    read though it lies in what is replaced. hidden: what is not there. granted: what may be written for this one call,
-    whatever is hidden. kept: what in it is read only nevertheless. network: hosts can be reached. egress: the folder
-    of a proxy through which some can. joined: it is in the network of the agent already, which has a loopback alone.
+    cwd: where it starts. writable: the workspace and further roots. scratch: the replacement of /tmp. readable:
+    readable places in replaced folders. hidden: invisible places. granted: writable for this one call, even if hidden.
+    kept: read-only places in writable ones. network: all hosts can be reached. egress: the folder of a proxy to some
+    hosts. joined: it already is in the agent's network, which has only a loopback.
     """
 
     cwd: str
@@ -64,37 +64,37 @@ class Confinement:
 
 
 def agents_own(home: str) -> tuple[str, ...]:
-    """Return the folder in which the agent keeps runs, rules and keys: the usual one, and that of BPAGENT_HOME."""
+    """Return the folders in which the agent keeps runs, rules and keys: the default one, and that of BPAGENT_HOME."""
     chosen = (os.environ.get("BPAGENT_HOME"), absolute(OWN_FOLDER, cwd="/", home=home))
     return tuple(dict.fromkeys(os.path.realpath(place) for place in chosen if place))
 
 
 def own_processes(text: str) -> tuple[str, ...]:
-    """Return those folders in /proc of our process, its group and its parent whose numbers occur in a text."""
+    """Return the folders in /proc of our process, its group and its parent whose IDs occur in a text."""
     numbers = dict.fromkeys((os.getpid(), os.getpgrp(), os.getppid()))
     return tuple(f"/proc/{number}" for number in numbers if number > 1 and str(number) in text)
 
 
 @cache
 def program_folders() -> tuple[str, ...]:
-    """Return where the packages of this program lie, as they are installed."""
+    """Return the folders of this program's installed packages."""
     specs = (find_spec(name) for name in PACKAGES)
     origins = (spec.origin for spec in specs if spec is not None and spec.origin)
     return tuple(os.path.dirname(os.path.realpath(origin)) for origin in origins)
 
 
 def kept_places(writable: tuple[str, ...]) -> Iterator[str]:
-    """Yield what is read only though it lies in the workspace, which is first in `writable`, or in another place."""
+    """Yield the read-only places in writable ones; the workspace is first in `writable`."""
     for place in (f"{writable[0]}/.git/hooks", *program_folders()):
         if os.path.isdir(place) and any(is_within(place, outer) for outer in writable):
             yield place
 
 
 def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the files and folders that are hidden, links followed, no one within another.
+    """Return the hidden files and folders, links followed, none within another.
 
-    Secret are those places that the constitution calls so (`constitution/tables/places.toml`), and those `denied`,
-    wherever they are mounted. A folder in which the workspace lies cannot be hidden.
+    These are the secrets of the constitution (`constitution/tables/places.toml`), and those `denied`, with all their
+    mounts. A folder that contains the workspace cannot be hidden.
     """
     found = (*_secrets(home), *(os.path.expanduser(path) for path in denied), *agents_own(home))
     real = {os.path.realpath(path) for path in found if path not in PUBLIC and os.path.lexists(path)}
@@ -104,14 +104,14 @@ def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tupl
 
 
 def _secrets(home: str) -> Iterator[str]:
-    places = Places(workspace="/dev/null", home=home)  # no workspace: what is secret is so wherever work goes on
+    places = Places(workspace="/dev/null", home=home)  # no workspace: secrets do not depend on it
     for folder in SYSTEM_FOLDERS:
         yield from _entries(folder, places)[0]
     yield from _secrets_below(home, places, DEPTH)
 
 
 def _secrets_below(folder: str, places: Places, depth: int) -> Iterator[str]:
-    """Yield what is secret in a folder; of the home folder only what begins with a dot is looked into."""
+    """Yield the secrets in a folder; of the home folder's subfolders only hidden ones are searched."""
     secrets, keeping, hidden = _entries(folder, places)
     yield from secrets
     for path in (*keeping, *(hidden if depth > 1 else ())):
@@ -122,7 +122,7 @@ Entries = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
 def _entries(folder: str, places: Places) -> Entries:
-    """Return what is secret in a folder, its folders that keep secrets, and those whose names begin with a dot."""
+    """Return a folder's secrets, its subfolders that keep secrets, and its hidden subfolders."""
     try:
         status = os.stat(folder)
     except OSError:
@@ -135,7 +135,7 @@ def _entries(folder: str, places: Places) -> Entries:
 
 @lru_cache(maxsize=1024)
 def _look(folder: str, _state: tuple[int, ...], places: Places) -> Entries:
-    """Look into a folder; again when its state has changed: when an entry was added, renamed or removed."""
+    """Scan a folder; cached until its state changes: an entry was added, renamed or removed."""
     secrets, keeping, hidden = list[str](), list[str](), list[str]()
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -174,23 +174,23 @@ INSIDE = frozenset(
         Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
     }
 )  # fmt: skip
-"""Zones in which the sandbox lets a command write anyway, or of which it is not known where they are."""
+"""Zones that are writable in the sandbox anyway, or whose place is unknown."""
 
 
 PROXIED = frozenset(["curl", "wget", "git"])
-"""Programs that ask the proxy which the usual variables name, for an address of HTTP."""
+"""Programs that use the proxy of the usual variables for HTTP addresses."""
 ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 NOT_REACHED = frozenset(["-e", "--referer"])
 OTHER_WAY = re.compile(
     r"-\w*[xKi]|--(no-?proxy|proxy|preproxy|socks\w+|resolve|connect-to|(abstract-)?unix-socket|config|input-file)(=.*)?"
 )
-"""Options by which a program reaches what its addresses do not name, or not by the proxy."""
+"""Options with which a program reaches other hosts than its addresses, or bypasses the proxy."""
 
 
 def needed_for(deeds: Iterable[Deed], *, by_host: bool = False) -> tuple[str, ...]:
-    """Return the rights without which these deeds would fail inside, in order; `unconfined` stands for all others.
+    """Return the rights without which these effects would fail inside, in order; `unconfined` includes all others.
 
-    by_host: where the command names all hosts that it reaches, those stand for the network.
+    by_host: if the command names all hosts that it reaches, request these instead of the network.
     """
     found: set[str] = set()
     for deed in deeds:
@@ -204,14 +204,14 @@ def needed_for(deeds: Iterable[Deed], *, by_host: bool = False) -> tuple[str, ..
 
 
 def without_hosts(rights: tuple[str, ...]) -> tuple[str, ...]:
-    """Return rights without those to single hosts, if all hosts may be reached."""
+    """Return rights without those to single hosts, if they include the network."""
     return tuple(each for each in rights if NETWORK not in rights or HOST.fullmatch(each) is None)
 
 
 def _reached(deed: Deed) -> list[str]:
-    """Return the rights to reach what a deed reaches: single hosts where these are known for certain.
+    """Return the network rights for an effect: single hosts if these are known for certain.
 
-    A host that is missing here is refused when the command asks for it, and said so.
+    A request to a host that is missing here is refused with a message.
     """
     if deed.program not in PROXIED or deed.effect not in (Effect.NETWORK, Effect.UPLOAD):
         return [NETWORK]
@@ -236,13 +236,13 @@ def is_right(text: str) -> bool:
 
 
 def hosts_of(rights: Iterable[str]) -> tuple[str, ...]:
-    """Return the hosts that rights name; none where they let all be reached."""
+    """Return the hosts that rights name; none if they include the network."""
     rights = tuple(rights)
     found = (HOST.fullmatch(right) for right in rights)
     return () if NETWORK in rights else tuple(match[1] for match in found if match is not None)
 
 
 def writable_by(rights: Iterable[str]) -> tuple[str, ...]:
-    """Return the files and folders that rights make writable; of a file that is not there yet, its folder."""
+    """Return the files and folders that rights make writable; for a missing file, its folder."""
     named = (right.removeprefix(WRITE) for right in rights if right.startswith(WRITE))
     return tuple(path if os.path.lexists(path) else posixpath.dirname(path) for path in named)

@@ -1,6 +1,6 @@
-"""The sandbox of one agent: puts before a command the words that confine it, and reads off its end what was in the way.
+"""The sandbox of one agent: adds the words that confine a command, and finds in its result what was blocked.
 
-Which program of the system keeps a command confined is found out once, by trying (`achieved`):
+The level is determined once, by trying (`achieved`):
 
     bubblewrap    Linux with `bwrap`: namespaces
     landlock      Linux without it, from 5.13 on: rules about files, no sockets
@@ -47,15 +47,15 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 GIB = 1024**3
 LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, cpu_time=3600, addresses=None)
-"""Far above what work takes, and below what brings a machine down."""
+"""Limits far above ordinary work, and below what overloads a machine."""
 
-LONGEST_PROBE = 60.0  # seconds; at another level a resumed run asks again, and a busy machine may need long
+LONGEST_PROBE = 60.0  # seconds, also enough for a busy machine: another level would make a resumed run ask again
 FATAL = frozenset(signal.Signals) - {
     signal.SIGINT,
     signal.SIGTERM,
     signal.SIGHUP,
     signal.SIGPIPE,
-}  # shells exit so, too
+}  # an exit code of shells, too
 
 IN_THE_WAY = {
     NETWORK: (
@@ -71,10 +71,10 @@ IN_THE_WAY = {
 
 @define(eq=False)
 class Sandbox:
-    """Confines commands that work in `writable`; the first of them is the workspace.
+    """Confines commands to `writable`, of which the first is the workspace.
 
-    strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. scratch: the
-    folder that stands for /tmp, which is removed with the sandbox.
+    strict: no right is ever granted. level: the mechanism. denied: further hidden places. scratch: the replacement of
+    /tmp, which is removed with the sandbox.
     """
 
     writable: tuple[str, ...]
@@ -91,9 +91,9 @@ class Sandbox:
         finalize(self, shutil.rmtree, self.scratch, ignore_errors=True)
 
     def prefix(self, cwd: str, rights: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the words before a command that starts in `cwd` with these rights; none for one that is unconfined.
+        """Return the words before a command that starts in `cwd` with these rights; none if it is unconfined.
 
-        Raises CannotStart where the folder is gone.
+        Raises CannotStart if the folder is gone.
         """
         if not self._confines(rights):
             return ()
@@ -102,12 +102,12 @@ class Sandbox:
         inside = evolve(inside, joined=bool(joined))
         if not hosts or self.level != "bubblewrap":
             return (*joined, *_confining(self.level, inside), *_limited(self.limits))
-        folder = f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # which other commands do not see
+        folder = f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # invisible to other commands
         words = _confining("bubblewrap", evolve(inside, egress=folder))
         return (*words_outside(folder, hosts), *joined, *words, *_limited(self.limits), *words_inside())
 
     def _joined(self) -> tuple[str, ...]:
-        """Return the words that let a command join the agent's loopback: made at its first use, and when it is gone."""
+        """Return the words that make a command join the agent's loopback, which is created when needed."""
         with self._lock:
             if self._loopback is None or not self._loopback.is_held:
                 self._loopback = hold_loopback()
@@ -116,7 +116,7 @@ class Sandbox:
             return () if self._loopback is None else self._loopback.words()
 
     def environment(self, given: Mapping[str, str], rights: Iterable[str] = ()) -> dict[str, str]:
-        """Return the variables that such a command sees: none that lead to servers of the user; TMPDIR is scratch."""
+        """Return the environment of such a command: without addresses of the user's servers; TMPDIR is scratch."""
         if not self._confines(rights):
             return dict(given)
         scratch = "/tmp" if self.level == "bubblewrap" else self.scratch
@@ -126,7 +126,7 @@ class Sandbox:
         return self.level != "none" and (self.strict or UNCONFINED not in rights)
 
     def confinement(self, cwd: str, rights: Iterable[str]) -> Confinement:
-        """Return what a command in `cwd` may do with these rights."""
+        """Return the permissions of a command in `cwd` with these rights."""
         rights = () if self.strict else tuple(rights)
         writable = tuple(os.path.realpath(os.path.expanduser(path)) for path in self.writable)
         if not os.path.isdir(self.scratch):
@@ -144,9 +144,9 @@ class Sandbox:
         )
 
     def met(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[Finished, tuple[str, ...]]:
-        """Return how a command ended, and what was in its way if it failed, as it said so itself: "network", "write",
-        or a limit. Where bubblewrap gives 128 and the number of a signal it ended so, or with that signal, unless bash
-        says which.
+        """Return how a command ended, and what blocked it if it failed, by its output: "network", "write", or a limit.
+
+        Exit code 128 + N from bubblewrap may mean signal N or that exit code, unless bash printed which.
         """
         rights, code = tuple(rights), (finished.exit_code or 0) - 128
         if not self._confines(rights) or not (finished.exit_code or finished.signal):
@@ -162,7 +162,7 @@ class Sandbox:
         return finished, (*named, *(f"limit: {self.limits.told(kind)}" for kind in kinds_shown_by(finished)))
 
     def cures(self, met: Iterable[str]) -> Iterator[str]:
-        """Yield what was in the way in lines for the model and the user, with what to do about it."""
+        """Yield lines for the model and the user about what blocked a command, with the cure."""
         for name in met:
             right = {NETWORK: NETWORK, "write": "write /ABSOLUTE/PATH"}.get(name)
             asking = f'; if it is necessary, ask the user for it: give the command again with rights=["{right}"]'
@@ -172,7 +172,7 @@ class Sandbox:
 def make_sandbox(
     wanted: Literal["off", "on", "strict"], writable: Iterable[str], denied: Iterable[str] = ()
 ) -> Sandbox | None:
-    """Return the sandbox that a preset wants, None for none. Raises CannotStart where "strict" is not achieved."""
+    """Return the sandbox that a preset wants, None for none. Raises CannotStart if "strict" is not achieved."""
     if wanted == "off":
         return None
     level = achieved()
@@ -195,7 +195,7 @@ SEATBELT_SINKS = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 
 
 def _seatbelt_profile(inside: Confinement) -> Iterator[str]:
-    """Yield the lines of a profile for `sandbox-exec -p`; later ones win. After its documentation, not tried by us."""
+    """Yield the lines of a profile for `sandbox-exec -p`; later ones win. Written from its documentation, untested."""
     yield from ("(version 1)", "(allow default)", "(deny file-write*)")
     yield f"(allow file-write* {_below((*inside.writable, inside.scratch))} {_literal(SEATBELT_SINKS)})"
     if inside.kept:
@@ -235,7 +235,7 @@ def _prlimit() -> str | None:
 
 @lru_cache(maxsize=1)
 def achieved() -> Level:
-    """Return which level this machine achieves; tried at the first call, in about 20 milliseconds."""
+    """Return the level that this machine achieves; tried at the first call, in about 20 milliseconds."""
     return next((level for level in LEVELS[:-1] if why_not(level) == ""), "none")
 
 
@@ -249,7 +249,7 @@ exit 0
 
 @lru_cache(maxsize=len(LEVELS))
 def why_not(level: Level) -> str:
-    """Return why a level is not achieved here, found by trying to get out; nothing where it is."""
+    """Return why a level is not achieved here, found by attempts to escape; empty if it is."""
     missing = _missing(level)
     if missing:
         return missing
@@ -274,7 +274,7 @@ def _missing(level: Level) -> str:
 
 
 def _tried(level: Level, folder: str) -> str:
-    """Return what a command in a sandbox could do that it must not, or could not that it must."""
+    """Return the failures of a test command in a sandbox: forbidden operations that work, required ones that fail."""
     workspace, canary, secret = (os.path.join(folder, name) for name in ("workspace", "canary", "secret"))
     os.mkdir(workspace)
     for path in (canary, secret):
