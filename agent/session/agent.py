@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
-from agent.effects.approval import Approver
+from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.hooks import Fail, HookCaller, Hooks, failure
 from agent.effects.inference import Inferences, Measure, Voice
@@ -25,7 +25,6 @@ from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections import Projection
 from agent.projections.state import BackgroundProcess, State, Totals
-from agent.session.approvals import Approval, Decisions, open_questions
 from agent.session.journal import Journal, note_failure
 from agent.tools.definition import Tool
 from agent.tools.toolbox import Toolbox
