@@ -18,8 +18,7 @@ from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.hooks import Fail, HookCaller, Hooks, failure
 from agent.effects.inference import Inferences, Measure, Voice
-from agent.effects.loop import loop_effects
-from agent.effects.timers import seconds_before
+from agent.effects.loop import loop_effects, seconds_before
 from agent.models.model import Delta, Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
