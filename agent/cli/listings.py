@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from attrs import asdict
 
 from agent.cli import exit_codes
 from agent.cli.mistakes import Mistake
@@ -212,7 +211,7 @@ def _protocols(arguments: Namespace) -> Listing:
 
 def _protocol_as_data(entry: Entry) -> Data:
     plain = {name: getattr(entry, name) for name in ("name", "does", "roles", "source")}
-    return {**plain, "costs": asdict(entry.cost), "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
+    return {**plain, "costs": entry.cost, "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
 
 
 # Doctor: what this machine can do for an agent, found by trying, and what to do about what is missing.

@@ -44,32 +44,18 @@ ONE_BTHREAD = (
 
 
 @frozen
-class Cost:
-    """The cost of a protocol beside that of the agent; empty: nothing. Scores are counted by the monitor."""
-
-    inferences: str = ""
-    scores: str = ""
-    questions: str = ""
-    audits: str = ""
-
-    def __str__(self) -> str:
-        named = (("inferences", self.inferences), ("scores", self.scores), ("questions", self.questions))
-        parts = [f"{name}: {amount}" for name, amount in (*named, ("audits", self.audits)) if amount]
-        return "; ".join(parts) or "nothing"
-
-
-@frozen
 class Entry:
-    """A protocol: its name, what it does, what it costs, where it comes from, and what makes its b-threads.
+    """A protocol: its name, what makes its b-threads, what it does, what it costs, and where it comes from.
 
-    roles: the models that it needs beside the agent's. make: takes what the protocol leaves open, by name.
+    make: takes what the protocol leaves open, by name. cost: beside that of the agent; scores are counted by the
+    monitor. roles: the models that it needs beside the agent's.
     """
 
     name: str
-    does: str
-    cost: Cost
-    source: str
     make: Callable[..., BThread | tuple[BThread, ...]]
+    does: str
+    cost: str
+    source: str
     roles: tuple[str, ...] = ()
 
     @property
@@ -99,110 +85,39 @@ def upfront(runs: int = 1, role: str = "agent", auditor: str = "auditor") -> tup
     return (upfront_audit(runs, auditor), shutdown_on_catch(role))
 
 
-def panel(monitors: tuple[str, ...] = ("monitor", "second"), threshold: float = 0.5) -> BThread:
-    """Return an ensemble of two monitors, unless others are named."""
-    return ensemble(monitors, threshold)
-
-
 AI_CONTROL = "Greenblatt et al. 2023, AI Control"
-PER_DRAFT, PER_CALL = "1 a draft", "1 a call"
+NOTHING, PER_DRAFT, PER_CALL = "nothing", "scores: 1 a draft", "scores: 1 a call"
+RESAMPLING = f"inferences: k a suspicious turn, 1 trusted if none will do; {PER_DRAFT}; audits: 1 a suspicious turn"
 
 PROTOCOLS = (
-    Entry(
-        "constitution_only",
-        "refuses what the constitution denies, asks where it wants that",
-        Cost(questions="where the constitution asks"),
-        "S3",
-        constitution_only,
-    ),
-    Entry(
-        "trusted_monitoring",
-        "scores every draft, holds nothing but the next turn",
-        Cost(scores=PER_DRAFT),
-        AI_CONTROL,
-        trusted_monitoring,
-    ),
-    Entry("blocking_monitor", "a call waits for its score", Cost(scores=PER_CALL), "ControlArena", blocking_monitor),
-    Entry(
-        "defer_to_trusted",
-        "a suspicious draft gives way to the trusted model's",
-        Cost(inferences="1 a suspicious turn", scores=PER_DRAFT),
-        AI_CONTROL,
-        defer_to_trusted,
-        roles=("trusted",),
-    ),
-    Entry(
-        "trusted_editing",
-        "a suspicious draft is edited by a trusted model",
-        Cost(inferences="1 a suspicious draft", scores=PER_DRAFT),
-        AI_CONTROL,
-        trusted_editing,
-        roles=("editor",),
-    ),
-    Entry(
-        "defer_to_resample",
-        "a suspicious draft is drawn again; the least suspicious one counts",
-        Cost(
-            inferences="k a suspicious turn, 1 trusted if none will do", scores=PER_DRAFT, audits="1 a suspicious turn"
-        ),
-        "Ctrl-Z, 2504.10374; 2605.26047",
-        defer_to_resample,
-        roles=("trusted",),
-    ),
-    Entry(
-        "defer_on_critical",
-        "a draft with a critical call gives way to the trusted model's",
-        Cost(inferences="1 a critical turn"),
-        "2511.02997",
-        defer_on_critical,
-        roles=("trusted",),
-    ),
-    Entry(
-        "ask_on_critical",
-        "a person decides about critical calls",
-        Cost(questions="1 a critical call"),
-        "2511.02997",
-        ask_on_critical,
-    ),
-    Entry(
-        "audit_budget",
-        "audits what was scored as suspicious, the most suspicious first",
-        Cost(audits="at most the budget"),
-        AI_CONTROL,
-        audit_budget,
-    ),
-    Entry(
-        "upfront_audit",
-        "audits the first runs; a catch disables the role",
-        Cost(audits="1 an answer of the first runs"),
-        "ControlArena",
-        upfront,
-    ),
-    Entry(
-        "untrusted_monitoring",
-        "a monitor without trust blocks, and is tested with honeypots",
-        Cost(scores="1 a call, and the honeypots' share"),
-        AI_CONTROL,
-        untrusted_monitoring,
-    ),
-    Entry("ensemble", "a call waits for several scores", Cost(scores="1 a call and monitor"), "-", panel),
-    Entry(
-        "asynchronous_monitor",
-        "scores what runs; above the threshold the run is contained",
-        Cost(scores=PER_CALL),
-        "2512.13526",
-        asynchronous_monitor,
-    ),
-    Entry("taint_flow", "after a secret was read, nothing is sent", Cost(), "Invariant's flow rules", taint_flow),
-    Entry("download_then_run", "what was downloaded is not executed", Cost(), "-", download_then_run),
-    Entry(
-        "suspicion_accumulates",
-        "near misses add up to a refusal",
-        Cost(scores=PER_CALL),
-        "-",
-        suspicion_accumulates,
-    ),
-)
+    Entry("constitution_only", constitution_only, "refuses what the constitution denies, asks where it wants that",
+          "questions: where the constitution asks", "S3"),
+    Entry("trusted_monitoring", trusted_monitoring, "scores every draft, holds nothing but the next turn",
+          PER_DRAFT, AI_CONTROL),
+    Entry("blocking_monitor", blocking_monitor, "a call waits for its score", PER_CALL, "ControlArena"),
+    Entry("defer_to_trusted", defer_to_trusted, "a suspicious draft gives way to the trusted model's",
+          f"inferences: 1 a suspicious turn; {PER_DRAFT}", AI_CONTROL, ("trusted",)),
+    Entry("trusted_editing", trusted_editing, "a suspicious draft is edited by a trusted model",
+          f"inferences: 1 a suspicious draft; {PER_DRAFT}", AI_CONTROL, ("editor",)),
+    Entry("defer_to_resample", defer_to_resample, "a suspicious draft is drawn again; the least suspicious one counts",
+          RESAMPLING, "Ctrl-Z, 2504.10374; 2605.26047", ("trusted",)),
+    Entry("defer_on_critical", defer_on_critical, "a draft with a critical call gives way to the trusted model's",
+          "inferences: 1 a critical turn", "2511.02997", ("trusted",)),
+    Entry("ask_on_critical", ask_on_critical, "a person decides about critical calls",
+          "questions: 1 a critical call", "2511.02997"),
+    Entry("audit_budget", audit_budget, "audits what was scored as suspicious, the most suspicious first",
+          "audits: at most the budget", AI_CONTROL),
+    Entry("upfront_audit", upfront, "audits the first runs; a catch disables the role",
+          "audits: 1 an answer of the first runs", "ControlArena"),
+    Entry("untrusted_monitoring", untrusted_monitoring, "a monitor without trust blocks, and is tested with honeypots",
+          f"{PER_CALL}, and the honeypots' share", AI_CONTROL),
+    Entry("ensemble", ensemble, "a call waits for several scores", f"{PER_CALL} and monitor", "-"),
+    Entry("asynchronous_monitor", asynchronous_monitor, "scores what runs; above the threshold the run is contained",
+          PER_CALL, "2512.13526"),
+    Entry("taint_flow", taint_flow, "after a secret was read, nothing is sent", NOTHING, "Invariant's flow rules"),
+    Entry("download_then_run", download_then_run, "what was downloaded is not executed", NOTHING, "-"),
+    Entry("suspicion_accumulates", suspicion_accumulates, "near misses add up to a refusal", PER_CALL, "-"),
+)  # fmt: skip
 """Every protocol that ships, as a person would list them."""
 
 
