@@ -156,6 +156,7 @@ def _texts(given: Any) -> Any:
 
 
 AT_LEAST_ONE: Any = validators.optional(validators.ge(1))
+AT_LEAST_TWO: Any = validators.optional(validators.ge(2))
 POSITIVE: Any = validators.optional(validators.gt(0))
 
 
@@ -209,7 +210,7 @@ class Preset:
     limit_text: str = LIMIT_TEXT
     max_failures: int | None = field(default=5, validator=AT_LEAST_ONE)
     max_empty_answers: int | None = field(default=3, validator=AT_LEAST_ONE)
-    doom_loop: int | None = field(default=3, validator=validators.optional(validators.ge(2)))
+    doom_loop: int | None = field(default=3, validator=AT_LEAST_TWO)
     max_tokens: int | None = field(default=None, validator=AT_LEAST_ONE)
     max_tokens_per_iteration: int | None = field(default=None, validator=AT_LEAST_ONE)
     max_cost: float | None = field(default=None, validator=POSITIVE)
