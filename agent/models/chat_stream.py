@@ -71,7 +71,7 @@ MOST_CALLS = 1_000
 
 
 MOST_TRIES = 100
-"""How often the arguments of one call are parsed while they come, to see whether they are whole."""
+"""Attempts to parse the arguments of one call while they come, to see whether they are whole."""
 
 
 class _Call:

@@ -55,7 +55,7 @@ class Item:
 
     @property
     def type(self) -> str:
-        """What kind of item it is."""
+        """The type of the item: message, reasoning, function_call, or another."""
         return text(self.said.get("type"))
 
     @property

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from agent.protocols.catalogue import LEFT_OPEN, NOTHING, OFFERED, Entry, entry_named
+from agent.protocols import LEFT_OPEN, NOTHING, OFFERED, Entry, entry_named
 from agent.protocols.policies import PolicyError, read_policies
 from agent.vocabulary.errors import meant, nearest
 from agent.vocabulary.importing import NotImportable, read_name

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.protocols.catalogue import PROTOCOLS
+from agent.protocols import PROTOCOLS
 from tests.agent.cli.sessions import Command, RunOf
 
 TOUCH = {"calls": [{"tool": "bash", "arguments": {"command": "touch a"}}]}

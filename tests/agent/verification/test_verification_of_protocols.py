@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from agent.presets.shipped import PRESETS
-from agent.protocols.catalogue import PROTOCOLS
+from agent.protocols import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.policies import no_more_than
 from agent.threads.stopping import stop_on_request
