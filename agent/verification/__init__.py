@@ -22,7 +22,7 @@ from agent.verification.environment import (
     people_for,
 )
 from agent.verification.invariants import invariants_of, shipped_name
-from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
+from agent.verification.protocol_invariants import invariants_of_protocols
 from bp import BThread, Verification, verify
 from constitution import Action, deeds_of
 
@@ -61,7 +61,7 @@ def verify_loop(
     hold, by default those that are there; give more to see what breaks where one is left out.
     """
     chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
-    kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
+    kept = dict.fromkeys((*invariants_with(chosen if required is None else required, protocols), *invariants))
     looked_at = (*chosen, *(required or ()))
     usual = usual_examples(looked_at, protocols)
     if not protocols and "one_at_a_time" in map(shipped_name, chosen):
@@ -96,8 +96,7 @@ def load_tables(bthreads: Sequence[BThread]) -> None:
 
 def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:
     """Return all that has to hold of the loop with these."""
-    of_protocols = (*ALWAYS_WITH_PROTOCOLS, *invariants_of_protocols(protocols)) if protocols else ()
-    return (*invariants_of((*rules, *protocols)), *of_protocols)
+    return (*invariants_of((*rules, *protocols)), *(invariants_of_protocols(protocols) if protocols else ()))
 
 
 def loop_rules(preset: Preset) -> tuple[BThread, ...]:
