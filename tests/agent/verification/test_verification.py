@@ -18,7 +18,7 @@ from agent.threads.limits import at_most, budget_per_turn, retry, too_many_failu
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
 from agent.threads.stopping import stop_on_request
 from agent.threads.tool_calls import doom_loop, one_at_a_time
-from agent.verification import loop_rules, usual_examples, verify_loop
+from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import short, tell
 from agent.verification.environment import (
     EXAMPLES,
@@ -31,6 +31,7 @@ from agent.verification.environment import (
     examples_for,
     in_threes,
     lookups,
+    usual_examples,
 )
 from agent.verification.invariants import OF_RULES, invariants_of
 from agent.vocabulary.calls import ToolCall
