@@ -1,4 +1,4 @@
-"""Models: what answers the loop, and how an answer becomes calls."""
+"""Models: the protocol of models, their clients, and the conversion of answers to calls."""
 
 from typing import TYPE_CHECKING
 

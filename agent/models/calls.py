@@ -1,4 +1,4 @@
-"""From the model's text to calls that the loop can carry: JSON is parsed, ids are made unique."""
+"""Converts a model's answer to calls of the loop: parses JSON, makes ids unique."""
 
 import json
 import math
@@ -39,14 +39,14 @@ def argument_text(value: object) -> str:
 
 
 def index_number(value: object) -> int | None:
-    """Return a position, also one that is written as text; None for anything else."""
+    """Return a position, also if given as text; None for anything else."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def usage(value: object) -> Usage | None:
-    """Return the tokens that were counted, under the names of either format; None when nothing was."""
+    """Return the token counts, by the names of either format; None without any."""
     counts = mapping(value)
     if not counts:
         return None
@@ -57,7 +57,7 @@ def usage(value: object) -> Usage | None:
 
 
 def error_text(error: object) -> str:
-    """Return what an error says: its message, else all of it; at most 300 characters."""
+    """Return the text of an error: its message, else all of it; at most 300 characters."""
     message = (mapping(error) or {}).get("message") or error
     return f"{message}"[:300]
 
@@ -70,19 +70,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def mend_surrogates(text: str) -> str:
-    """Return `text` with halves that stand side by side joined, and lone halves replaced by U+FFFD."""
+    """Return `text` with surrogate pairs joined, and lone surrogates replaced by U+FFFD."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-_LITERALS = ("true", "false", "null", "-")
-_NUMBER_TAIL = re.compile(r"(\.|\.?\d*[eE][+-]?)\Z")
-_ESCAPE_TAIL = re.compile(r"\\(u[0-9a-fA-F]{0,4})?\Z")  # json wants one character more than the four
-
-
 class ArgumentError(ValueError):
-    """The text is not one JSON object; the message is for the model. `is_unfinished`: more text could mend it."""
+    """The text is not one JSON object; the message is for the model. `is_unfinished`: more text could complete it."""
 
     def __init__(self, message: str, *, is_unfinished: bool = False) -> None:
         super().__init__(message)
@@ -92,8 +87,8 @@ class ArgumentError(ValueError):
 def parse_arguments(text: str) -> dict[str, Any]:
     """Parse a call's arguments: one JSON object; empty text and `null` mean no arguments.
 
-    Strict: raises `ArgumentError` for anything else, also for what JSON readers often let pass: duplicate keys, NaN
-    and infinities, numbers out of range, lone surrogates, and an object that is quoted once more as a text.
+    Strict: raises `ArgumentError` for anything else, also for forms that JSON readers often accept: duplicate keys, NaN
+    and infinities, numbers out of range, lone surrogates, and an object that is quoted again as a text.
     """
     if not text.strip():
         return {}
@@ -110,7 +105,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
 
 def is_json_object(text: str) -> bool:
-    """Return whether any JSON reader takes `text` as one object."""
+    """Return whether any JSON reader accepts `text` as one object."""
     try:
         return isinstance(json.loads(text, parse_constant=_refuse_constant), dict)
     except (ValueError, RecursionError):
@@ -132,11 +127,9 @@ def _parse(text: str) -> Any:
 
 
 def _is_unfinished(text: str, error: json.JSONDecodeError) -> bool:
-    """Return whether the text stops in the middle, rather than being wrong."""
-    tail = text[error.pos :].rstrip()
-    if error.msg.startswith("Unterminated") or not tail or any(literal.startswith(tail) for literal in _LITERALS):
-        return True
-    return bool(_NUMBER_TAIL.match(tail) or ("escape" in error.msg and _ESCAPE_TAIL.search(text)))
+    """Return whether the text stops in the middle, rather than being wrong: an object ends with a brace."""
+    is_open = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
+    return is_open or error.msg.startswith("Unterminated") or not text[error.pos :].strip()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -168,7 +161,7 @@ def _integer(digits: str) -> int:
 
 _STRICT = json.JSONDecoder(
     object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
-)  # made once: `json.loads` with these would make one for each call
+)  # shared: `json.loads` would create one for each call
 
 
 def _check_text(value: Any) -> Any:
@@ -207,9 +200,9 @@ _CUT_OFF = ("length", "content_filter")
 def read_calls(answer: Answer, categories: Mapping[str, Category], *, turn: int = 0) -> tuple[ToolCall, ...]:
     """Return the calls of `answer` in its order.
 
-    `categories` gives the category of each known tool; a call of any other counts as "write". `turn` numbers the
-    answers of a conversation: with the position it makes up the ids that are ours. A call that is cut off, unreadable
-    or nameless has a `flaw`: the text that the model will read; cut-off ones begin with "truncated".
+    `categories`: the category of each known tool; others count as "write". `turn`: the number of the answer in the
+    conversation; our ids consist of it and the position. A call that is cut off, unreadable or nameless has a `flaw`:
+    the message for the model; for cut-off ones it begins with "truncated".
     """
     requested = answer.message.calls
     cut_off = answer.stop_reason in _CUT_OFF
@@ -221,9 +214,9 @@ def read_calls(answer: Answer, categories: Mapping[str, Category], *, turn: int 
 
 
 def with_ids(message: AssistantMessage, calls: tuple[ToolCall, ...]) -> AssistantMessage:
-    """Return `message` as it enters the conversation: under the ids and names that its calls have in the loop.
+    """Return `message` with the ids and names that its calls have in the loop.
 
-    `calls` are those that `read_calls` made of the same message. The argument texts stay as the model wrote them.
+    `calls`: from `read_calls` of the same message. The argument texts are unchanged.
     """
     renamed = tuple([_renamed(requested, call) for requested, call in zip(message.calls, calls, strict=True)])
     return message if renamed == message.calls else evolve(message, calls=renamed)
@@ -235,7 +228,7 @@ def _renamed(requested: RequestedCall, call: ToolCall) -> RequestedCall:
 
 
 def _unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str]:
-    """Keep the model's id unless it is missing, too long, or used before in this turn."""
+    """Return unique ids: the model's, unless missing, too long, or used before in this turn."""
     taken = {call.id for call in requested}
     seen: set[str] = set()
     for position, call in enumerate(requested):
@@ -247,7 +240,7 @@ def _unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str
 
 
 def _our_id(turn: int, position: int, taken: set[str]) -> str:
-    """Nine letters and digits, the strictest form that a provider asks for: `c0002p001`."""
+    """Return an id of nine letters and digits, the strictest form that a provider requires: `c0002p001`."""
     return next(id for number in count(position) if (id := f"c{turn:04}p{number:03}") not in taken)
 
 
@@ -262,7 +255,7 @@ def _read_call(
     except ArgumentError as error:
         is_truncated = error.is_unfinished or (cut_off and is_last)
         return ToolCall(id, tool, category=category, flaw=_truncated(text) if is_truncated else str(error))
-    if cut_off and not text.strip():  # no arguments cannot be told from arguments that did not come
+    if cut_off and not text.strip():  # empty arguments may be missing ones
         return ToolCall(id, tool, category=category, flaw=_truncated(text))
     if not requested.name.strip():
         return ToolCall(id, tool, category=category, flaw="the call has no tool name; name one of the tools")

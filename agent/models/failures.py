@@ -1,4 +1,4 @@
-"""Failures of a request in one sentence, and whether the same request may succeed later."""
+"""Describes failures of a request in one sentence, and whether a retry may succeed."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from agent.models.model import ModelError
 from agent.vocabulary.messages import FailureReason
 
 PASSING_STATUSES = frozenset({408, 409, 429})
-"""HTTP statuses below 500 after which the same request may succeed; those from 500 on all may."""
+"""Retryable HTTP statuses below 500; all from 500 on are retryable."""
 
 PERMANENT = frozenset(
     {
@@ -29,13 +29,13 @@ PERMANENT = frozenset(
         "model_not_found",
     }
 )
-"""Codes of errors that would come again, besides those about images and invalid requests."""
+"""Codes of permanent errors, beside those about images and invalid requests."""
 
 PERMANENT_BEGINNINGS = ("invalid_", "image_", "unsupported_", "empty_image")
 
 
 OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"})
-"""Codes and types of errors by which servers say that a conversation is too long: OpenAI, llama.cpp, Anthropic."""
+"""Codes and types of errors for a conversation that is too long: OpenAI, llama.cpp, Anthropic."""
 
 OVERFLOW_WORDS = re.compile(
     r"maximum context length"  # OpenAI, vLLM, OpenRouter, Mistral
@@ -56,21 +56,21 @@ TOO_MANY_REQUESTS = 429
 
 
 def failure_reason(said: str, *codes: object) -> FailureReason:
-    """Return what can be helped about an error that a server reports, by its code, its type or its words."""
+    """Return the reason of an error reported by a server, by its code, type or words."""
     if OVERFLOW_CODES.intersection(code for code in codes if isinstance(code, str)) or OVERFLOW_WORDS.search(said):
         return "context_length_exceeded"
     return ""
 
 
 def is_passing(status: int) -> bool:
-    """Return whether asking again may help after an HTTP status that is no success."""
+    """Return whether a retry may succeed after this HTTP error status."""
     return status in PASSING_STATUSES or status >= 500
 
 
 def broke_off(error: object) -> ModelError:
     """Return the `ModelError` for an error that the server reports; retryable unless its code says otherwise.
 
-    A code is a word, or as some servers do it, an HTTP status.
+    A code is a word or, from some servers, an HTTP status.
     """
     found = mapping(error) or {}
     code = found.get("code")
@@ -84,7 +84,7 @@ def broke_off(error: object) -> ModelError:
 
 
 LONGEST_WAIT = 120.0
-"""Seconds that a server's `retry-after` may make us wait; longer ones are cut to this."""
+"""The longest wait for a server's `retry-after`, in seconds; longer ones are cut to this."""
 
 CURES = {
     401: "check OPENAI_API_KEY",
@@ -106,7 +106,7 @@ class ConnectionBroke(ModelError):
 
 @contextmanager
 def named_failures(url: str) -> Iterator[None]:
-    """Raise what goes wrong in the block as the `ModelError` that `describe_failure` makes of it."""
+    """Raise exceptions of the block as `ModelError`, described by `describe_failure`."""
     try:
         yield
     except ModelError:
@@ -116,9 +116,9 @@ def named_failures(url: str) -> Iterator[None]:
 
 
 def describe_failure(error: Exception, url: str) -> ModelError:
-    """Return the `ModelError` for what was raised by a request to the server at `url`, or while its stream was read.
+    """Return the `ModelError` for an exception of a request to `url`, or of its stream.
 
-    ValueError and RecursionError stand for a chunk that is not JSON. What is not known here is not retryable.
+    ValueError and RecursionError mean a chunk that is not JSON. Unknown exceptions are not retryable.
     """
     import httpx2
     import openai
@@ -137,7 +137,7 @@ def describe_failure(error: Exception, url: str) -> ModelError:
 
 
 def describe_status(status: int, page: str, retry_after: str | None, url: str) -> ModelError:
-    """Return the `ModelError` for an answer with an HTTP status that is no success; `page` is its body."""
+    """Return the `ModelError` for a response with an HTTP error status; `page`: its body."""
     said = " ".join(_message(page).split())[:300] or "no reason given"
     cure = f"; {CURES[status]}" if status in CURES else ""
     codes = _codes(page)
@@ -152,7 +152,7 @@ def describe_status(status: int, page: str, retry_after: str | None, url: str) -
 
 
 def parse_retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds that a `retry-after` header asks for, 0 to `LONGEST_WAIT`; None when it says nothing.
+    """Return the seconds of a `retry-after` header, 0 to `LONGEST_WAIT`; None if there are none.
 
     The header holds seconds or an HTTP date (RFC 9110, 10.2.3).
     """
@@ -162,7 +162,7 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
         seconds = float(value)
     except ValueError:
         seconds = _seconds_until(value, now)
-    return None if seconds != seconds else min(max(seconds, 0.0), LONGEST_WAIT)  # NaN is not itself
+    return None if seconds != seconds else min(max(seconds, 0.0), LONGEST_WAIT)  # NaN
 
 
 def _seconds_until(date: str, now: datetime) -> float:
@@ -185,13 +185,13 @@ def _describe_connection(error: Exception, url: str) -> ConnectionBroke:
 
 
 def _reason(error: Exception) -> str:
-    """Return what the system said, from the innermost cause that says something."""
+    """Return the system's message, from the innermost cause that has one."""
     said = [_said(cause) for cause in _causes(error)]
     return next((text for text in reversed(said) if text), "no reason given")
 
 
 def _said(cause: BaseException) -> str:
-    if isinstance(cause, ssl.SSLError):  # its number is none of the system's
+    if isinstance(cause, ssl.SSLError):  # its errno is not the system's
         return f"{cause}"[:200]
     if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
         return os.strerror(cause.errno).lower()
@@ -199,7 +199,7 @@ def _said(cause: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield `error` and what caused it, outermost first; of a group, the first."""
+    """Yield `error` and its causes, outermost first; of a group, the first error."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -208,7 +208,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _codes(page: str) -> tuple[object, object]:
-    """Return the code and the type of the error in an error page, None where there is none."""
+    """Return code and type of the error in an error page, None if missing."""
     found = mapping(_read(page)) or {}
     inner = mapping(found.get("error")) or found
     return inner.get("code"), inner.get("type")
@@ -230,7 +230,7 @@ def _message(page: str) -> str:
 
 
 def _without_markup(page: str) -> str:
-    """Return what a web page says, without what a browser does not show; other text as it is."""
+    """Return the visible text of a web page; other text unchanged."""
     if "<html" not in page[:1000].lower():
         return page
     title = re.search(r"<title[^<>]*>([^<]*)</title>", page[:5000], re.IGNORECASE)

@@ -13,7 +13,7 @@ from agent.vocabulary.messages import AssistantMessage, FailureReason, Message, 
 
 @frozen
 class ModelRequest:
-    """One inference: everything that the model may know, and the key for it where that is not the model's own."""
+    """One inference: the complete input of the model, and the API key if it is not the model's own."""
 
     system_prompt: str
     messages: Sequence[Message]
@@ -24,7 +24,7 @@ class ModelRequest:
 
 @frozen
 class Answer:
-    """A whole answer. `stop_reason` "length" or "content_filter" says that its last call may be cut off."""
+    """A complete answer. With `stop_reason` "length" or "content_filter" its last call may be cut off."""
 
     message: AssistantMessage
     stop_reason: StopReason = "stop"
@@ -33,9 +33,9 @@ class Answer:
 
 @frozen
 class Delta:
-    """A piece of an answer as it streams: of its text, of its reasoning, or of the arguments of its call to `tool`.
+    """A piece of a streamed answer: of its text, its reasoning, or the arguments of its call to `tool`.
 
-    `number` is that of the call in the answer, from 1.
+    `number`: of the call in the answer, from 1.
     """
 
     text: str
@@ -45,7 +45,7 @@ class Delta:
 
 
 def join_deltas(deltas: Iterable[Delta]) -> Iterator[Delta]:
-    """Yield what streamed, in order: pieces of one kind that follow each other are one."""
+    """Yield the pieces in order, with consecutive pieces of one kind joined."""
     for (kind, number, tool), same in groupby(deltas, key=lambda piece: (piece.kind, piece.number, piece.tool)):
         yield Delta("".join(piece.text for piece in same), kind, number, tool)
 
@@ -53,9 +53,8 @@ def join_deltas(deltas: Iterable[Delta]) -> Iterator[Delta]:
 class ModelError(AgentError):
     """The model gave no answer. The message is one sentence with the cure.
 
-    `retryable` says whether asking again may help; `retry_after` is how long to wait before that, in seconds, where
-    the provider named a time (0 to 120). `status` is the status of HTTP that a server refused with. `reason` says what
-    can be done about it.
+    `retryable`: whether a retry may succeed; `retry_after`: the seconds to wait before it, if the provider gave a time
+    (0 to 120). `status`: the HTTP status of a refusal. `reason`: the class of a failure that can be cured.
     """
 
     def __init__(
@@ -75,7 +74,10 @@ class ModelError(AgentError):
 
 
 class Model(Protocol):
-    """Anything that answers a request. Raises `ModelError`; honours cancellation."""
+    """Answers requests. Raises `ModelError`; honours cancellation.
+
+    One that has an attribute `is_quick` waits for nothing in its next answer while that is true.
+    """
 
     @property
     def name(self) -> str:
@@ -86,15 +88,15 @@ class Model(Protocol):
 
 
 BYTES_PER_TOKEN = 4
-"""A usual measure for English text; other scripts take more bytes for each character, and more tokens."""
+"""Bytes per token, usual for English text; other scripts have more bytes and more tokens per character."""
 
 PER_MESSAGE = 4  # tokens of the frame of a message
-PER_IMAGE = 1000  # tokens, about what providers take for one of 2000 x 2000
+PER_IMAGE = 1000  # tokens, about those of an image of 2000 x 2000
 
 
 @frozen
 class Price:
-    """US dollars for a million tokens read, and for a million tokens written."""
+    """US dollars for a million input tokens, and for a million output tokens."""
 
     input: float
     output: float
@@ -105,7 +107,7 @@ class Price:
 
 
 def read_prices(rows: Iterable[str]) -> Mapping[str, Price]:
-    """Read rows such as `gpt-5-mini=0.25/2`: the model, dollars for a million tokens read, and written.
+    """Parse rows such as `gpt-5-mini=0.25/2`: the model, and dollars for a million input and output tokens.
 
     Raises ValueError that names the row.
     """
@@ -127,19 +129,19 @@ def _read_row(row: str) -> tuple[str, Price]:
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens `text` has."""
+    """Return an estimate of the tokens of `text`."""
     length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     return -(-length // BYTES_PER_TOKEN)
 
 
 def frame_tokens(system_prompt: str, tools: Iterable[ToolSchema]) -> int:
-    """Return about how many tokens a request has beside its messages."""
+    """Return an estimate of a request's tokens beside its messages."""
     told = (estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
     return estimate_tokens(system_prompt) + sum(told)
 
 
 def message_tokens(message: Message) -> int:
-    """Return about how many tokens `message` has."""
+    """Return an estimate of the tokens of `message`."""
     texts = [message.text]
     if isinstance(message, AssistantMessage):
         texts += [part for call in message.calls for part in (call.name, call.arguments)]
@@ -147,9 +149,9 @@ def message_tokens(message: Message) -> int:
     return PER_MESSAGE + PER_IMAGE * pictures + sum(map(estimate_tokens, texts))
 
 
-WIDEST = 4  # bytes that Python and UTF-8 take at most for a character
+WIDEST = 4  # the most bytes per character, in Python and UTF-8
 
 
 def weight(text: str) -> int:
-    """Return the bytes that `text` takes at most, without looking at each character."""
+    """Return an upper bound of the bytes of `text`, in constant time."""
     return len(text) if text.isascii() else WIDEST * len(text)

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 
 LONGEST_EVENT = 8_000_000
-"""Bytes that one event may have, besides comments; a longer one is an error."""
+"""The limit of one event in bytes, without comments; a longer one is an error."""
 
 
 class RawChunks:
     """The chunks of the stream in `response`, as parsed JSON; `url` names the server in errors.
 
-    Use it with `async with`. Iterating raises `ModelError`, retryable, for a connection or a stream that breaks. The
-    content decides whether it is a stream, and not what the server calls it; another body is one event. A last event
-    counts also without the blank line that should end it.
+    Use it with `async with`. Iterating raises `ModelError`, retryable, for a broken connection or stream. Whether it is
+    a stream is decided by the content, not by the content type; another body is one event. A last event counts also
+    without a final blank line.
     """
 
     def __init__(self, response: "httpx2.Response", url: str) -> None:
@@ -73,19 +73,19 @@ class RawChunks:
 
 
 class Events:
-    """The events of a stream that comes in pieces; `data` is that of the one that goes on. A JSON object is one event.
+    """Parses events from the pieces of a stream. `data`: of the current event. A JSON object is one event.
 
-    Comments and other fields say nothing.
+    Comments and other fields are ignored.
     """
 
     def __init__(self) -> None:
         self.data = bytearray()
         self._line = bytearray()
-        self._is_cut = False  # between \r and what may be the \n of the same line end
-        self._is_json: bool | None = None  # not known before the first line
+        self._is_cut = False  # after \r, when \n may belong to the same line end
+        self._is_json: bool | None = None  # unknown before the first line
 
     def add(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the events that end in a piece. Raises `ModelError` when one is longer than `LONGEST_EVENT`."""
+        """Yield the events that end in a piece. Raises `ModelError` if one is longer than `LONGEST_EVENT`."""
         lines = (piece.removeprefix(b"\n") if self._is_cut else piece).splitlines(keepends=True)
         self._is_cut = piece.endswith(b"\r")
         for part in lines:
@@ -96,7 +96,7 @@ class Events:
                 yield from self._end_line()
 
     def _end_line(self) -> Iterator[bytes]:
-        """A blank line ends an event."""
+        """End a line; a blank line ends an event."""
         if self._is_json is None:
             self._line = self._line.removeprefix(BOM_UTF8).lstrip()
             self._is_json = self._line.startswith(b"{") if self._line else None
@@ -123,9 +123,9 @@ LONGEST_ERROR_PAGE = 100_000
 
 
 async def check_response(response: "httpx2.Response") -> None:
-    """Raise `ModelError` for a response that holds no answer (a response hook, before anything else reads it).
+    """Raise `ModelError` for a response without an answer (a response hook, called first).
 
-    Compressed responses are refused: a few bytes of them may stand for any number.
+    Compressed responses are refused: a few bytes of them may expand to any number.
     """
     address = _address(response)
     if not response.is_success:
@@ -139,7 +139,7 @@ async def check_response(response: "httpx2.Response") -> None:
 
 
 async def _read_page(response: "httpx2.Response") -> str:
-    """Return the beginning of an error page, as much of it as comes: it is the status that counts."""
+    """Return the available beginning of an error page; the status is what counts."""
     import httpx2
 
     page, pieces = bytearray(), response.aiter_raw()
@@ -160,14 +160,14 @@ def _address(response: "httpx2.Response") -> str:
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 LONGEST_CONNECT = 10.0
-"""Seconds that opening the connection may take."""
+"""The timeout of a connection, in seconds."""
 
 SHORTEST_SECRET = 8
-"""Characters of a key from which on it is kept out of messages."""
+"""The length from which a key is removed from messages, in characters."""
 
 
 def checked_url(url: str | None) -> str:
-    """Return the address of a server, by default OpenAI's. Raises `ModelError` for what cannot be one."""
+    """Return the address of a server, by default OpenAI's. Raises `ModelError` for an invalid one."""
     url = (url or DEFAULT_BASE_URL).strip()
     if not _is_address(url):
         raise ModelError(f"the base URL {url!r} is not an address; write it like http://127.0.0.1:8080/v1")
@@ -183,7 +183,7 @@ def _is_address(url: str) -> bool:
 
 
 def checked_key(key: str | None) -> str:
-    """Return a key, "" for none. Raises `ModelError`, without showing it, for what cannot be one."""
+    """Return a key, "" for none. Raises `ModelError`, without showing it, for an invalid one."""
     key = (key or "").strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ModelError("the API key holds characters that no key has; check OPENAI_API_KEY")
@@ -192,7 +192,7 @@ def checked_key(key: str | None) -> str:
 
 @frozen
 class Server:
-    """The server at `base_url`, for one inference with one key. `timeout` is how long it may send nothing (seconds)."""
+    """The server at `base_url`, for one inference with one key. `timeout`: its longest silence in seconds."""
 
     base_url: str
     key: str = field(repr=False)
@@ -200,18 +200,18 @@ class Server:
 
     @asynccontextmanager
     async def post(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[RawChunks]:
-        """Send a request and give the chunks of the stream that answers it; the connection ends with the block.
+        """Send a request and yield the chunks of the response stream; the connection ends with the block.
 
-        Raises `ModelError`, which never shows the key; so does everything within the block.
+        Raises `ModelError`, which never shows the key, also from within the block.
         """
         with self._key_kept_secret():
-            # In a thread, because the first import takes a second in which nothing else would be heard.
+            # In a thread, because the first import would block the event loop for a second.
             client = await anyio.to_thread.run_sync(self._client, abandon_on_cancel=True)
             async with client, RawChunks(await self._send(client, path, body), self._address) as chunks:
                 yield chunks
 
     async def _send(self, client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
-        """Send the request; return the response, of which only the head was read."""
+        """Send the request; return the response with its body unread."""
         import httpx2
         from openai import AsyncStream
 
@@ -221,14 +221,14 @@ class Server:
                 cast_to=httpx2.Response,
                 body=body,
                 stream=True,
-                stream_cls=AsyncStream[object],  # asked for by the signature; with this cast_to it is not used
+                stream_cls=AsyncStream[object],  # required by the signature, unused with this cast_to
             )
         assert isinstance(response, httpx2.Response)
         return response
 
     @contextmanager
     def _key_kept_secret(self) -> Iterator[None]:
-        """Replace the key, which servers quote in errors; a short one is a placeholder such as `none`."""
+        """Remove the key from errors, where servers quote it; a short one is a placeholder such as `none`."""
         try:
             yield
         except ModelError as error:
@@ -244,8 +244,8 @@ class Server:
     def _client(self) -> "AsyncOpenAI":
         """Return a client for one inference.
 
-        A pool that outlives its event loop fails in the next one, and the caller would have to close it; a client costs
-        2 ms, a connection one round trip or two. Redirects would be further requests.
+        A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
+        connection one or two round trips. Redirects are not followed: they would be further requests.
         """
         from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
 
@@ -266,7 +266,7 @@ class Server:
 
 @cache
 def _ssl_context() -> "ssl.SSLContext":
-    """Load the certificates once: 30 ms."""
+    """Return the TLS context, cached: loading the certificates takes 30 ms."""
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -277,9 +277,9 @@ Api = Literal["chat", "responses"]
 
 @frozen
 class Wire:
-    """One format: where a request goes below the base URL, how it looks, and who puts the answer together.
+    """One API format: the path below the base URL, the body of requests, and the assembly of answers.
 
-    `usage_follows`: a whole answer is not the end of the stream, since the usage may come after it.
+    `usage_follows`: the usage may come after the complete answer.
     """
 
     path: str
@@ -295,23 +295,21 @@ WIRES: dict[str, Wire] = {
 
 
 GRACE = 5.0
-"""Seconds that a server may take to end its stream after the finish reason."""
+"""The timeout for the end of a stream after the finish reason, in seconds."""
 
 
 LONGEST_SILENCE, TIMEOUT = 600.0, "BPAGENT_MODEL_TIMEOUT"
-"""The seconds that a server may send nothing, and the variable that changes them."""
+"""The longest silence of a server in seconds, and the variable that changes it."""
 
 
 @frozen
 class OpenAIModel:
-    """A model that speaks chat completions, or with `api="responses"` the responses API.
+    """A model with the chat completions API, or with `api="responses"` the responses API.
 
-    `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`, or the
-    key of a hook in each request.
-    `timeout` is how long the server may send nothing, in seconds. In chat, `reasoning_field` is where
-    in a message reasoning goes back as text, such as "reasoning_content"; empty: nowhere.
-    `settings` go into every request as they are: `{"temperature": 0}`. Raises `ModelError` for an address or a key that
-    cannot be one.
+    base_url: the server's address up to and including `/v1`; None: OpenAI's, which needs an `api_key`, or a hook's key
+    in each request. timeout: the longest silence of the server, in seconds. reasoning_field: in chat, the message field
+    that returns reasoning as text, such as "reasoning_content"; empty: none. settings: sent unchanged with every
+    request: `{"temperature": 0}`. Raises `ModelError` for an invalid address or key.
     """
 
     name: str
@@ -323,9 +321,9 @@ class OpenAIModel:
     settings: Mapping[str, object] = field(factory=dict, kw_only=True)
 
     def required_key(self, given: str | None = None) -> str:
-        """Return the key that was given for an inference, else the model's own, "" for none.
+        """Return the key given for an inference, else the model's own, "" for none.
 
-        Raises `ModelError` where there is none and the server needs one.
+        Raises `ModelError` if there is none and the server needs one.
         """
         key = checked_key(given) or self.api_key
         if not key and self.base_url == DEFAULT_BASE_URL:
@@ -333,14 +331,17 @@ class OpenAIModel:
         return key
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
+        """Send one request.
+
+        Raises `ModelError`, which never shows the key; closes the connection at once when cancelled.
+        """
         key = self.required_key(request.api_key)
         wire = WIRES[self.api]
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
             return await _assembled(wire, self.name, chunks, on_delta)
 
     def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
-        """Return what is sent; a setting cannot turn streaming off, which everything here relies on."""
+        """Return the body of the request; settings cannot turn streaming off."""
         return {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
 
 
@@ -350,7 +351,7 @@ _NO_KEY = (
 
 
 async def _assembled(wire: Wire, model: str, chunks: RawChunks, on_delta: Callable[[Delta], None]) -> Answer:
-    """Read to the end; once the answer is whole only usage can come, so a connection that breaks then loses nothing."""
+    """Read to the end; once the answer is complete a broken connection loses only usage."""
     assembly = wire.assembly(model)
     with anyio.CancelScope() as scope:
         try:
@@ -368,17 +369,16 @@ async def _assembled(wire: Wire, model: str, chunks: RawChunks, on_delta: Callab
 
 
 BARE_ADDRESS = re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+)(:\d+)?(/|$)|[\w.-]+:\d+/")
-"""The beginning of an address that lacks its scheme; no model's name begins so."""
+"""Matches the beginning of an address without its scheme; no model's name begins so."""
 
 
 def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat", has_key_hook: bool = False) -> Model:
-    """Return the model that `name` means.
+    """Return the model with this name.
 
     `script:FILE` is a scripted model; `http://host/v1` or `http://host/v1#model` is a model on that server (with
     OPENAI_API_KEY where it is set); everything else is a model of OPENAI_BASE_URL with OPENAI_API_KEY, which only
-    OpenAI's own server needs, unless a hook gives a key to each inference. `api` is the format that servers are spoken
-    to in. Raises `ModelError` for a name, key or address that is missing or cannot be one, `ScriptError` for a bad
-    script.
+    OpenAI's own server needs, unless a hook gives a key to each inference. `api`: the API format of servers. Raises
+    `ModelError` for a missing or invalid name, key or address, `ScriptError` for an invalid script.
     """
     name = name.strip()
     if not name:
@@ -386,7 +386,7 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat",
     if name == "script:":
         raise ModelError("'script:' names no file; write script:FILE.yaml")
     if name.startswith("script:"):
-        from agent.models.script_files import load_script  # with the reader of YAML
+        from agent.models.script_files import load_script  # imports the YAML reader
 
         return load_script(name.removeprefix("script:"))
     kind, colon, rest = name.partition(":")
@@ -404,7 +404,7 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat",
 
 
 def _timeout(environ: Mapping[str, str]) -> float:
-    """Return how many seconds a server may send nothing. Raises ModelError."""
+    """Return the longest silence of a server in seconds. Raises ModelError."""
     given = environ.get(TIMEOUT, "")
     if not given:
         return LONGEST_SILENCE

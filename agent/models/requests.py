@@ -20,20 +20,20 @@ from agent.vocabulary.messages import (
 
 
 def data_url(image: Image) -> str:
-    """Return an image as an address that holds it."""
-    from base64 import b64encode  # with struct, for the first image
+    """Return an image as a data URL."""
+    from base64 import b64encode  # slow imports, for images only
 
     return f"data:{image.media_type};base64,{b64encode(image.content).decode()}"
 
 
 def with_notices(text: str, images: Iterable[Image], why: str) -> str:
-    """Return `text` with a line for each image that is not in this place, and why."""
+    """Return `text` with a line for each image that is not sent here, and why."""
     notices = (f"[{image.media_type}, {len(image.content):,} bytes: {why}]" for image in images)
     return "\n".join(part for part in (text, *notices) if part)
 
 
 LONGEST_NAME = 64
-"""Characters of a tool name that providers take."""
+"""Matches tool names that providers accept."""
 
 SHOWN_LATER = "shown in the next message"
 
@@ -43,7 +43,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 def chat_body(model: str, request: ModelRequest, reasoning_field: str = "") -> dict[str, Any]:
     """Return the body of a request to the model with this name, without settings.
 
-    reasoning_field: where in a message reasoning goes back as text, for models that want that; empty: nowhere.
+    reasoning_field: the message field that returns reasoning as text, for models that need it; empty: none.
     """
     tools = {"tools": render_tools(request.tools)} if request.tools else {}
     messages = render_messages(request, reasoning_field)
@@ -53,7 +53,7 @@ def chat_body(model: str, request: ModelRequest, reasoning_field: str = "") -> d
 def render_messages(request: ModelRequest, reasoning_field: str = "") -> list[dict[str, Any]]:
     """Return the `messages` of a request: the system prompt first, unless it is empty, then the conversation.
 
-    Calls go out under the ids that they have in `request`, so the loop puts its own there (`with_ids`).
+    Calls are sent with their ids in `request`, where the loop puts its own (`with_ids`).
     """
     return [*_system(request.system_prompt), *_conversation(request, reasoning_field)]
 
@@ -64,7 +64,7 @@ def _system(prompt: str) -> Iterator[dict[str, Any]]:
 
 
 def _conversation(request: ModelRequest, reasoning_field: str) -> Iterator[dict[str, Any]]:
-    """Render each message; what tools show comes after the last result of a batch, where any message may stand."""
+    """Render each message; images of tools come after the last result of a batch, where any message is valid."""
     known = frozenset(tool.name for tool in request.tools)
     showing: list[ToolMessage] = []
     for message in request.messages:
@@ -98,7 +98,7 @@ def _render_user(message: UserMessage) -> dict[str, Any]:
 
 
 def _what_tools_show(results: Sequence[ToolMessage]) -> dict[str, Any]:
-    """Return the user message with the images of `results`; a tool message of this format holds text alone."""
+    """Return the user message with the images of `results`; a tool message of this format has text only."""
     parts: list[dict[str, Any]] = []
     for result in results:
         parts.append({"type": "text", "text": f"Shown by the call {result.call_id}:"})
@@ -125,17 +125,17 @@ def _render_call(call: RequestedCall, known: frozenset[str]) -> dict[str, Any]:
 
 
 def sendable_arguments(arguments: str) -> str:
-    """Return argument text as the model wrote it, or `{}` where a provider would refuse to read it again."""
+    """Return argument text as the model wrote it, or `{}` if a provider would reject it."""
     return arguments if is_json_object(arguments) else "{}"
 
 
 def sendable_name(name: str, known: frozenset[str]) -> str:
-    """Return a name that providers take; one bad name in the conversation would fail every later request."""
+    """Return a name that providers accept; one invalid name in the conversation would fail every later request."""
     return name if name in known else _NOT_IN_NAMES.sub("_", name.strip())[:LONGEST_NAME] or UNNAMED
 
 
 WITHOUT_REASONING = ("gpt-3", "gpt-4", "chatgpt-")
-"""Prefixes of the names of models whose provider answers 400 when asked for encrypted reasoning."""
+"""Prefixes of models whose provider answers 400 to a request for encrypted reasoning."""
 
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
@@ -161,7 +161,7 @@ def _asks_for_reasoning(model: str) -> bool:
 
 
 def _render_tool(tool: ToolSchema) -> dict[str, Any]:
-    """Render a tool; without `strict` being false, optional parameters would be an error."""
+    """Render a tool; unless `strict` is false, optional parameters are an error."""
     return {
         "type": "function",
         "name": tool.name,
@@ -192,7 +192,7 @@ def _content(text: str, images: tuple[Image, ...]) -> str | list[dict[str, Any]]
 
 
 def _assistant_items(message: AssistantMessage, model: str, known: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Render text, then calls; reasoning right before what it led to, as the provider demands."""
+    """Render text, then calls, with reasoning right before the item that it led to, as the provider requires."""
     items = [item for item in message.reasoning_items if item.model == model]
     if message.text.strip() or not message.calls:
         yield from _led_to(None, items)

@@ -1,4 +1,4 @@
-"""A model that says what a script tells it to: for demos, tests and experiments. Scripts in files: `script_files`."""
+"""A model that answers by a script: for demos, tests and experiments. Scripts in files: `script_files`."""
 
 import inspect
 import json
@@ -15,7 +15,7 @@ from agent.vocabulary.messages import AssistantMessage, FailureReason, Requested
 
 @frozen
 class ScriptedCall:
-    """A call to come. `arguments` is JSON text, or any text for calls that are cut off or broken; `id` None: ours."""
+    """A call of a script. `arguments`: JSON text, or any text for a cut-off or broken call; `id` None: numbered."""
 
     tool: str
     arguments: str = "{}"
@@ -28,7 +28,7 @@ class ScriptedCall:
 
 @frozen
 class ScriptedAnswer:
-    """An answer to come. `stop_reason` None: "tool_calls" when there are calls, else "stop"."""
+    """An answer of a script. `stop_reason` None: "tool_calls" if there are calls, else "stop"."""
 
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
@@ -39,7 +39,7 @@ class ScriptedAnswer:
 
 @frozen
 class Delayed:
-    """A step that comes after `seconds`."""
+    """A step after a delay in seconds."""
 
     seconds: float
     step: "Step"
@@ -57,6 +57,9 @@ Step = (
 )
 """A text, an answer, calls, a delay, an exception to raise, or a function (async or not) from the request to a step."""
 
+QUICK = (str, Answer, ScriptedAnswer, ScriptedCall, tuple, list, Exception)
+"""Steps that take no time. Of the others some are functions, which may wait, and some no mere errors: `SystemExit`."""
+
 
 def answer(
     text: str = "",
@@ -65,16 +68,16 @@ def answer(
     stop_reason: StopReason | None = None,
     usage: Usage | None = None,
 ) -> ScriptedAnswer:
-    """Say `text` and ask for `calls`; `stop_reason="length"` makes it an answer that was cut off."""
+    """Return a step with a text and calls; `stop_reason="length"` makes it a cut-off answer."""
     return ScriptedAnswer(text, calls, reasoning, stop_reason, usage or Usage())
 
 
 def call(tool: str, given: Mapping[str, object] | str | None = None, /, **arguments: object) -> ScriptedCall:
-    """Ask for a tool: `call("bash", command="ls")`.
+    """Return a call of a tool: `call("bash", command="ls")`.
 
-    Arguments whose names are no keywords come as a mapping, and text that is not JSON as it is:
-    `call("bash", '{"command": "l')`. The model numbers its calls: call_1, call_2, ...; one that has an id of its own is
-    `call("bash", command="ls").with_id("look")`.
+    Arguments whose names are not identifiers are given as a mapping, and invalid JSON as text: `call("bash",
+    '{"command": "l')`. Calls are numbered: call_1, call_2, ...; another id is given by `call("bash",
+    command="ls").with_id("look")`.
     """
     text = given if isinstance(given, str) else json.dumps({**(given or {}), **arguments}, ensure_ascii=False)
     return ScriptedCall(tool, text)
@@ -83,19 +86,19 @@ def call(tool: str, given: Mapping[str, object] | str | None = None, /, **argume
 def fail(
     message: str, *, retryable: bool = False, retry_after: float | None = None, reason: FailureReason = ""
 ) -> ModelError:
-    """Give no answer but an error; `retry_after` in seconds."""
+    """Return a step that raises ModelError; `retry_after` in seconds."""
     return ModelError(message, retryable=retryable, retry_after=retry_after, reason=reason)
 
 
 def delay(seconds: float, step: Step) -> Delayed:
-    """Wait `seconds`, then go on with `step`."""
+    """Return a step that waits `seconds` before `step`."""
     return Delayed(seconds, step)
 
 
 class ScriptedModel:
     """A model that takes one step of its script for each request, in order.
 
-    `requests` holds the requests that it got. A request beyond the last step raises `ModelError`.
+    `requests`: the requests so far. A request after the last step raises `ModelError`.
     """
 
     def __init__(self, steps: Sequence[Step], name: str = "scripted") -> None:
@@ -106,7 +109,7 @@ class ScriptedModel:
         self._skipped = 0
 
     def skip(self, requests: int) -> None:
-        """Skip the steps of requests that an earlier process answered; its calls keep their numbers."""
+        """Skip the steps that an earlier process answered; calls keep their numbers."""
         self._skipped = requests
         self._call_numbers = count(1 + sum(map(_unnamed_calls, self._steps[:requests])))
 
@@ -115,8 +118,14 @@ class ScriptedModel:
         """The model's name, for the log."""
         return self._name
 
+    @property
+    def is_quick(self) -> bool:
+        """True if the next answer comes without waiting."""
+        at = self._skipped + len(self.requests)
+        return at >= len(self._steps) or isinstance(self._steps[at], QUICK)
+
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Return what the next step says, streaming its text in a few pieces."""
+        """Return the answer of the next step, streaming its text in a few pieces."""
         step = self._next_step(request)
         whole = await self._play(step, request)
         for piece in _pieces(whole.message):
@@ -124,7 +133,7 @@ class ScriptedModel:
         return whole
 
     def assert_complete(self) -> None:
-        """Raise AssertionError that names the steps which were never asked for."""
+        """Raise AssertionError that names the unused steps."""
         asked, steps = self._skipped + len(self.requests), self._steps
         if asked < len(steps):
             left = "; ".join(f"step {asked + n}: {_summary(step)}" for n, step in enumerate(steps[asked:], start=1))
@@ -191,13 +200,13 @@ def _as_answer(step: object) -> ScriptedAnswer | None:
 
 
 def _last_number(request: ModelRequest) -> int:
-    """Return the number of the last of our calls in a conversation that a request goes on with."""
+    """Return the number of the last numbered call in a request's conversation."""
     ids = [call.id for message in request.messages for call in getattr(message, "calls", ())]
     return max((int(found[1]) for found in map(re.compile(r"call_(\d+)").fullmatch, ids) if found), default=0)
 
 
 def _unnamed_calls(step: Step) -> int:
-    """Return how many calls without an id a step holds, as far as that stands in the script."""
+    """Return the number of calls without an id in a step, as far as known from the script."""
     while isinstance(step, Delayed):
         step = step.step
     scripted = _as_answer(step)

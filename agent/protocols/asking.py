@@ -1,7 +1,7 @@
-"""Questions that protocols ask: a score, a verdict, a random choice, another draft.
+"""Requests of protocols: a score, a verdict, a random choice, another draft.
 
-While an answer is pending, a protocol blocks the subject, `run_ended` and equal questions of others, so that an answer
-is always about the moment in which it was asked for.
+While an answer is pending, a protocol blocks the subject, `run_ended` and duplicate requests, so that an answer is
+always about the state in which it was requested.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ from bp import NONE, BThread, BThreadBody, Event, contains, start, sync, where
 
 @frozen
 class Reason:
-    """The reason why a protocol refuses, in words, and the kind of it."""
+    """The reason of a protocol's refusal, in words, with its kind."""
 
     text: str
     category: str
@@ -54,23 +54,23 @@ class Reason:
 
 
 def suspicion(monitor: str, value: float | None, threshold: float) -> Reason:
-    """Return that a monitor finds a subject too suspicious. value None: no score, which counts as most suspicious."""
+    """Return the reason that a suspicion score is too high. value None: no score, which counts as most suspicious."""
     if value is None:
         return Reason(f"{monitor} gives no score, which counts as most suspicious", "suspicion")
     return Reason(f"{monitor} gives {value:.2f}, and {threshold:.2f} is allowed", "suspicion")
 
 
 TRUSTED = ("trusted", "editor")
-"""The roles whose drafts protocols take as they are: models that are weak, and meant well."""
+"""The roles whose drafts protocols accept unchecked: weak, trusted models."""
 
 NEXT_TURN = where(InferenceRequested, draft=OWN)
 TURN_OVER = AnswerCommitted | DraftsRefused
 
 
 def scored(subject: Subject, monitor: str, *, hold: Any = NONE, over: Any = NONE, **standing: Any) -> BThreadBody:
-    """Ask a monitor about a subject and return what it gives; None when an event of `over` came before that.
+    """Request a monitor's score of a subject and return it; None if an event of `over` came before.
 
-    `hold` is held until then; `standing` is said at each of the synchronization points (refuse=, because=).
+    `hold`: blocked until then; `standing`: further arguments of each synchronization point (refuse=, because=).
     """
     answer = where(ScoreGiven, subject=subject, monitor=monitor)
     given = yield from _asked(ScoreRequested(subject, monitor), answer, hold, over, standing)
@@ -78,14 +78,17 @@ def scored(subject: Subject, monitor: str, *, hold: Any = NONE, over: Any = NONE
 
 
 def audited(subject: Subject, auditor: str, *, hold: Any = NONE, **standing: Any) -> BThreadBody:
-    """Ask an auditor about a subject and return the verdict."""
+    """Request an audit of a subject and return the verdict."""
     answer = where(AuditGiven, subject=subject, auditor=auditor)
     given = yield from _asked(AuditRequested(subject, auditor), answer, hold, NONE, standing)
     return AuditGiven(subject, auditor, "missing", "not asked") if isinstance(given, QuestionForgone) else given
 
 
 def drawn(key: str, weights: tuple[float, ...], *, hold: Any = NONE, over: Any = NONE) -> BThreadBody:
-    """Draw at random and return the result; None when an event of `over` came before. The first one on failure."""
+    """Request a random draw and return the result; None if an event of `over` came before.
+
+    The first choice on failure.
+    """
     given = yield from _asked(ChanceRequested(key, weights), where(ChanceDrawn, key=key), hold, over, {})
     return ChanceDrawn(key, 0) if isinstance(given, QuestionForgone) else given
 
@@ -103,12 +106,12 @@ def _asked(question: Event, answer: Any, hold: Any, over: Any, standing: dict[st
     said = yield sync(wait_for=answer | over, block=[hold, question, RunEnded], **standing)
     if contains(answer, said):
         return said
-    yield sync(wait_for=answer, block=[question, RunEnded], **standing)  # or it would answer a later question
+    yield sync(wait_for=answer, block=[question, RunEnded], **standing)  # else its result would answer a later request
     return None
 
 
 def of_each_untrusted_draft(child: Callable[..., BThread], *arguments: Any) -> BThreadBody:
-    """Start `child` with the name of each draft that a model without trust is asked for."""
+    """Start `child` with the name of each draft requested of an untrusted model."""
     while True:
         asked = yield sync(wait_for=InferenceRequested)
         if asked.role not in TRUSTED:
@@ -123,15 +126,15 @@ def of_each_action(child: Callable[..., BThread], *arguments: Any) -> BThreadBod
 
 
 def draft_given(draft: str) -> BThreadBody:
-    """Wait for a draft that was asked for; return it, or None when it failed."""
+    """Wait for a requested draft; return it, or None if it failed."""
     said = yield sync(wait_for=where((InferenceFinished, InferenceFailed), draft=draft))
     return Draft.of(said) if isinstance(said, InferenceFinished) else None
 
 
 def another_draft(draft: str, role: str, note: str = "", **standing: Any) -> BThreadBody:
-    """Have a model of `role` asked for one more draft of this turn, again if that may help; return it, or None.
+    """Request one more draft of this turn from a model of `role`, with retries; return it, or None.
 
-    Where rules let no model be asked any more, the result is the worst `Ending` that they give as their reason.
+    If rules refuse further inferences, the result is the worst `Ending` among their reasons.
     """
     request = InferenceRequested(draft, role, note)
     outcome = where((InferenceFinished, InferenceFailed), draft=draft)
@@ -147,9 +150,9 @@ def another_draft(draft: str, role: str, note: str = "", **standing: Any) -> BTh
 
 
 def replaced(name: str, monitor: str, threshold: float, replace: Callable[..., BThreadBody]) -> BThreadBody:
-    """Have the draft of this name scored; above the threshold refuse it, finally once `replace` has returned.
+    """Request a score of this draft; above the threshold refuse it, with the final reason once `replace` has returned.
 
-    `replace(draft, refuse=, because=)` asks for another draft and returns what `another_draft` does.
+    `replace(draft, refuse=, because=)` requests another draft and returns the result of `another_draft`.
     """
     draft = yield from draft_given(name)
     given = None if draft is None else (yield from scored(draft, monitor, hold=DraftsSettled))
@@ -160,12 +163,12 @@ def replaced(name: str, monitor: str, threshold: float, replace: Callable[..., B
 
 
 def commitment(draft: Any) -> Any:
-    """Return the commitment to exactly this draft."""
+    """Return the event set of this draft's commitment."""
     return where(AnswerCommitted, draft=draft.draft, message=draft.message, calls=draft.calls)
 
 
 def ending_or(because: object, found: object) -> object:
-    """Return the reason why a draft is refused: the ending that prevented another draft, if any."""
+    """Return the reason for refusing a draft: the ending that prevented another draft, if any."""
     return found if isinstance(found, Ending) else because
 
 
@@ -174,7 +177,7 @@ COMPLETED = where(RunEnded, status="completed")
 
 
 def contain(subject: Subject, because: object) -> BThreadBody:
-    """Say that a subject is contained, and refuse everything after it until the run has ended."""
+    """Contain a subject: request that event, and refuse everything after it until the run has ended."""
     reason = str(because)
     ending = Ending("failed", "contained", f"Stopped: {reason}.")
     yield sync(request=Contained(subject, reason), refuse=EVERYTHING, because=ending, block=RunEnded)

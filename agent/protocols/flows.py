@@ -1,4 +1,4 @@
-"""Protocols about kinds of actions: secrets that leave, downloads that run, and critical actions."""
+"""Protocols about kinds of actions: exfiltration of secrets, execution of downloads, and critical actions."""
 
 import posixpath
 import re
@@ -8,17 +8,17 @@ from typing import Any
 from attrs import frozen
 
 from agent.protocols.asking import (
-    TRUSTED,
     TURN_OVER,
     Reason,
     another_draft,
     commitment,
     draft_given,
     ending_or,
+    of_each_untrusted_draft,
 )
 from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import ActionDescribed, GateApproved, InferenceRequested
+from agent.vocabulary.events import ActionDescribed, GateApproved
 from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action, Deed, Effect, Level, PathUse, Verdict, Zone, deeds_of
 from constitution.action import Category
@@ -33,9 +33,9 @@ ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"|;&)<>]+|\b[\w.-]+@[\w.-]+:[^\
 
 @frozen
 class Does:
-    """A predicate: whether an approved action has one of `effects` in `zones` (any, if empty), or may do anything.
+    """A predicate: whether an approved action has one of `effects` in `zones` (any, if empty), or unknown effects.
 
-    told: how reports show it. addresses: or names an address of any machine, this one too.
+    told: its text in reports. addresses: or names an address of any machine, also this one.
     """
 
     told: str
@@ -45,7 +45,7 @@ class Does:
     addresses: bool = False
 
     def __call__(self, approved: GateApproved) -> bool:
-        """Tell so."""
+        """Return whether it holds."""
         if self.addresses and ADDRESS.search(_text(approved.facts)):
             return True
         return any(map(self._fits, deeds_of(approved.facts)))
@@ -73,13 +73,13 @@ REACHES_NETWORK = Does(
     frozenset({Effect.NETWORK, Effect.UPLOAD, Effect.PUBLISH, Effect.GIVE_SHELL, Effect.LISTEN}),
     addresses=True,
 )
-"""Talks to another machine, or to a port of this one, behind which another may be."""
+"""Connects to another machine, or to a local port, which may forward."""
 
 
 def fetched_by(action: Action, already: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the paths of files that came from outside, once the action has run: downloads and copies of them.
+    """Return the paths of downloaded files after the action: new downloads, and copies of earlier ones.
 
-    A download that names no file has the last part of its address, in the folder where the action starts.
+    A download without a file name gets the last part of its address, in the action's folder.
     """
     deeds = deeds_of(action)
     addresses = ADDRESS.findall(_text(action))
@@ -91,7 +91,7 @@ def fetched_by(action: Action, already: tuple[str, ...] = ()) -> tuple[str, ...]
 
 
 def executed_by(action: Action) -> tuple[str, ...]:
-    """Return the files that an action would run, or whose text it would."""
+    """Return the files that an action would run, or whose text it would run."""
     return tuple(deed.path for deed in deeds_of(action) if deed.effect is Effect.EXECUTE)
 
 
@@ -114,7 +114,7 @@ Predicate = Callable[[GateApproved], bool]
 
 @bthread
 def taint_flow(reads: Predicate = READS_SECRETS, sends: Predicate = REACHES_NETWORK) -> BThreadBody:
-    """Refuse what `sends`, once something that `reads` was approved; also what does both at once."""
+    """Refuse actions that match `sends` after one that matches `reads` was approved, or that match both."""
     both = where(GateApproved, reads) & where(GateApproved, sends)
     yield sync(wait_for=where(GateApproved, reads), refuse=both, because=Reason("it reads a secret, and sends", "flow"))
     yield sync(refuse=where(GateApproved, sends), because=Reason("a secret was read earlier", "flow"))
@@ -126,7 +126,7 @@ Executed = Callable[[Action], tuple[str, ...]]
 
 @frozen
 class RunsFrom:
-    """A predicate: whether an approved action would run something at, or below, one of these places."""
+    """A predicate: whether an approved action would run a file at, or below, one of these places."""
 
     places: tuple[str, ...]
     executed: Executed
@@ -138,7 +138,7 @@ class RunsFrom:
 
 @bthread
 def download_then_run(fetched: Fetched = fetched_by, executed: Executed = executed_by) -> BThreadBody:
-    """Remember what every approved action fetches, and copies of that; refuse what would run any of it."""
+    """Refuse actions that would run a file downloaded by an earlier approved action, or a copy of it."""
     places: tuple[str, ...] = ()
     because = Reason("it would run what came from outside", "flow")
     while True:
@@ -151,22 +151,19 @@ CRITICAL = Verdict(Level.ask, "critical", "critical action", explanation="this i
 
 
 def is_admin(call: ToolCall) -> bool:
-    """Return whether a call is of a tool that its author declares to be administration."""
+    """Return whether a call is of a tool of the category "admin"."""
     return call.category == "admin"
 
 
 @bthread
 def defer_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThreadBody:
-    """Have the trusted model asked whenever a draft without trust has a critical call; no monitor is needed."""
-    while True:
-        asked = yield sync(wait_for=InferenceRequested)
-        if asked.role not in TRUSTED:
-            yield start(defer(asked.draft, is_critical))
+    """Defer to the trusted model whenever an untrusted draft has a critical call; needs no monitor."""
+    yield from of_each_untrusted_draft(defer, is_critical)
 
 
 @bthread(name="defer_on_critical")
 def defer(name: str, is_critical: Callable[[ToolCall], bool]) -> BThreadBody:
-    """Refuse one draft if it has a critical call, and have the trusted model give another one."""
+    """Refuse one draft if it has a critical call, and request another one from the trusted model."""
     draft = yield from draft_given(name)
     if draft is not None and any(map(is_critical, draft.calls)):
         because = Reason("an action like this is left to a trusted model", "critical action")
@@ -176,7 +173,7 @@ def defer(name: str, is_critical: Callable[[ToolCall], bool]) -> BThreadBody:
 
 @bthread
 def ask_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThreadBody:
-    """Have a person decide about every critical call."""
+    """Ask the user about every critical call."""
     while True:
         described = yield sync(wait_for=ActionDescribed)
         if is_critical(described.call):
@@ -202,4 +199,4 @@ EXAMPLES: Mapping[str, tuple[GateApproved, ...]] = {
     "ask_on_critical": (ADMINISTRATION,),
     "defer_on_critical": (ADMINISTRATION,),
 }
-"""Actions for which the predicates of these protocols hold; verification offers them beside actions that do nothing."""
+"""Actions that match the predicates of these protocols; verification offers them beside harmless ones."""

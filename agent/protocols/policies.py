@@ -42,12 +42,12 @@ CONDITIONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "matches": lambda value, pattern: isinstance(value, str) and re.search(pattern, value) is not None,
     "one_of": lambda value, choices: value in choices,
 }
-"""Conditions on an argument; an argument that is not there is None."""
+"""Conditions on an argument; a missing argument is None."""
 
 
 @frozen
 class Condition:
-    """A condition on an argument: a word of `CONDITIONS`, and what it is compared with."""
+    """A condition on an argument: a word of `CONDITIONS`, and the value it is compared with."""
 
     argument: str
     test: str
@@ -63,7 +63,7 @@ class Condition:
 
 @frozen
 class Match:
-    """A predicate: whether an approved action is meant; what is left empty does not matter."""
+    """A predicate: whether an approved action matches all non-empty fields."""
 
     tools: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
@@ -93,16 +93,16 @@ Actions = str | Match
 
 
 def action(*tools: str, effect: str = "", zone: str = "", **arguments: Any) -> Match:
-    """Return the actions of these tools, with these effects, in these zones, whose arguments are so.
+    """Return the set of actions of these tools, with these effects, zones and arguments.
 
-    An argument is given as a value, or as one condition: `amount={"above": 100}`. Raises ValueError for a word that
-    is no condition, effect or zone.
+    An argument is a value, or one condition: `amount={"above": 100}`. Raises ValueError for an unknown condition,
+    effect or zone.
     """
     return make_match(tools, arguments, effect, zone)
 
 
 def make_match(tools: tuple[str, ...], arguments: Mapping[str, Any], effect: str = "", zone: str = "") -> Match:
-    """Return the same for arguments by any name. Raises ValueError."""
+    """Like `action`, for arguments of any name. Raises ValueError."""
     conditions = tuple(_condition(name, value) for name, value in arguments.items())
     return Match(tools, conditions, _members(Effect, effect), _members(Zone, zone))
 
@@ -130,12 +130,12 @@ def _members(kind: Any, words: str) -> tuple[Any, ...]:
 
 
 def as_match(actions: Actions) -> Match:
-    """Return the actions that are meant; a text is the name of a tool."""
+    """Return a predicate of actions; a text is the name of a tool."""
     return Match((actions,)) if isinstance(actions, str) else actions
 
 
 def as_chain(actions: "Actions | Sequence[Actions]") -> tuple[Match, ...]:
-    """Return one action or several, in their order. Raises ValueError for none."""
+    """Return a chain of one or more actions. Raises ValueError for none."""
     chain = tuple(map(as_match, (actions,) if isinstance(actions, str | Match) else actions))
     if not chain:
         raise ValueError("name at least one action")
@@ -144,7 +144,7 @@ def as_chain(actions: "Actions | Sequence[Actions]") -> tuple[Match, ...]:
 
 @frozen
 class Scope:
-    """A scope: of the whole conversation, of each run, or from an action that begins to one that has ended well."""
+    """A scope: the whole conversation, each run, or from the start of one action to the success of another."""
 
     kind: Literal["conversation", "run", "between", "until"]
     opens: Match | None = None
@@ -165,7 +165,7 @@ CONVERSATION = Scope("conversation")
 
 
 def between(opens: Actions, closes: Actions) -> Scope:
-    """Return the scope from an action to another; what is owed is owed before the second one may run."""
+    """Return the scope from one action to another; obligations must be met before the second one may run."""
     return Scope("between", as_match(opens), as_match(closes))
 
 
@@ -175,42 +175,42 @@ def since(opens: Actions, until: Actions | None = None) -> Scope:
 
 
 def advanced(chain: tuple[Match, ...], place: int, approved: GateApproved) -> int:
-    """Return how far a chain of actions is after one more of them."""
+    """Return the position in a chain of actions after one more action."""
     return place + 1 if place < len(chain) and chain[place](approved) else place
 
 
 @frozen
 class Pattern:
-    """Once all of `opens` have begun in their order, `forbidden` is until all of `closes` have ended well, in theirs.
+    """After all of `opens` have begun in order, `forbidden` applies until all of `closes` have succeeded in order.
 
-    Without `opens` that is so from the start, without `closes` for good; forbidden is an action, or the end of the
-    scope (None). `told` says why; without it, which of `closes` is missing.
+    Without `opens` it applies from the start, without `closes` permanently. forbidden: an action, or None for the end
+    of the scope. told: the reason; default: the missing one of `closes`.
     """
 
     forbidden: Match | None
     opens: tuple[Match, ...] = ()
     closes: tuple[Match, ...] = ()
     told: str = ""
-    begun: int = 0  # how many of `opens`
-    # How many of `closes`; -1: nothing is forbidden.
+    begun: int = 0  # position in `opens`
+    # Position in `closes`; -1: nothing is forbidden.
     done: int = field(default=Factory(lambda self: -1 if self.opens else 0, takes_self=True))
 
     def after_begin(self, approved: GateApproved) -> "Pattern":
-        """Take an approval into account; the obligation begins again each time all of `opens` have begun."""
+        """Record an approval; the obligation begins again each time all of `opens` have begun."""
         if not self.opens or (self.done >= 0 and not self.closes):
             return self
         begun = advanced(self.opens, self.begun, approved)
         return evolve(self, begun=begun) if begun < len(self.opens) else evolve(self, begun=0, done=0)
 
     def after_end(self, approved: GateApproved) -> "Pattern":
-        """Take an action into account that ended well."""
+        """Record an action that succeeded."""
         if self.done < 0 or not self.closes:
             return self
         done = advanced(self.closes, self.done, approved)
         return evolve(self, done=-1 if done == len(self.closes) else done)
 
     def objection(self) -> Reason | None:
-        """Return why something is forbidden now; None if nothing is."""
+        """Return the reason of the present prohibition; None if nothing is forbidden."""
         if self.done < 0:
             return None
         event = str(self.closes[self.done]) if self.closes else ""
@@ -230,7 +230,7 @@ Running = tuple[tuple[ToolCall, GateApproved], ...]
 def only_after(
     what: Actions, *first: Actions, within: Scope = RUN, otherwise: Otherwise = "refuse", name: str = "only_after"
 ) -> BThread:
-    """Precedence: `what` may run only after each of `first` has ended well, in this order."""
+    """Precedence: `what` may run only after all of `first` have succeeded in order."""
     return _police(Pattern(as_match(what), closes=as_chain(first)), within, otherwise, name)
 
 
@@ -242,7 +242,7 @@ def never(
     otherwise: Otherwise = "refuse",
     name: str = "never",
 ) -> BThread:
-    """Absence: once `after` has begun, or all of it in this order, `what` may not run."""
+    """Absence: once all of `after` have begun in order, `what` may not run."""
     unwanted, chain = as_match(what), as_chain(after) if after else ()
     told = f"{unwanted} is not allowed" + (f" after {chain[-1]}" if chain else "")
     return _police(Pattern(unwanted, chain, told=told), within, otherwise, name)
@@ -251,7 +251,7 @@ def never(
 def no_more_than(
     most: int, what: Actions, *, within: Scope = RUN, otherwise: Otherwise = "refuse", name: str = "no_more_than"
 ) -> BThread:
-    """Bounded existence: `what` may run so often."""
+    """Bounded existence: `what` may run at most `most` times."""
     bounded = as_match(what)
     told = f"{bounded} is allowed {most} times, and that was all"
     return _police(Pattern(bounded, (bounded,) * most, told=told), within, otherwise, name)
@@ -264,9 +264,9 @@ def eventually(
     otherwise: Literal["refuse", "stop"] = "refuse",
     name: str = "eventually",
 ) -> BThread:
-    """Response: after `after`, the run, or the action that closes the scope, has to wait for all of `what`.
+    """Response: after `after`, the end of the run, or the action that closes the scope, waits for all of `what`.
 
-    Raises ValueError for `otherwise="ask"`: a person decides about calls, and the end of a run is none.
+    Raises ValueError for `otherwise="ask"`: users decide about calls, not about the end of a run.
     """
     if otherwise not in ("refuse", "stop"):
         raise ValueError("otherwise='ask' is about actions, and the end is none; write 'refuse' or 'stop'")
@@ -285,7 +285,7 @@ def _police(pattern: Pattern, within: Scope, otherwise: Otherwise, name: str) ->
 
 @frozen
 class Memory:
-    """The memory of a policy: the state of its pattern, None while its scope is closed, and actions under way."""
+    """The state of a policy: of its pattern (None while its scope is closed), and the actions under way."""
 
     pattern: Pattern
     scope: Scope
@@ -294,11 +294,11 @@ class Memory:
 
     @classmethod
     def fresh(cls, pattern: Pattern, scope: Scope) -> "Memory":
-        """Return what it knows at first."""
+        """Return the initial state."""
         return cls(pattern, scope, pattern if scope.opens is None else None)
 
     def after(self, said: object) -> "Memory":
-        """Take an event into account."""
+        """Return the state after an event."""
         match said:
             case GateApproved():
                 return evolve(self, state=self._begun(said), running=(*self.running, (said.call, said)))
@@ -312,7 +312,7 @@ class Memory:
         return self
 
     def objections(self) -> tuple[Any, object]:
-        """Return what is refused now, and why: what the pattern forbids, and the end of the scope while that owes."""
+        """Return the refused events and why: the pattern's, and the end of the scope while an obligation is open."""
         missing = None if self.state is None else self.state.objection()
         if missing is None:
             return NONE, Reason("", "policy")
@@ -323,14 +323,14 @@ class Memory:
         return at_the_end | closing, Unfinished(str(missing))
 
     def _begun(self, approved: GateApproved) -> Pattern | None:
-        """Return the state after an approval; one that opens the scope is not in it yet."""
+        """Return the state after an approval; the action that opens the scope is not in it."""
         opens = self.scope.opens
         if self.state is None:
             return self.pattern if opens is not None and opens(approved) else None
         return self.state.after_begin(approved)
 
     def _done(self, approved: GateApproved) -> Pattern | None:
-        """Return the state after an action that ended well; one that closes the scope is its last."""
+        """Return the state after an action that succeeded; the action that closes the scope is its last."""
         closes = self.scope.closes
         if self.state is None or (closes is not None and closes(approved)):
             return None
@@ -339,9 +339,9 @@ class Memory:
 
 @bthread
 def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThreadBody:
-    """Enforce a policy while its scope is open: refuse what it forbids, and the end while an obligation is open.
+    """Enforce a policy in its scope: refuse forbidden actions, and the end while an obligation is open.
 
-    `stops`: an action against it ends the run.
+    `stops`: a forbidden action ends the run.
     """
     memory, ending = Memory.fresh(pattern, scope), None
     news = NEWS | GateRejected if stops else NEWS
@@ -360,15 +360,15 @@ def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThread
 
 
 def stopped(because: object) -> Ending:
-    """Return the end of a run that came up against a policy."""
+    """Return the ending of a run that was stopped by a policy."""
     return because if isinstance(because, Ending) else Ending("stopped", "policy", f"Stopped by a policy: {because}.")
 
 
 @bthread(name="police")
 def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
-    """Keep a policy by having a person decide about each action that it forbids.
+    """Enforce a policy by asking the user about each forbidden action.
 
-    What is forbidden is held from the start, noticed or not; a call for which a person is asked is left to its answer.
+    Forbidden actions are blocked from the start; a call about which the user is asked waits for the answer.
     """
     memory = Memory.fresh(pattern, scope)
     described: tuple[ActionDescribed, ...] = ()
@@ -392,7 +392,7 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
 
 
 def is_over(call: ToolCall, said: Any) -> bool:
-    """Return whether an event decides about a call, one way or the other."""
+    """Return whether an event approves or rejects a call."""
     match said:
         case GateApproved() | GateRejected():
             return bool(said.call == call)
@@ -414,14 +414,14 @@ KEYS = (*KINDS, "after", "at_most", "within", "name", "otherwise")
 
 
 class PolicyError(AgentError):
-    """A file of policies that is not what it should be; the message begins with file, line and column."""
+    """A file of policies is invalid; the message begins with file, line and column."""
 
 
 def read_policies(path: str | os.PathLike[str]) -> tuple[BThread, ...]:
     """Return the b-threads of the policies in a YAML file. Raises PolicyError with file, line and column.
 
     policies:
-      - require: read_customer              # only after authenticate has ended well; a list: all of it, in this order
+      - require: read_customer              # only after authenticate has succeeded; a list: all, in this order
         after: authenticate
       - forbid: {effect: upload network}    # once read_customer has begun; without `after`: at any time
         after: read_customer
@@ -430,7 +430,7 @@ def read_policies(path: str | os.PathLike[str]) -> tuple[BThread, ...]:
         at_most: 1
       - expect: [run_tests, commit]         # before the run may end
         after: edit_file
-        name: work is tested                # what refusals call it
+        name: work is tested                # its name in refusals
         otherwise: stop                     # the run ends there; ask: a person decides; without it: refuse
     """
     try:

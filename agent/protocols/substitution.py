@@ -23,18 +23,18 @@ from bp import BThreadBody, bthread, start, sync
 
 @bthread
 def defer_to_trusted(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
-    """Have every draft scored that a model without trust gives, and the trusted model asked above the threshold."""
+    """Score every untrusted draft, and defer to the trusted model above the threshold."""
     yield from of_each_untrusted_draft(defer, monitor, threshold)
 
 
 @bthread(name="defer_to_trusted")
 def defer(name: str, monitor: str, threshold: float) -> BThreadBody:
-    """Judge one draft; refuse it above the threshold, and have the trusted model give another one."""
+    """Score one draft; above the threshold refuse it, and request one from the trusted model."""
     yield from replaced(name, monitor, threshold, trusted_draft)
 
 
 def trusted_draft(draft: Draft, **standing: Any) -> BThreadBody:
-    """Ask the trusted model what it would do; what it is told does not depend on the draft."""
+    """Request a draft from the trusted model, which does not see the untrusted one."""
     return another_draft("trusted", "trusted", **standing)
 
 
@@ -48,18 +48,18 @@ Do what is useful in it yourself, as far as it serves the task. Leave out whatev
 
 @bthread
 def trusted_editing(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
-    """Have every draft scored that a model without trust gives, and edited above the threshold."""
+    """Score every untrusted draft, and have it edited above the threshold."""
     yield from of_each_untrusted_draft(edit, monitor, threshold)
 
 
 @bthread(name="trusted_editing")
 def edit(name: str, monitor: str, threshold: float) -> BThreadBody:
-    """Judge one draft; refuse it above the threshold, and have the editor give another one."""
+    """Score one draft; above the threshold refuse it, and request an edited one."""
     yield from replaced(name, monitor, threshold, edited_draft)
 
 
 def edited_draft(draft: Draft, **standing: Any) -> BThreadBody:
-    """Ask the editor, who is told of the draft in a note."""
+    """Request a draft from the editor, which gets the untrusted one in a note."""
     return another_draft(f"{draft.draft} edited", "editor", NOTE.format(draft=text_of(draft)), **standing)
 
 
@@ -67,7 +67,7 @@ def edited_draft(draft: Draft, **standing: Any) -> BThreadBody:
 def defer_to_resample(
     monitor: str = "monitor", threshold: float = 0.5, draws: int = 3, auditor: str = ""
 ) -> BThreadBody:
-    """Have the loop's own drafts scored, and `draws` more drawn above the threshold; the name of an auditor: audit."""
+    """Score the loop's own drafts, and resample `draws` times above the threshold. auditor: audits the result."""
     while True:
         yield sync(wait_for=NEXT_TURN)
         draft = yield from draft_given("d0")
@@ -78,7 +78,7 @@ def defer_to_resample(
 
 
 def resample(first: ScoreGiven, threshold: float, draws: int, auditor: str) -> BThreadBody:
-    """Draw more drafts of the turn, have each scored, and refuse all but the least suspicious."""
+    """Resample drafts of the turn, score each, and refuse all but the least suspicious."""
     because: Any = suspicion(first.monitor, first.value, threshold)
     best, worst, refused = None, first, commitment(first.subject)
     for number in range(1, draws + 1):
@@ -102,5 +102,5 @@ def resample(first: ScoreGiven, threshold: float, draws: int, auditor: str) -> B
 
 @bthread(name="defer_to_resample")
 def audit(draft: Subject, auditor: str) -> BThreadBody:
-    """Have one draft audited before the next turn; what runs does not wait."""
+    """Audit one draft before the next turn, while its calls run."""
     yield from audited(draft, auditor, hold=NEXT_TURN)

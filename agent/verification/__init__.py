@@ -1,4 +1,4 @@
-"""The loop, model-checked as configured: whatever models, constitutions, people and tools do, in any order."""
+"""Model-checks the loop as configured: for all outcomes of models, constitution, users and tools, in any order."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,13 +16,12 @@ from agent.verification.environment import (
     any_verdict,
     declared_actions,
     environment,
-    examples_for,
-    examples_with,
     in_threes,
     people_for,
+    usual_examples,
 )
 from agent.verification.invariants import invariants_of, shipped_name
-from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
+from agent.verification.protocol_invariants import invariants_of_protocols
 from bp import BThread, Verification, verify
 from constitution import Action, deeds_of
 
@@ -41,7 +40,9 @@ SMALL = {
     "deadline": 1.0,
     "context_tokens": 1,
 }
-"""Limits that are reached soon; what holds for two holds for twenty, because the b-threads only count."""
+"""Small limits for short searches; results carry over to larger ones, because the b-threads only count."""
+
+BASH = Action("bash", "write", "/", command="true")
 
 
 def verify_loop(
@@ -54,53 +55,38 @@ def verify_loop(
     required: Sequence[BThread] | None = None,
     **options: Any,
 ) -> Verification:
-    """Model-check a loop of `core`, `rules` and `protocols` with the invariants of all; `options` are `bp.verify`'s.
+    """Model-check a loop of `core`, `rules` and `protocols` with the invariants of all; `options`: of `bp.verify`.
 
-    rules: a preset, which gets small limits, or b-threads. examples: what effects may return, by default what makes a
-    difference. invariants: more of them, for protocols that do not ship. required: the rules whose invariants have to
-    hold, by default those that are there; give more to see what breaks where one is left out.
+    rules: a preset, which gets small limits, or b-threads. examples: outcomes of effects, by default all that make a
+    difference. invariants: further ones, for custom protocols. required: the rules whose invariants have to hold, by
+    default all given ones; name more to see what breaks without a rule.
     """
     chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
-    kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
+    kept = dict.fromkeys((*invariants_with(chosen if required is None else required, protocols), *invariants))
     looked_at = (*chosen, *(required or ()))
     usual = usual_examples(looked_at, protocols)
     if not protocols and "one_at_a_time" in map(shipped_name, chosen):
-        usual = in_threes(usual)  # where calls run at a time, three would have too many states
+        usual = in_threes(usual)  # with parallel calls, three would have too many states
     world = world_of(looked_at, protocols, examples or usual)
     possible = people_for((*looked_at, *protocols))
-    return verify_program((*core, *chosen, *protocols, *kept), world, **{"possible": possible, **options})
-
-
-def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
-    """Return what effects may return where `examples` are not given."""
-    return examples_with(rules, protocols) if protocols else examples_for(rules)
+    program = (*core, *chosen, *protocols, *kept)
+    return verify(*program, environment=world, **{"endless": True, "possible": possible, **options})
 
 
 def world_of(rules: Sequence[BThread], protocols: Sequence[BThread], examples: Examples) -> tuple[BThread, ...]:
-    """Return the environment of a loop with these rules: effects that may do anything, whatever tables they need."""
-    load_tables((*rules, *protocols))
+    """Return the environment of a loop with these rules, with the constitution's tables loaded."""
+    for facts in (BASH, *(each.facts for each in declared_actions((*rules, *protocols)))):
+        deeds_of(facts)  # has the constitution load its tables now, so that no predicate does meanwhile
     effects = (*declared_effects(), *(laboratory_effects() if protocols else ()))
     return environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
 
 
-def verify_program(program: Sequence[BThread], environment: Sequence[BThread], **options: Any) -> Verification:
-    """Model-check b-threads that are to go on for ever; whatever is verified of agents is verified here."""
-    return verify(*program, environment=environment, **{"endless": True, **options})
-
-
-def load_tables(bthreads: Sequence[BThread]) -> None:
-    """Have the constitution load what it loads when it first sees such actions, so that no predicate does meanwhile."""
-    for facts in (Action("bash", "write", "/", command="true"), *(each.facts for each in declared_actions(bthreads))):
-        deeds_of(facts)
-
-
 def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:
-    """Return all that has to hold of the loop with these."""
-    of_protocols = (*ALWAYS_WITH_PROTOCOLS, *invariants_of_protocols(protocols)) if protocols else ()
-    return (*invariants_of((*rules, *protocols)), *of_protocols)
+    """Return all invariants of a loop with these rules and protocols."""
+    return (*invariants_of((*rules, *protocols)), *(invariants_of_protocols(protocols) if protocols else ()))
 
 
 def loop_rules(preset: Preset) -> tuple[BThread, ...]:
-    """Return the rules of `preset` with small limits and a constitution that may say anything."""
+    """Return the rules of `preset` with small limits and a constitution with any verdict."""
     limits: dict[str, Any] = {name: value for name, value in SMALL.items() if getattr(preset, name, None) is not None}
     return evolve(preset, **limits).rules(any_verdict)

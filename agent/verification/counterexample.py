@@ -1,6 +1,6 @@
-"""A violation of the loop, told in at most 15 lines: events in short, who requested them, who waited for them.
+"""A violation of the loop in at most 15 lines: the events, with the b-threads that requested and waited for them.
 
-The last line says which invariant broke; at a deadlock more follow, one for each request that is blocked.
+The last line names the broken invariant; for a deadlock there is one more for each blocked request.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from bp.errors import listed, shown
 
 LINES = 15  # of a counterexample, at most
 WHERE = "all: --json, --page, or `story` of the violation"
-BEGINNING = 2  # events that are kept of the beginning of a long trace
+BEGINNING = 2  # events shown of the beginning of a long trace
 
 
 def tell(violation: Violation) -> str:
@@ -44,19 +44,20 @@ def tell(violation: Violation) -> str:
 
 
 def short(event: Event) -> str:
-    """Return an event in a few words: its name, the call, and what distinguishes it from its like."""
+    """Return an event in a few words: its name, the call, and its distinguishing fields."""
     call = getattr(event, "call", None)
-    words = [event.name, call.id if isinstance(call, ToolCall) else call, *_details(event)]
+    details = DETAILS[type(event)](event) if type(event) in DETAILS else ()
+    words = [event.name, call.id if isinstance(call, ToolCall) else call, *details]
     if len(words) == 2 and call is None and not type(event).__module__.startswith("agent."):
         return shown(event)
     return " ".join(str(word) for word in words if word)
 
 
 USUAL = "d0"
-"""The agent's first draft of a turn, which goes without saying."""
+"""The agent's first draft of a turn, which is not shown."""
 
 SCORES = {0.0: "low", 1.0: "high", None: "missing"}
-"""The classes of scores that an environment gives."""
+"""The classes of scores in an environment."""
 
 DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
     InferenceRequested: lambda event: () if event.draft == USUAL else (event.draft, f"({event.role})"),
@@ -75,18 +76,6 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
     AuditGiven: lambda event: (_subject(event), event.auditor, f"({event.verdict})"),
     ChanceDrawn: lambda event: (event.key, f"({event.outcome})"),
 }
-
-
-OF_EPISODES = ("role", "outcome", "verdict")
-"""Fields that distinguish events about an episode of a deployment, besides its number."""
-
-
-def _details(event: Event) -> tuple[str, ...]:
-    if type(event) in DETAILS:
-        return DETAILS[type(event)](event)
-    episode = getattr(event, "episode", getattr(getattr(event, "subject", None), "episode", None))
-    told = (getattr(event, name, "") for name in OF_EPISODES)
-    return () if episode is None else (str(episode), *filter(None, told))
 
 
 def _judged(level: str | None) -> tuple[str, ...]:
@@ -113,13 +102,13 @@ def _line(happened: Any) -> str:
 
 
 def statement_of(name: str) -> str | None:
-    """Return what the monitor of this name watches over, for the loop or for a protocol; None when there is none."""
+    """Return the invariant that the monitor of this name checks; None if there is none."""
     found = [getattr(module, name, None) for module in (invariants, protocol_invariants)]
     return next((str(monitor.__doc__) for monitor in found if isinstance(monitor, BThreadFunction)), None)
 
 
 def finding(violation: Violation) -> str:
-    """Return what is wrong: the invariant that broke; at a deadlock who blocks whom, a line each."""
+    """Return the violation in words: the broken invariant, or for a deadlock a line for each blocked request."""
     name = violation.bthread or ""
     statement = statement_of(name)
     match violation.kind:

@@ -1,4 +1,4 @@
-"""Everything that may come from outside, as b-threads derived from the declarations of the effects."""
+"""The environment of verification: external events as b-threads, derived from the declarations of effects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -62,16 +62,16 @@ PEOPLE = (
     StopAsked(),
     AbortAsked(),
 )
-"""Events that users may cause at any moment, any number of times, or never."""
+"""Possible events by users: at any moment, any number of times, or never."""
 
 Examples = Mapping[type[Event], Callable[[Any], tuple[Event, ...]]]
 
 ANNOUNCED, SILENT = AssistantMessage("First this."), AssistantMessage()
-"""The messages of answers with calls: a model may say something beside its calls, and may not."""
+"""The messages of answers with calls: with text and without."""
 
 
 def environment(effects: Sequence[Effect], examples: Examples) -> tuple[BThread, ...]:
-    """Return the b-threads that promise the outcomes of `effects`; `examples` are what each may return."""
+    """Return the b-threads that promise the outcomes of `effects`; `examples`: the possible results of each."""
     return tuple(
         outcomes(effect.on, effect.until, effect.broken, examples[effect.on]).named(f"{WORLD} {effect.on.name}")
         for effect in effects
@@ -79,7 +79,7 @@ def environment(effects: Sequence[Effect], examples: Examples) -> tuple[BThread,
 
 
 WORLD, EFFECT = "what comes of", "effect"
-"""The names of the b-threads of an environment: of one for each effect, with what starts it, and of those under way."""
+"""The name prefixes of an environment's b-threads: one per effect, and one per effect under way."""
 
 
 def is_of_world(name: str) -> bool:
@@ -104,7 +104,7 @@ def outcomes(
 
 @bthread(name=EFFECT)
 def under_way(outcomes: tuple[Event, ...], until: Any, cancelled: Event) -> BThreadBody:
-    """Any of the outcomes may come, now or later or never; when it is cancelled, one of them or that comes."""
+    """Any of the outcomes may come, now, later or never; after cancellation, one of them or `cancelled`."""
     said: Event = STILL_UNDER_WAY
     while said == STILL_UNDER_WAY:
         said = yield sync(request=any_of(*outcomes, STILL_UNDER_WAY), wait_for=until)
@@ -113,10 +113,10 @@ def under_way(outcomes: tuple[Event, ...], until: Any, cancelled: Event) -> BThr
 
 
 def drafts(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return what a model may answer: one call or several, whole or cut off, text or none beside them, or an error.
+    """Return the possible answers of a model: calls, complete or cut off, with or without text; a text; an error.
 
-    The calls of an answer have different ids: the client renames those that are equal, or empty, before the loop
-    hears of them. The invariant `ids_of_an_answer_differ` says so of the environment, and of real runs.
+    The calls of an answer have different ids: the client renames duplicate and empty ones. The invariant
+    `ids_of_an_answer_differ` checks this of the environment, and of real runs.
     """
     answers = ((SILENT, (FIRST,)), (ANNOUNCED, (FIRST,)), (ANNOUNCED, (FIRST, SECOND)))
     flawed = ((SILENT, (CUT_OFF,)), (ANNOUNCED, (CUT_OFF, SECOND)))
@@ -132,14 +132,14 @@ def descriptions(proposed: ProposedAction) -> tuple[ActionDescribed, ...]:
 
 
 def lookups(requested: FactsRequested) -> tuple[Event, ...]:
-    """Return that nothing has changed, and changes after which the call is judged like before, or not at all."""
+    """Return facts without changes, and changes with the same verdict or none."""
     call, facts, times = requested.call, requested.judged, requested.times
     changed = (evolve(facts, tool=f"{call.tool}, changed"), evolve(facts, command=Level.allow.value))
     return (FactsConfirmed(call), *(ActionChanged(call, each, changes=("a link",), times=times) for each in changed))
 
 
 def any_verdict(action: Action) -> Verdict:
-    """Judge as the described action says: its environment chose. An action that names no level is allowed."""
+    """Return the verdict that the environment put into the action; allow by default."""
     if action.command == GRANTED.rule:
         return GRANTED
     named = (level for level in Level if level.value == action.command)
@@ -171,7 +171,7 @@ WORKERS = {"complete_to_finish", "one_objective", "iterations_at_most"}
 
 
 def people_for(rules: Sequence[BThread]) -> tuple[Event, ...]:
-    """Return what people, and the clock, may say at any moment."""
+    """Return the possible events of users and the clock."""
     names = set(map(shipped_name, rules))
     wish = (SteeringGiven("nonstop"),) if "stop_when_said" in names else ()
     clock = (DeadlineReached(1.0),) if "deadline" in names else ()
@@ -179,7 +179,7 @@ def people_for(rules: Sequence[BThread]) -> tuple[Event, ...]:
 
 
 def examples_for(rules: Sequence[BThread]) -> Examples:
-    """Return what each effect may return."""
+    """Return the possible results of each effect."""
     names = set(map(shipped_name, rules))
     answers: Answers = works if names & WORKERS else drafts
     if any(shipped_name(rule) == "one_at_a_time" and arguments_of(rule)["together"] != "none" for rule in rules):
@@ -192,10 +192,10 @@ def examples_for(rules: Sequence[BThread]) -> Examples:
 
 
 def declared_actions(bthreads: Sequence[BThread]) -> tuple[GateApproved, ...]:
-    """Return the examples of actions that b-threads declare, for the predicates that they ask.
+    """Return the examples of actions that b-threads declare for their predicates.
 
-    They stand beside the function of the b-thread: its module has a mapping `EXAMPLES` from the name of the function
-    to actions, of which some match, and some do not.
+    The module of a b-thread's function has a mapping `EXAMPLES` from the name of the function to actions, some of which
+    match, and some do not.
     """
     declared = (
         bthread.function.__globals__.get("EXAMPLES", {}).get(bthread.function.__name__, ()) for bthread in bthreads
@@ -204,7 +204,7 @@ def declared_actions(bthreads: Sequence[BThread]) -> tuple[GateApproved, ...]:
 
 
 def with_actions(examples: Examples, actions: tuple[GateApproved, ...]) -> Examples:
-    """Return the same examples, in which a model may ask for each of these actions, or all at once, too."""
+    """Return the same examples, with answers that call each of these actions, and all at once."""
     if not actions:
         return examples
     calls = tuple(numbered(place, action.call) for place, action in enumerate(actions, start=1))
@@ -223,7 +223,7 @@ def with_actions(examples: Examples, actions: tuple[GateApproved, ...]) -> Examp
 
 
 def numbered(number: int, call: ToolCall) -> ToolCall:
-    """Return the call with an id of the environment."""
+    """Return the call with an id by its number."""
     return evolve(call, id=f"c{number}")
 
 
@@ -240,7 +240,7 @@ def _with_third(draft: Event) -> Event:
 
 
 def works(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return what a model that works on an objective may answer, in the place of some of what others may."""
+    """Return the possible answers of a model that works on an objective."""
     alone = ((FIRST,), (PURSUING,), (COMPLETING,), (CUT_OFF,))
     pairs = ((PURSUING, SECOND), (COMPLETING, SECOND))
     answers = (*((SILENT, calls) for calls in alone), *((ANNOUNCED, calls) for calls in pairs))
@@ -249,18 +249,18 @@ def works(requested: InferenceRequested) -> tuple[Event, ...]:
 
 
 def with_safe_calls(answers: Answers) -> Answers:
-    """Return the same answers, and some whose calls may run together, or one of them may."""
+    """Return the same answers, and some with calls of which one or all may run in parallel."""
     pairs = ((SAFE_FIRST, SAFE_SECOND), (SAFE_FIRST, SECOND), (FIRST, SAFE_SECOND))
     return lambda asked: (*answers(asked), *(InferenceFinished(asked.draft, SILENT, pair) for pair in pairs))
 
 
 def spending(answers: Answers) -> Answers:
-    """Return the same answers, each taking a dollar and a token for each of its calls, an answer of text nothing."""
+    """Return the same answers with a usage of one dollar and one token per call."""
     return lambda requested: tuple(map(_spent, answers(requested)))
 
 
 def overflowing(answers: Answers) -> Answers:
-    """Return the same answers, and that the conversation is too long for one."""
+    """Return the same answers, and the error of a conversation that is too long."""
     return lambda asked: (*answers(asked), InferenceFailed(asked.draft, "too long", reason="context_length_exceeded"))
 
 
@@ -270,14 +270,17 @@ def _spent(draft: Event) -> Event:
     return draft
 
 
-# Where there are protocols: what monitors, auditors and chance may say.
+# With protocols: possible results of monitors, auditors and random draws.
 
 OTHER = ToolCall("c1", "other")
-"""A call of another draft: the id of the first one, and not the same."""
+"""A call of another draft: another call with the same id."""
 
 
 def drafts_of_models(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return what a model may answer: one call or two, or a text; other drafts have another call, of the same id."""
+    """Return the possible answers of a model: one or two calls, or a text.
+
+    Other drafts have another call with the same id.
+    """
     answers = ((FIRST,), (FIRST, SECOND)) if requested.draft == "d0" else ((OTHER,),)
     called = tuple(InferenceFinished(requested.draft, ANNOUNCED if calls[1:] else SILENT, calls) for calls in answers)
     said = InferenceFinished(requested.draft, AssistantMessage("Done."))
@@ -301,18 +304,20 @@ A missing score or verdict is the outcome of an effect that broke.
 
 
 def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return two calls at once, or a text; of other drafts the other call."""
+    """Return two calls, or a text; for other drafts the other call."""
     calls = (FIRST, SECOND) if requested.draft == "d0" else (OTHER,)
     said = InferenceFinished(requested.draft, AssistantMessage("Done."))
     return (InferenceFinished(requested.draft, ANNOUNCED, calls), said)
 
 
 FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_drafts}
-"""Enough of them that protocols can disturb each other: for the many pairs that there are."""
+"""A minimal set in which protocols can interfere: for the many pairs."""
 
 
-def examples_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
-    """Return what each effect may return where there are protocols; where the constitution judges, every verdict."""
+def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
+    """Return what each effect may return; where there are protocols and the constitution judges, every verdict."""
+    if not protocols:
+        return examples_for(rules)
     judged = "by_constitution" in map(shipped_name, (*rules, *protocols))
     described: Examples = {ProposedAction: EXAMPLES[ProposedAction]} if judged else {}
     return with_actions({**EXAMPLES_WITH_PROTOCOLS, **described}, declared_actions((*rules, *protocols)))

@@ -221,7 +221,7 @@ def verdict_of(row: Row) -> AuditVerdict:
 
 
 def outcome_of(row: Row) -> Outcome:
-    """Return what an episode came to."""
+    """Return the outcome of an episode."""
     return "caught" if row.caught else "harm" if row.side else "harmless"
 
 

@@ -10,9 +10,10 @@
 | programs, libraries, Python | as outside, read only | as outside, read only |
 | all other files | as outside, read only | not there |
 
-Sockets of tmux, docker, X11 and D-Bus are hidden with /tmp and /run, or are abstract and belong to the network outside.
-A left-over process keeps running, as it would outside: the caller ends it, or the kernel when the caller dies, also by
-SIGKILL. Root may write to /proc/sys without any capability, so /proc is read-only, too.
+Sockets of tmux, docker, X11 and D-Bus lie in /tmp and /run, or have no file, and then belong to the network outside.
+A process that is left over keeps running, as it would outside, so that it can be counted and told: the one who started
+the command ends it, or the watchdog of the program does. With `--die-with-parent` the kernel would end it unseen. Root
+may write the settings in /proc/sys without any capability, so /proc is read-only, too.
 
 Commands of an agent share a loopback, those of an episode all namespaces. A process of bubblewrap holds these until its
 standard input, a socket, is closed: also when we die. Commands join with `nsenter`, by the ID of the first process
@@ -34,7 +35,7 @@ from pathlib import Path
 from attrs import define
 
 from agent.tools.descendants import helpers
-from agent.tools.sandbox.egress import FOLDER, parent_to_end_with
+from agent.tools.sandbox.egress import FOLDER
 from agent.tools.sandbox.permissions import Confinement
 
 SCRATCHES = ("/tmp", "/var/tmp")
@@ -54,7 +55,6 @@ STREAMS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/s
 def arguments(inside: Confinement) -> Iterator[str]:
     """Yield the arguments of `bwrap` for a command of an agent."""
     yield from ("--unshare-user", "--unshare-pid", "--unshare-cgroup-try")
-    yield from ("--die-with-parent",) if parent_to_end_with() else ()
     yield from () if inside.joined else ("--unshare-ipc", "--unshare-uts")
     yield from () if inside.joined or inside.network else ("--unshare-net",)
     yield from ("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")
