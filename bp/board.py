@@ -1,11 +1,11 @@
 """The board: the current statements of all b-threads, and what they offer for selection.
 
 The board answers the two questions of a step: *which event can be selected?* and *which b-threads does it concern?* It
-is kept up to date by differences: when a b-thread moves on, only the words that changed are filed anew.
+is updated by differences: when a b-thread moves on, only the changed parts of its statement are filed again.
 
 Requests wait in a heap, by priority and age, and are judged when they come to its top. One that offers nothing is
-*parked* outside of the heap, until one of the b-threads that were found to hold its events back says something else.
-So blocked requests cost nothing.
+*parked* outside of the heap, until one of the b-threads that hold its events back changes its statement. So blocked
+requests cost nothing.
 
 An `Index` files b-threads under the keys of their event sets (`bp/events.py`). An event is looked up under its own few
 keys: itself, its kind, None, and its values in each combination of fields that is in use. So a thousand parked
@@ -37,7 +37,7 @@ NO_MEMBERS: dict[Any, Any] = {}
 
 
 class Blocker(NamedTuple):
-    """A b-thread that holds an event back: its name, and why it refuses; None when it blocks silently."""
+    """A b-thread that holds an event back: its name, and why it refuses; None if it blocks silently."""
 
     bthread: str
     because: Any = None
@@ -46,7 +46,7 @@ class Blocker(NamedTuple):
 def alternative_of(
     statement: Sync, requests: Sequence[R], is_refused: Callable[[R], bool], otherwise: Callable[[], R]
 ) -> R | None:
-    """Return what a statement requests instead: its `otherwise` event while every event of its request is refused."""
+    """Return the alternative of a statement: its `otherwise` event while every event of its request is refused."""
     if statement.rare.otherwise is None or not requests or not all(map(is_refused, requests)):
         return None
     return otherwise()
@@ -55,7 +55,7 @@ def alternative_of(
 def offers_of(
     statement: Sync, requests: Sequence[R], alternative: R | None, is_free: Callable[[R], bool]
 ) -> Sequence[R]:
-    """Return what a statement offers for selection: of a list the first free event, of `any_of` every free one.
+    """Return the offers of a statement: of a list the first free event, of `any_of` every free one.
 
     An alternative takes the place of the request, and can be blocked like any other event.
     """
@@ -83,20 +83,20 @@ class Running:
         self.age = age
         self.body = body
         self.send = body.send
-        self.rank = age - priority * 2**64  # who goes first: higher priority, then older
+        self.rank = age - priority * 2**64  # sort key: higher priority, then older
         self.statement = SILENT
-        self.alternative: Event | None = None  # its current `otherwise` event, while all it requests is refused
+        self.alternative: Event | None = None  # its current `otherwise` event, while all its requests are refused
         self.queued = False  # whether it stands in the board's heap
         self.answerable: Collection[Any] = ()  # the kinds of its request, if it has an `otherwise`
-        self.held_by: Sequence[Running] = ()  # while it is parked: one b-thread for each event that it wants
-        self.holds: dict[Running, None] = {}  # those that are parked because of it
+        self.held_by: Sequence[Running] = ()  # while it is parked: one holder for each requested event
+        self.holds: dict[Running, None] = {}  # the requesters parked because of it
 
 
 class Board:
     """The current statements of all b-threads, indexed.
 
     Invariants between steps: every living b-thread is filed under each word of its statement; each requester that
-    offers something is in the heap; the alternative of each one is right, or it is in `_stale`.
+    offers something is in the heap; its alternative is current, or it is in `_stale`.
     """
 
     def __init__(self) -> None:
@@ -110,13 +110,13 @@ class Board:
         self._answerable: dict[Any, dict[Running, None]] = {}  # requesters with an `otherwise`, by kind
         self.requesters: dict[Running, None] = {}
         self.hot: dict[Running, None] = {}
-        self._stale: dict[Running, None] = {}  # may need another alternative: see `_judge`
+        self._stale: dict[Running, None] = {}  # whose alternative may have changed: see `_judge`
         self._heap: list[tuple[int, Running]] = []
 
     # Statements are filed by differences.
 
     def file(self, running: Running, new: Sync) -> None:
-        """Put `new` in the place of the statement of `running`. Raises TypeError for an improper event kind."""
+        """Replace the statement of `running` by `new`. Raises TypeError for an improper event kind."""
         old = running.statement
         running.statement = new
         if old.requests != new.requests:
@@ -172,7 +172,7 @@ class Board:
             self.hot.pop(running, None)
 
     def _file_otherwise(self, running: Running, new: Sync) -> None:
-        """File a requester under the kinds that it requests: a refusal of these concerns its `otherwise`."""
+        """File a requester by the kinds that it requests, since a refusal of these affects its `otherwise`."""
         if running.alternative is not None:
             self._stale[running] = None
         for kind in running.answerable:
@@ -191,7 +191,7 @@ class Board:
                 self._stale[running] = None
 
     def _file_refusal(self, running: Running, old: Any, new: Any) -> None:
-        """File a refusal again, and mark the requests whose alternative may change because it came or went."""
+        """File a refusal again, and mark the requests whose alternative may change."""
         self._refusals.move(running, old, new)
         for events in (old, new):
             for _, kind, _, _ in () if events is None else events._rows:
@@ -276,7 +276,7 @@ class Board:
         return self._holder(event) is None
 
     def _holder(self, event: Event, is_accepted: bool = False) -> Running | None:
-        """Return one of the b-threads that refuse or block `event`; of one that is accepted none is known to refuse."""
+        """Return one of the b-threads that refuse or block `event`; `is_accepted`: known not to be refused."""
         if self._refusals.filed and not is_accepted:
             for holder in self._refusals.members(event):
                 return holder
@@ -289,7 +289,7 @@ class Board:
         return bool(self._refusals.members(event))
 
     def _clear_heap(self) -> None:
-        """Remove from the heap requesters that request nothing any more and never reached its top."""
+        """Remove requesters without requests from the heap."""
         for _, running in self._heap:
             running.queued = bool(running.statement.requests)
         self._heap = [entry for entry in self._heap if entry[1].queued]
@@ -298,11 +298,11 @@ class Board:
     # `otherwise`, refusals and blockers.
 
     def _judge(self) -> None:
-        """Find the alternatives of stale requesters. Raises EventSetError for what fails on the way."""
+        """Update the alternatives of stale requesters. Raises EventSetError."""
         stale, self._stale = self._stale, {}
         for running in stale:
             statement, alternative = running.statement, None
-            if statement.requests and self._refusals.members(statement.requests[0]):  # else not all are refused
+            if statement.requests and self._refusals.members(statement.requests[0]):  # not all are refused
                 ask = partial(self._ask_otherwise, running)
                 alternative = alternative_of(statement, statement.requests, self._is_refused, ask)
             if alternative is not None or running.alternative is not None:
@@ -327,7 +327,7 @@ class Board:
         return alternative
 
     def _set_alternative(self, running: Running, alternative: Event | None) -> None:
-        """Note what a requester asks for instead, filed like its requests."""
+        """Set the alternative of a requester, filed like its requests."""
         before, running.alternative = running.alternative, alternative
         if before is not None and before not in running.statement.requests:
             self._take_out(before, running)
@@ -361,7 +361,7 @@ class Board:
             found = found | self._requests[event._kind].get(event, NO_MEMBERS)
         interrupted = NO_MEMBERS
         if self._interrupts.filed:
-            interrupted = {**self._interrupts.members(event)}  # they are taken out while the event advances others
+            interrupted = {**self._interrupts.members(event)}  # they are removed while the event advances others
             found = found | interrupted
         in_turn = [*found]
         in_turn.sort(key=_rank)
@@ -380,9 +380,9 @@ def _otherwise_error(running: Running, finding: str) -> EventSetError:
 
 
 class Kinds(dict[Any, Any]):
-    """The event kinds that one program has met, each by itself. None stands for every kind."""
+    """The event kinds that one program has met. None stands for every kind."""
 
-    meet = dict.__getitem__  # in C; a kind that is missing is checked
+    meet = dict.__getitem__  # fast lookup in C; a missing kind is checked
 
     def __init__(self) -> None:
         super().__init__({None: None})
@@ -401,22 +401,21 @@ class Kinds(dict[Any, Any]):
 
 @lru_cache(maxsize=1024)
 def _values(fields: tuple[str, ...]) -> Callable[[Any], Any]:
-    """Return what gets the values of these fields: the value of one, a tuple of several."""
+    """Return a getter of the values of these fields: the value of one, a tuple of several."""
     return attrgetter(*fields)
 
 
 class Index:
     """Members filed by their event sets, each under the keys of its rows.
 
-    What was ever filed is known, so that nothing else is looked up: `kinds`: of all rows; `_has_events`: single events;
-    `_has_keys`: other keys; `_fields`: the fields of such keys and how to get them, by kind; `_asks`: the kinds of rows
-    with a test.
+    Only keys that were ever filed are looked up: `kinds`: of all rows; `_has_events`: single events; `_has_keys`: other
+    keys; `_fields`: the fields of such keys and how to get them, by kind; `_asks`: the kinds of rows with a test.
     """
 
     __slots__ = ("_asks", "_fields", "_has_events", "_has_keys", "_met", "filed", "kinds")
 
     def __init__(self, met: "Kinds") -> None:
-        """Make an empty index of a program that has met these kinds."""
+        """Make an empty index; `met`: the kinds of its program."""
         self.filed: dict[Any, Filed] = {}
         self.kinds: set[Any] = set()
         self._has_events = False
@@ -426,7 +425,7 @@ class Index:
         self._met = met
 
     def move(self, member: Running, old: Any, new: Any) -> None:
-        """File `member` under the set `new` instead of `old`; None is no set. Raises TypeError for improper kinds."""
+        """File `member` under the set `new` instead of `old`; None: no set. Raises TypeError for improper kinds."""
         filed = self.filed
         if old is not None:
             if type(type(old)) is EventKind or type(old) is EventKind:  # an event or a kind is its own key
@@ -477,7 +476,7 @@ class Index:
     def members(self, event: Event) -> Filed:
         """Return the members whose sets contain `event`, once each, in no particular order; not to be changed.
 
-        Raises EventSetError when a predicate that had to be asked fails.
+        Raises EventSetError if a required predicate fails.
         """
         filed, keyed = self.filed, self._fields
         if not self._has_keys:
@@ -518,7 +517,7 @@ def _with_accepting(matching: list[Filed], event: Event) -> Filed:
                 asked[member] = asked[member] + tests if member in asked else tests
     for member in [*filterfalse(found.__contains__, asked)]:
         try:
-            for test in asked[member]:  # all of them: an error is one whatever the others say
+            for test in asked[member]:  # all tests, so that errors do not depend on their order
                 if test(event):
                     found[member] = None
         except PredicateError as error:

@@ -12,7 +12,7 @@ WIDTH = 100  # characters of an event in a message, at most
 
 
 def shortened(text: str, width: int = WIDTH) -> str:
-    """Return the beginning and the end of a text that is longer than `width` characters, others as they are."""
+    """Return a text, shortened in the middle if it is longer than `width` characters."""
     return text if len(text) <= width else f"{text[: width * 3 // 4]} ... {text[-width // 4 + 5 :]}"
 
 
@@ -22,23 +22,23 @@ def shown(events: Any) -> str:
 
 
 def listed(head: str, items: Sequence[str]) -> str:
-    """Return a message about several things, a line for each; one alone stands behind the head."""
+    """Return a message with a line for each item; a single item follows the head directly."""
     return f"{head} {items[0]}" if len(items) == 1 else "".join((head, *(f"\n  {item}" for item in items)))
 
 
 class BProgramError(Exception):
-    """The base of all errors of the engine. They can be pickled, with all they know."""
+    """The base of all errors of the engine. They can be pickled, with their attributes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (__newobj__, (type(self), *self.args), vars(self))
 
 
 class BThreadError(BProgramError):
-    """A b-thread raised, or yielded something that is no statement; the program has failed.
+    """A b-thread raised, or yielded an object that is not a statement; the program has failed.
 
-    `bthread` is its name, `event` the event that resumed it (None before its first synchronization point), `step`
-    the number of that step (0 before the first). What the b-thread raised is the `__cause__`; further failures of
-    the same step are its `__notes__`.
+    `bthread` is its name, `event` the event that resumed it (None before its first synchronization point), `step` the
+    number of that step (0 before the first). `__cause__` is the exception of the b-thread; further failures of the same
+    step are in `__notes__`.
     """
 
     def __init__(self, message: str, *, bthread: str, event: Any = None, step: int = 0) -> None:
@@ -49,7 +49,7 @@ class BThreadError(BProgramError):
 
 
 class EventSetError(BThreadError):
-    """A predicate or an `otherwise` raised, or gave no proper answer; nothing was selected, the program has failed.
+    """A predicate or an `otherwise` raised, or returned an invalid value; nothing was selected, the program has failed.
 
     `event_set` is the set whose predicate failed, or the `otherwise` function.
     """
@@ -69,11 +69,11 @@ class EndlessLoop(BProgramError):
 
 
 class ProgramEnded(BProgramError):
-    """The program was closed or has failed; it takes no steps and no events any more."""
+    """The program was closed or has failed; it takes no further steps or events."""
 
 
 class EffectError(BProgramError):
-    """An effect has no outcome: its `broken` raised, or gave none of its outcome kinds; `started` began it."""
+    """An effect has no outcome: its `broken` raised, or returned none of its outcome kinds; `started`: its event."""
 
     def __init__(self, message: str, *, started: Any) -> None:
         super().__init__(message)
@@ -81,7 +81,10 @@ class EffectError(BProgramError):
 
 
 class Deadlock(BProgramError):
-    """Nothing can happen any more, although a b-thread requests something or is hot; `waiting` says who, for what."""
+    """No event can happen, although a b-thread requests one or is hot.
+
+    `waiting`: these b-threads, and their requests.
+    """
 
     def __init__(self, message: str, *, waiting: tuple[str, ...]) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Events and sets of events: what happens in a behavioral program, and what b-threads say about it.
+"""Events and sets of events.
 
 An event is a frozen value. An event kind is a frozen attrs class below `Event`; its name is the class name in snake
 case (`OrderPlaced.name == "order_placed"`). `event("hot")` is a plain named event for small programs. Two events are
@@ -41,7 +41,7 @@ Row = tuple[Any, Any, tuple[str, ...] | None, Test | None]
 
 
 class EventSet:
-    """Anything that contains events. Combine with `|`, `&` and `~`; `event in events` tests membership."""
+    """A set of events. Combine with `|`, `&` and `~`; `event in events` tests membership."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ class EventSet:
 
 
 class PredicateError(BProgramError):
-    """A predicate raised or gave no bool; the engine adds the b-thread and raises `EventSetError`."""
+    """A predicate raised or returned no bool; the engine adds the b-thread and raises `EventSetError`."""
 
     def __init__(self, event_set: EventSet, finding: str) -> None:
         super().__init__(f"the predicate of {event_set!r} {finding}")
@@ -80,20 +80,20 @@ def snake_case(class_name: str) -> str:
 
 
 class EventKind(EventSet, type):
-    """The class of event kinds, each of which is the set of its events; gives each its name."""
+    """The metaclass of event kinds, each of which is the set of its events; it gives them their names."""
 
-    _is_value = True  # to `freeze`: an event was frozen when it was made, and a kind is a constant
+    _is_value = True  # for `freeze`: events are frozen at construction, kinds are constants
 
     def __new__(
         mcls, class_name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> "EventKind":
-        """Make an event kind; raises TypeError when it has a field called `name`."""
+        """Make an event kind. Raises TypeError if it has a field called `name`."""
         if any("name" in slots.get("__slots__", ()) for slots in (namespace, *map(vars, bases))):
             return super().__new__(mcls, class_name, bases, namespace, **options)  # plain events name themselves
         if bases != (EventSet,):
             _check_body(class_name, namespace)
         namespace |= {"name": snake_case(class_name), "_payload": None}
-        namespace.setdefault("__repr__", _shown_with_fields)  # attrs would compile one for each kind, 0.1 ms
+        namespace.setdefault("__repr__", _shown_with_fields)  # shared: attrs would compile one for each kind (0.1 ms)
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind
         kind._row_of_kind = ((kind, kind, None, None),)
@@ -118,7 +118,7 @@ class EventKind(EventSet, type):
 
 @recursive_repr()
 def _shown_with_fields(event: Any) -> str:
-    """Return the text that attrs gives for a value."""
+    """Return the representation that attrs gives a value."""
     fields = [(each.name, repr if each.repr is True else each.repr) for each in attrs.fields(type(event))]
     shown = [f"{name}={show(getattr(event, name))}" for name, show in fields if show]
     return f"{type(event).__qualname__.rpartition('>.')[2]}({', '.join(shown)})"
@@ -129,16 +129,16 @@ class Event(EventSet, metaclass=EventKind):
 
     __slots__ = ()
     _kind: ClassVar[Any]
-    _kinds: ClassVar[tuple[Any, ...]]  # the event's own kind, and the kinds that this extends
+    _kinds: ClassVar[tuple[Any, ...]]  # the event's kind, and the kinds that it extends
     _payload: ClassVar[tuple[str, ...] | None] = None
     name: ClassVar[str]
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        """Raise TypeError: this kind is not made by attrs' @frozen, so its events have no values."""
+        """Raise TypeError: this kind lacks attrs' @frozen, so its events have no values."""
         raise _not_frozen(type(self))
 
     def __attrs_post_init__(self) -> None:
-        """Freeze the payload; raises TypeError naming the field when a value can change."""
+        """Freeze the payload. Raises TypeError, naming the field, if a value can change."""
         payload = self._payload
         for name in _learn(type(self)) if payload is None else payload:
             value = getattr(self, name)
@@ -161,7 +161,7 @@ class Event(EventSet, metaclass=EventKind):
 class NamedEvent(Event):
     """A plain event: a name and nothing else. Its kind is its name. Make it with `event("hot")`.
 
-    There is one object for each name, so that these events compare and hash by identity, at no cost.
+    There is one object for each name, so these events compare and hash by identity.
     """
 
     __slots__ = ("__weakref__", "_kind", "_kinds", "name")
@@ -209,9 +209,9 @@ _NAMED: WeakValueDictionary[str, NamedEvent] = WeakValueDictionary()
 
 
 def event(name: str, /, data: Any = None) -> NamedEvent:
-    """Return a plain named event; as an event set it contains itself alone.
+    """Return a plain named event; as an event set it contains only itself.
 
-    Raises TypeError for a name that is no text, and for data that can change.
+    Raises TypeError for a name that is not a text, and for mutable data.
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"event({name!r}): the name of an event is a text that is not empty")
@@ -230,7 +230,7 @@ def check_kind(kind: Any) -> None:
 
 
 def _learn(kind: Any) -> tuple[str, ...]:
-    """Check `kind` and find its fields, once; every later event of this kind, and every program, knows them."""
+    """Check `kind` and find its fields; cached for all programs."""
     if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
         raise _not_frozen(kind)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
@@ -252,7 +252,7 @@ def _not_frozen(kind: type) -> TypeError:
 
 
 def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
-    """Raise TypeError when the body of an event kind says what the engine says about kinds."""
+    """Raise TypeError if the body of an event kind defines names that the engine sets."""
     own_name = snake_case(class_name)
     if "name" in _annotations(namespace) or namespace.get("name", own_name) != own_name:
         raise TypeError(
@@ -263,7 +263,7 @@ def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
 
 
 def _annotations(namespace: dict[str, Any]) -> dict[str, Any]:
-    """Return the annotations in the body of a class, which Python evaluates late from 3.14 on."""
+    """Return the annotations in the body of a class, which are evaluated lazily from Python 3.14 on."""
     if sys.version_info >= (3, 14):
         from annotationlib import Format, call_annotate_function, get_annotate_from_class_namespace
 
@@ -275,7 +275,7 @@ def _annotations(namespace: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _union_of_kinds(*kinds: EventKind) -> Any:
-    """Return the union of kinds: b-threads say the same one at every turn, and get the same object."""
+    """Return the union of kinds, cached, since b-threads use the same one again and again."""
     return union(*kinds)
 
 
@@ -303,7 +303,7 @@ def as_event_set(value: Any) -> Any:
 def contains(events: Any, event: Any) -> bool:
     """Return whether the event set `events` contains `event`.
 
-    Raises TypeError for what is no event set or no event, and PredicateError for a predicate that fails.
+    Raises TypeError for an invalid event set or event, and PredicateError for a predicate that fails.
     """
     if not isinstance(event, Event):
         raise TypeError(f"{event!r} is no event; only events are members of event sets")
@@ -311,7 +311,7 @@ def contains(events: Any, event: Any) -> bool:
 
 
 def matches(rows: tuple[Row, ...], event: Any) -> bool:
-    """Return whether one of `rows` matches `event`; as in an index, all its tests are asked unless none is needed.
+    """Return whether one of `rows` matches `event`; as in an index, all tests are called unless none is needed.
 
     Raises PredicateError for a predicate that fails.
     """
@@ -333,7 +333,7 @@ def matches(rows: tuple[Row, ...], event: Any) -> bool:
 
 @frozen(repr=False)
 class Union(EventSet):
-    """The events of any member, whose order does not count; `NONE` is the one without members."""
+    """The events of any member, equal in any order; `NONE` has no members."""
 
     members: tuple[Any, ...] = field(eq=frozenset)
     _rows: tuple[Row, ...] = field(init=False, eq=False)
@@ -359,7 +359,7 @@ class Union(EventSet):
 
 
 def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
-    """Order the members of an intersection by how many events their rows could match: narrow ones first."""
+    """Sort key of an intersection's members by how many events their rows could match: narrow ones first."""
     return (
         any(kind is None for _, kind, _, _ in rows),
         any(key is kind for key, kind, _, _ in rows),
@@ -369,7 +369,7 @@ def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
 
 @frozen(repr=False)
 class Intersection(EventSet):
-    """The events that every member contains, whose order does not count; `ALL` is the one without members."""
+    """The events in every member, equal in any order; `ALL` has no members."""
 
     members: tuple[Any, ...] = field(eq=frozenset)
     _rows: tuple[Row, ...] = field(init=False, eq=False)
@@ -407,9 +407,9 @@ class Complement(EventSet):
         return f"~{_shown(self.excluded)}"
 
 
-@define(repr=False, unsafe_hash=True)  # not frozen, which takes three times as long: one is made at every step
+@define(repr=False, unsafe_hash=True)  # not frozen, for speed (a third): one is made at every step
 class Where(EventSet):
-    """The events of some kinds whose fields have given values, and that a pure function accepts; see `where`."""
+    """The events of some kinds with given field values that a pure function accepts; see `where`."""
 
     kinds: tuple[Any, ...] = field(eq=frozenset)
     fields: tuple[str, ...]
@@ -434,7 +434,7 @@ def _ask(kinds: tuple[Any, ...], predicate: Callable[[Any], bool], event: Any) -
 
 
 def union(*members: Any) -> Any:
-    """Return the events of any member: flat, without repetitions; of none, `NONE`."""
+    """Return the union: flat, without repetitions; of no members, `NONE`."""
     flat = _flat(members, Union)
     if ALL in flat:
         return ALL
@@ -442,7 +442,7 @@ def union(*members: Any) -> Any:
 
 
 def intersection(*members: Any) -> Any:
-    """Return the events that every member contains: flat, without repetitions; of none, `ALL`."""
+    """Return the intersection: flat, without repetitions; of no members, `ALL`."""
     flat = _flat(members, Intersection)
     if NONE in flat:
         return NONE
@@ -450,7 +450,7 @@ def intersection(*members: Any) -> Any:
 
 
 def _flat(members: tuple[Any, ...], sort: type[Union] | type[Intersection]) -> dict[Any, None]:
-    """Return the members, those of a set of the same sort in its place."""
+    """Return the members, with those of nested sets of the same sort."""
     found: dict[Any, None] = {}
     for member in map(as_event_set, members):
         found.update(dict.fromkeys(member.members if isinstance(member, sort) else (member,)))
@@ -460,13 +460,13 @@ def _flat(members: tuple[Any, ...], sort: type[Union] | type[Intersection]) -> d
 def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **fields: Any) -> Any:
     """Return the events of one kind, or of a tuple of kinds, whose fields have these values and pass `predicate`.
 
-    `where(OrderPlaced, client=1)` is filed by kind, field and value and costs nothing until such an event comes;
-    a predicate is asked about every event of its kinds, and must be a pure function that gives True or False.
-    A plain event's kind is its name: `where("temperature", data=21)`.
+    `where(OrderPlaced, client=1)` is filed by kind, field and value and costs nothing until such an event comes; a
+    predicate is called for every event of its kinds, and must be a pure function that returns True or False. A plain
+    event's kind is its name: `where("temperature", data=21)`.
 
-    Raises TypeError for an unknown field, for something that is no event kind, and for a value that can change.
+    Raises TypeError for an unknown field, for an invalid event kind, and for a mutable value.
     """
-    if predicate is None and len(fields) == 1 and isinstance(kinds, type) and kinds in _FIELDS:  # by far the most
+    if predicate is None and len(fields) == 1 and isinstance(kinds, type) and kinds in _FIELDS:  # the common case
         ((name, value),) = fields.items()
         if name in _FIELDS[kinds]:
             value = FREEZERS[type(value)](value)
@@ -482,7 +482,7 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
     names = tuple(sorted(fields)) or None
     values = tuple([FREEZERS[type(fields[name])](fields[name]) for name in names or ()])
     wanted = values[0] if len(values) == 1 else values
-    test = None if predicate is None else partial(_ask, chosen, predicate)  # a method of the set would make a circle
+    test = None if predicate is None else partial(_ask, chosen, predicate)  # a method would be a cycle
     rows = [(kind if names is None else (kind, names, wanted), kind, names, test) for kind in chosen]
     return Where(chosen, names or (), values, predicate, tuple(rows))
 
@@ -491,7 +491,7 @@ _FIELDS: dict[Any, set[str]] = {}  # of the event kinds that `where` was given
 
 
 def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
-    """Learn the fields of a kind. Raises TypeError for what is no event kind, and for a field that it does not have."""
+    """Check that a kind has these fields. Raises TypeError, also for an invalid event kind."""
     if not isinstance(kind, str | EventKind):
         raise TypeError(f"where({kind!r}, ...): this is no event kind; use a class of events, or a tuple of them")
     known = ["data"]
@@ -505,13 +505,13 @@ def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
 
 
 def _is_plain(row: Row) -> bool:
-    """Return whether a row without its test, and by its kind where it has no fields, says the same."""
+    """Return whether a row has no test, and is keyed by its kind if it has no fields."""
     key, kind, fields, test = row
     return test is None and (fields is not None or key is kind)
 
 
 def _all_match(of_members: list[tuple[Row, ...]], event: Any) -> bool:
-    for rows in of_members:  # noqa: SIM110 - a generator would be a call more for each event
+    for rows in of_members:  # noqa: SIM110 - a generator would cost a call for each event
         if not matches(rows, event):
             return False
     return True

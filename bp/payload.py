@@ -1,8 +1,8 @@
-"""The values that an event may carry: equal by content, hashable, unable to change.
+"""The values that an event may carry: equal by content, hashable, immutable.
 
-`freeze` turns dicts, lists and sets into such values, and refuses what has no value of its own (files, objects that
-are compared by identity, anything that could change later). Types of the standard library are known exactly: a
-subclass may hold more than it compares, and is refused.
+`freeze` turns dicts, lists and sets into such values, and refuses other objects (files, objects compared by identity,
+anything mutable). Types of the standard library must match exactly: a subclass may hold more than it compares, and is
+refused.
 """
 
 import sys
@@ -22,11 +22,11 @@ V = TypeVar("V", covariant=True)
 ATOMS = frozenset({type(None), bool, int, float, str, bytes, FunctionType, BuiltinFunctionType})
 VALUES = ATOMS | {date, timedelta, timezone, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath}
 
-EMPTY = ()  # one object, so that the most common sequence is known without a call
+EMPTY = ()  # one object, a fast path for the most common sequence
 
 
 class FrozenMapping(Mapping[K, V]):
-    """A mapping that cannot change, equal to any mapping with the same items, and hashable."""
+    """An immutable, hashable mapping, equal to any mapping with the same items."""
 
     __slots__ = ("_hash", "_items")
 
@@ -65,13 +65,13 @@ class FrozenMapping(Mapping[K, V]):
 def freeze(value: Any) -> Any:
     """Return an immutable, hashable equal of `value`: itself, a tuple, a frozenset or a `FrozenMapping`.
 
-    Raises TypeError for what is not a value: mutable objects, files, objects compared by identity.
+    Raises TypeError for other objects: mutable ones, files, objects compared by identity.
     """
     return FREEZERS[type(value)](value)
 
 
 class _Freezers(dict[type, Callable[[Any], Any]]):
-    """Functions that freeze values, by type; each is found once, since every event asks for each of its values."""
+    """Functions that freeze values, by type; cached, since every event needs one for each of its values."""
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         return self.setdefault(kind, _freezer(kind))
@@ -80,7 +80,7 @@ class _Freezers(dict[type, Callable[[Any], Any]]):
 FREEZERS = _Freezers()
 
 LATEST: dict[type, Any] = {}
-"""The latest value of each frozen class that was found frozen: an event often carries what the one before it did."""
+"""The last frozen value of each class: consecutive events often carry the same value."""
 
 
 def _freezer(kind: Any) -> Callable[[Any], Any]:
@@ -98,13 +98,13 @@ def _freezer(kind: Any) -> Callable[[Any], Any]:
     if issubclass(kind, Sequence | Set):
         return _freeze_elements
     if getattr(kind, "_is_value", False):
-        return as_it_is  # an event was frozen when it was made; a kind is a constant
+        return as_it_is  # events are frozen at construction; kinds are constants
     names = _frozen_fields(kind)
     return _refuse if names is None else _field_checker(kind, names)
 
 
 def _is_one_of(kind: type, *names: str) -> bool:
-    """Return whether a class is that of a name; a module of which there is a value is imported already."""
+    """Return whether a class has this module and name, without importing the module."""
     modules = (name.split(".") for name in names)
     return any(kind is getattr(sys.modules.get(module), name, None) for module, name in modules)
 
@@ -115,7 +115,7 @@ def as_it_is(value: Any) -> Any:
 
 
 def _freeze_elements(value: Sequence[Any] | Set[Any]) -> Any:
-    """Freeze what holds elements; a tuple whose elements are frozen already stays the same object."""
+    """Freeze a collection; a tuple of frozen elements stays the same object."""
     elements = [FREEZERS[type(element)](element) for element in value]
     if isinstance(value, bytearray | memoryview):
         raise TypeError(f"{type(value).__name__} can change; use bytes")
@@ -139,7 +139,7 @@ def _refuse_nan(value: Any) -> Any:
 
 
 def _field_checker(kind: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
-    """Accept values of a frozen class whose fields are frozen, too."""
+    """Return a function that accepts values of a frozen class with frozen fields."""
 
     def checked(value: Any) -> Any:
         if value is LATEST.get(kind):

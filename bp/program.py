@@ -1,6 +1,6 @@
 """A behavioral program: b-threads that synchronize, one selected event at a time.
 
-The theory of operation. Each b-thread stands at a synchronization point, with a statement. One step is:
+The theory of operation. Each b-thread is at a synchronization point, with a statement. One step is:
 
     offer      find the events that requests offer: those that are neither blocked nor refused  (bp/board.py)
     choose     one of them by the strategy, or else the first post that is neither blocked nor refused
@@ -26,7 +26,7 @@ from bp.statements import BThread, Refusals, Start, Sync, advance, check_bthread
 from bp.strategies import Candidate, Strategy, choose, chooser_of
 
 T = TypeVar("T")
-_new = tuple.__new__  # a NamedTuple's own way to be made takes twice as long
+_new = tuple.__new__  # a NamedTuple's own constructor takes twice as long
 Status = Literal["ready", "idle", "blocked", "finished", "failed", "closed"]
 WhenBlocked = Literal["keep", "drop", "reject"]
 
@@ -34,8 +34,8 @@ WhenBlocked = Literal["keep", "drop", "reject"]
 class Step(NamedTuple):
     """One selected event: its number (from 1), the super-step it belongs to, and the b-thread that requested it.
 
-    `super_step` counts the external events so far; `bthread` is None for an external event. `refusals` are those that
-    were answered when the event is an `otherwise` event, else None.
+    `super_step`: the number of external events so far; `bthread`: None for an external event. `refusals`: those
+    answered by an `otherwise` event, else None.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A step as listeners see it: what else could have been selected, who resumed, and what went wrong."""
+    """A step for listeners: the other candidates, the b-threads that resumed, and the error, if any."""
 
     step: Step
     candidates: tuple[Candidate, ...]
@@ -62,8 +62,8 @@ Listener = Callable[[Record], None]
 class Receipt:
     """The fate of a post: "queued", "taken", "dropped" or "rejected".
 
-    `refusals` and `blockers` say which b-threads held it back, and why, when it was dropped or rejected. What is still
-    queued when a program is finished or ends is dropped.
+    `refusals` and `blockers`: the b-threads that held it back, and why, if it was dropped or rejected. Posts still
+    queued when a program finishes or ends are dropped.
     """
 
     event: Event
@@ -73,15 +73,15 @@ class Receipt:
     blockers: tuple[Blocker, ...] = ()
 
 
-TAIL = 10  # how many events and starts an endless loop shows
+TAIL = 10  # events and starts shown for an endless loop
 
 
 class Scheduler:
-    """The living b-threads of one program, by age, and those that the current round started.
+    """The living b-threads of one program, by age, and those started in the current round.
 
-    `step` is the number of the current step and `event` its event; `super_step` counts the external events so far;
-    `busy`: a b-thread is running right now. `tail`: the number of the step from which on events are remembered, because
-    the super-step comes near its bound; each start makes it smaller.
+    `step`: the number of the current step; `event`: its event; `super_step`: the number of external events so far;
+    `busy`: a b-thread is running now. `tail`: the step from which on events are recorded, near the bound of the
+    super-step; each start lowers it.
     """
 
     def __init__(self, board: Board, max_steps: int) -> None:
@@ -108,9 +108,9 @@ class Scheduler:
         self.advance((), (), None)
 
     def advance(self, concerned: Iterable[Running], interrupted: Collection[Running], event: Event | None) -> None:
-        """Let all `concerned` reach their next synchronization point; close those that are `interrupted`.
+        """Resume all `concerned` to their next synchronization point; close the `interrupted` ones.
 
-        Raises BThreadError for the first that failed, with the others as its notes, after all had their turn.
+        Raises BThreadError for the first failure, with the others as its notes, after all were resumed.
         """
         board, take_on = self._board, self._take_on
         self.busy = True
@@ -154,7 +154,7 @@ class Scheduler:
         return errors
 
     def _take_on(self, starter: Running, statement: Start) -> None:
-        for bthread in statement.bthreads or (None,):  # an empty start counts too: it could go on for ever
+        for bthread in statement.bthreads or (None,):  # an empty start counts too, or it could repeat endlessly
             self.tail -= 1
             if self.step > self.tail:
                 self.note(None, starter.name)
@@ -162,7 +162,7 @@ class Scheduler:
                 self._started.append((bthread, starter.priority))
 
     def _begun(self) -> Iterator[Running]:
-        """Begin the b-threads that were started, in order, and those that they start meanwhile."""
+        """Begin the started b-threads, in order, and those that these start."""
         while self._started:
             bthread, inherited = self._started.popleft()
             try:
@@ -177,7 +177,7 @@ class Scheduler:
             yield running
 
     def _retire(self, running: Running) -> None:
-        """Forget a b-thread that is over; from now on it costs nothing."""
+        """Remove a b-thread that is over."""
         self._board.file(running, SILENT)
         del self.living[running]
 
@@ -187,10 +187,10 @@ class Scheduler:
         except Exception as error:
             self._blame(running.name, error)
             with suppress(Exception):
-                running.body.close()  # it may have yielded in its `finally`; now it is really over
+                running.body.close()  # it may have yielded in its `finally`
 
     def _blame(self, name: str, error: Exception) -> None:
-        """Note that b-thread `name` failed; the round goes on."""
+        """Record that b-thread `name` failed; the round continues."""
         if self.step < 0:
             on = "when it was closed"
         else:
@@ -205,13 +205,13 @@ class Scheduler:
     # The bound of a super-step.
 
     def next_super_step(self) -> None:
-        """Note an external event: a new super-step begins."""
+        """Begin a new super-step, for an external event."""
         self.super_step += 1
         self.tail = self.step + self._max_steps - TAIL
         self._last.clear()
 
     def note(self, event: Event | None, bthread: str) -> None:
-        """Remember one of the last events before the bound. Raises EndlessLoop behind it."""
+        """Record one of the last events before the bound. Raises EndlessLoop beyond it."""
         if self.step > self.tail + TAIL:
             self._endless = self._past_the_bound()
             raise self._endless
@@ -233,9 +233,9 @@ class Scheduler:
 class BProgram:
     """A behavioral program over b-threads.
 
-    `run` (or `step`) selects events until the program rests; `post` offers external events; `status` says whether it
-    can go on; `blockers` says which b-threads hold an event back. As a context manager it closes its b-threads at the
-    end.
+    `run` (or `step`) selects events until the program rests; `post` offers external events; `status` shows whether it
+    can continue; `blockers` returns the b-threads that hold an event back. As a context manager it closes its b-threads
+    at the end.
     """
 
     def __init__(
@@ -247,8 +247,8 @@ class BProgram:
     ) -> None:
         """Make a program; nothing runs before the first step.
 
-        max_steps: how many events and starts one super-step may have.
-        Raises TypeError for what is not a b-thread: decorate its function with @bthread and call it.
+        max_steps: the most events and starts in one super-step. Raises TypeError for anything but b-threads: decorate
+        the function with @bthread and call it.
         """
         check_bthreads("BProgram", bthreads)
         self._definitions = bthreads
@@ -257,7 +257,7 @@ class BProgram:
         self._board = Board()
         self._scheduler = Scheduler(self._board, max_steps)
         self._posts: deque[Receipt] = deque()
-        self._free_post: Receipt | None = None  # the first post that can be taken, while that is known
+        self._free_post: Receipt | None = None  # the first post that can be taken, if known
         self._phase: Literal["new", "alive", "failed", "closed"] = "new"
         self._stepping = False
 
@@ -276,7 +276,7 @@ class BProgram:
         return iter(self.step, None)
 
     def step(self) -> Step | None:
-        """Select one event and advance the b-threads that it concerns; return None when the program rests.
+        """Select one event and advance the b-threads that it concerns; return None if the program rests.
 
         Raises like `run`.
         """
@@ -296,7 +296,7 @@ class BProgram:
             self._stepping = False
 
     def _take(self, event: Event, requester: Running | None, post: Receipt | None = None) -> Step:
-        """Make `event` happen. Until a b-thread advances, an error leaves everything as it was."""
+        """Make `event` happen. An error before a b-thread advances changes nothing."""
         board, scheduler = self._board, self._scheduler
         concerned, interrupted = board.concerned(event)
         candidates = self._candidates() if self._listeners else ()
@@ -327,10 +327,10 @@ class BProgram:
         return step
 
     def select(self, event: Event) -> Step:
-        """Make `event` happen now, whatever the strategy would choose: requested by a b-thread, or else from outside.
+        """Make `event` happen now, bypassing the strategy: as requested by a b-thread, or else as an external event.
 
-        So a trace is taken again (`bp/replay.py`). Raises BProgramError when a b-thread blocks or refuses it: then
-        nothing has happened. Otherwise raises like `step`.
+        Used for replay (`bp/replay.py`). Raises BProgramError if a b-thread blocks or refuses it: then nothing has
+        happened. Otherwise raises like `step`.
         """
         if not isinstance(event, Event):
             raise TypeError(f"select({event!r}): only events can be selected")
@@ -350,7 +350,7 @@ class BProgram:
 
         A program belongs to one thread: from others, post to the `Runner` that runs it.
 
-        Raises TypeError for what is no event and for a name that means another sort of event in this program,
+        Raises TypeError for an invalid event and for a name that is another sort of event in this program,
         BProgramError from inside a b-thread, EventSetError, ProgramEnded.
         """
         if not isinstance(event, Event):
@@ -396,14 +396,13 @@ class BProgram:
     def candidates(self) -> tuple[Candidate, ...]:
         """The internal events that can be selected now, each with its first requester, by priority and age.
 
-        Begins a program that is new. Raises BThreadError, EventSetError, ProgramEnded, BProgramError from inside a
-        b-thread.
+        Begins a new program. Raises BThreadError, EventSetError, ProgramEnded, BProgramError from inside a b-thread.
         """
         return self._inside(self._candidates)
 
     @property
     def hot(self) -> tuple[str, ...]:
-        """The b-threads that must not stay where they are, by age."""
+        """The b-threads with `hot` statements, by age."""
         return tuple(running.name for running in sorted(self._board.hot, key=lambda running: running.age))
 
     @property
@@ -430,7 +429,7 @@ class BProgram:
         self.close()
 
     def _enter(self) -> None:
-        """Begin a step. Raises ProgramEnded, BProgramError inside a step, and what b-threads raise at their start."""
+        """Begin a step. Raises ProgramEnded, BProgramError inside a step, and errors of b-threads at their start."""
         self._check_usable()
         if self._stepping:
             raise BProgramError("the program is taking a step already; run it from outside its b-threads")
@@ -489,12 +488,12 @@ class BProgram:
         return self._free_post
 
     def _drop_posts(self) -> None:
-        """Drop the posts that are queued: no b-thread is left to hear them."""
+        """Drop the queued posts, since no b-thread is left."""
         for receipt in self._posts:
             receipt.state = "dropped"
         self._posts.clear()
 
-    # Telling and ending.
+    # Listeners and the end.
 
     def _tell(
         self,
@@ -510,7 +509,7 @@ class BProgram:
             listener(Record(step, candidates, resumed, closed, error))
 
     def _inside(self, action: Callable[[], T]) -> T:
-        """Do what only one at a time may do, with a program that has begun."""
+        """Guard an action that must not be nested, on a program that has begun."""
         self._enter()
         try:
             return self._asking(action)
@@ -518,7 +517,7 @@ class BProgram:
             self._stepping = False
 
     def _asking(self, question: Callable[[], T]) -> T:
-        """Ask predicates between steps; one that fails ends the program."""
+        """Call predicates between steps; one that fails ends the program."""
         try:
             return question()
         except BaseException as error:

@@ -1,8 +1,8 @@
 """Replay of a trace on real b-threads, step by step, until its end or the first step that differs.
 
 A recorded run or a counterexample of `verify` is a list of events. `replay` makes a program and selects them one by
-one; where the program would not have done the same, it stops and tells both sides. Time travel is to replay the first
-so many steps of a trace: the result tells where every b-thread stands then.
+one; at the first difference it stops and reports both sides. For time travel, replay a prefix of a trace: the result
+has the statement of every b-thread at its end.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,8 +23,8 @@ Standing = tuple[tuple[str, Sync], ...]
 class Divergence:
     """The first difference between a replay and its trace: the number of the step (from 1), and both sides.
 
-    `recorded` is what the trace has; `possible` are the internal events that the program would go on with, `blockers`
-    the b-threads that hold the recorded event back, `taken` the step that was taken when its event is the same.
+    `recorded`: the event of the trace; `possible`: the internal events that the program could select; `blockers`: the
+    b-threads that hold the recorded event back; `taken`: the step that was taken, if its event is the same.
     """
 
     number: int
@@ -43,9 +43,9 @@ class Divergence:
 
 @frozen
 class Replay:
-    """The result of a replay: the steps taken, where every b-thread stands at the end, and what went wrong.
+    """The result of a replay: the steps taken, every b-thread's statement at the end, and the divergence, if any.
 
-    `error` is what a b-thread raised on the last step. It `agrees` when the whole trace was taken.
+    `error`: an exception of a b-thread on the last step. It `agrees` if the whole trace was taken.
     """
 
     steps: tuple[Step, ...]
@@ -60,15 +60,15 @@ class Replay:
         return self.divergence is None
 
     def __bool__(self) -> bool:
-        """Return whether it agrees: `assert replay(...)` means what it says."""
+        """Return whether it agrees, for `assert replay(...)`."""
         return self.agrees
 
 
 def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environment: Sequence[BThread] = ()) -> Replay:
     """Replay a trace and return the result.
 
-    trace: events, for example those of a violation, or the steps of a run; of steps, who requested them and which
-    refusals they answer is compared too. environment: the b-threads that `verify` was given as its environment.
+    trace: events, for example of a violation, or the steps of a run; of steps, requesters and answered refusals are
+    compared too. environment: the environment b-threads of `verify`.
     """
     recorded, outside = as_list("trace", trace), map(_outside, as_list("environment", environment))
     program = BProgram(*as_list("bthreads", bthreads), *outside)
@@ -84,7 +84,7 @@ def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environme
 
 
 class Tape:
-    """A trace on its way through a program."""
+    """Takes a trace through a program, step by step."""
 
     def __init__(self, program: BProgram) -> None:
         self.steps: list[Step] = []
@@ -92,7 +92,7 @@ class Tape:
         self._left: list[Event | Step] = []
 
     def take(self, trace: tuple[Event | Step, ...]) -> Divergence | None:
-        """Take a trace up to its end or its first divergence. Raises BThreadError when the program fails."""
+        """Take a trace to its end or its first divergence. Raises BThreadError if the program fails."""
         self._left = list(reversed(trace))
         while self._left:
             possible = self._program.candidates
@@ -109,7 +109,7 @@ class Tape:
                 return Divergence(len(self.steps) + 1, recorded, reason, events, blockers, step)
             assert step is not None
             self.steps.append(step)
-        assert self._program.candidates is not None  # asks the predicates of the last state
+        assert self._program.candidates is not None  # calls the predicates of the last state
         return None
 
     def early(self, error: BThreadError) -> Divergence | None:
@@ -119,7 +119,7 @@ class Tape:
         return Divergence(len(self.steps) + 1, self._left[-1], f"the program has failed: {error}")
 
     def _objection(self, event: Event, possible: tuple[Candidate, ...]) -> tuple[str, tuple[str, ...]]:
-        """Say why an event cannot be next, and who holds it back."""
+        """Return why an event cannot be next, and the b-threads that hold it back."""
         if any(candidate.event == event for candidate in possible):
             return "", ()
         blockers = tuple(by.bthread for by in self._program.blockers(event))
@@ -137,7 +137,7 @@ class OutsideName(str):
 
 
 def _outside(bthread: BThread) -> BThread:
-    """Return a b-thread of the environment under a name of type `OutsideName`; those that it starts get one, too."""
+    """Return a b-thread of the environment with an `OutsideName`; those that it starts get one, too."""
     return evolve(bthread, function=_starting_outside, args=(bthread,), kwargs={}, name=OutsideName(bthread.name))
 
 
@@ -154,7 +154,7 @@ def _starting_outside(bthread: BThread) -> BThreadBody:
 
 
 def _difference(recorded: Event | Step, step: Step) -> str:
-    """Say how a step differs from the recorded one, if it does."""
+    """Return the difference of a step to the recorded one, if any."""
     if not isinstance(recorded, Step) or (step.bthread, step.refusals) == (recorded.bthread, recorded.refusals):
         return ""
     return f"then it was requested by {_by(recorded)}, now by {_by(step)}"

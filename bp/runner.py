@@ -1,19 +1,19 @@
-"""Programs with effects: where a behavioral program meets the world, on asyncio and trio.
+"""Runs programs with effects on asyncio and trio.
 
-An effect is data: *when this kind is selected, start that; one of those comes back*. The runner takes a super-step,
-hands its steps to the journal and flushes it, then starts their effects in the order of selection, and waits for
-the next external event. Blocked means never selected, and never selected means never started.
+An effect is data: *an event of this kind starts this function, which returns one of these outcomes*. The runner takes a
+super-step, hands its steps to the journal and flushes it, then starts their effects in the order of selection, and
+waits for the next external event. Blocked means never selected, and never selected means never started.
 
-Every start yields exactly one outcome: what the effect returned, or what `broken` makes of its failing, its being
-cancelled (an event of its `until` was selected) or abandoned (it ignored the cancellation for `GRACE` seconds).
-Whatever comes later is discarded and counted. Effects run as tasks that the runner can leave behind, so that foreign
-code which does not end cannot keep a run from ending.
+Every start has exactly one outcome: the result of the effect, or that of `broken` after a failure, a cancellation (an
+event of its `until` was selected) or abandonment (it ignored the cancellation for `GRACE` seconds). Later results are
+discarded and counted. Effects run as tasks that the runner can abandon, so that foreign code which does not end cannot
+prevent the end of a run.
 
-An effect may return `LATER`: its outcome will come from elsewhere, perhaps in another process. When nothing else is
-under way the runner rests; `resume` takes up what was under way when a recorded run rested, or when its process died.
+An effect may return `LATER`: its outcome will be posted, perhaps in another process. When no other effect is under way
+the runner rests; `resume` continues the effects that were under way when a recorded run rested, or its process died.
 
-Program, journal and effects live in one event loop. `Runner.post` and `Runner.fail` may be called from any thread:
-what they leave in the inbox, or as the failure, is seen by the task that their `Wakeup` wakes.
+Program, journal and effects live in one event loop. `Runner.post` and `Runner.fail` may be called from any thread: they
+store the event, or the failure, and wake the running task by a `Wakeup`.
 """
 
 import sys
@@ -37,11 +37,11 @@ from bp.statements import Sync
 __all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner", "Wakeup", "timer"]
 
 GRACE = 0.9  # seconds that a cancelled effect has to end
-IN_A_ROW = 8  # posts that are taken before other tasks have their turn
+IN_A_ROW = 8  # posts that are taken before other tasks run
 
 
 class Later(Enum):
-    """The result of an effect whose outcome comes from elsewhere: the run rests until then."""
+    """The result of an effect whose outcome will be posted: the run rests until then."""
 
     LATER = "later"
 
@@ -51,9 +51,9 @@ LATER = Later.LATER
 
 @frozen
 class Broken:
-    """The end of an effect without an outcome of its own; `error` when it failed, `by` the event that cancelled it.
+    """The end of an effect without an outcome of its own; `error`: of a failure; `by`: the event that cancelled it.
 
-    "interrupted": its process died while it was under way, and nothing tells whether it happened.
+    "interrupted": its process died meanwhile; whether it happened is unknown.
     """
 
     how: Literal["failed", "cancelled", "abandoned", "interrupted"]
@@ -66,7 +66,7 @@ class Broken:
 
 @frozen
 class _Always:
-    """The same event set for every started event: a value, so that a verifier may carry effects about."""
+    """A function that returns the same event set for every started event; comparable, so that effects are values."""
 
     events: Any
     __name__ = "<lambda>"  # to reports, like any function without a name
@@ -76,7 +76,7 @@ class _Always:
 
 
 def _as_function(until: Any) -> Any:
-    """Return a function of the started event that returns `until`, if that is an event set; else `until` itself."""
+    """Return `until` as a function of the started event."""
     try:
         return _Always(as_event_set(until))
     except TypeError:
@@ -85,15 +85,15 @@ def _as_function(until: Any) -> Any:
 
 @frozen
 class Effect:
-    """An action in the world that an event starts.
+    """An action outside of the program that an event starts.
 
     on: the event kind that starts it. run: gets the event, returns the outcome event, or `LATER`; an async function, or
-    a plain one for what takes no time, which needs no task (it may return an awaitable as well). outcome: the kinds it
-    may return (the verifier's environment knows it by these); an outcome has the same value in every field that its
-    kind shares with `on`. broken: the outcome when it failed, was cancelled, abandoned or interrupted. until: the
-    events that cancel it: an event set, or a function of the started event that returns one. on_resume: "again" if it
-    may be started anew after a crash, "unknown" if nothing tells whether it happened. is_clock: it is no work but time
-    that passes, so that a run may rest, or be stuck, meanwhile. Raises TypeError for a field with anything else.
+    a plain one that takes no time and needs no task (it may also return an awaitable). outcome: the kinds it may return
+    (used by the verifier's environment); an outcome has the same value in every field that its kind shares with `on`.
+    broken: the outcome when it failed, was cancelled, abandoned or interrupted. until: the events that cancel it: an
+    event set, or a function of the started event that returns one. on_resume: "again" if it may be started again after
+    a crash, "unknown" if its result is then unknown. is_clock: a timer, which does not keep an otherwise idle run
+    alive. Raises TypeError for an invalid field.
     """
 
     on: type[Event]
@@ -120,7 +120,7 @@ class Effect:
                 raise TypeError(f"Effect({name}={getattr(self, name)!r}): give {wanted}")
 
     def answers(self, started: Event, outcome: Event) -> bool:
-        """Return whether `outcome` is one of what `started` started: of a right kind, and about the same thing."""
+        """Return whether `outcome` is an outcome of the effect that `started` began: by its kind and shared fields."""
         return isinstance(outcome, self.outcome) and _difference(started, outcome) is None
 
 
@@ -132,7 +132,7 @@ def timer(
     until: Any = NONE,
     cancelled: type[Event] | None = None,
 ) -> Effect:
-    """Return an effect that lets time pass: `outcome` comes `seconds` after an event of the kind `on`.
+    """Return a timer effect: `outcome` comes `seconds` after an event of the kind `on`.
 
     seconds: a number, or a function of the event. until: the events that cancel it, as in `Effect`; its outcome is then
     of the kind `cancelled`. Outcomes take the values of the fields that they share with the event. Raises TypeError.
@@ -173,7 +173,7 @@ def _checked_seconds(given: Any) -> float:
 
 
 def _about(started: Event, kind: Any) -> Event:
-    """Return the event of `kind` that has the values of `started`."""
+    """Return the event of `kind` with the values of `started`."""
     return kind(**{name: getattr(started, name) for name in _shared_fields(type(started), kind)})  # type: ignore[no-any-return]
 
 
@@ -181,14 +181,14 @@ def _fields(kind: Any) -> Any:
     return fields(kind) if has(kind) else ()
 
 
-@lru_cache(maxsize=1024)  # every outcome asks for those of its kinds
+@lru_cache(maxsize=1024)  # used for every outcome
 def _shared_fields(one: Any, other: Any) -> tuple[str, ...]:
     names = {field.name for field in _fields(one)}
     return tuple(field.name for field in _fields(other) if field.name in names)
 
 
 def _difference(started: Event, outcome: Event) -> str | None:
-    """Return a field that both have with different values, compared like events: an object equals itself."""
+    """Return a shared field with different values, compared like events: an object equals itself."""
     for name in _shared_fields(type(started), type(outcome)):
         if (getattr(started, name),) != (getattr(outcome, name),):
             return name
@@ -196,33 +196,33 @@ def _difference(started: Event, outcome: Event) -> str | None:
 
 
 class Wakeup:
-    """A flag for which one task waits; any thread and signal handlers may set it, on asyncio and on trio."""
+    """A flag for one waiting task; any thread and signal handlers may set it, on asyncio and on trio."""
 
     def __init__(self) -> None:
         self._is_set = False
         self._wake: Callable[[], None] | None = None  # while a task waits
-        self._call_soon: Callable[..., Any]  # calls a function in its event loop, from any thread
+        self._call_soon: Callable[..., Any]  # thread-safe scheduling in its event loop
 
     def set(self) -> None:
         """Wake the waiting task, or else the next one that begins to wait."""
-        self._is_set = True  # before it is asked whether a task waits; `wait` does both in the opposite order
+        self._is_set = True  # before the check for a waiting task; `wait` does both in the opposite order
         wake = self._wake
         if wake is not None:
-            with suppress(RuntimeError):  # that event loop has ended meanwhile
+            with suppress(RuntimeError):  # the event loop has ended
                 self._call_soon(wake)
 
     def set_here(self) -> None:
-        """Like `set`, but cheaper: only for tasks of the event loop in which the waiting task runs."""
+        """Like `set`, but cheaper: only from the event loop of the waiting task."""
         self._is_set = True
         if self._wake is not None:
             self._wake()
 
     async def wait(self) -> None:
-        """Wait until it is set, and reset it; then look at what it was set for."""
+        """Wait until it is set, and reset it."""
         if self._is_set:
             self._is_set = False
             return
-        trio = _trio_that_runs_here()  # not `anyio.Event`, which asks for the event loop at each of its calls
+        trio = _trio_that_runs_here()  # not `anyio.Event`, which looks the event loop up at each call
         news: Any
         if trio is not None:
             news, self._call_soon = sys.modules["trio"].Event(), trio.current_trio_token().run_sync_soon
@@ -242,33 +242,33 @@ class Wakeup:
 
 
 class Journal(Protocol):
-    """Writes down what happened, before it has effects."""
+    """Records steps before their effects start."""
 
     def record(self, step: Step) -> None:
-        """Take down one step."""
+        """Record one step."""
 
     def flush(self) -> None:
-        """Make sure that what was recorded is kept; the effects start after this."""
+        """Flush the record; effects start after this."""
 
 
 @define(eq=False)
 class Flight:
-    """One effect under way; `is_later` while its outcome is to come from elsewhere.
+    """One effect under way; `is_later`: its outcome will be posted.
 
-    Invariant: `landed` turns true once, when its outcome goes into the inbox. `given` is what takes time of it.
+    Invariant: `landed` turns true once, when its outcome goes into the inbox. `given`: its awaitable.
     """
 
     effect: Effect
     started: Event
-    scope: "anyio.CancelScope | None" = None  # of its task; one that has its outcome at once has none
+    scope: "anyio.CancelScope | None" = None  # of its task; None if its outcome came at once
     cancelled_by: Event | None = None
-    task: Any = None  # an event loop keeps no task by itself
+    task: Any = None  # a reference, since the event loop keeps none
     landed: bool = False
     is_later: bool = False
     given: Any = None
     until: Any = field(init=False)  # the rows of the events that cancel it
-    is_over: bool = False  # its task, or there was none
-    over: "anyio.Event | None" = None  # where a caller waits for that
+    is_over: bool = False  # whether its task, if any, is over
+    over: "anyio.Event | None" = None  # for callers that wait for its end
 
     def __attrs_post_init__(self) -> None:
         until = self.effect.until
@@ -285,7 +285,7 @@ class Flight:
             await self.over.wait()
 
     def outcome(self, ending: Event | Broken) -> Event:
-        """Return its outcome when it ended so. Raises what `broken` raises, and TypeError for no proper outcome."""
+        """Return its outcome for this ending. Raises exceptions of `broken`, and TypeError for an invalid outcome."""
         if isinstance(ending, Broken):
             ending = self.checked(self.effect.broken(self.started, ending))
         if (name := _difference(self.started, ending)) is not None:
@@ -304,29 +304,29 @@ class Flight:
 def _failure(what: str, flight: Flight, error: Exception) -> EffectError:
     try:
         text = f"{type(error).__name__}: {error}"
-    except Exception:  # its own text cannot be made
+    except Exception:  # its representation fails
         text = type(error).__name__
     return EffectError(f"{what}: {text}", started=flight.started)
 
 
 class _Effects(dict[Any, Effect | None]):
-    """The effect that events of a kind start: that of their kind, or of the nearest kind that this extends."""
+    """The effect of each event kind: its own, or that of the nearest kind that it extends."""
 
     def __missing__(self, kind: Any) -> Effect | None:
-        if isinstance(kind, str):  # of a plain event, of which there may be any number
+        if isinstance(kind, str):  # plain events are not cached: there may be any number
             return None
         extended = (self[base] for base in kind._kinds[1:])
         return self.setdefault(kind, next((effect for effect in extended if effect is not None), None))
 
 
 class Runner:
-    """Runs one program with its effects; `post` offers events from outside while it runs.
+    """Runs one program with its effects; `post` offers external events meanwhile.
 
     `discarded` counts the outcomes that came after their effect had been abandoned.
     """
 
     def __init__(self, program: BProgram, effects: Sequence[Effect] = (), journal: Journal | None = None) -> None:
-        """Make a runner; raises ValueError when two effects start on one kind."""
+        """Make a runner. Raises ValueError if two effects start on one kind."""
         self._program = program
         self._effects = _Effects()
         for effect in effects:
@@ -339,13 +339,13 @@ class Runner:
         self._wakeup = Wakeup()
         self._failure: Exception | None = None
         self._is_running = False
-        self._taken = 0  # posts that were there already when the program came to rest
+        self._taken = 0  # posts queued before the program rested
         self.discarded = 0
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> None:
-        """Offer an external event, in its turn; from any thread. Without a run under way the next one takes it.
+        """Queue an external event; thread-safe. Without a run under way the next one takes it.
 
-        Raises TypeError for what is no event.
+        Raises TypeError for an invalid event.
         """
         if not isinstance(event, Event):
             raise TypeError(f"post({event!r}): only events can be posted")
@@ -355,7 +355,7 @@ class Runner:
         self._wakeup.set()
 
     def fail(self, error: Exception) -> None:
-        """End the run under way with `error`: an observer of it has failed. From any thread; the first one counts."""
+        """End the run under way with `error`, of a failed observer. Thread-safe; the first one counts."""
         self._failure = self._failure or error
         self._wakeup.set()
 
@@ -367,16 +367,16 @@ class Runner:
     def run(self, until: Any = NONE) -> Coroutine[Any, Any, None]:
         """Run, when awaited, until an event of the set `until` was selected, or until nothing can happen any more.
 
-        It also returns when nothing can happen before an outcome that comes `LATER`: then that is `in_flight`.
-        Raises the program's errors, what the journal raises, what `fail` was given, EffectError for an effect without
-        an outcome, Deadlock when the program rests, nothing is under way, and a b-thread still wants something (or
-        `until` has not come), TypeError when `until` is no event set, and BProgramError while it runs already.
-        After an error or a cancellation what is under way goes on; run again, or `close`.
+        It also returns if nothing can happen before an outcome that comes `LATER`, which is then `in_flight`. Raises
+        errors of the program and the journal, the error given to `fail`, EffectError for an effect without an outcome,
+        Deadlock if the program rests, no effect is under way, and a b-thread has a request or is hot (or `until` has
+        not come), TypeError if `until` is not an event set, and BProgramError while it is already running. After an
+        error or a cancellation effects under way continue; run again, or `close`.
         """
         return self._run(until, serving=False)
 
     def serve(self, until: Any = NONE) -> Coroutine[Any, Any, None]:
-        """Run like `run`, and wait for posts where that would end: until `until`, or until all b-threads have ended.
+        """Like `run`, but wait for posts where that would end: until `until`, or until all b-threads have ended.
 
         Raises like `run`; Deadlock only when all b-threads have ended and `until` did not come.
         """
@@ -393,7 +393,7 @@ class Runner:
                 if self._inbox:
                     self._taken += 1
                     if self._taken % IN_A_ROW == 0:
-                        await anyio.sleep(0)  # the event loop is for others too, however many posts wait
+                        await anyio.sleep(0)  # let other tasks run, however many posts wait
                 while not self._inbox and self._is_awaiting(serving=serving):
                     await self._wakeup.wait()
                 if self._failure is not None:
@@ -406,10 +406,10 @@ class Runner:
             self._is_running = False
 
     def resume(self, steps: Iterable[Step]) -> None:
-        """Take up the effects that were under way after `steps`, which were taken and recorded before.
+        """Continue the effects that were under way after `steps`, which were taken and recorded before.
 
-        Each is started again, or has been interrupted, as its `on_resume` says. Call this in the event loop of the
-        run, before `run`, with a program that has taken these steps.
+        Each is started again or counts as interrupted, by its `on_resume`. Call this in the event loop of the run,
+        before `run`, with a program that has taken these steps.
         """
         under_way: list[Flight] = []
         for step in steps:
@@ -430,9 +430,9 @@ class Runner:
                 self._land(flight, Broken("interrupted", by=flight.cancelled_by))
 
     def _super_step(self, ends: tuple[Row, ...], ending: set[Any]) -> bool:
-        """Take a super-step and start its effects; tell whether one of the rows `ends` matched one of its events.
+        """Take a super-step and start its effects; return whether one of the rows `ends` matched one of its events.
 
-        ending: the kinds of these rows, by which most events are told without asking them.
+        ending: the kinds of these rows, for a fast check.
         """
         steps = []
         try:
@@ -457,7 +457,7 @@ class Runner:
         return is_over
 
     def _is_awaiting(self, *, serving: bool) -> bool:
-        """Return whether an external event may come: from an effect under way, or from anywhere while it is serving."""
+        """Return whether an external event may come: from an effect under way, or by a post while serving."""
         if self._failure is not None:
             return False
         if serving and self._program.status != "finished":
@@ -465,7 +465,7 @@ class Runner:
         return bool([flight for flight in self._flights if not (flight.is_later or flight.effect.is_clock)])
 
     def _judge_rest(self, until: Any) -> None:
-        """Raise Deadlock if a b-thread, or `until`, still wants something when nothing can come any more."""
+        """Raise Deadlock if a b-thread has a request or is hot, or `until` did not come, and no event can come."""
         if not all(flight.effect.is_clock for flight in self._flights):
             return
         if self._program.status != "blocked" and not self._program.hot and until is NONE:
@@ -479,7 +479,7 @@ class Runner:
     # Effects under way.
 
     def _take_off(self, starting: Sequence[Flight]) -> None:
-        """Begin effects, in order: what has its outcome at once lands, the others get a task."""
+        """Start effects, in order: immediate outcomes are recorded, the others get a task."""
         self._flights.update(dict.fromkeys(starting))
         taking_time = [*filterfalse(self._lands_at_once, starting)]
         if taking_time:
@@ -487,7 +487,7 @@ class Runner:
 
     @cached_property
     def _new_scope(self) -> type["anyio.CancelScope"]:
-        """The scopes of this event loop, for which `anyio.CancelScope` looks each time that it is called."""
+        """Return a cancel scope of this event loop; `anyio.CancelScope` would look the loop up each time."""
         return type(anyio.CancelScope())
 
     def _lands_at_once(self, flight: Flight) -> bool:
@@ -517,10 +517,10 @@ class Runner:
                     given = await flight.given
                     ending = given if given is LATER else flight.checked(given)
             elif isinstance(flight.given, Coroutine):
-                flight.given.close()  # it never began
+                flight.given.close()  # its task never began
         except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # also a cancellation of its own making: without an outcome the run would hang
+        except BaseException as error:  # also a cancellation by itself: without an outcome the run would hang
             ending = Broken("failed", error)
         finally:
             flight.given = None
@@ -530,7 +530,7 @@ class Runner:
         self._land(flight, ending)
 
     def _land(self, flight: Flight, ending: Event | Later | Broken | None) -> None:
-        """Take the one outcome of an effect; a second one is discarded. With none it was cancelled, or comes later."""
+        """Record the outcome of an effect; a second one is discarded. Without one it was cancelled, or comes later."""
         if flight.landed:
             self.discarded += isinstance(ending, Event)
             return
@@ -551,7 +551,7 @@ class Runner:
             self.fail(failure)
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
-        concerned: dict[int, bool] = {}  # many effects share one `until`, which is asked once
+        concerned: dict[int, bool] = {}  # many effects share one `until`
         for flight in (*self._flights, *starting):
             until = flight.until
             if id(until) not in concerned:
@@ -572,7 +572,7 @@ class Runner:
             self._land(flight, Broken("abandoned", by=flight.cancelled_by))
 
     async def close(self) -> None:
-        """End what is still under way, at the latest after the grace time; its outcomes are discarded."""
+        """Cancel the effects under way, at the latest after the grace time; their outcomes are discarded."""
         leaving = list(self._flights)
         for flight in leaving:
             _keep(flight.task)
@@ -600,7 +600,7 @@ _TASKS: set[Any] = set()
 
 
 def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> Any:
-    """Start a task that nothing has to wait for: no task group, because one that hangs would hold its group open.
+    """Start a detached task: not in a task group, which a hanging task would keep open.
 
     Return it on asyncio, for the caller to hold.
     """
@@ -613,20 +613,20 @@ def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> An
 
 
 def _keep(task: Any) -> None:
-    """Hold a task of asyncio that its runner lets go of, until it is done."""
+    """Keep a reference to an abandoned asyncio task until it is done."""
     if hasattr(task, "add_done_callback"):
         _TASKS.add(task)
         task.add_done_callback(_TASKS.discard)
 
 
 def _resolve(future: Any) -> None:
-    """Wake the task that waits for a future of asyncio, if none has."""
+    """Resolve a future of asyncio, unless it is done."""
     if not future.done():
         future.set_result(None)
 
 
 def _trio_that_runs_here() -> Any:
-    """Return `trio.lowlevel` if this runs on trio: then it is imported. In the middle of its import it has nothing."""
+    """Return `trio.lowlevel` if this runs on trio, without importing trio."""
     lowlevel: Any = sys.modules.get("trio.lowlevel")
     asked = getattr(lowlevel, "in_trio_run", None)
     return lowlevel if asked is not None and asked() else None

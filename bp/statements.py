@@ -1,8 +1,8 @@
-"""B-threads, and what they may say at a synchronization point.
+"""B-threads, and the statements of their synchronization points.
 
 `sync` has the four classic words of behavioral programming (request, wait for, block, interrupt: Harel, Marron and
-Weiss 2012) and two more: `refuse` with `because` is a block that answers, and `otherwise` is what a requester asks for
-instead when it is refused.
+Weiss 2012) and two more: `refuse` with `because` is a block that answers, and `otherwise` is what a requester requests
+instead when refused.
 
 `advance` is the only function that resumes a b-thread's generator; running, verifying and testing use it alike.
 """
@@ -37,7 +37,7 @@ class Refusal(NamedTuple):
 
 
 class Refusals(tuple[Refusal, ...]):
-    """The refusals of one request, ordered by priority and age, equal whatever their order."""
+    """The refusals of one request, by priority and age; equal in any order."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Refusals(tuple[Refusal, ...]):
 
 
 class RareWords(NamedTuple):
-    """The words that few statements say; those that say none of them share `NO_RARE_WORDS`, and are filed faster."""
+    """The parameters that few statements have; statements without them share `NO_RARE_WORDS`, and are filed faster."""
 
     interrupt: Any = None
     refuse: Any = None
@@ -64,9 +64,9 @@ class RareWords(NamedTuple):
 NO_RARE_WORDS = RareWords()
 
 
-@define(init=False, unsafe_hash=True)  # not frozen, and filled in by `sync`: one is made at every step
+@define(init=False, unsafe_hash=True)  # not frozen, for speed: one is made at every step
 class Sync:
-    """One synchronization statement, checked and normal; `sync` makes it. Absent event sets are None."""
+    """One synchronization statement, checked and normalized; `sync` makes it. Absent event sets are None."""
 
     requests: tuple[Event, ...]
     any_of: bool
@@ -76,9 +76,9 @@ class Sync:
 
     interrupt = property(attrgetter("rare.interrupt"), doc="The events that close this b-thread.")
     refuse = property(attrgetter("rare.refuse"), doc="The events that are blocked with an answer.")
-    because = property(attrgetter("rare.because"), doc="The answer to the requesters of what is refused.")
-    otherwise = property(attrgetter("rare.otherwise"), doc="The function from refusals to what is requested instead.")
-    hot = property(attrgetter("rare.hot"), doc="True if this b-thread must not stay here forever.")
+    because = property(attrgetter("rare.because"), doc="The answer to the requesters of refused events.")
+    otherwise = property(attrgetter("rare.otherwise"), doc="The function from refusals to the event requested instead.")
+    hot = property(attrgetter("rare.hot"), doc="True if this b-thread must not stay here for ever.")
 
 
 @frozen
@@ -117,7 +117,7 @@ def sync(
     otherwise: a pure function from the refusals to the event requested instead while all of `request` is refused.
     hot: this b-thread must not stay here for ever (checked by `verify` and by the runner).
 
-    Raises TypeError here, at the line that says it, for anything else.
+    Raises TypeError here, at the line of the mistake, for anything else.
     """
     said = Sync()
     said.any_of = False
@@ -140,7 +140,7 @@ def sync(
 def _rare_words(
     requests: tuple[Event, ...], interrupt: Any, refuse: Any, because: Any, otherwise: Any, hot: Any
 ) -> RareWords:
-    """Return the words, checked. Raises TypeError for words that cannot be said."""
+    """Return these parameters, checked. Raises TypeError for invalid ones."""
     if (refuse is None) is not (because is None):
         raise TypeError("refuse= and because= go together: give both, since a requester is told why it is refused")
     if otherwise is not None and not callable(otherwise):
@@ -159,13 +159,13 @@ def _rare_words(
 
 
 def any_of(*events: Event) -> AnyOf:
-    """Return a request of any of `events`, whichever the event selection strategy picks. Raises TypeError."""
+    """Return a request of any of `events`; the event selection strategy chooses. Raises TypeError."""
     _requested(events)
     return AnyOf(events)
 
 
 def _cure(error: TypeError) -> str:
-    """Return what to say instead, of a call of `sync` that its signature refuses."""
+    """Return the cure for a call of `sync` with invalid parameters."""
     from difflib import get_close_matches
 
     words = list(sync.__kwdefaults__ or ())
@@ -210,7 +210,7 @@ class BThread:
     made_by: "BThreadFunction[Any] | None" = attrs.field(default=None, eq=False, repr=False)
 
     def begin(self) -> BThreadBody:
-        """Return a fresh generator; raises TypeError when the function gives none."""
+        """Return a new generator. Raises TypeError if the function returns none."""
         body = self.function(*self.args, **self.kwargs)
         if type(body) is not GeneratorType and not isinstance(body, Generator):
             raise TypeError(
@@ -223,7 +223,7 @@ class BThread:
         return attrs.evolve(self, name=name)
 
     def at_priority(self, priority: int) -> "BThread":
-        """Return this b-thread with a priority of its own; higher goes first."""
+        """Return this b-thread with another priority; higher goes first."""
         return attrs.evolve(self, priority=priority)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -243,7 +243,7 @@ def _called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: 
 
 
 class BThreadFunction(Generic[P]):
-    """A function decorated with `@bthread`; calling it gives a `BThread`, it does not run anything."""
+    """A function decorated with `@bthread`; calling it returns a `BThread` without running it."""
 
     def __init__(self, function: Callable[P, BThreadBody], name: str | None, priority: int | None) -> None:
         named: Any = function.func if isinstance(function, partial) else function
@@ -258,9 +258,9 @@ class BThreadFunction(Generic[P]):
         self._generates = bool(function.__code__.co_flags & CO_GENERATOR) if hasattr(function, "__code__") else False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> BThread:
-        """Return the b-thread with these arguments; raises TypeError when they do not fit the function."""
+        """Return the b-thread with these arguments. Raises TypeError if they do not fit the function."""
         if self._generates:
-            self.function(*args, **kwargs)  # a generator that is never begun: checks the arguments, runs nothing
+            self.function(*args, **kwargs)  # a generator that never runs, to check the arguments
         return BThread(self.function, args, kwargs, self.name, self.priority, self)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
@@ -291,7 +291,7 @@ def bthread(
 
     Higher priority goes first; a b-thread without one inherits its starter's, and 0 at the top.
 
-    Raises TypeError for a priority that is no integer, and for what is not a function.
+    Raises TypeError for a priority that is not an integer, and for anything but a function.
     """
     if priority is not None and type(priority) is not int:
         raise TypeError(f"@bthread(priority={priority!r}): a priority is an integer; higher goes first")
@@ -313,7 +313,7 @@ def start(*bthreads: BThread) -> Start:
 
 
 def check_bthreads(user: str, bthreads: Iterable[Any]) -> None:
-    """Raise TypeError for what is no called b-thread; `user` takes only these."""
+    """Raise TypeError for anything but called b-threads; `user`: the function that takes them."""
     for bthread in bthreads:
         if not isinstance(bthread, BThread):
             is_list = isinstance(bthread, list | tuple)
@@ -322,7 +322,7 @@ def check_bthreads(user: str, bthreads: Iterable[Any]) -> None:
 
 
 def as_list(option: str, given: Iterable[T]) -> tuple[T, ...]:
-    """Return what an option lists. Raises TypeError for one b-thread or event set where a list belongs."""
+    """Return the list given for an option. Raises TypeError for a single b-thread or event set."""
     if isinstance(given, BThread | EventSet):
         raise TypeError(f"{option}={given!r}: give a list, {option}=[...]")
     return tuple(given)
@@ -333,8 +333,8 @@ def advance(
 ) -> Sync | None:
     """Resume a b-thread with `event`; return its next statement, or None when it is over.
 
-    send: that of its generator. starts: called with `starter` and each `start(...)` on the way. Raises what the
-    b-thread raises, and TypeError for what is no statement.
+    send: of its generator. starts: called with `starter` and each `start(...)` on the way. Raises exceptions of the
+    b-thread, and TypeError for an invalid statement.
     """
     try:
         said = send(event)

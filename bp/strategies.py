@@ -1,8 +1,8 @@
 """Event selection strategies: which of the selectable events comes next.
 
-A strategy is a value; a program asks it for a fresh *chooser* and so the same strategy, seed and program give the
-same trace. A chooser gets the candidates (distinct selectable events, each with its first requester, higher
-priority and older first) and returns one of them. Blocked and refused events never reach it.
+A strategy is a value; a program gets a new *chooser* from it, so the same strategy, seed and program give the same
+trace. A chooser gets the candidates (distinct selectable events, each with its first requester, higher priority and
+older first) and returns one of them. Blocked and refused events never reach it.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ Chooser = Callable[[Sequence[Candidate]], Candidate]
 
 
 def choose(chooser: Chooser, candidates: Sequence[Candidate]) -> Candidate | None:
-    """Return what `chooser` takes, None where there is nothing; raises BProgramError for what is no candidate."""
+    """Return the choice of `chooser`, None without candidates. Raises BProgramError if it is not a candidate."""
     if not candidates:
         return None
     chosen = chooser(candidates)
@@ -61,8 +61,8 @@ class RandomStrategy:
     seed: int = field(default=0, validator=validators.instance_of(int))
 
     def chooser(self) -> Chooser:
-        """Return a chooser with a random generator of its own."""
-        from random import Random  # 3 ms, which other strategies do without
+        """Return a chooser with its own random generator."""
+        from random import Random  # a slow import (3 ms)
 
         return Random(self.seed).choice
 
@@ -72,7 +72,7 @@ class RoundRobinStrategy:
     """The candidates of the b-threads in turn, by age, whatever their priority."""
 
     def chooser(self) -> Chooser:
-        """Return a chooser that starts with the oldest b-thread and goes on after the one it took last."""
+        """Return a chooser that starts with the oldest b-thread and continues after the last chosen one."""
         last = -1
 
         def choose(candidates: Sequence[Candidate]) -> Candidate:
@@ -86,7 +86,7 @@ class RoundRobinStrategy:
 
 
 def chooser_of(strategy: Strategy | None) -> Chooser | None:
-    """Return a fresh chooser, None for the default. Raises TypeError for what is no strategy."""
+    """Return a new chooser, None for the default. Raises TypeError for an invalid strategy."""
     if isinstance(strategy, type) or (strategy is not None and not callable(getattr(strategy, "chooser", None))):
         raise TypeError(f"strategy={strategy!r}: give a strategy, for example RandomStrategy()")
     return None if strategy is None or type(strategy) is PriorityStrategy else strategy.chooser()

@@ -1,4 +1,4 @@
-"""Tests of b-threads in three lines, and a look at a program step by step.
+"""Tests of b-threads in three lines, and programs shown step by step.
 
 assert drive(alternate(), [HOT, COLD]) == [hot_statement, cold_statement, hot_statement]
 assert trace_of(alternate(), add(HOT, 2), add(COLD, 2)) == [HOT, COLD, HOT, COLD]
@@ -22,8 +22,8 @@ COLUMNS = {"waits for": "wait_for", "blocks": "block", "refuses": "refuse", "int
 def drive(bthread: BThread, events: Iterable[Event] = ()) -> list[Sync]:
     """Run one b-thread alone and return its statements: at its first synchronization point and after each event.
 
-    An event that does not concern it is passed over, as in a program. B-threads that it starts do not run. After its
-    end the list stops. Raises what the b-thread raises, and TypeError for what is no statement.
+    An event that does not concern it is ignored, as in a program. B-threads that it starts do not run. The list ends
+    with the b-thread. Raises exceptions of the b-thread, and TypeError for an invalid statement.
     """
     body = bthread.begin()
     said: list[Sync] = []
@@ -58,7 +58,7 @@ def trace_of(
 
 
 def show(program: BProgram, posts: Iterable[Event] = (), most: int = 1000) -> None:
-    """Print what each b-thread of a program asks for, now and after each step, until it rests after the last post.
+    """Print the statement of each b-thread of a program, now and after each step, until it rests after the last post.
 
     At most `most` steps are taken. By hand: `print(table(program))`, then `program.step()` or `program.select(event)`.
     """
@@ -69,9 +69,9 @@ def show(program: BProgram, posts: Iterable[Event] = (), most: int = 1000) -> No
 
 
 def table(program: BProgram) -> str:
-    """Return what each b-thread asks for now: a line each, with the b-threads that hold its requests back.
+    """Return a line for each b-thread with its statement, and the b-threads that hold its requests back.
 
-    Begins a program that is new. Raises like `BProgram.candidates`.
+    Begins a new program. Raises like `BProgram.candidates`.
     """
     assert program.candidates is not None  # begins the program
     rows = [{"b-thread": name, **_row(program, statement)} for name, statement in program.standing]
@@ -112,7 +112,7 @@ def _step(program: BProgram, choose: Callable[[list[Event]], Event] | None) -> S
 
 
 def _ignore(_: None, __: Start) -> None:
-    """B-threads that are started do not run here."""
+    """Started b-threads do not run here."""
 
 
 def _concerns(statement: Sync, event: Event) -> bool:

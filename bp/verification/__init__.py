@@ -1,19 +1,19 @@
-"""Model checking: every state that a program can reach, and what is wrong with any of them.
+"""Model checking: explores every reachable state of a program and reports violations.
 
-It finds b-threads that fail (monitors are b-threads), events that must never happen, deadlocks, internal loops
-without end, and b-threads that stay hot: at an end, or around a fair cycle. A search that hit a bound is `bounded`,
-and then nothing "holds"; neither does a program of which some b-thread was never reached.
+It finds b-threads that fail (monitors are b-threads), events that must never happen, deadlocks, internal loops without
+end, and b-threads that stay hot: at an end, or around a fair cycle. A search that reached a bound is `bounded` and
+never "holds"; neither does a program with a b-thread that was never reached.
 
-    states          global states and the steps between them: the rules of the board, over bit masks
+    states          global states and steps: the rules of the board, over bit masks
     local_states    each b-thread alone as an automaton; every step is computed twice
-    fingerprint     when two local states are the same
-    purity          why a step follows from a local state and an event alone, or why it is refused
+    fingerprint     equality of local states
+    purity          checks that a step depends only on local state and event
     search          breadth first through the states, or random runs
-    reduction       which orders of events need not be tried, and the cycle proviso
+    reduction       partial-order reduction, with the cycle proviso
     liveness        cycles: b-threads that stay hot, events without end
     report          counterexamples with their stories, and the coverage
     properties      patterns over events (absence, response, ...) as monitors
-    drawing         automata and state spaces as Mermaid diagrams
+    drawing         automata and state spaces as Mermaid flowcharts
 """
 
 import gc
@@ -40,11 +40,11 @@ from bp.verification.states import StateSpace
 class Verification:
     """The result of `verify`. It is true if and only if its verdict is "holds", so `assert verify(...)` suffices.
 
-    verdict: "violated" (see `violations`), "bounded" (not every state was looked at), "unchecked" (`not_looked_into`
-    names functions that were not read), "unreached" (nothing is wrong, and of some b-threads nothing was seen: see
-    `coverage`), or "holds". reduced: of orders that come to the same only some were tried, and are counted. runs: how
-    many runs were sampled instead of a search. local_states: by name of b-threads, how many states each has alone.
-    interrupted: Ctrl-C is why it is bounded.
+    verdict: "violated" (see `violations`), "bounded" (not every state was explored), "unchecked" (`not_looked_into`
+    names functions that were not read), "unreached" (no violation, but some b-threads were never reached: see
+    `coverage`), or "holds". reduced: only some of the equivalent orders were tried, and are counted. runs: the number
+    of sampled runs instead of a search. local_states: by name of b-threads, the number of their local states.
+    interrupted: bounded by Ctrl-C.
     """
 
     states: int
@@ -61,7 +61,7 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """True when every reachable state was looked at, every function was read, and nothing is wrong."""
+        """True if every reachable state was explored, every function was read, and there is no violation."""
         return not self.violations and not self.bounded and not self.not_looked_into
 
     @property
@@ -117,22 +117,20 @@ def verify(
     seed: int = 0,
     progress: Callable[[int, int, int], None] = lambda states, waiting, violations: None,
 ) -> Verification:
-    """Explore every reachable state of a program and return what is wrong with it.
+    """Explore every reachable state of a program and return its violations.
 
-    environment: b-threads whose requests are external events that are promised to come at rest, in any order.
-    possible: external events that may come between super-steps, any number of times, or never.
-    never: an event set, or a list of them, of events that must not happen.
-    order: "any" tries every selectable event, and so covers every priority, strategy and seed, except that a b-thread
-    may stay hot in runs that are not fair (docs/verification.md); the default strategy is not: "run" does what it does.
-    endless: also report cycles of internal events alone. first: stop at the first violation.
-    reduce: of orders that come to the same, try one, where that is known to find the same: fewer states, the same
-    verdicts, the same deadlocks; traces need not be the shortest then. samples: where the space is too large to search,
-    take so many random runs from `seed`, each of `max_depth` events at most (1,000), and look for no cycles; such a
-    result is bounded.
+    environment: b-threads whose requests are external events, promised to come at rest, in any order. possible:
+    external events that may come between super-steps, any number of times, or never. never: an event set, or a list of
+    them, of events that must not happen. order: "any" tries every selectable event, and so covers every priority,
+    strategy and seed, except that a b-thread may stay hot in runs that are not fair (docs/verification.md); the default
+    strategy is not: "run" does what it does. endless: also report cycles of internal events only. first: stop at the
+    first violation. reduce: of equivalent orders try only one, where this is sound: fewer states, the same verdicts and
+    deadlocks, but traces may not be shortest. samples: for spaces that are too large to search, the number of random
+    runs from `seed`, each of at most `max_depth` events (1,000), without search for cycles; such a result is bounded.
     progress: called with the numbers of states, of those still to expand, and of violations, about every second.
 
-    Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
-    search: what was found until then is returned, as bounded.
+    Raises VerificationError for a b-thread with hidden state, and TypeError. Ctrl-C ends the search and returns the
+    result so far, as bounded.
     """
     environment, possible = as_list("environment", environment), as_list("possible", possible)
     _check_arguments(bthreads, environment, possible, order)
@@ -166,14 +164,14 @@ def _check_samples(samples: int | None, *, is_whole: bool) -> None:
 
 
 def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, Reduction | None]:
-    """Return a space with its reduction, or another one without, where there is none."""
+    """Return a space with its reduction, or without one if it cannot be reduced."""
     space = make()
     if space.failures:
         return space, None
     try:
         reducer = Reduction(space)
         space.automaton.purity.check()
-    except (Irreducible, VerificationError):  # perhaps only where the program never gets: the search will tell
+    except (Irreducible, VerificationError):  # perhaps in an unreachable state: the search decides
         space.automaton.close()
         return make(), None
     except BaseException:
@@ -184,7 +182,7 @@ def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, Reduction
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """Look for garbage in circles rarely: what a search makes, it keeps, and each look goes through all of it."""
+    """Collect cyclic garbage rarely: a search keeps its objects, and each collection traverses all of them."""
     before = gc.get_threshold()
     gc.set_threshold(max(100_000, before[0]) if before[0] else 0, *before[1:])
     try:
@@ -194,7 +192,7 @@ def _few_collections() -> Iterator[None]:
 
 
 def _run(search: Search, explore: Callable[[], None]) -> bool:
-    """Explore, and make sure that no b-thread kept state where it could not be seen; return whether that was all."""
+    """Explore, and check that no b-thread has hidden state; return whether the exploration is complete."""
     space, is_whole = search.space, False
     try:
         for failure in space.failures:
@@ -212,7 +210,7 @@ def _run(search: Search, explore: Callable[[], None]) -> bool:
 
 
 def searched(search: Search, endless: bool, began: float, samples: int | None = None, seed: int = 0) -> Verification:
-    """Run a search, or so many random runs from a seed, and return what it found; `began`: by `time.perf_counter`."""
+    """Run a search, or `samples` random runs from a seed, and return the result; `began`: by `time.perf_counter`."""
     explore = partial(_search, search, endless) if samples is None else partial(search.walk, samples, Random(seed))
     bounded = not _run(search, explore) or search.bounded or samples is not None
     return _result(search, bounded=bounded, seconds=time.perf_counter() - began)

@@ -1,4 +1,4 @@
-"""Pictures as text: what a b-thread may do, and what a program may reach, as Mermaid flowcharts.
+"""Mermaid flowcharts of a b-thread's synchronization points, and of a program's states.
 
 `draw_bthread` unfolds one b-thread on its own: its synchronization points, and the events that lead from one to the
 next. `draw_states` explores a program and draws every state that it can reach. Both give a `Graph`.
@@ -21,7 +21,7 @@ from bp.verification.states import Masks, StateSpace
 
 @frozen
 class Node:
-    """A place: what is written in it; `bad` where something is wrong, `end` where nothing follows."""
+    """A node with its label; `bad`: a violation, `end`: nothing follows."""
 
     label: str
     bad: bool = False
@@ -30,7 +30,7 @@ class Node:
 
 @frozen
 class Edge:
-    """A step from one node to another, by their positions."""
+    """An edge from one node to another, by their positions."""
 
     source: int
     target: int
@@ -39,7 +39,7 @@ class Edge:
 
 @frozen
 class Graph:
-    """Nodes and edges; the first node is where it begins. `complete` is false when a bound was hit."""
+    """Nodes and edges; the first node is the start. `complete`: False if a bound was reached."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -58,9 +58,9 @@ class Graph:
 def draw_bthread(
     bthread: BThread, events: Iterable[Event] = (), max_nodes: int = 200, told: Callable[[Event], str] = shown
 ) -> Graph:
-    """Return the synchronization points of one b-thread, and which events lead from one to the next.
+    """Return the synchronization points of one b-thread, and the events that lead from one to the next.
 
-    events: those that may come from others; what it requests itself comes in any case. told: an event in words. Raises
+    events: possible events of others, beside its own requests. told: returns an event in words. Raises
     VerificationError.
     """
     automaton = Automaton()
@@ -83,7 +83,7 @@ def draw_states(
     never: Any = (),
     max_states: int = 200,
 ) -> Graph:
-    """Return the states that a program can reach, with what b-threads say there, or what is wrong there.
+    """Return the states that a program can reach, with the statements or the violation at each.
 
     The arguments are those of `verify`. Raises VerificationError.
     """
@@ -101,7 +101,7 @@ def draw_states(
 def _unfolded(
     automaton: Automaton, masks: Masks, first: tuple[int, ...], max_nodes: int, told: Callable[[Event], str]
 ) -> Graph:
-    """Follow every event from every place, until nothing new comes."""
+    """Follow every event from every local state, until there are no new ones."""
     places = list(first)
     targets: dict[tuple[int, int], int | str | None] = {}  # a place, None at the end, or how the b-thread fails
     fresh = [(-1, -1)]

@@ -34,7 +34,7 @@ from bp.payload import FrozenMapping
 from bp.statements import NO_RARE_WORDS, BThread, BThreadFunction, Refusals, Sync
 
 ATOMS = frozenset({type(None), bool, int, str, bytes, type(...), type(NotImplemented)})
-AT_ONCE = ATOMS | {type, EventKind}  # what is described by itself
+AT_ONCE = ATOMS | {type, EventKind}  # types whose values describe themselves
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8  # flags of types: made at run time; made so by C code
 IN_C = (types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType)
 BY_IDENTITY = (*IN_C, types.MethodWrapperType, _lru_cache_wrapper, ModuleType, types.UnionType, types.GenericAlias)
@@ -56,15 +56,15 @@ DICT_ITERATORS: tuple[Any, ...] = (
 
 
 class VerificationError(BProgramError):
-    """A program cannot be verified: a b-thread keeps state where it cannot be seen; names it, and says the cure."""
+    """A program cannot be verified: a b-thread has state that cannot be read; the message names it and the cure."""
 
 
 class Shape(NamedTuple):
-    """The way in which objects of one type are taken apart.
+    """How objects of one type are taken apart.
 
-    expand: returns a hashable header, which tells how many parts there are, and the parts. mutable: which object it is
-    matters, too. comparable: objects of this type are compared by value. hashable: it has a hash, though it could
-    change; of a class, it says by that and by its own `==` that it does not.
+    expand: returns a hashable header, which includes the number of parts, and the parts. mutable: the identity matters,
+    too. comparable: objects of this type are compared by value. hashable: it has a hash although it could change; a
+    class with its own `==` and hash is taken as immutable.
     """
 
     expand: Callable[[Any], tuple[Any, Any]]
@@ -74,16 +74,16 @@ class Shape(NamedTuple):
 
 
 class Description:
-    """One pass over an object graph; numbers the mutable objects in the order in which it meets them."""
+    """One pass over an object graph; numbers the mutable objects in the order of traversal."""
 
     def __init__(self) -> None:
         """Begin with nothing seen."""
-        self.assignable: dict[int, str] = {}  # cells, by id, that code of what is described may still assign
+        self.assignable: dict[int, str] = {}  # cells, by id, that described code may still assign
         self._seen: dict[int, int] = {}
-        self._kept: list[Any] = []  # keeps what was seen alive, so that no id is used twice
+        self._kept: list[Any] = []  # keeps objects alive, so that no id is reused
 
     def value(self, value: Any, named: str) -> tuple[Any, ...]:
-        """Return a hashable description; `named` says where the value was found. Raises VerificationError."""
+        """Return a hashable description; `named`: where the value was found. Raises VerificationError."""
         found: list[Any] = []
         waiting = [value]
         while waiting:
@@ -114,7 +114,7 @@ class Description:
         return tuple(found)
 
     def _expanded(self, value: Any, named: str) -> tuple[Any, Sequence[Any]]:
-        """Take apart what says more to this description than its shape knows."""
+        """Expand an object whose description depends on this pass."""
         if type(value) is GeneratorType:
             header, parts = self._generator(value)
             return header, (*parts, Place(named))
@@ -124,9 +124,9 @@ class Description:
         return _function(value)
 
     def _elements(self, elements: "Elements", named: str) -> Any:
-        """Describe the elements of a set, each by itself: none of them may be able to change.
+        """Describe the elements of a set, which must all be immutable, each by itself.
 
-        Their order is that of their hashes, and which was added first; that of texts is another in every process.
+        Their order depends on hashes and insertion; that of texts differs between processes.
         """
         looks = []
         for element in elements.elements:
@@ -143,7 +143,7 @@ class Description:
     def _generator(self, body: Any) -> tuple[Any, list[Any]]:
         """Take a suspended generator apart.
 
-        It must not have been looked into before: looking makes frame objects, which change what it refers to.
+        It must not have been inspected before: inspection creates frame objects, which change its references.
         """
         referents = gc.get_referents(body)
         frame = body.gi_frame
@@ -174,7 +174,7 @@ class Elements:
 
 
 class Place(str):
-    """The name of the place where the parts that follow were found; it is no part itself."""
+    """The place of the following parts, for messages; not a part itself."""
 
     __slots__ = ()
 
@@ -189,9 +189,9 @@ def fingerprint_of_value(value: Any) -> Any:
 
 
 def reachable(*roots: Any) -> Iterator[Any]:
-    """Yield what values are made of, each object once, atoms left out.
+    """Yield the objects that values consist of, each once, without atoms.
 
-    Nothing is taken apart of what is not known, nor of values of a class that defines `==` and a hash.
+    Unknown types, and classes with their own `==` and hash, are not taken apart.
     """
     seen: dict[int, Any] = {}
     waiting = list(roots)
@@ -214,8 +214,8 @@ def _itself(value: Any) -> tuple[Any, Any]:
 
 
 def _items(base: Any) -> Callable[[Any], tuple[Any, Any]]:
-    """Return how the items of a sequence or a mapping are told: by its own methods, not those that override them."""
-    if issubclass(base, set):  # the size of its table, too: it decides on the order when items are added
+    """Return a function for the items of a sequence or a mapping, by the base's methods, not overriding ones."""
+    if issubclass(base, set):  # with the size of its table, which affects the order of added items
         return lambda value: (base.__sizeof__(value), (Elements(tuple(base.__iter__(value))),))
     if issubclass(base, frozenset):
         return lambda value: (None, (Elements(tuple(base.__iter__(value))),))
@@ -225,7 +225,7 @@ def _items(base: Any) -> Callable[[Any], tuple[Any, Any]]:
 
 
 def _has_same_hash_everywhere(value: Any) -> bool:
-    """Return whether a value has the same hash in every process, so that sets of such have an order of their own."""
+    """Return whether a value has the same hash in every process, so that the order of sets is reproducible."""
     if type(value) in (tuple, frozenset):
         return all(map(_has_same_hash_everywhere, value))
     return type(value) in (int, bool, float, complex, Decimal, Fraction)
@@ -287,7 +287,7 @@ def _reduced(value: Any) -> tuple[Any, Any]:
 
 
 def _dict_iterator(value: Any) -> tuple[Any, Any]:
-    """Tell which dictionary it is and what is still to come; raises RuntimeError when the dictionary has grown."""
+    """Return the dictionary of an iterator and its remaining items. Raises RuntimeError if the dictionary has grown."""
     of = [item for item in gc.get_referents(value) if isinstance(item, dict)]
     return len(of), (*of, tuple(value.__reduce__()[1][0]))
 
@@ -345,7 +345,7 @@ SHAPES: dict[Any, Shape] = {
 
 
 def shape_of(kind: Any) -> Shape | None:
-    """Return how objects of a type are taken apart; None when that is not known."""
+    """Return how objects of a type are taken apart; None if unknown."""
     return SHAPES.get(kind) or _learned_shape(kind)
 
 
@@ -365,7 +365,7 @@ def _learned_shape(kind: Any) -> Shape | None:
 
 
 def _shape_of_class(kind: Any) -> Shape | None:
-    """Return the shape of a class that is written in Python: what its C base holds, and its attributes."""
+    """Return the shape of a class written in Python: the content of its C base, and its attributes."""
     base = base_in_c(kind)
     if base is kind or not (base is object or base in SHAPES or base in ATOMS):
         return None
@@ -385,7 +385,7 @@ def _shape_of_class(kind: Any) -> Shape | None:
 
 
 def _content(base: Any) -> Callable[[Any], tuple[Any, Any]]:
-    """Return how that is told which the objects of a class hold by a base in C."""
+    """Return a function for the content that objects of a class have by a base in C."""
     if base is object:
         return lambda value: (None, ())
     return SHAPES[base].expand if base in SHAPES else lambda value: (base.__getnewargs__(value), ())
@@ -393,7 +393,7 @@ def _content(base: Any) -> Callable[[Any], tuple[Any, Any]]:
 
 @cache
 def base_in_c(kind: Any) -> Any:
-    """Return the nearest base that is not written in Python, and that gives its objects something to hold."""
+    """Return the nearest base that is written in C and has content."""
     for base in kind.__mro__:
         made_in_c = not base.__flags__ & HEAP_TYPE or base.__flags__ & IMMUTABLE_TYPE
         if (made_in_c or getattr(base.__new__, "__self__", None) is base) and base.__basicsize__ > object.__basicsize__:
@@ -403,14 +403,14 @@ def base_in_c(kind: Any) -> Any:
 
 @cache
 def _is_frozen(kind: Any) -> bool:
-    """Return whether a class itself, not one of its bases, was made a frozen one."""
+    """Return whether the class itself, not one of its bases, was decorated as frozen."""
     if "__attrs_attrs__" in vars(kind):
         return bool(attrs.inspect(kind).is_frozen)
     return "__dataclass_params__" in vars(kind) and bool(kind.__dataclass_params__.frozen)
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """Return the attributes that an object holds itself; of a frozen one, no caches."""
+    """Return the attributes of an object; of a frozen one, without caches."""
     kind: Any = type(value)
     found = {}
     for name, slot in _slots(kind):
@@ -437,7 +437,7 @@ def _slots(kind: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
         (name, slot.__get__) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType
     )
     if kind in (Union, Intersection, Where):
-        return tuple((name, slot) for name, slot in slots if name[0] != "_")  # these follow from the others
+        return tuple((name, slot) for name, slot in slots if name[0] != "_")  # derived from the others
     if not _is_frozen(kind):
         return slots
     fields = {field.name for field in attrs.fields(kind)} if attrs.has(kind) else kind.__dataclass_fields__
@@ -446,13 +446,13 @@ def _slots(kind: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
 
 @cache
 def _live_names(code: CodeType, at: int) -> tuple[frozenset[str], tuple[Place, ...]]:
-    """Return the variables that are live at a position, and those of them that are no cells, sorted."""
+    """Return the live variables at a position, and those of them that are not cells, sorted."""
     live = live_locals(code, at)
     return live, tuple(map(Place, sorted(live.difference(code.co_cellvars))))
 
 
 def _named_cells(referents: list[Any], code: CodeType) -> list[tuple[str, CellType]]:
-    """Return the cells of a generator, in order, with the names of their variables ("" where that is not known)."""
+    """Return the cells of a generator, in order, with the names of their variables ("" if unknown)."""
     if CellType not in map(type, referents):
         return []
     cells = [item for item in referents if type(item) is CellType]
@@ -467,11 +467,11 @@ def _cell_names(code: CodeType) -> tuple[str, ...]:
 
 
 def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[Any]:
-    """Return what stands on the evaluation stack: what the frame refers to after its variables.
+    """Return the evaluation stack: the referents of the frame after its variables.
 
-    A generator refers to its name and code, then to all variables that are set, in order, then to its stack, and last
-    to the exception that it handles, which is None after a function that it called has handled one. So Nones at the
-    end say nothing; what stands there is decided by the position, whose stack is always equally deep.
+    A generator refers to its name and code, then to all set variables, in order, then to its stack, and last to the
+    exception that it handles, which is None after a called function has handled one. So trailing Nones are ignored; the
+    depth of the stack is determined by the position.
     """
     cells = _cell_names(code)
     before = len(referents)
@@ -485,7 +485,7 @@ def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[
 
 
 def _identity(code: CodeType) -> int:
-    """Return a number for a code object, and keep it alive, so that no other gets the same."""
+    """Return a number for a code object, and keep it alive, so that the number is unique."""
     _CODES[id(code)] = code
     return id(code)
 
@@ -502,10 +502,10 @@ def _no_value(value: Any, named: str) -> str:
 
 @cache
 def check_interpreter() -> None:
-    """Raise VerificationError on an interpreter where two different positions of a generator look equal."""
+    """Raise VerificationError if this interpreter does not expose the position of a generator."""
 
     def loop() -> Generator[Any, Any, Any]:
-        for item in ("x", "x"):  # noqa: UP028 - the position in this loop is what is looked at
+        for item in ("x", "x"):  # noqa: UP028 - the test needs a position in this loop
             yield item
 
     def nested() -> Generator[Any, Any, Any]:
@@ -536,14 +536,14 @@ JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
 
 @cache
 def live_locals(code: CodeType, offset: int) -> frozenset[str]:
-    """Return the locals and cells of `code` that it may read, or hand on, after it goes on from byte `offset`."""
+    """Return the locals and cells that `code` may read, or pass on, after byte `offset`."""
     live, following = _live_before(code)
     return frozenset().union(*(live[after] for after in following[offset]))
 
 
 @cache
 def assigns_later(code: CodeType, offset: int, name: str) -> bool:
-    """Return whether `code`, or a function in it, may assign the cell `name` after it goes on from `offset`."""
+    """Return whether `code`, or a function in it, may assign the cell `name` after byte `offset`."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     if any(name in closure.co_freevars and assigns(closure, name) for closure in inner):
         return True
@@ -574,7 +574,7 @@ def _is_assignment(instruction: dis.Instruction, name: str) -> bool:
 
 @cache
 def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, tuple[int, ...]]]:
-    """Return what is live before each instruction, and which instructions may follow it."""
+    """Return the live variables before each instruction, and the instructions that may follow it."""
     instructions = list(dis.get_instructions(code))
     following = _following(code, instructions)
     effects = {instruction.offset: _reads_and_writes(instruction, code.co_cellvars) for instruction in instructions}
@@ -594,7 +594,7 @@ def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, t
 
 
 def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int, tuple[int, ...]]:
-    """Return the instructions that may come next: in line, by jump, or as the handler of an exception."""
+    """Return the possible next instructions: in line, by jump, or as an exception handler."""
     handlers = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
     following = {}
     for position, instruction in enumerate(instructions):
@@ -610,7 +610,7 @@ def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int,
 def _reads_and_writes(instruction: dis.Instruction, cells: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the locals that an instruction reads, and those that it writes without reading them first.
 
-    Whatever handles a cell other than to write into it may hand it on, and so counts as reading.
+    Any use of a cell except writing may pass it on, and so counts as reading.
     """
     name = instruction.opname
     if instruction.argval in cells and "CONST" not in name:

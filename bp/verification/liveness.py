@@ -1,12 +1,12 @@
 """Cycles in an explored state space: strongly connected components, and which of them are fair.
 
-An infinite run stays in one component in the end. It is fair when every b-thread that offers something selectable
-all along it also advances in it (weak fairness; docs/verification.md says who offers). If going around a whole
-component is not fair, then no smaller cycle in it is: the b-thread that never advances offers there all along, too. So
-whole components are enough (Emerson and Lei 1987). Possible events owe nothing and promise nothing: they are no edges
-here.
+An infinite run stays in one component in the end. It is fair when every b-thread that offers something selectable all
+along it also advances in it (weak fairness; docs/verification.md says who offers). If the cycle through a whole
+component is not fair, then no smaller cycle in it is: the b-thread that never advances offers something all along
+there, too. So whole components are enough (Emerson and Lei 1987). Possible events do not count for fairness: they are
+not edges here.
 
-Most states lie on no cycle at all. So the cyclic states are found first, and everything else is asked of them alone.
+Most states lie on no cycle. So the cyclic states are found first, and only these are examined further.
 """
 
 from collections import deque
@@ -19,11 +19,11 @@ from bp.events import Event
 from bp.verification.search import Search
 
 Node = Any
-Edge = tuple[Any, int]  # target node, and the label of what was selected
+Edge = tuple[Any, int]  # target node, and the label of the choice
 
 
 def cyclic_states(search: Search) -> Set[int]:
-    """Return the states that lie on a cycle of events that are not merely possible."""
+    """Return the states on a cycle without possible events."""
     certain = [choice.origin != "possible" for choice in search.choices]
 
     def edges(number: int) -> list[Edge]:
@@ -49,7 +49,7 @@ def hot_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, int,
 
 
 def _hot_edges(search: Search, cyclic: Set[int]) -> Callable[[Node], list[Edge]]:
-    """Return the function that gives the edges of a node: they go on only while its b-thread is hot."""
+    """Return a function for the edges of a node: those along which its b-thread stays hot."""
     space = search.space
 
     @cache
@@ -67,7 +67,7 @@ def _hot_edges(search: Search, cyclic: Set[int]) -> Callable[[Node], list[Edge]]
 
 
 def endless_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, tuple[Event, ...]]]:
-    """Yield (state, events of a cycle) for each component of internal events alone."""
+    """Yield (state, events of a cycle) for each component of internal events only."""
     internal = [choice.origin == "internal" for choice in search.choices]
 
     def edges(number: int) -> list[Edge]:
@@ -78,7 +78,7 @@ def endless_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, 
 
 
 def components(nodes: Iterable[Node], edges: Callable[[Node], list[Edge]]) -> Iterator[list[Node]]:
-    """Yield the strongly connected components that hold a cycle (Tarjan 1972, without recursion); nodes sorted."""
+    """Yield the strongly connected components with a cycle (Tarjan 1972, without recursion); nodes sorted."""
     walk = Walk(edges)
     for root in nodes:
         if root not in walk.order:
@@ -89,10 +89,10 @@ def components(nodes: Iterable[Node], edges: Callable[[Node], list[Edge]]) -> It
 
 
 class Walk:
-    """A depth-first walk: `work` is the way to where it is, `path` the nodes whose components are not complete."""
+    """A depth-first walk. `work`: the path to the present node; `path`: nodes whose components are incomplete."""
 
     def __init__(self, edges: Callable[[Node], list[Edge]]) -> None:
-        """Begin nowhere."""
+        """Begin without nodes."""
         self.order: dict[Node, int] = {}
         self.work: list[tuple[Node, Iterator[Edge]]] = []
         self._edges = edges
@@ -109,7 +109,7 @@ class Walk:
         self.work.append((node, iter(self._edges(node))))
 
     def goes_deeper(self) -> bool:
-        """Follow edges until one leads to a new node, and enter that; return whether there was one."""
+        """Follow edges to the next new node, and enter it; return whether there was one."""
         node, successors = self.work[-1]
         for successor, _ in successors:
             if successor not in self.order:
@@ -122,7 +122,7 @@ class Walk:
         return False
 
     def leave(self) -> list[Node]:
-        """Go back; return the component that is complete now, sorted, if it holds a cycle."""
+        """Go back; return the component that is complete now, sorted, if it has a cycle."""
         node, _ = self.work.pop()
         parent = self.work[-1][0] if self.work else node
         self._lowest[parent] = min(self._lowest[parent], self._lowest[node])
@@ -143,9 +143,9 @@ def _cycle(
 ) -> tuple[Event, ...]:
     """Return the events of a fair cycle from the first node of a component back to it; none if there is no such cycle.
 
-    offering: the local states that are owed something at a node. A step settles what is owed when it advances the local
-    state, or leads to where it offers nothing. So the cycle goes on to the nearest step that settles anything, and when
-    all is settled, back.
+    offering: the local states with a fairness obligation at a node. A step meets an obligation by advancing the local
+    state, or by leading to a state where it offers nothing. The cycle goes to the nearest step that meets any
+    obligation, and back when all are met.
     """
 
     def unsettled(target: Any, label: int) -> frozenset[int]:
@@ -169,8 +169,8 @@ def _cycle(
 def _way(
     start: Any, inside: set[Any], edges: Callable[[Any], list[Edge]], is_wanted: Callable[[Any, int], bool]
 ) -> tuple[list[int], Any]:
-    """Return the labels of a shortest way whose last edge is wanted, and where it leads; none if there is no such."""
-    ways: dict[Any, tuple[Any, ...]] = {start: ()}  # by node: the last label, and the way before it
+    """Return the labels of a shortest path whose last edge is wanted, and its target; none if there is none."""
+    ways: dict[Any, tuple[Any, ...]] = {start: ()}  # by node: the last label, and the path before it
     waiting = deque([start])
     while waiting:
         node = waiting.popleft()

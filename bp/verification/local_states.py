@@ -1,8 +1,8 @@
-"""Each b-thread as an automaton, unfolded as it is needed: (local state, event) -> (local state, started b-threads).
+"""Each b-thread as an automaton, unfolded lazily: (local state, event) -> (local state, started b-threads).
 
 Generators cannot be copied. A new local state is reached by replaying its b-thread alone, from its start, along the
-events that led there; afterwards it is a number. Every step is computed twice, the second time along another path
-to the same local state where there is one: if the answers differ, the b-thread has hidden state.
+events that led there; afterwards it is a number. Every step is computed twice, the second time along another path to
+the same local state if there is one: if the results differ, the b-thread has hidden state.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ from bp.verification.fingerprint import (
 )
 from bp.verification.purity import LocalFailure, Purity
 
-MOST_STARTS = 1_000  # b-threads that one event may start
+MOST_STARTS = 1_000  # the most b-threads that one event may start
 MOST_LOCALS = 0x110000  # each is a character
-AT_ITS_END = (None, None)  # how a b-thread looks that is over
+AT_ITS_END = (None, None)  # the fingerprint of a finished b-thread
 
 
 class Path(NamedTuple):
-    """A way to reach a local state: a b-thread and the events that it advanced on."""
+    """A path to a local state: a b-thread and the events that it advanced on."""
 
     bthread: BThread
     events: tuple[Event, ...]
@@ -38,10 +38,10 @@ class Path(NamedTuple):
 
 @define(eq=False)
 class Local:
-    """A local state: a b-thread (by name and priority) at a synchronization point, and two ways to get there.
+    """A local state: a b-thread (by name and priority) at a synchronization point, with two paths to it.
 
-    The statement belongs to it: it may have been made from variables that no longer matter. And so does the generator
-    that made it, which is never advanced again: its `finally` could change what the statement refers to.
+    It includes the statement, which may depend on variables that are no longer live, and the generator that made it,
+    which is never advanced again: its `finally` could change objects of the statement.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Local:
     body: Any
     looks: tuple[Any, ...]
     paths: list[Path]
-    moves: dict[int, "Move"] = field(factory=dict)  # by number of the event
+    moves: dict[int, "Move"] = field(factory=dict)  # by event number
 
 
 class Move(NamedTuple):
@@ -85,11 +85,11 @@ class Automaton:
 
     @property
     def not_looked_into(self) -> tuple[str, ...]:
-        """The functions that b-threads reached and that were not read; if there are any, no verdict is "holds"."""
+        """The functions that b-threads reached and that were not read; with any, no verdict is "holds"."""
         return tuple(self.purity.not_looked_into)
 
     def close(self) -> None:
-        """Let go of all generators; afterwards only what is known already may be asked."""
+        """Release all generators; afterwards only known moves are available."""
         for local in self.locals:
             _let_go(local.body)
 
@@ -117,7 +117,7 @@ class Automaton:
         return tuple(generations)
 
     def move(self, number: int, event: Event, event_number: int) -> Move:
-        """Return where `event` takes the local state `number`; it must concern it. Each event has a number of its own.
+        """Return the local state after `number` on `event`, which must concern it. Each event has its own number.
 
         Raises LocalFailure and VerificationError.
         """
@@ -168,7 +168,7 @@ class Automaton:
         return number
 
     def _learn_path(self, number: int, path: Path) -> None:
-        """Take a second witness for a local state; what was computed from the first must hold for it too."""
+        """Add a second path to a local state; the moves computed from the first must hold for it too."""
         local = self.locals[number]
         local.paths.append(path)
         for move in tuple(local.moves.values()):
@@ -201,9 +201,9 @@ class Automaton:
         return self.purity.call(path.bthread.name, _replay, path, watched=False)
 
     def _check_agreement(self, local: Local, looks: Any, started_looks: Any, path: Path, event: Event) -> None:
-        """Raise VerificationError unless `event` leads from the end of `path` to where it led the first time.
+        """Raise VerificationError unless `event` leads from the end of `path` to the same result as the first time.
 
-        Where that was the same path, every function on it has been watched.
+        If that was the same path, every function on it has been watched.
         """
         second = self._advanced(path, event, watched=path is not local.paths[0])
         _let_go(second.body)
@@ -228,7 +228,7 @@ def _replay(path: Path) -> Any:
 
 
 def _outcome(bthread: BThread, statement: Sync | None, started: tuple[BThread, ...], body: Any) -> Outcome:
-    """Describe where a b-thread came to. Raises VerificationError for what cannot be described."""
+    """Return the outcome of a b-thread with fingerprints. Raises VerificationError if it cannot be described."""
     try:
         started_looks = tuple(map(fingerprint_of_value, started))
         if statement is None:
@@ -244,7 +244,7 @@ def _outcome(bthread: BThread, statement: Sync | None, started: tuple[BThread, .
 
 
 def _check_shared(description: Description, name: str, given: Any) -> None:
-    """Raise VerificationError when what another b-thread is given reads a variable that may still be assigned."""
+    """Raise VerificationError if arguments of another b-thread read a variable that may still be assigned."""
     for value in reachable(given):
         if type(value) is CellType and id(value) in description.assignable:
             raise VerificationError(
@@ -260,7 +260,7 @@ def _take_on(started: list[BThread], statement: Start) -> None:
 
 
 def _let_go(body: Any) -> None:
-    """Close a generator that is not needed any more; what its `finally` does is no part of the program."""
+    """Close an unneeded generator; its `finally` is not part of the program."""
     try:
         if body is not None:
             body.close()

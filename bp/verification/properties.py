@@ -3,12 +3,12 @@
     verify(*program, absence(ALARM, after=LOCKED), response(ORDER, DELIVERY), precedence(LOGIN, READ))
 
 Source: the patterns and scopes of Dwyer, Avrunin and Corbett, "Patterns in property specifications for finite-state
-verification" (1999). What must not happen raises an AssertionError; what is still owed is `hot`.
+verification" (1999). A forbidden event raises an AssertionError; an open obligation is `hot`.
 
 A property holds in the whole run, or within a scope, which is open from just after an event of `after` (without it:
-from the start) and is closed by an event of `before` or `until`, which is not in it any more. With `after` and one of
-these it is opened again and again. `until` demands the same whether the scope is ever closed or not; `before` demands
-nothing unless it is (so `after=Q, before=R` is "between Q and R").
+from the start) and is closed by an event of `before` or `until`, which is not in it. With `after` and one of these it
+is opened repeatedly. `until` has the same demands if the scope is never closed; `before` then has none (so `after=Q,
+before=R` is "between Q and R").
 """
 
 from typing import Any

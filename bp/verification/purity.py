@@ -1,10 +1,10 @@
 """Purity: a b-thread's next step must follow from its local state and the event alone.
 
-So what it reaches outside of its generator must be known, and must stay as it is. While a b-thread advances, every
-function that it enters is read before it runs: the names that its code uses lead to modules, classes, functions and
-objects, which are remembered, with all that they hold, and compared afterwards. Allowed is what is known to be pure:
-values of exactly known types, functions that were read, and the builtins and standard modules that are named here.
-Known sources of hidden state are refused; what cannot be read is told as `not_looked_into`.
+So everything that it reaches outside of its generator must be known, and must not change. While a b-thread advances,
+every function that it enters is read before it runs: the names in its code lead to modules, classes, functions and
+objects, which are recorded with their content, and compared afterwards. Allowed are values of known types, functions
+that were read, and the builtins and standard modules listed here. Known sources of hidden state are refused; unreadable
+code is reported as `not_looked_into`.
 """
 
 import builtins
@@ -53,7 +53,7 @@ MODULES = _words("""
     json keyword locale math ntpath numbers operator posixpath re reprlib shlex sre_compile sre_parse string struct
     textwrap types typing unicodedata urllib.parse weakref zlib
 """)
-ENGINE = _words("attr attrs bp")  # read by people
+ENGINE = _words("attr attrs bp")  # reviewed by hand
 PYTEST = _words("_pytest pluggy")
 IMPURE = _words("""
     __subclasses__ abspath astimezone cache_clear cache_info cache_parameters exists expanduser expandvars
@@ -63,7 +63,7 @@ IMPURE = _words("""
 """)
 OF_TEXTS = _words("_path_normpath fspath intern")  # of `posix` and `sys`, called for paths
 OF_CACHES = _words("_lru_list_elem object type")
-BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`: what they say is not kept
+BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`, whose results are not kept
 REFLECTION = _words("""
     __annotations__ __builtins__ __closure__ __code__ __globals__ __subclasses__ __traceback__ ag_frame
     cell_contents cr_frame f_back f_builtins f_globals f_locals gi_frame tb_frame tb_lasti tb_lineno tb_next
@@ -79,11 +79,11 @@ OF_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATT
 MISSING = object()
 T = TypeVar("T")
 
-import_module("_strptime")  # else `datetime.strptime` imports it in the middle of a b-thread
+import_module("_strptime")  # else `datetime.strptime` would import it within a b-thread
 
 
 class LocalFailure(Exception):
-    """A b-thread raised, or yielded what is no statement; `error` says what."""
+    """A b-thread raised, or yielded an invalid statement; `error`: the exception."""
 
     def __init__(self, name: str, error: Exception) -> None:
         said = next(iter(str(error).splitlines()), "")  # what a test runner adds to an assertion is left out
@@ -93,8 +93,10 @@ class LocalFailure(Exception):
 
 
 class Reading(NamedTuple):
-    """The outside names that the code of a function reads, with their attributes, and whether the result is called at
-    once; the modules that it imports; the attributes that it reads of anything."""
+    """The global names that a function's code reads, with their attributes, and whether the result is called directly.
+
+    The modules that it imports; all attributes that it reads.
+    """
 
     globals: frozenset[tuple[tuple[str, ...], bool]]
     variables: frozenset[tuple[tuple[str, ...], bool]]
@@ -106,9 +108,9 @@ class Reading(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A function that was entered: whether its calls are looked at, whether it assigns attributes.
+    """An entered function: whether its calls are checked, and whether it assigns attributes.
 
-    explains: it is pytest's, or was called by it, and only tells of an assertion that fails.
+    explains: it belongs to pytest's explanation of a failed assertion.
     """
 
     code: CodeType
@@ -118,17 +120,17 @@ class Entry(NamedTuple):
 
 
 class Snapshots:
-    """Objects outside that could change, and how they looked when they were met: thousands are compared at once."""
+    """Mutable outside objects with snapshots: thousands are compared at once."""
 
     def __init__(self) -> None:
-        self._objects: list[tuple[Callable[[Any], Any], Any]] = []  # each with how it is looked at
+        self._objects: list[tuple[Callable[[Any], Any], Any]] = []  # each with its snapshot function
         self._called: list[str] = []
         self._headers: list[Any] = []
         self._parts: list[tuple[Any, ...]] = []
         self._all_parts: list[Any] = []
 
     def add(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
-        """Remember one more."""
+        """Add an object with its snapshot."""
         kind: Any = type(value)
         self._objects.append((_kept(kind).look, value))
         self._called.append(called)
@@ -137,11 +139,11 @@ class Snapshots:
         self._all_parts += self._parts[-1]
 
     def changed(self) -> str | None:
-        """Return what an object is called that looks different now: with another header, or with other parts."""
+        """Return the name of an object whose snapshot differs now, in its header or parts."""
         looks = [look(value) or (None, ()) for look, value in self._objects]
         if [header for header, _ in looks] == self._headers:
             now = chain.from_iterable(parts for _, parts in looks)
-            if all(map(is_, now, self._all_parts)):  # the header tells how many there are
+            if all(map(is_, now, self._all_parts)):  # the header has the number of parts
                 return None
         for called, *before, look in zip(self._called, self._headers, self._parts, looks, strict=True):
             if look[0] != before[0] or not all(map(_is_same, look[1], before[1])):
@@ -150,7 +152,7 @@ class Snapshots:
 
 
 class Purity:
-    """Watches b-threads advance; remembers what they reach outside, and finds out when it changes."""
+    """Watches b-threads advance; records the outside objects that they reach, and detects their changes."""
 
     def __init__(self) -> None:
         """Begin with nothing read."""
@@ -163,11 +165,11 @@ class Purity:
         self._cached: set[int] = set()  # the code of functions behind a cache, by id
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
-        self._containers = Snapshots()  # what changes by methods
-        self._definitions = Snapshots()  # classes, functions, frozen objects: what changes by assigned attributes
+        self._containers = Snapshots()  # objects changed by methods
+        self._definitions = Snapshots()  # classes, functions, frozen objects: changed by assigned attributes
 
     def begin(self, bthread: BThread) -> None:
-        """Look at a b-thread before it begins: its arguments, default values and outer variables must not change."""
+        """Check a b-thread before it begins: its arguments, default values and outer variables must be immutable."""
         named = f"b-thread {bthread.name!r}"
         self._bthread, self._problem = bthread.name, None
         for position, argument in enumerate((*bthread.args, *bthread.kwargs.values()), start=1):
@@ -184,7 +186,7 @@ class Purity:
     def call(self, bthread: str, function: Callable[..., T], *arguments: Any, watched: bool = True) -> T:
         """Call a function with code of a b-thread.
 
-        Raises VerificationError when, `watched`, it reaches what may be impure, and LocalFailure for what it raises.
+        Raises VerificationError if, `watched`, it reaches an impure object, and LocalFailure for its exceptions.
         """
         try:
             return self._watched(bthread, function, *arguments) if watched else function(*arguments)
@@ -195,16 +197,16 @@ class Purity:
 
     def _watched(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
         before: Any = sys.getprofile()
-        if before is not None and not callable(before):  # a profiler that cannot be put back: do not disturb it
+        if before is not None and not callable(before):  # a profiler that cannot be restored
             self.not_looked_into["anything, since a profiler is running"] = None
             return function(*arguments)
         self._bthread, self._problem = bthread, None
         collecting = gc.isenabled()
-        gc.disable()  # a collection may run callbacks of other code in the middle of the b-thread
+        gc.disable()  # garbage collection may run other code's callbacks
         sys.setprofile(self._look)
         try:
             result = function(*arguments)
-        except KeyboardInterrupt:  # what its handler calls, in the middle of the b-thread, is no call of the b-thread
+        except KeyboardInterrupt:  # calls of its handler are not calls of the b-thread
             self._problem = None
             raise
         finally:
@@ -219,7 +221,7 @@ class Purity:
         return result
 
     def check(self) -> None:
-        """Raise VerificationError when anything outside looks different now."""
+        """Raise VerificationError if a recorded outside object has changed."""
         self._stores = False
         for namespace, name, value, known_as in self._names.values():
             if namespace.get(name, MISSING) is not value:
@@ -247,7 +249,7 @@ class Purity:
     # While a b-thread runs.
 
     def _look(self, frame: Any, happened: str, function: Any) -> None:
-        if happened == "c_return":  # by far the most, with calls in C
+        if happened == "c_return":  # the most frequent events, with calls in C
             return
         code = frame.f_code
         entry = self._read.get(id(code))
@@ -271,7 +273,7 @@ class Purity:
         caller = self._read.get(id(frame.f_back.f_code))
         explains = _is_of_pytest(module) or (_is_standard(module) and caller is not None and caller.explains)
         is_foreign = not explains and not _is_known(module)
-        is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
+        is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to its new object
         stores = is_foreign and not is_of_attrs and _reading(code).stores
         entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains)
         if code.co_name in IMPURE and (_is_standard(module) or _is_known(module)):
@@ -280,7 +282,7 @@ class Purity:
             return entry
         try:
             self._follow(code, frame.f_globals, frame.f_locals if code.co_freevars else {})
-        except Exception as error:  # what a module's own `__getattr__` raises, for one
+        except Exception as error:  # such as an error of a module's `__getattr__`
             self._problem = self._problem or f"b-thread {self._bthread!r}: {code.co_qualname}: {error}"
         return entry
 
@@ -294,7 +296,7 @@ class Purity:
         for name in reading.reflects:
             self._refuse(f"{code.co_qualname}, which reads {name}")
         for (name, *attributes), is_called in reading.globals:
-            if not name.startswith("@"):  # pytest's own, in assertions that it has rewritten
+            if not name.startswith("@"):  # pytest's own, in rewritten assertions
                 value = self._name(names, name, f"the global {name!r} of {names.get('__name__')}")
                 self._reach(value, attributes, is_called, code)
         for (name, *attributes), is_called in reading.variables:
@@ -307,7 +309,7 @@ class Purity:
                     self._reach(module, [attribute], False, code)
 
     def _name(self, namespace: dict[str, Any], name: str, called: str) -> Any:
-        """Return the value of a name outside, which must stay the same."""
+        """Return the value of a global name, and record it."""
         value = namespace.get(name, MISSING)
         self._names.setdefault((id(namespace), name), (namespace, name, value, called))
         builtins = namespace.get("__builtins__", {})
@@ -318,7 +320,7 @@ class Purity:
         return value
 
     def _reach(self, value: Any, attributes: list[str], is_called: bool, code: CodeType) -> None:
-        """Follow attributes of modules, and of classes in C, down to what is neither."""
+        """Follow attributes of modules, and of classes in C, to another object."""
         for attribute in attributes:
             if isinstance(value, ModuleType):
                 value = self._attribute(value, attribute)
@@ -328,7 +330,7 @@ class Purity:
                 return
         if isinstance(value, ModuleType) and not _is_known(value.__name__):
             self.not_looked_into[f"{value.__name__}, which {code.co_name} hands on as a whole"] = None
-        elif isinstance(value, BuiltinFunctionType) and (value is locals or not is_called):  # calls are seen later
+        elif isinstance(value, BuiltinFunctionType) and (value is locals or not is_called):  # calls are checked later
             self._judge(value, code)
 
     def _attribute(self, module: ModuleType, name: str) -> Any:
@@ -345,7 +347,7 @@ class Purity:
         return self._name(vars(module), name, called)
 
     def _judge(self, function: Any, code: CodeType | None) -> None:
-        """Refuse a function in C that is not known to be pure, or say that it was not looked into."""
+        """Refuse an impure function in C, or record an unknown one as not looked into."""
         name, owner = function.__name__, getattr(function, "__self__", None)
         if owner is None and function.__module__ is None:  # a static method of a type: `str.maketrans`
             owner = getattr(builtins, function.__qualname__.partition(".")[0], None)
@@ -362,16 +364,16 @@ class Purity:
             )
         else:
             known = (module == "builtins" or _is_known(module) or name in OF_TEXTS) and name not in IMPURE
-            known = known and not (isinstance(owner, set) and name == "pop")  # which one depends on how it was filled
+            known = known and not (isinstance(owner, set) and name == "pop")  # it depends on the order of insertion
         if not known and _is_standard(module):
             self._refuse(f"{module}.{name}" if module != "builtins" else name)
         elif not known:
             self.not_looked_into[f"{module}.{name}"] = None
 
-    # What it reaches.
+    # Outside objects.
 
     def _keep(self, root: Any, called: str) -> None:
-        """Remember an object outside, with all that it holds."""
+        """Record an outside object, with its content."""
         waiting = [root]
         while waiting:
             value = waiting.pop()
@@ -400,7 +402,7 @@ class Purity:
                 waiting.append(kind)
 
     def _keep_itself(self, value: Any, called: str, *, is_of_engine: bool) -> None:
-        """Remember an object of a module that is known, without what it holds."""
+        """Record an object of a known module, without its content."""
         kind: Any = type(value)
         if isinstance(value, ModuleType) or kind in ATOMS or id(value) in self._seen:
             return
@@ -427,7 +429,7 @@ class Purity:
 
 
 def refuse_changeable(value: Any, where: str) -> list[Any]:
-    """Return what `value`, found at `where`, is made of. Raises VerificationError when it can change."""
+    """Return the parts of `value`, found at `where`. Raises VerificationError if it is mutable."""
     parts = list(reachable(value))
     for found in parts:
         shape = shape_of(type(found))
@@ -440,7 +442,7 @@ def refuse_changeable(value: Any, where: str) -> list[Any]:
 
 
 def _results(function: Any) -> Iterator[Any]:
-    """Yield what a cached function keeps in its cache: each caller gets the same object."""
+    """Yield the values in a function's cache, which all callers share."""
     for held in gc.get_referents(function):
         if held is not function.__wrapped__ and held is not vars(function):
             results = held.values() if type(held) is dict else (held,)
@@ -448,7 +450,7 @@ def _results(function: Any) -> Iterator[Any]:
 
 
 def check_event(event: Event) -> None:
-    """Raise VerificationError for an event that carries what can change, or what is not equal to itself."""
+    """Raise VerificationError for an event with a mutable value, or one that is not equal to itself."""
     for found in refuse_changeable(event, f"event {event!r}"):
         if isinstance(found, FunctionType) and found.__closure__:
             raise VerificationError(
@@ -463,7 +465,7 @@ def _check_function(function: FunctionType, named: str) -> None:
     for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
         refuse_changeable(default, f"{named}: a default value of {function.__name__}")
     for name, cell in cells_of(function):
-        if not any(isinstance(held, FunctionType) for held in gc.get_referents(cell)):  # it is looked at as such
+        if not any(isinstance(held, FunctionType) for held in gc.get_referents(cell)):  # checked as a b-thread
             refuse_changeable(cell, f"{named}: the variable {name!r} of an outer function")
         if assigns(function.__code__, name):
             raise VerificationError(
@@ -474,7 +476,7 @@ def _check_function(function: FunctionType, named: str) -> None:
 
 @cache
 def _is_known(module: str) -> bool:
-    """Return whether the functions of a module are known to be pure, but for those that are named."""
+    """Return whether the functions of a module are known to be pure, except the listed ones."""
     return module in MODULES or _top(module) in MODULES or _top(module) in ENGINE
 
 
@@ -497,10 +499,10 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 class Kept(NamedTuple):
-    """The way in which objects of one type are remembered outside.
+    """How outside objects of one type are recorded.
 
-    look: returns how an object looks, and what it holds; None when that is not known. holds_items: methods can change
-    it; others change by attributes that are assigned. is_of_class: its class is written in Python.
+    look: returns the snapshot of an object, and its content; None if unknown. holds_items: methods can change it;
+    others change by assigned attributes. is_of_class: its class is written in Python.
     """
 
     look: Callable[[Any], tuple[Any, Any] | None]

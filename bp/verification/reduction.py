@@ -1,17 +1,17 @@
-"""Partial-order reduction: of orders that come to the same, one is tried.
+"""Partial-order reduction: of equivalent orders, one is tried.
 
 Only the events between two external ones are reduced. In a state where internal events can be selected, a *stubborn
-set* is worked out (Valmari 1989): a set of events, at least one of them selectable, such that nothing outside of it
-can change what its events do, or whether they can be selected. Only its selectable events are then tried; every other
-event is still to come afterwards, and finds everything as it would have found it before. So a run to an end, which
-contains an event of the set, can begin with it. docs/verification.md says what stays the same.
+set* is computed (Valmari 1989): a set of events, at least one of them selectable, such that nothing outside of it can
+change what its events do, or whether they can be selected. Only its selectable events are then tried; every other event
+is still to come afterwards, and finds everything as it would have found it before. So a run to an end, which contains
+an event of the set, can begin with it. docs/verification.md says what stays the same.
 
-What others may do later is known from their automata: before the search, each is unfolded on its own, on every event
-that any b-thread may ever request. That may be more than the program can do, never less.
+The later behavior of b-threads is known from their automata: before the search, each is unfolded alone, on every event
+that any b-thread may ever request. That over-approximates the program.
 
-What is not tried in a state can still be selected in the next one, and is put off again there, perhaps. So that no
-event is put off for ever (the cycle proviso), the finished search is looked through for parts that no step leaves and
-in which an event is never tried though it always could be; there it is tried after all.
+An event that is not tried in a state can be postponed again in the next one. So that no event is postponed for ever
+(the cycle proviso), the finished search is checked for components that no step leaves and in which an enabled event is
+never tried; there it is tried after all.
 """
 
 from collections import defaultdict
@@ -24,11 +24,11 @@ from bp.verification.purity import LocalFailure
 from bp.verification.search import Search
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
-MOST_STEPS = 300_000  # of b-threads, replayed before the search: beyond, all orders are tried
+MOST_STEPS = 300_000  # bound of the unfolding before the search; beyond it all orders are tried
 
 
 class Irreducible(Exception):
-    """This program cannot be reduced: says why."""
+    """This program cannot be reduced; the message gives the reason."""
 
 
 class StubbornSets:
@@ -55,9 +55,9 @@ class StubbornSets:
         self._known: tuple[dict[tuple[int, int], tuple[int, ...]], ...] = ({}, {})
 
     def ways(self, present: int, choices: tuple[Choice, ...]) -> Iterator[tuple[Choice, ...]]:
-        """Yield choices that are enough, in a state whose local states are `present` (a mask) and `choices` internal.
+        """Yield sufficient choices, in a state whose local states are `present` (a mask) and `choices` internal.
 
-        At most one way for each choice that it is worked out around, none with more choices than those before.
+        At most one for each seed choice, none with more choices than those before.
         """
         selectable = mask_of(choice.event for choice in choices)
         most = len(choices) - 1
@@ -68,9 +68,9 @@ class StubbornSets:
                 yield tuple(choice for choice in choices if found >> choice.event & 1)
 
     def _stubborn(self, seed: int, present: int, selectable: int, most: int) -> int:
-        """Return the selectable events of a stubborn set around one of them; 0 when they come to be more than `most`.
+        """Return the selectable events of a stubborn set with this seed; 0 if they are more than `most`.
 
-        Where there are several ways to complete the set, the one is taken that adds the fewest events.
+        Of several completions the one with the fewest new events is taken.
         """
         found = waiting = 1 << seed
         while waiting:
@@ -98,9 +98,9 @@ class StubbornSets:
     # A selectable event: nothing else may change what it does, and it may change nothing else.
 
     def _to_keep(self, event: int, members: tuple[int, ...]) -> int:
-        """Return what moves the local states that may ever touch a selectable event, and what they touch after it.
+        """Return the events that move the local states that may touch a selectable event, and those they touch later.
 
-        A requester's better choices are among what moves it: as long as those are prevented, its choice is the same.
+        A requester's better choices move it too: while these are prevented, its choice is the same.
         """
         needed = 0
         for local in members:
@@ -113,7 +113,7 @@ class StubbornSets:
                     needed |= self._behind[lifted]
         return needed
 
-    # An event that cannot be selected now: what would have to happen before it could.
+    # An event that cannot be selected now: what must happen before it can.
 
     def _to_prevent(self, event: int, members: tuple[int, ...]) -> tuple[int, ...]:
         """Return for each reason why an event cannot be selected all events that could end it."""
@@ -133,7 +133,7 @@ class StubbornSets:
         return 0 if self._space.automaton.locals[local].environment else mask_of(self._masks.requests[local])
 
     def _preferences(self) -> dict[int, int]:
-        """Return for each event those that a b-thread ever requests as a worse choice."""
+        """Return for each event those requested after it in some preference list."""
         behind: dict[int, int] = defaultdict(int)
         for local in bits(self._masks.choosy):
             requests = self._masks.requests[local]
@@ -143,17 +143,17 @@ class StubbornSets:
 
 
 class Reduction:
-    """Has a search try what is enough, and afterwards what would have been put off for ever."""
+    """Makes a search try sufficient choices, and afterwards those that would be postponed for ever."""
 
     def __init__(self, space: StateSpace) -> None:
         """Unfold the automata of a program. Raises Irreducible, and VerificationError."""
         self._sets = StubbornSets(space)
-        self._partly: set[int] = set()  # the states in which something is left out
+        self._partly: set[int] = set()  # the states with choices left out
 
     def take_enough(
         self, search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]
     ) -> tuple[Choice, ...]:
-        """Take what is enough in a state; return what has to be taken besides."""
+        """Take sufficient choices in a state; return those to take in addition."""
         if len(choices) < 2 or choices[0].origin != "internal":
             return choices
         enough = self._best(search, number, state, present, choices)
@@ -167,7 +167,7 @@ class Reduction:
     def _best(
         self, search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]
     ) -> tuple[Choice, ...]:
-        """Return the fewest choices that are enough; of as few, those that lead to somewhere new."""
+        """Return the fewest sufficient choices; among equals those that lead to new states."""
         best = choices
         for enough in self._sets.ways(present, choices):
             if len(enough) < len(best):
@@ -177,7 +177,7 @@ class Reduction:
         return best
 
     def put_off(self, search: Search) -> list[tuple[int, tuple[Choice, ...]]]:
-        """Return choices that are always there and never taken in a part of the state space that nothing leaves."""
+        """Return choices that are always enabled and never taken in a component that no step leaves."""
         found = []
         for component in list(components(sorted(self._partly), lambda number: self._steps_within(search, number))):
             inside = set(component)
@@ -191,7 +191,7 @@ class Reduction:
         return [step for step in search.steps(number) if step[0] in self._partly]
 
     def _missing(self, search: Search, number: int, taken: set[Choice]) -> tuple[Choice, ...]:
-        """Return all choices of a state that were not taken there, if some are not taken anywhere around."""
+        """Return the choices not taken in a state, if some are not taken anywhere in its component."""
         _, choices = search.space.selection.choices(search.states[number])
         if taken.issuperset(choices):
             return ()
@@ -201,14 +201,14 @@ class Reduction:
 
 
 def _all_succeed(search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> bool:
-    """Take choices; return whether each led to a state (where a b-thread fails, nothing follows)."""
+    """Take choices; return whether each led to a state, not to the failure of a b-thread."""
     before = len(search.targets)
     search.take(number, state, present, choices)
     return len(search.targets) - before == len(choices)
 
 
 def _leads_on(search: Search, number: int, state: str, present: int, choice: Choice) -> bool:
-    """Return whether a choice leads to a state that is not expanded yet, or nowhere."""
+    """Return whether a choice leads to an unexpanded state, or to none."""
     try:
         after = search.space.successor(state, present, choice)
     except LocalFailure:
@@ -217,7 +217,7 @@ def _leads_on(search: Search, number: int, state: str, present: int, choice: Cho
 
 
 def _unfolded(space: StateSpace) -> list[dict[int, tuple[int, ...]]]:
-    """Return where each event may take each local state, and the b-threads that this starts; failures lead nowhere."""
+    """Return the moves of each local state on each event, with started b-threads; failures have no target."""
     masks = space.masks
     masks.learn()
     _check(masks)
@@ -240,7 +240,7 @@ def _unfolded(space: StateSpace) -> list[dict[int, tuple[int, ...]]]:
 
 
 def _moves(masks: Masks, known: dict[tuple[int, int], tuple[int, ...]]) -> list[tuple[int, int]]:
-    """Return the moves, local state and event, that were not looked at yet."""
+    """Return the moves, local state and event, that were not followed yet."""
     return [
         (local, event)
         for event, concerned in enumerate(masks.concerned)
@@ -269,7 +269,7 @@ def _check(masks: Masks) -> None:
 
 
 def _closed(own: list[int], later: list[tuple[int, ...]]) -> list[int]:
-    """Return for each local state the union of what it and all that come after it have of their `own`."""
+    """Return for each local state the union of `own` over it and all later local states."""
     found = list(own)
     changed = True
     while changed:

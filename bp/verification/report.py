@@ -1,7 +1,7 @@
-"""Counterexamples: what is wrong in a state space, each with a shortest story of how it comes about.
+"""Counterexamples: the violations in a state space, each with a shortest trace and its story.
 
-A state says how many b-threads stand where, and not which: a story follows the individual b-threads along its trace,
-so that instances of one function are told apart by their arguments.
+A state is a multiset of local states: a story follows the individual b-threads along its trace, so that instances of
+one function are distinguished by their arguments.
 """
 
 import os
@@ -24,8 +24,8 @@ from bp.verification.local_states import Move
 from bp.verification.purity import LocalFailure
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
-LINES = 15  # of a printed violation, at most
-ARGUMENTS = 40  # characters of the arguments by which instances are told apart, at most
+LINES = 15  # the most lines of a printed violation
+ARGUMENTS = 40  # the most characters of arguments that distinguish instances
 ENGINE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 Kind = Literal["error", "never", "deadlock", "hot", "endless"]
@@ -33,10 +33,10 @@ Trace = tuple[Event, ...]
 
 
 class Happened(NamedTuple):
-    """One event of a trace: the names of the b-threads that requested it (none: it came from outside) or waited for it,
-    and of those that it ended, by their `interrupt`.
+    """One event of a trace, with the names of the b-threads that requested, waited for, or were interrupted by it.
 
-    `text` says the same, and tells instances of one function apart by their arguments.
+    Without requesters it is external. `text`: the same in words, with arguments to distinguish instances of one
+    function.
     """
 
     event: Event
@@ -51,13 +51,13 @@ class Happened(NamedTuple):
 
 @frozen
 class Violation:
-    """One thing that is wrong, and a shortest way there.
+    """One violation, with a shortest trace.
 
-    kind: "error" (a b-thread raised), "never" (a forbidden event), "deadlock", "hot" (a b-thread must go on and need
-    not), or "endless" (internal events without end). trace: the events from the start. bthread: the name of the
-    culprit, where there is one. blockers: at a deadlock, (name of the b-thread, event, its blockers). cycle: the
-    events that repeat. story: the events of trace and cycle, with the b-threads that requested and heard them.
-    where: file, line and text of the statement that raised.
+    kind: "error" (a b-thread raised), "never" (a forbidden event), "deadlock", "hot" (a b-thread may stay hot for
+    ever), or "endless" (internal events without end). trace: the events from the start. bthread: the name of the
+    culprit, if there is one. blockers: at a deadlock, (name of the b-thread, event, its blockers). cycle: the events
+    that repeat. story: the events of trace and cycle, with the b-threads that requested and heard them. where: file,
+    line and text of the statement that raised.
     """
 
     kind: Kind
@@ -70,7 +70,7 @@ class Violation:
     where: str = ""
 
     def __str__(self) -> str:
-        """Tell the story in 15 lines at most, one for each event; the last says what is wrong, or those behind it."""
+        """Return the story in at most 15 lines, one for each event; the last lines describe the violation."""
         lines = [f"{number:>3}  {happened}" for number, happened in enumerate(self.story, start=1)]
         if self.cycle:
             lines.insert(len(self.trace), "     then again and again:")
@@ -87,19 +87,21 @@ class Violation:
 
 
 class FirstFound(Exception):
-    """A violation was found, and the first one is enough."""
+    """The first violation was found, and ends the search."""
 
 
 class Violations:
     """Violations: one for each deadlock state, `never` argument, failing b-thread, hot b-thread, endless component.
 
-    `found` has them by subject; the first one stays, whose trace is a shortest. `withheld`: by b-thread and
-    event, promised events that are held back where nothing can come any more. Traces are given as functions, since most
-    are not needed.
+    `found`: by subject; the first one is kept, with a shortest trace. `withheld`: by b-thread and event, promised
+    events that are held back where no event can come. Traces are given as functions, since most are not needed.
     """
 
     def __init__(self, space: StateSpace, never: Any, *, first: bool = False) -> None:
-        """Begin with nothing; `never`: an event set, or a list of them; `first`: raise FirstFound at a violation."""
+        """Begin without violations; `never`: an event set, or a list of them.
+
+        `first`: raise FirstFound at a violation.
+        """
         self.found: dict[Any, Violation] = {}
         self.withheld: dict[tuple[str, Event], str] = {}
         self.never = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
@@ -107,7 +109,7 @@ class Violations:
         self._first = first
 
     def selected(self, event: int, trace: Callable[[], Trace]) -> None:
-        """Judge an event that can be selected after a trace: is it one that must never happen?"""
+        """Check an event that can be selected after a trace against `never`."""
         happened = self.space.masks.events[event]
         for position, events in enumerate(self.never):
             if ("never", position) not in self.found and _contains(events, happened):
@@ -115,9 +117,9 @@ class Violations:
                 self._keep(("never", position), Violation("never", (*trace(), happened), message))
 
     def ended(self, state: str, trace: Callable[[], Trace], possible: tuple[Choice, ...]) -> None:
-        """Judge a state where nothing internal and nothing promised comes: a deadlock, a hot end, or all is well.
+        """Check a state without internal and promised events for a deadlock or a hot end.
 
-        So every request is held back. possible: what can come all the same.
+        Every request in it is held back. possible: events that can still come.
         """
         automaton, masks = self.space.automaton, self.space.masks
         held = [local for local in dict.fromkeys(map(ord, state)) if masks.requests[local]]
@@ -132,7 +134,7 @@ class Violations:
                 self.hot(local, trace(), ())
 
     def failed_on(self, state: str, choice: Choice, trace: Callable[[], Trace]) -> None:
-        """Keep that b-threads fail when an event is selected in a state: each of them."""
+        """Record each b-thread that fails when an event is selected in a state."""
         events = (*trace(), self.space.masks.events[choice.event])
         for local in dict.fromkeys(map(ord, state)):
             try:
@@ -141,19 +143,19 @@ class Violations:
                 self.failed(failure, events, local)
 
     def failed(self, failure: LocalFailure, trace: Trace, local: int | None = None) -> None:
-        """Keep that a b-thread fails at the end of a trace."""
+        """Record that a b-thread fails at the end of a trace."""
         where = _line_of(failure.error)
         violation = Violation("error", trace, str(failure), bthread=failure.name, where=where)
         self._keep(("error", failure.name), violation, local)
 
     def hot(self, local: int, trace: Trace, cycle: Trace) -> None:
-        """Keep that a b-thread stays hot, around a cycle or (without one) at an end."""
+        """Record that a b-thread stays hot, around a cycle or (without one) at an end."""
         name = self.space.automaton.locals[local].name
         message = f"b-thread {name!r} stays hot " + ("around a fair cycle" if cycle else "at an end")
         self._keep(("hot", name), Violation("hot", trace, message, bthread=name, cycle=cycle), local)
 
     def endless(self, number: int, trace: Trace, cycle: Trace) -> None:
-        """Keep that internal events go on for ever, from the state of this number on."""
+        """Record that internal events continue without end, from the state of this number on."""
         message = "internal events go on without end"
         self._keep(("endless", number), Violation("endless", trace, message, cycle=cycle))
 
@@ -182,7 +184,7 @@ class Violations:
                     self.withheld[found.name, event] = told
 
     def _keep(self, key: Any, violation: Violation, culprit: int | None = None) -> None:
-        """Keep what is new, with its story; `culprit` is the local state at which its b-thread fails or stays."""
+        """Record a new violation, with its story; `culprit`: the local state where its b-thread fails or stays hot."""
         if key in self.found:
             return
         cast = Cast(self.space, (*violation.trace, *violation.cycle))
@@ -203,7 +205,7 @@ class Cast:
         self._space = space
         self._standing: list[tuple[BThread, int]] = []
         self._before = self._standing
-        self._instances: dict[str, set[str]] = {}  # by name: instances that are there at the same time
+        self._instances: dict[str, set[str]] = {}  # by name: simultaneous instances
         self._happened: list[tuple[Event, int, list[tuple[BThread, int]]]] = []  # with the b-threads concerned
         for begun in space.begun:
             first, *others = begun.generations or ((),)
@@ -219,7 +221,7 @@ class Cast:
                 state = space.successor(state, present, choice)
 
     def story(self) -> tuple[Happened, ...]:
-        """Return the events of the trace, each with the b-threads that requested and heard it."""
+        """Return the events of the trace, each with the b-threads that requested or waited for it."""
         return tuple(self._told(*happened) for happened in self._happened)
 
     def names_at(self, local: int, *, before: bool = False) -> list[str]:
@@ -228,7 +230,7 @@ class Cast:
         return list(dict.fromkeys(self._name(bthread) for bthread, at in members if at == local))
 
     def holders(self, event: Event) -> str:
-        """Return the names of those that block or refuse an event at the end, and why."""
+        """Return the names of the b-threads that block or refuse an event at the end, and why."""
         return _held(self._space.blockers([(self._name(bthread), at) for bthread, at in self._standing], event))
 
     def _take(self, choice: Choice, event: Event) -> None:
@@ -259,7 +261,7 @@ class Cast:
     def _is_concerned(self, local: int, choice: Choice) -> bool:
         try:
             return self._space.advances(local, choice)
-        except LocalFailure:  # it cannot tell: that is what the violation is about
+        except LocalFailure:  # its predicate fails: the violation is about that
             return True
 
     def _told(self, event: Event, advancing: int, concerned: list[tuple[BThread, int]]) -> Happened:
@@ -297,7 +299,7 @@ def _argument(value: Any) -> str:
 
 
 def few(texts: Iterable[str], most: int = 4, between: str = ", ") -> str:
-    """Return texts in a line, `most` of them, and how many more there are."""
+    """Return the first `most` texts in a line, and the number of others."""
     first, more = (texts := list(texts))[:most], len(texts) - most
     return between.join([*first, f"and {more} more"] if more > 0 else first)
 
@@ -308,7 +310,7 @@ def _held(blockers: Iterable[tuple[str, Any]]) -> str:
 
 
 def _line_of(error: BaseException) -> str:
-    """Return file, line and text of the statement that raised; nothing where the engine did."""
+    """Return file, line and text of the statement that raised; empty if it was in the engine."""
     raised = error.__cause__ if isinstance(error, PredicateError) and error.__cause__ is not None else error
     frames = traceback.extract_tb(raised.__traceback__)
     if not frames or os.path.abspath(frames[-1].filename).startswith(ENGINE + os.sep):
@@ -325,23 +327,23 @@ def _contains(events: Any, event: Event) -> bool:
         raise VerificationError(f"never={events!r}: {error}") from error
 
 
-# Coverage: what a verification never came to, and so says nothing about.
+# Coverage: the parts of a program that a verification never reached.
 
-WORDS = ("wait_for", "block", "refuse", "interrupt")  # of a statement, that have event sets
-MOST = 10  # of what is told in one line
+WORDS = ("wait_for", "block", "refuse", "interrupt")  # parameters of a statement with event sets
+MOST = 10  # items in one line
 
 
 @frozen
 class Coverage:
     """The parts of a program that a verification never reached, by name and, for instances of a function, arguments.
 
-    It is `complete` without the first two, which make a verdict vacuous; the others are for the reader to judge.
+    It is `complete` if the first two are empty, since they make a verdict vacuous; the others are for information.
 
-    silent: environment b-threads that promise an event and never took a step, and `possible=` where the program
-    never rests. unreached: b-threads that never advanced and never met a candidate, and predicates (of `where`, also in
-    a union) that accepted no event. never_advanced: other b-threads that never advanced. never_happened: events that
-    are possible or promised. never_matched: event sets, with b-thread and word. withheld: promised events that are held
-    back where nothing can come any more.
+    silent: environment b-threads that promise an event and never took a step, and `possible=` where the program never
+    rests. unreached: b-threads that never advanced and never met a candidate, and predicates (of `where`, also in a
+    union) that accepted no event. never_advanced: other b-threads that never advanced. never_happened: events that are
+    possible or promised. never_matched: event sets, with b-thread and word. withheld: promised events that are held
+    back where no event can come.
     """
 
     silent: tuple[str, ...] = ()
@@ -353,11 +355,11 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """True when every b-thread was reached, and every promise of the environment was kept once at least."""
+        """True if every b-thread was reached, and every promise of the environment was kept at least once."""
         return not self.silent and not self.unreached
 
     def __str__(self) -> str:
-        """Tell it in a line for each field that is not empty."""
+        """Return a line for each non-empty field."""
         lines = {
             "environment that never took a step": self.silent,
             "never reached": self.unreached,
@@ -370,7 +372,7 @@ class Coverage:
 
 
 def coverage_of(space: StateSpace, never: Iterable[Any] = (), withheld: Iterable[str] = ()) -> Coverage:
-    """Return the coverage of the states of a space in which choices were looked for."""
+    """Return the coverage of the examined states of a space."""
     if space.failures:
         return Coverage()
     masks, selection = space.masks, space.selection
@@ -399,13 +401,13 @@ def coverage_of(space: StateSpace, never: Iterable[Any] = (), withheld: Iterable
 
 
 def _touched(masks: Masks, local: int) -> int:
-    """Return the events that a local state stops, or that concern it without being requested by it."""
+    """Return the events that a local state blocks, refuses, waits for, or is interrupted by."""
     concerning = mask_of(event for event, concerned in enumerate(masks.concerned) if concerned >> local & 1)
     return (concerning & ~mask_of(masks.requests[local])) | masks.rows[local].stops
 
 
 def _unmatched_sets(space: StateSpace, candidates: dict[int, int]) -> list[str]:
-    """Return the event sets, with b-thread and word, that never held an event back and that no event was in."""
+    """Return the event sets, with b-thread and parameter, that contained no candidate."""
     masks = space.masks
     stops = {"block": masks.blocks, "refuse": masks.refuses}
     matched: dict[str, bool] = {}
@@ -423,7 +425,7 @@ def _unmatched_sets(space: StateSpace, candidates: dict[int, int]) -> list[str]:
 def _unmet_predicates(
     space: StateSpace, reached: Iterable[int], ever: Sequence[Event], unreached: Iterable["Member"]
 ) -> list[str]:
-    """Return the predicates, with b-thread, whose function accepted no event, whatever it compared with."""
+    """Return the predicates, with b-thread, whose function accepted no event."""
     known = [by.name for by in unreached]
     met, unmet = set[Any](), dict[Any, str]()
     for local in map(space.automaton.locals.__getitem__, sorted(reached)):
@@ -437,18 +439,18 @@ def _unmet_predicates(
 
 
 def _with_predicate(events: Any) -> list[Any]:
-    """Return an event set, or the members of a union, if they ask a predicate."""
+    """Return an event set, or the members of a union, that have a predicate."""
     sets = events.members if isinstance(events, Union) else (events,)
     return [one for one in sets if isinstance(one, Where) and one.predicate is not None]
 
 
 def local_states(space: StateSpace) -> tuple[tuple[str, int], ...]:
-    """Return how many local states the b-threads of each name have, most first."""
+    """Return the number of local states of the b-threads of each name, most first."""
     return tuple(Counter(local.name for local in space.automaton.locals).most_common())
 
 
 class Member(NamedTuple):
-    """A b-thread, as coverage counts them: by name and, where others have it too, arguments; those started by name."""
+    """A b-thread in coverage: by name and, if several share it, arguments; started ones by name."""
 
     name: str
     environment: bool
@@ -464,7 +466,7 @@ def _members(space: StateSpace) -> dict[Member, int]:
     started = space.started()
     for bthread, environment, generations in space.begun:
         first, *others = generations or ((),)
-        if first:  # else it was over at once
+        if first:  # else it ended at once
             name = instance(bthread) if bthread.name in several else bthread.name
             members[Member(name, environment)] |= mask_of(first)
         started.update(chain.from_iterable(others))

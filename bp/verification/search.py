@@ -1,6 +1,6 @@
-"""The search through a state space: breadth first, so that every way it knows to a state is a shortest one.
+"""The search through a state space: breadth first, so that known paths are shortest ones.
 
-A space that is too large for that is walked through at random.
+Larger spaces can be explored by random walks.
 """
 
 import time
@@ -19,15 +19,15 @@ from bp.verification.states import Choice, StateSpace
 
 
 class Reducer(Protocol):
-    """Chooses the selectable events of a state that are enough to try; see `bp/verification/reduction.py`."""
+    """Chooses sufficient events of a state to try; see `bp/verification/reduction.py`."""
 
     def take_enough(
         self, search: "Search", number: int, state: str, present: int, choices: tuple[Choice, ...]
     ) -> tuple[Choice, ...]:
-        """Have the search take what is enough; return what it must take besides."""
+        """Make the search take sufficient choices; return those to take in addition."""
 
     def put_off(self, search: "Search") -> list[tuple[int, tuple[Choice, ...]]]:
-        """Return what has to be taken after all, by state, now that everything reached is expanded."""
+        """Return the postponed choices to take, by state, after everything reached is expanded."""
 
 
 def _numbers() -> "array[int]":
@@ -36,10 +36,11 @@ def _numbers() -> "array[int]":
 
 @define(eq=False)
 class Search:
-    """Everything reached so far. Invariant: `states[number]` was first reached from `parents[number]` by `by[number]`.
+    """The reached states and edges.
 
-    The edges of an expanded state are those from `first_edge[number]` to `first_edge[number + 1]`, and those (target,
-    label) that were taken `afterwards`; a label is the position of what was selected in `choices`.
+    Invariant: `states[number]` was first reached from `parents[number]` by `by[number]`. The edges of an expanded state
+    are those from `first_edge[number]` to `first_edge[number + 1]`, and those (target, label) taken `afterwards`; a
+    label is the position of the choice in `choices`.
     """
 
     space: StateSpace
@@ -62,7 +63,7 @@ class Search:
     runs: int = 0  # random ones
 
     def run(self) -> None:
-        """Expand every state, level by level. What ends the search early makes it bounded."""
+        """Expand every state, level by level. Ending early makes the search bounded."""
         self._reach(self.space.initial, -1, -1)
         try:
             self._expand_levels()
@@ -133,7 +134,7 @@ class Search:
             depth, level = depth + 1, range(level.stop, len(self.states))
 
     def _reach(self, state: str, parent: int, event: int) -> int:
-        """Return the number of a new state; -1 when there may be no more."""
+        """Return the number of a new state; -1 at the limit of states."""
         if self.max_states is not None and len(self.states) >= self.max_states:
             self.bounded = True
             return -1
@@ -153,7 +154,7 @@ class Search:
             self.take(number, state, present, choices)
 
     def _judged(self, number: int, state: str) -> tuple[int, tuple[Choice, ...]]:
-        """Return what can be selected in a state, with its local states (a mask); judge it if that is an end."""
+        """Return the choices in a state, with its local states (a mask); check it if it is an end."""
         try:
             present, choices = self.space.selection.choices(state)
         except LocalFailure as failure:
@@ -175,7 +176,7 @@ class Search:
             del self.targets[first:], self.labels[first:]
 
     def take(self, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> None:
-        """Follow the edges of a state. (This is where the time goes: no calls that could be left out.)"""
+        """Follow the edges of a state. (The hot loop: avoid calls.)"""
         numbers, targets, labels, successor = self.numbers, self.targets, self.labels, self.space.successor
         selected = self.selected
         for choice in choices:

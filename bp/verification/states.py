@@ -1,7 +1,7 @@
-"""Bit masks of what local states say about events: numbers of events and of local states are positions in them.
+"""Bit masks of the statements of local states: numbers of events and of local states are positions in them.
 
-Kept complete: every known local state was asked about every known event. Which local
-states block, refuse, request or hear an event in a global state is then a matter of `|` and `&`.
+Invariant: every known local state was evaluated for every known event. The local states that block, refuse, request or
+wait for an event in a global state are then found by `|` and `&`.
 """
 
 from collections import defaultdict
@@ -24,9 +24,9 @@ from bp.verification.purity import LocalFailure, check_event
 class Row(NamedTuple):
     """The contribution of one local state to a global one, as masks of events.
 
-    `stops`: the events that it blocks or refuses. `wants`: those that it requests, where it takes any of them and
-    has no `otherwise`; `promises`: the same of the environment. `bit`: itself. `asks`: all that it requests;
-    `announces`: the same of the environment.
+    `stops`: the events that it blocks or refuses. `wants`: those that it requests by `any_of` or alone, without
+    `otherwise`; `promises`: the same of the environment. `bit`: itself. `asks`: all its requests; `announces`: the same
+    of the environment.
     """
 
     stops: int
@@ -39,9 +39,9 @@ class Row(NamedTuple):
 
 @define(eq=False)
 class AskedSet:
-    """An event set that local states of one b-thread say: the events that it contains, and those that it fails on.
+    """An event set of one b-thread: the events that it contains, and those that its predicate fails on.
 
-    What is requested is the set of the events that are equal to it.
+    A request is the set of the events equal to it.
     """
 
     name: str  # of the b-thread
@@ -53,14 +53,14 @@ class AskedSet:
 
 
 class Masks:
-    """The events that a program has met, and what its local states say about them."""
+    """The events that a program has met, with the statements of its local states about them."""
 
     def __init__(self, automaton: Automaton) -> None:
         """Begin without events; `automaton` has the local states."""
         self.automaton = automaton
         self.events: list[Event] = []
         self.rows: list[Row] = []
-        self.changed = 0  # local states (a mask) whose rows changed, since they stop a new event; see `Selection`
+        self.changed = 0  # local states (a mask) with changed rows, since they stop a new event; see `Selection`
         self.requests: list[tuple[int, ...]] = []
         self.blocks: list[int] = []  # by local state: events
         self.refuses: list[int] = []  # by local state: events
@@ -75,7 +75,7 @@ class Masks:
         self._events_by_kind: defaultdict[Any, list[int]] = defaultdict(list)
 
     def number(self, event: Event) -> int:
-        """Return the number of an event. Raises VerificationError for one that carries what can change."""
+        """Return the number of an event. Raises VerificationError for one with a mutable value."""
         look = fingerprint_of_value(event)
         number = self._numbers.get(look)
         if number is None:
@@ -92,7 +92,7 @@ class Masks:
         return number
 
     def learn(self) -> None:
-        """Ask the local states that are new."""
+        """Evaluate the statements of new local states."""
         for local in range(len(self.rows), len(self.automaton.locals)):
             found = self.automaton.locals[local]
             self.blocks.append(0)
@@ -115,7 +115,7 @@ class Masks:
         return self.concerned[event] & among
 
     def check(self, events: Iterable[int], members: Iterable[int]) -> None:
-        """Raise LocalFailure when the answer of a member about one of `events` is an error."""
+        """Raise LocalFailure if a predicate of a member failed on one of `events`."""
         if self.failures:
             self._raise_first(self.failures, events, members)
 
@@ -129,7 +129,7 @@ class Masks:
                     raise failures[local, event]
 
     def _say(self, word: str, users: int, events: int, asked: AskedSet) -> None:
-        """Note that local states (a mask) say a word of some events."""
+        """Record the events in a parameter of local states (a mask)."""
         if word in ("request", "wait_for", "interrupt"):
             for event in bits(events & asked.contained):
                 self.concerned[event] |= users
@@ -146,7 +146,7 @@ class Masks:
                 failures[local, event] = asked.failures[event]
 
     def _asked(self, name: str, events: Any) -> AskedSet:
-        """Return an event set with all that it says about the events that are known."""
+        """Return an event set, evaluated for all known events."""
         key = (name, fingerprint_of_value(events))
         asked = self._sets.get(key)
         if asked is None:
@@ -159,9 +159,9 @@ class Masks:
         return asked
 
     def _ask(self, asked: AskedSet, number: int) -> None:
-        """Ask an event set about an event; about `wait_for` and `interrupt` in any case, as `run` does."""
+        """Evaluate an event set for an event; `wait_for` and `interrupt` always, as `run` does."""
         event = self.events[number]
-        if not asked.runs_code:  # nothing to watch, and nothing that could fail
+        if not asked.runs_code:  # no predicate to watch
             asked.contained |= contains(asked.events, event) << number
             return
         try:
@@ -170,7 +170,7 @@ class Masks:
             asked.failures[number] = failure
 
     def _row(self, local: int) -> Row:
-        """Return what a new local state adds, which was not asked about any event yet."""
+        """Return the row of a new local state, before any evaluation."""
         found = self.automaton.locals[local]
         statement, requests = found.statement, self.requests[local]
         wants = asks = mask_of(requests)
@@ -196,9 +196,9 @@ def bits(mask: int) -> Iterator[int]:
 # Which events can be selected in a global state: the rules of `BProgram`, over bit masks.
 
 Origin = Literal["internal", "promised", "possible"]
-PART_OF_STATE = 6  # characters of a state that are looked up at once
+PART_OF_STATE = 6  # characters of a state looked up together
 MOST_PARTS = 50_000
-PART = 16  # the choices of so many events are found at once: a power of 2
+PART = 16  # events whose choices are found together: a power of 2
 
 
 class Choice(NamedTuple):
@@ -217,7 +217,7 @@ Alternatives = tuple[tuple[int, int], ...]  # each an event, and the local state
 
 
 class ChoosyEvents(NamedTuple):
-    """The events (masks) that choosy local states offer in a state, and the alternatives in force."""
+    """The events (masks) that choosy local states offer in a state, and the current alternatives."""
 
     inside: int
     outside: int
@@ -225,7 +225,7 @@ class ChoosyEvents(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """The offers of a state: `selectable` events by local state, and the alternatives in force."""
+    """The offers of a state: `selectable` events by local state, and the current alternatives."""
 
     selectable: dict[int, Sequence[int]]
     alternatives: dict[int, int]  # by event: the local states (a mask) whose current `otherwise` it is
@@ -248,14 +248,14 @@ class Selection:
         self._parts_with: defaultdict[int, set[str]] = defaultdict(set)  # by local state
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
         self._wanted: dict[int, int] = {}  # by choosy local states (a mask): the events that they request (a mask)
-        self._refusing: dict[tuple[int, int], set[str]] = {}  # by choosy and refusing local states: who refuses these
+        self._refusing: dict[tuple[int, int], set[str]] = {}  # by choosy and refusing local states: the refusers
         self._relevant: dict[tuple[int, str], int] = {}  # see `_choosy_events`
         self._choosy: dict[tuple[int, str, int], ChoosyEvents] = {}
-        self.rested = False  # whether any state was at rest
+        self.rested = False  # whether a state at rest was found
         self._candidates: defaultdict[str, int] = defaultdict(int)  # by part of a state: events (a mask)
 
     def choices(self, state: str) -> tuple[int, tuple[Choice, ...]]:
-        """Return the local states of a state as a mask, and what can be selected.
+        """Return the local states of a state as a mask, and its choices.
 
         Raises LocalFailure for a predicate or an `otherwise` that fails.
         """
@@ -307,7 +307,7 @@ class Selection:
         return found
 
     def _forget(self) -> None:
-        """Drop the parts with local states whose rows changed, and all when there are too many."""
+        """Drop the cached parts with changed rows, and all if there are too many."""
         for local in bits(self.masks.changed):
             for part in self._parts_with.pop(local, ()):
                 self._parts.pop(part, None)
@@ -318,10 +318,10 @@ class Selection:
             self._parts_with.clear()
 
     def _choosy_events(self, state: str, present: int, stopped: int) -> "ChoosyEvents":
-        """Return what choosy local states offer.
+        """Return the offers of choosy local states.
 
-        Remembered: they depend on which local states are choosy, which refuse what these request, in order, and which
-        of the events that they request, or have as alternatives, are stopped.
+        Cached: they depend on the choosy local states, on those that refuse their requests, in order, and on which of
+        their requests and alternatives are stopped.
         """
         choosy, masks = present & self.masks.choosy, self.masks
         if choosy not in self._wanted:
@@ -349,7 +349,7 @@ class Selection:
         return found
 
     def _row(self, part: str) -> Row:
-        """Return what a part of a state adds, which is remembered as long as no row changes."""
+        """Return the row of a part of a state; cached while no row changes."""
         rows = [self.masks.rows[ord(character)] for character in part]
         found = rows[0] if len(rows) == 1 else Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
         self._parts[part] = found
@@ -358,7 +358,7 @@ class Selection:
         return found
 
     def _found(self, events: int, origin: Origin, alternatives: "Alternatives") -> tuple[Choice, ...]:
-        """Return the choices of the events in a mask; remembered for each part of it."""
+        """Return the choices of the events in a mask; cached for each part of it."""
         found: tuple[Choice, ...] = ()
         known = self._known[origin, alternatives]
         while events:
@@ -372,7 +372,7 @@ class Selection:
         return found
 
     def _check(self, state: str) -> None:
-        """Raise LocalFailure when a predicate fails on an event about which a step from a state asks it."""
+        """Raise LocalFailure if a predicate fails on an event that a step from a state evaluates."""
         if not self._inside(self.offers(state)):
             self.masks.check(self.possible, map(ord, state))
 
@@ -384,9 +384,9 @@ class Selection:
         return offers.selectable[min(self._inside(offers), key=self._turn)][0]
 
     def offering(self, state: str) -> frozenset[int]:
-        """Return the local states that are owed something in a state: what they offer can be selected.
+        """Return the local states with a fairness obligation in a state: their offers can be selected.
 
-        The scheduler owes nothing to a b-thread that is not next.
+        With `in_order`, only the scheduler's next one.
         """
         offers = self.offers(state)
         inside = self._inside(offers)
@@ -400,7 +400,7 @@ class Selection:
         return {(local, event) for (local, _), event in self._alternatives.items()}
 
     def offers(self, state: str, among: int = -1) -> Offers:
-        """Return what the local states of a state (those `among`, a mask) offer, by age. Raises LocalFailure."""
+        """Return the offers of the local states of a state (those `among`, a mask), by age. Raises LocalFailure."""
         members = tuple(map(ord, state))
         masks = self.masks
         offers = Offers({}, {})
@@ -413,12 +413,12 @@ class Selection:
                     offers.selectable[local] = events
         return offers
 
-    # What one local state offers.
+    # The offers of one local state.
 
     def _offered(
         self, local: int, members: tuple[int, ...], refused: int, stopped: int, alternatives: dict[int, int]
     ) -> Sequence[int]:
-        """Return the selectable events that a local state offers; note its `otherwise` while all is refused."""
+        """Return the selectable events that a local state offers; record its `otherwise` while all are refused."""
         statement = self.masks.automaton.locals[local].statement
         requests = self.masks.requests[local]
 
@@ -447,7 +447,7 @@ class Selection:
     # `otherwise`.
 
     def _alternative(self, local: int, members: tuple[int, ...]) -> int:
-        """Return the event that an `otherwise` gives; it must be the same for every order of refusals."""
+        """Return the event of an `otherwise`; it must be the same for every order of refusals."""
         wanted = mask_of(self.masks.requests[local])
         refuses = self.masks.refuses
         refusing = tuple([by for by in members if refuses[by] & wanted])
@@ -500,9 +500,9 @@ class Started(NamedTuple):
 class Replacement(NamedTuple):
     """The effect of an event on some local states: `pairs` of characters to replace, one after the other.
 
-    `pairs` is None where one would replace what another has put there; then `table` does it all at once. `spans`: by
-    role, the local states (a mask) that a b-thread passes by: a state with one of them has to be sorted again.
-    `starts`: by local state that starts b-threads, these.
+    `pairs`: None if one would replace the result of another; then `table` replaces all at once. `spans`: by role, the
+    local states (a mask) that a b-thread passes by: a state with one of them has to be sorted again. `starts`: by local
+    state that starts b-threads, these.
     """
 
     pairs: tuple[tuple[str, str], ...] | None
@@ -566,7 +566,7 @@ class StateSpace:
             raise
 
     def begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread], possible: Iterable[Event]) -> None:
-        """Have this be the space of a program. What was found out of b-threads in another one before is kept."""
+        """Set the program of the space. Results about b-threads from an earlier program are kept."""
         self.selection = Selection(self.masks, possible, self._in_order)
         self.failures: list[LocalFailure] = []
         self.begun: list[Begun] = []
@@ -586,7 +586,7 @@ class StateSpace:
         return generations
 
     def started(self) -> set[int]:
-        """Return the local states at which b-threads were started on the events that were followed so far."""
+        """Return the local states of b-threads started on the events followed so far."""
         replacements = [found for known in self._replacements.values() for found in known.values()]
         return {ord(new) for found in replacements for started in found.starts.values() for new in started.text}
 
@@ -646,13 +646,13 @@ class StateSpace:
         return bool((self.masks.advancing(choice.event, 1 << local) | choice.advancing) >> local & 1)
 
     def place_after(self, local: int, choice: Choice) -> int | None:
-        """Return where the b-thread at a local state is after an event; None at its end. Raises LocalFailure."""
+        """Return the next local state of a b-thread after an event; None at its end. Raises LocalFailure."""
         if not self.advances(local, choice):
             return local
         return self.automaton.move(local, self.masks.events[choice.event], choice.event).local
 
     def blockers(self, members: Iterable[tuple[str, int]], event: Event) -> tuple[tuple[str, Any], ...]:
-        """Return the names of those that block or refuse an event, and why, among names with local states."""
+        """Return the names of the b-threads that block or refuse an event, and why, among names with local states."""
         number, masks = self.masks.number(event), self.masks
         found = []
         for name, local in members:
