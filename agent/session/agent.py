@@ -17,7 +17,7 @@ import anyio
 from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.hooks import Fail, HookCaller, Hooks, failure
-from agent.effects.inference import Inferences, Measure, Voice
+from agent.effects.inference import Inferences, Voice
 from agent.effects.loop import loop_effects, seconds_before
 from agent.models.model import Delta, Model, frame_tokens
 from agent.presets.preset import Preset
@@ -570,7 +570,7 @@ class Agent:
         return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
     def _voiced(self, model: Model) -> Voice:
-        return Voice(model, Measure(self.preset.price_of(model.name), self.preset.counts_tokens))
+        return Voice(model, self.preset.price_of(model.name), self.preset.counts_tokens)
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Take steps into account that were replayed from the log."""
