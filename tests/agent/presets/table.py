@@ -56,7 +56,6 @@ NO_SUMMARY: list[str] = []
 NO_QUESTION: list[str] = []
 ASKED, RAN = ("ran", [QUESTION]), ("ran", NO_QUESTION)
 TWENTY, THIRTY = ("limit", 20), ("completed", 30)
-CLEAR = dict.fromkeys(("read_only", "side_effects", "high_ambiguity"), "allow")
 FIVE_FAILURES, SIX_FAILURES = ("failed", "too_many_failures", 5), ("completed", "answered", 6)
 NEAREST, PLAIN = "not executed: unknown tool 'lok'; nearest: look", "not executed: unknown tool 'lok'"
 TWO_MINUTES, ONE_MINUTE, ENDLESS = "120 seconds", "60 seconds", "as long as it takes"
@@ -96,10 +95,6 @@ ROWS = (
         lambda preset: "default" if preset.policy in (None, "passthrough") else None),
     Row("policy", scenes.dangerous_commands,
         cells("++----+??--?-", "--------?--?-", "+???+??????++", "+" * 13, "++----+------", "+" * 13),
-        lambda preset: "default" if preset.policy in (None, "passthrough") else None),
-    Row("policy", scenes.risk_classes, all_alike(CLEAR), always("strict")),
-    Row("policy", scenes.tools_without_a_shell,
-        cells("++----+??", "++----+??", "+???+????", "+" * 9, "++----+--", "+" * 9),
         lambda preset: "default" if preset.policy in (None, "passthrough") else None),
     Row("policy_rules", scenes.a_harmless_command, all_alike("ran"), always(("deny read",))),
     Row("commands", scenes.a_harmless_command, all_alike("ran"), always(("deny -- cat notes.txt",))),
