@@ -222,6 +222,11 @@ def adopt_orphans() -> bool:
     return done
 
 
+def adopts_orphans() -> bool:
+    """Return whether this process adopts orphans; then a watchdog ends its commands when it dies."""
+    return bool(_adopting)
+
+
 def hide_memory() -> bool:
     """Have no process of this user look into this one from now on: its memory, its environment, its open files (Linux).
 

@@ -34,7 +34,7 @@ from pathlib import Path
 
 from attrs import define
 
-from agent.tools.descendants import helpers
+from agent.tools.descendants import adopts_orphans, helpers
 from agent.tools.sandbox.egress import FOLDER, parent_to_end_with
 from agent.tools.sandbox.permissions import Confinement
 
@@ -55,7 +55,8 @@ STREAMS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/s
 def arguments(inside: Confinement) -> Iterator[str]:
     """Yield the arguments of `bwrap` that a command of an agent follows."""
     yield from ("--unshare-user", "--unshare-pid", "--unshare-cgroup-try")
-    yield from ("--die-with-parent",) if parent_to_end_with() else ()
+    if parent_to_end_with() and not adopts_orphans():  # it ends what a command leaves behind before that is counted
+        yield "--die-with-parent"
     yield from () if inside.joined else ("--unshare-ipc", "--unshare-uts")
     yield from () if inside.joined or inside.network else ("--unshare-net",)
     yield from ("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")
