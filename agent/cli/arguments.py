@@ -1,11 +1,11 @@
-"""The command line of `bpagent`, as `--help` shows it, and how to call the program again."""
+"""The command line of `bpagent`, as `--help` shows it and as shells complete it, and how to call it again."""
 
 import argparse
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 OWN_NAME = "bpagent"
@@ -406,7 +406,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave with the code for wrong usage."""
-        from agent.cli.mistakes import Mistake
+        from agent.cli.errors import Mistake
 
         see = f"See {self.prog} --help" if message.endswith("?") else f"see {self.prog} --help"
         raise Mistake(f"{message}{' ' if message.endswith('?') else '; '}{see}")
@@ -429,3 +429,51 @@ class _Version(argparse.Action):
         except PackageNotFoundError:
             print("bpagent, from its source folder")
         parser.exit()
+
+
+# Completion: `eval "$(bpagent completion bash)"`, the same for zsh, `bpagent completion fish | source`.
+
+BASH = """\
+_{name}() {{
+    local words without='-*' word="${{COMP_WORDS[COMP_CWORD]}}"
+    case "${{COMP_WORDS[1]}}" in
+{cases}
+    esac
+    [ "$COMP_CWORD" -eq 1 ] && words={commands}
+    [ "${{word:0:1}}" = - ] && without=
+    COMPREPLY=($(compgen -W "$words" -X "$without" -- "$word"))
+}}
+complete -o default -F _{name} {name}
+"""
+ZSH = "autoload -U +X compinit bashcompinit && compinit && bashcompinit\n"
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the script by which a shell completes commands, options and files."""
+    print({"fish": _fish, "zsh": lambda: ZSH + _bash(), "bash": _bash}[arguments.shell](), end="")
+    return 0
+
+
+def _options(command: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the long options of a command, each with what the parser knows of it."""
+    yield from ((name, options) for names, options in COMMANDS[command][1:] for name in names if name.startswith("--"))
+
+
+def _bash() -> str:
+    cases = []
+    for command, (_, *arguments) in COMMANDS.items():
+        choices = (word for names, known in arguments if names[0][0] != "-" for word in known.get("choices", ()))
+        words = " ".join((*choices, *(name for name, _ in _options(command)), "--help"))
+        cases.append(f"        {command}) words={shlex.quote(words)} ;;")
+    words = shlex.quote(" ".join((*COMMANDS, "--help", "--version")))
+    return BASH.format(name=OWN_NAME, cases="\n".join(cases), commands=words)
+
+
+def _fish() -> str:
+    lines = []
+    for command, (purpose, *_) in COMMANDS.items():
+        lines.append(f"complete -c {OWN_NAME} -n __fish_use_subcommand -a {command} -d {shlex.quote(purpose)}\n")
+        for name, options in _options(command):
+            seen, takes = f"'__fish_seen_subcommand_from {command}'", "" if "action" in options else " -r"
+            lines.append(f"complete -c {OWN_NAME} -n {seen} -l {name[2:]}{takes} -d {shlex.quote(options['help'])}\n")
+    return "".join(lines)

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from attrs import evolve, fields, has
 
 from agent.cli.config import chosen_preset, layers, model_name, tell_unused
+from agent.cli.errors import Mistake, say
 from agent.cli.mcp_servers import McpServer, joined, read_server
-from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import new_log
 from agent.cli.session import Maker
 from agent.effects.approval import Approver

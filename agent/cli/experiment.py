@@ -9,8 +9,7 @@ from pathlib import Path
 
 from attrs import evolve
 
-from agent.cli.exit_codes import FAILED, LIMIT, OK
-from agent.cli.mistakes import Mistake, say
+from agent.cli.errors import FAILED, LIMIT, OK, Mistake, say
 from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.plan import Plan

@@ -18,7 +18,7 @@ from attrs import define, field
 
 from agent.cli.arguments import called
 from agent.cli.display import question_of
-from agent.cli.mistakes import Mistake, say
+from agent.cli.errors import Mistake, say
 from agent.cli.screen import Screen, visible
 from agent.page.wording import command_of
 from agent.presets.policy_files import add_user_rule, rules_file

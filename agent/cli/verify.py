@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.config import chosen_preset
-from agent.cli.mistakes import Mistake
+from agent.cli.errors import FAILED, OK, UNREACHED, Mistake
 from agent.cli.screen import Screen, screen_on
 from agent.cli.view import write_page
 from agent.page.counterexample import verification_page
@@ -45,8 +44,8 @@ def execute(arguments: Namespace) -> int:
         write_page(Path(arguments.page), verification_page([(LABEL, result)], protocols, title))
         print(f"the page: {arguments.page}", file=sys.stderr)
     if not result.holds:
-        return exit_codes.FAILED
-    return exit_codes.UNREACHED if _unreached(result) else exit_codes.OK
+        return FAILED
+    return UNREACHED if _unreached(result) else OK
 
 
 def _unreached(result: Verification) -> tuple[str, ...]:

@@ -14,12 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.demo.scenes import SCENES, attack
 from agent.cli.demo.workshop import PROMPT, Workshop, make_agent, make_workshop, nothing_leaves_after_a_secret
+from agent.cli.errors import OK, Mistake, of_run
 from agent.cli.lanes import Lanes
-from agent.cli.mistakes import Mistake
 from agent.cli.prompt import approval_question, is_terminal
 from agent.cli.runs import new_log
 from agent.cli.screen import Screen, screen_on
@@ -65,7 +64,7 @@ def perform(screen: Screen, workshop: Workshop, *, attended: bool = False, pace:
     _introduce(screen, workshop)
     time.sleep(pace)
     code = _work(screen, workshop, attended=attended, pause=max(pace / 2, PAUSE if attended else 0.0))
-    if code != exit_codes.OK:
+    if code != OK:
         return code
     for scene in SCENES:
         time.sleep(pace)
@@ -75,7 +74,7 @@ def perform(screen: Screen, workshop: Workshop, *, attended: bool = False, pace:
     screen.line()
     attack(screen, workshop, attended=attended)
     _offer(screen, workshop)
-    return exit_codes.OK
+    return OK
 
 
 def _introduce(screen: Screen, workshop: Workshop) -> None:
@@ -110,7 +109,7 @@ def _work(screen: Screen, workshop: Workshop, *, attended: bool, pause: float) -
     rules = workshop.folder / "rules.yaml"
     desk = Desk(screen, PRESETS["default"], present=attended, approver=approver, draws=draws, rules=rules)
     run = lead(desk, make, PROMPT)
-    return exit_codes.of_run(run.status, desk.interrupted_by, run.reason)
+    return of_run(run.status, desk.interrupted_by, run.reason)
 
 
 def _answers_itself(screen: Screen) -> Approver:

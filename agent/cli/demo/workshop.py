@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.cli.mistakes import Mistake
+from agent.cli.errors import Mistake
 from agent.effects.approval import Approver
 from agent.models.model import ModelRequest
 from agent.models.scripted import ScriptedModel, answer, call, delay

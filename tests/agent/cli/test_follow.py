@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent.cli.follow import Following
+from agent.cli.view import Following
 from agent.log.reading import read_log
 from agent.page import render_page
 from tests.agent.cli.sessions import COMMAND, PATIENCE, Command, RunOf, SlowTool, Start, Terminal, answers_in, bash
