@@ -5,7 +5,8 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import chain
 from typing import Any, NoReturn
 
 OWN_NAME = "bpagent"
@@ -454,16 +455,11 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _options(command: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the long options of a command, each with what the parser knows of it."""
-    yield from ((name, options) for names, options in COMMANDS[command][1:] for name in names if name.startswith("--"))
-
-
 def _bash() -> str:
     cases = []
     for command, (_, *arguments) in COMMANDS.items():
-        choices = (word for names, known in arguments if names[0][0] != "-" for word in known.get("choices", ()))
-        words = " ".join((*choices, *(name for name, _ in _options(command)), "--help"))
+        offered = (names if names[0][0] == "-" else known.get("choices", ()) for names, known in arguments)
+        words = " ".join((*chain(*offered), "--help"))
         cases.append(f"        {command}) words={shlex.quote(words)} ;;")
     words = shlex.quote(" ".join((*COMMANDS, "--help", "--version")))
     return BASH.format(name=OWN_NAME, cases="\n".join(cases), commands=words)
@@ -471,9 +467,12 @@ def _bash() -> str:
 
 def _fish() -> str:
     lines = []
-    for command, (purpose, *_) in COMMANDS.items():
-        lines.append(f"complete -c {OWN_NAME} -n __fish_use_subcommand -a {command} -d {shlex.quote(purpose)}\n")
-        for name, options in _options(command):
-            seen, takes = f"'__fish_seen_subcommand_from {command}'", "" if "action" in options else " -r"
-            lines.append(f"complete -c {OWN_NAME} -n {seen} -l {name[2:]}{takes} -d {shlex.quote(options['help'])}\n")
-    return "".join(lines)
+    for command, (purpose, *arguments) in COMMANDS.items():
+        lines.append(f"-n __fish_use_subcommand -a {command} -d {shlex.quote(purpose)}")
+        for names, known in arguments:
+            choices = f" -xa {shlex.quote(' '.join(known['choices']))}" if "choices" in known else ""
+            option = f" -l {names[0][2:]}{'' if 'action' in known else ' -r'}" if names[0][0] == "-" else ""
+            if option or choices:
+                about = f"{option}{choices} -d {shlex.quote(known['help'])}"
+                lines.append(f"-n '__fish_seen_subcommand_from {command}'{about}")
+    return "".join(f"complete -c {OWN_NAME} {line}\n" for line in lines)
