@@ -131,7 +131,7 @@ def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_w
     [
         ("nowhere.py:x", "plan.yaml:3:13: the protocol 'nowhere.py:x': nowhere.py cannot be imported"),
         ("few_writes.py:many", "plan.yaml:3:13: the protocol 'few_writes.py:many': few_writes.py has no 'many'"),
-        ("few_writes.py:__doc__", "is str; a protocol is a b-thread, or a function that makes some"),
+        ("few_writes.py:__doc__", "is str; a protocol is one b-thread"),
         ("wrong.yaml", "wrong.yaml:1:1: unknown key 'polices'; did you mean 'policies'?"),
         (
             "misspelt.py:strict",
