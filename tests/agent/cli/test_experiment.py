@@ -1,6 +1,7 @@
 """`bpagent experiment` and `bpagent new setting`, as a person at a terminal meets them."""
 
 import csv
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,9 @@ def test_the_example_shows_an_effect_that_its_interval_supports_with_few_episode
     assert float(gain["estimate"]) > 0.5
     assert float(gain["low"]) > 0
     assert len((folder / "example/episodes.jsonl").read_text().splitlines()) == 81
+    links = re.findall(r'href="(logs/[^"]+)"', (folder / "example/report.html").read_text())
+    assert {Path(link).suffix for link in links} == {".jsonl", ".html"}
+    assert [link for link in links if not (folder / "example" / link).exists()] == []
 
 
 @rows(
