@@ -25,6 +25,7 @@ from agent.cli.errors import OK, Mistake, say
 from agent.cli.runs import find_log, find_logs, runs_folder, summaries
 from agent.history.playback import shadow_of
 from agent.log.reading import RecordedRun, read_log, record_of
+from agent.log.writing import is_in_use
 from agent.page import lanes_page, render_page, run_facts, title_of
 from agent.page.document import as_data
 from agent.page.model import PageModel
@@ -166,7 +167,7 @@ class Following:
         """Return what a page does not have yet that has so many of each."""
         with self._lock:
             self._look()
-            return self._model.data(rows, parts, evidence)
+            return {**self._model.data(rows, parts, evidence), "idle": not is_in_use(self.log)}
 
     def _look(self) -> None:
         with self.log.open("rb") as file:
