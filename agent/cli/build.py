@@ -45,7 +45,7 @@ def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
 
 
 def _load(name: str) -> tuple[BThread, ...]:
-    from agent.protocols.catalogue import entry_of, is_own
+    from agent.protocols import entry_of, is_own
 
     try:
         return entry_of(name).bthreads()
@@ -101,7 +101,7 @@ def tools_of(
 
 def check_roles(arguments: Namespace) -> None:
     """Raise Mistake for the model of a role that no protocol has; files of one's own may have any."""
-    from agent.protocols.catalogue import PROTOCOLS
+    from agent.protocols import PROTOCOLS
 
     known = {role for entry in PROTOCOLS for role in entry.roles}
     if any(":" in name for name in arguments.protocol):
@@ -153,7 +153,7 @@ def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def _judge(option: str, what: str) -> Any:
     """Return the monitor that an option names, or the object of the user's."""
-    from agent.protocols.catalogue import own_value
+    from agent.protocols import own_value
     from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
 
     kind, _, rest = what.partition(":")
@@ -336,7 +336,7 @@ def _check_needs(threads: Sequence[BThread], arguments: Namespace) -> None:
 
 def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
     """Yield what a b-thread asks: monitors and auditors, by the names of its parameters, and roles of models."""
-    from agent.protocols.catalogue import PROTOCOLS
+    from agent.protocols import PROTOCOLS
 
     given = inspect.signature(thread.function).bind(*thread.args, **thread.kwargs)
     given.apply_defaults()

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from agent.lab.experiments.plan import Episode
 from agent.models.model import Answer, Delta, Model, ModelRequest
-from agent.protocols.catalogue import own_value
+from agent.protocols import own_value
 from agent.vocabulary.messages import AssistantMessage, Message
 
 SIDE_TASK = """\

@@ -9,8 +9,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from agent.protocols import catalogue
-from agent.protocols.catalogue import LEFT_OPEN, OFFERED, POLICIES_FILES, Entry, is_own, own_value
+from agent import protocols
+from agent.protocols import LEFT_OPEN, OFFERED, POLICIES_FILES, Entry, is_own, own_value
 from agent.vocabulary.errors import meant, nearest
 from agent.vocabulary.importing import read_name
 
@@ -40,7 +40,7 @@ def short_name(name: str) -> str:
 @cache
 def entry_of(name: str) -> Entry:
     """Return a protocol that ships, or one of the user's own. Raises ValueError, which says what is wrong."""
-    entry = catalogue.entry_of(name)
+    entry = protocols.entry_of(name)
     if is_own(name):
         _check_spelling(entry)
     return entry

@@ -18,7 +18,7 @@ from agent.lab.experiments.own_protocols import digest_of
 from agent.lab.isolation.levels import Wanted
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS, Setting, Split
-from agent.protocols.catalogue import is_own
+from agent.protocols import is_own
 from agent.tools.sandbox.limits import Limits
 
 FORMAT = 3
