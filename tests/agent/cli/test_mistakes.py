@@ -67,10 +67,7 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         (("demo", "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
         ((*RUN, "--config", "{tmp}/nosuch.yaml"), "nosuch.yaml: cannot be read: no such file"),
         ((*RUN, "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML: found duplicate key"),
-        (
-            (*RUN, "--config", "{tmp}/typed.yaml"),
-            "typed.yaml:2:19: option max_iterations: expected a whole number or none, found 'many'",
-        ),
+        ((*RUN, "--config", "{tmp}/typed.yaml"), "typed.yaml:2:19: option max_iterations: expected a whole number"),
         ((*RUN, "--config", "{tmp}/misspelt.yaml"), "misspelt.yaml:2:3: unknown key 'max_iteration'; did you mean"),
         (("verify", "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML"),
         (("tools", "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML"),
