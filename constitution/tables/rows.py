@@ -294,9 +294,12 @@ def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]
                 yield row, rest
 
 
-def subcommands(name: str, words: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield a program's name with its first operand, with its first two, and with three; and the words behind them."""
-    takes, rest = own_takes(name), words
+def subcommands(name: str, words: list[str], valued: frozenset[str] = NONE) -> Iterator[tuple[str, list[str]]]:
+    """Yield a program's name with its first operand, with its first two, and with three; and the words behind them.
+
+    `valued` are options that take a value, besides its own.
+    """
+    takes, rest = own_takes(name) | valued, words
     for _ in range(3):
         rest = list(read_line(rest, takes, to_operand=True).operands)
         if not rest:
