@@ -2,6 +2,9 @@
 
 import re
 
+from attrs import evolve
+
+from constitution.analysis.file_flow import LOST, losses
 from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.steps import (
     Command,
@@ -352,13 +355,29 @@ def clone(words: list[str]) -> Steps:
 
 
 def unpack(command: Command) -> Steps:
-    """`tar xf FILE`, `unzip FILE`, `curl ... | tar x`: an archive that was fetched leaves a folder that was."""
+    """`tar xf FILE`, `unzip FILE`, `patch < FILE`: files in a folder come from an archive, and replace others."""
     line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-d", "-o"]))
     files = (*line.value_of("-f", "--file"), *line.operands)
+    folders = line.value_of("-C", "--directory", "-d") or (".",)
     flows = [command.content(file) for file in files] + [command.stdin]
     if any(flow.origin is Origin.FETCHED for flow in flows):
-        for folder in line.value_of("-C", "--directory", "-d") or (".",):
+        for folder in folders:
             yield Fetched(folder)
+    if sign("unpacks").match(" ".join([command.name, *command.argv[1:]])):
+        yield from _replaced(folders, files, command)
+
+
+def _replaced(folders: tuple[str, ...], files: tuple[str, ...], command: Command) -> Steps:
+    """Report which files in folders may be replaced, other than the archives themselves, and cannot be brought back."""
+    if not command.disk.unsaved:
+        yield from (Found(Effect.DISCARD, path=folder) for folder in folders)  # the caller looks at the disk
+    else:
+        archives = {path for file in files for path in command.absolute(file)}
+        unsaved = tuple(file for file in command.disk.unsaved if file not in archives)
+        disk = evolve(command.disk, unsaved=unsaved)
+        for path in (path for folder in folders for path in command.absolute(folder)):
+            for lost in losses(path, disk, command.start):
+                yield Found(Effect.HISTORY_LOSS, says=f"perhaps replace {lost}, {LOST}")
 
 
 def builds(command: Command) -> Steps:

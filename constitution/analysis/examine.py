@@ -9,7 +9,7 @@ from constitution.analysis import clients, output, search, shells
 from constitution.analysis.carried_files import assigned, carried, given, repository
 from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects, undescribed
-from constitution.analysis.file_flow import Files, loses, losses, scripts_of
+from constitution.analysis.file_flow import LOST, Files, loses, losses, scripts_of
 from constitution.analysis.output import output_of
 from constitution.analysis.program_rows import (
     addresses,
@@ -81,8 +81,6 @@ READS = frozenset({Effect.READ, Effect.READ_TREE})
 DELETES = frozenset({Effect.DELETE, Effect.DELETE_TREE})
 KEEPS = frozenset(["mv", "git mv", "rename", "gzip", "bzip2", "xz", "zstd", "zip", "rsync"])
 """Programs that delete a file where what it held is kept under another name."""
-
-LOST = "which version control could not bring back"
 
 MATCHES = 1_000
 """Paths that a pattern stands for and that are looked at."""

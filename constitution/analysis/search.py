@@ -163,7 +163,7 @@ def tar(command: Command) -> Steps:
             for word in line.operands:
                 yield Found(Effect.READ_TREE, path=f"{folder}/{word}")
                 yield Found(Effect.READ, path=f"{folder}/{word}")
-    if extracts:
+    if extracts or sign("unpacks").match(" ".join(command.argv)):
         yield from unpack(command)
 
 

@@ -17,10 +17,11 @@ A block of a table is a row:
     names = "tee"
     is = "passes_on"
 
-`to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `address` (the
-first that is no method, as in `POST x.com`), `settings` (the values of `NAME=value`), `-o --output` (the value of an
-option), `@ -d` (a file named behind `@` in such a value), `: -v` (what stands before `:` in it), `of=` (a word that
-begins so), `unknown` (paths that are not known), or "" for an effect without a path.
+`to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `stems`
+(without their endings), `address` (the first that is no method, as in `POST x.com`), `settings` (the values of
+`NAME=value`), `-o --output` (the value of an option), `@ -d` (a file named behind `@` in such a value), `: -v` (what
+stands before `:` in it), `of=` (a word that begins so), `unknown` (paths that are not known), or "" for an effect
+without a path.
 """
 
 import re
@@ -218,6 +219,8 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
         return operands[first:last]
     if to == "unknown":
         return (UNKNOWN,)
+    if to == "stems":
+        return tuple(word.rpartition(".")[0] for word in operands)
     if to == "address":
         return tuple(word for word in operands if not METHOD.fullmatch(word))[:1]
     if to == "last":
