@@ -57,7 +57,7 @@ def _load(name: str) -> tuple[BThread, ...]:
 
 
 def _shipped(name: str) -> tuple[BThread, ...]:
-    from agent.protocols.catalogue import entry_named
+    from agent.protocols import entry_named
 
     try:
         return entry_named(name).bthreads()
@@ -86,7 +86,7 @@ def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
             raise Mistake(f"--protocol {name!r} needs arguments ({error}); name a value that has them") from error
     bthreads = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(bthread, BThread) for bthread in bthreads):
-        from agent.protocols.catalogue import ONE_BTHREAD
+        from agent.protocols import ONE_BTHREAD
 
         raise Mistake(f"--protocol {name!r} is {type(value).__name__}; {ONE_BTHREAD}")
     return bthreads
@@ -137,7 +137,7 @@ def tools_of(
 
 def check_roles(arguments: Namespace) -> None:
     """Raise Mistake for the model of a role that no protocol has; files of one's own may have any."""
-    from agent.protocols.catalogue import PROTOCOLS
+    from agent.protocols import PROTOCOLS
 
     known = {role for entry in PROTOCOLS for role in entry.roles}
     if any(":" in name for name in arguments.protocol):
@@ -366,7 +366,7 @@ def _check_needs(threads: Sequence[BThread], arguments: Namespace) -> None:
 
 def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
     """Yield what a b-thread asks: monitors and auditors, by the names of its parameters, and roles of models."""
-    from agent.protocols.catalogue import PROTOCOLS
+    from agent.protocols import PROTOCOLS
 
     given = inspect.signature(thread.function).bind(*thread.args, **thread.kwargs)
     given.apply_defaults()

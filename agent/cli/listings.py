@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from attrs import asdict
 
 from agent.cli import exit_codes
 from agent.cli.mistakes import Mistake
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, screen_on, visible
 from agent.presets.shipped import PRESETS, PURPOSES, preset_named
-from agent.protocols.catalogue import PROTOCOLS, Entry, entry_named
+from agent.protocols import PROTOCOLS, Entry, entry_named
 from agent.tools.definition import Tool
 from agent.tools.sandbox.sandbox import LEVELS, LIMITS, achieved, why_not
 
@@ -212,7 +211,7 @@ def _protocols(arguments: Namespace) -> Listing:
 
 def _protocol_as_data(entry: Entry) -> Data:
     plain = {name: getattr(entry, name) for name in ("name", "does", "roles", "source")}
-    return {**plain, "costs": asdict(entry.cost), "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
+    return {**plain, "costs": entry.cost, "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
 
 
 # Doctor: what this machine can do for an agent, found by trying, and what to do about what is missing.

@@ -18,6 +18,7 @@ from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
 from agent.cli.session import Desk, Maker, introduction, lead, print_final_text
+from agent.effects.approval import UndecidableError
 from agent.history.playback import LogDiffers, broke_off
 from agent.log.reading import RecordedRun, read_log
 from agent.log.writing import check_free
@@ -25,7 +26,6 @@ from agent.models.model import Delta
 from agent.page.wording import command_of, ending
 from agent.projections.narration import StreamEvent
 from agent.session.agent import Agent, Run
-from agent.session.approvals import UndecidableError
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
 

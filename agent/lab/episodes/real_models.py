@@ -20,7 +20,7 @@ import anyio
 from attrs import asdict, define, field
 
 from agent.effects.inference import Measure
-from agent.effects.timers import seconds_before
+from agent.effects.loop import seconds_before
 from agent.lab.concurrency import alone, locked
 from agent.lab.episodes.results import RoleUsage
 from agent.lab.experiments.model_plans import ModelPlan

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from agent.protocols.catalogue import LEFT_OPEN, OFFERED, Cost, Entry, entry_named
+from agent.protocols import LEFT_OPEN, NOTHING, OFFERED, Entry, entry_named
 from agent.protocols.policies import PolicyError, read_policies
 from agent.vocabulary.errors import meant, nearest
 from agent.vocabulary.importing import NotImportable, read_name
@@ -59,7 +59,7 @@ def entry_of(name: str) -> Entry:
     if not is_own(name):
         return entry_named(name)
     made = _policies(name) if name.endswith(POLICIES) else _named(name)
-    entry = Entry(name, "a protocol of your own", Cost(), name, made)
+    entry = Entry(name, made, "a protocol of your own", NOTHING, name)
     _check_spelling(entry)
     return entry
 

@@ -46,7 +46,7 @@ from agent.lab.settings.setting import SPLITS, SettingError, Split, needs_care
 from agent.lab.settings.workers import LADDER
 from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
-from agent.protocols.catalogue import PROTOCOLS
+from agent.protocols import PROTOCOLS
 from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
