@@ -25,7 +25,7 @@ from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import byte_pattern, is_a, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, own_takes, read_line
-from constitution.zones import is_private
+from constitution.zones import GLOB, is_private
 
 GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
 PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
@@ -158,9 +158,9 @@ def database(command: Command) -> Steps:
 
 
 LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"]|\bload\s+['\"])([^\s'\"]+)")
-READ_BY_CONSOLE = pattern(r"^\s*\.read\s+(\S+)")
-IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*(\S+)")
-WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
+READ_BY_CONSOLE = pattern(r"^\s*\.read\s+['\"]?([^\s'\"]+)")
+IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*['\"]?([^\s'\"]+)")
+WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?['\"]?([^\s'\"]+)")
 
 
 def _files_of_console(text: str) -> Steps:
@@ -317,6 +317,8 @@ def copy(command: Command) -> Steps:
     line = read_line(command.argv[1:], COPY_TAKES)
     folders = line.value_of("-t", "--target-directory")
     sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
+    if len(line.operands) == 1 and not folders and GLOB.search(target):
+        yield Found(Effect.HISTORY_LOSS, says="replace the last of the files that a pattern stands for")
     for source in sources if command.name == "mv" else ():
         if target == "/dev/null":
             yield Found(Effect.DELETE_TREE, path=source)

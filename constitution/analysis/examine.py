@@ -370,6 +370,8 @@ class Examination:
         if not inner or inner[0].startswith("-"):
             return flow
         self._perhaps_typed(wrapper, " ".join(inner), stdin, walk)
+        if wrapper.joins and any(" " in word for word in inner[1:]):
+            self.examine(inner, stdin, walk)  # some do not join with an option: `watch -x sh -c 'rm x'`
         if wrapper.joins or " " in inner[0]:
             return walk.nested(" ".join(inner) if wrapper.joins else inner[0], stdin)
         if wrapper.by_shell:

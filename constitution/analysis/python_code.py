@@ -418,6 +418,8 @@ def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
     """Tell whether a call hides what will run."""
     attribute = isinstance(node.func, ast.Attribute)
     owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
+    if name in _known("loaders"):
+        return not _texts(node) or any(text.startswith(("/", "~", "..")) for text in _texts(node))
     if name in ("eval", "exec", "__import__", "compile", "breakpoint"):
         return not attribute or owner in ("builtins", "__builtins__")
     if name in _known("unpickles") or any(map(_allows_code, node.keywords)):

@@ -430,7 +430,7 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
     if line.flags & wrapper.looks:
         return [], []
     whole = read_line(words, wrapper.takes) if wrapper.instead or wrapper.loose else line
-    scripts = list(whole.value_of(*wrapper.script))
+    scripts = [value.replace("\\_", " ") for value in whole.value_of(*wrapper.script)]  # `env -S` reads `\\_` so
     scripts += commands_of_ssh(line.value_of("-o"))
     inner = list(line.operands)
     if wrapper.dashes and "--" in words:
