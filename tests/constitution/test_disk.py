@@ -87,7 +87,7 @@ def level(command: str, disk: Disk, policy: Policy = DEFAULT) -> Level:
         "unzip -o a.zip",
         "patch -p1 < x.diff",
         "gzip -df new.txt.gz",
-        "python3 -c 'import shutil; shutil.copy(\"a\", \"new.txt\")'",
+        'python3 -c \'import shutil; shutil.copy("a", "new.txt")\'',
     ],
 )
 def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) -> None:
