@@ -132,7 +132,7 @@ class RunsFrom:
     executed: Executed
 
     def __call__(self, approved: GateApproved) -> bool:
-        """Tell so."""
+        """Return whether it holds."""
         return bool(self.places) and any(is_below(path, self.places) for path in self.executed(approved.facts))
 
 

@@ -78,6 +78,8 @@ def branches(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 def loop(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """`while` and `until`: walk a second round if the first changes the state."""
     _without_end(walk, node)
+    if node.type == "c_style_for_statement":
+        walk.calculate(walk.text_of(node).partition("do")[0])
     before = walk.scope.copy()
     branches(walk, node, stdin)
     if walk.scope.variables != before.variables or walk.scope.cwd != before.cwd:
