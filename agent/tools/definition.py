@@ -243,6 +243,7 @@ def _read_signature(function: Callable[..., Any], context_type: type) -> Signatu
     if not description:
         raise TypeError(f"tool {name!r} has no docstring; say in one what it does, the model reads it")
     hints = _hints(function, name)
+    _check_returned(name, hints.get("return"))
     parameters = _named_parameters(function, name)
     context = next((key for key in parameters if hints.get(key) is context_type), None)
     fields: list[_Field] = []
@@ -262,6 +263,18 @@ def _hints(function: Callable[..., Any], name: str) -> Mapping[str, Any]:
         return typing.get_type_hints(function, include_extras=True)
     except NameError as error:
         raise TypeError(f"tool {name!r}: {error}; annotations must name things of its module") from error
+
+
+def _check_returned(name: str, annotation: Any) -> None:
+    """Raise TypeError if an annotation has a class whose objects no model can be shown."""
+    for part in typing.get_args(annotation):
+        _check_returned(name, part)
+    if annotation not in (str, ToolResult, object) and type(annotation) is type and not is_dataclass(annotation):
+        from agent.vocabulary.encoding import has_form  # a slow import that text tools do not need
+
+        if not has_form(annotation):
+            cure = "return text, a ToolResult (with images), plain data, or an attrs class or dataclass"
+            raise TypeError(f"tool {name!r}: a model cannot be shown the {annotation.__name__} that it returns; {cure}")
 
 
 def _named_parameters(function: Callable[..., Any], name: str) -> dict[str, inspect.Parameter]:

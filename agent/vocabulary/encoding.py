@@ -59,6 +59,11 @@ def plain(value: Any) -> Any:
     return json.loads(_text(value))
 
 
+def has_form(kind: type) -> bool:
+    """Return whether `plain` accepts values of this class."""
+    return _WRITERS[kind] is not _refuse
+
+
 def dump(data: Any) -> str:
     """Return plain data as one line of JSON, without the line end, which is one line for every reader."""
     line = _LEGIBLE.encode(data)

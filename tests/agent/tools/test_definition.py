@@ -397,6 +397,15 @@ def validated(a: Checked) -> str:
     return str(a)
 
 
+class Drawing:
+    pass
+
+
+def drawn(a: int) -> list[Drawing] | None:
+    """Return what no model can read."""
+    return [Drawing()] if a else None
+
+
 @rows(
     ("function", "complaint"),
     [
@@ -407,6 +416,7 @@ def validated(a: Checked) -> str:
         (misdescribed, "describes b, but has no such parameter"),
         (misfit, "its limits do not fit the type integer"),
         (validated, "Checked.size has a validator"),
+        (drawn, "tool 'drawn': a model cannot be shown the Drawing that it returns; return text, a ToolResult"),
     ],
 )
 def test_a_tool_without_a_schema_for_models_is_refused_where_it_is_defined(function: Any, complaint: str) -> None:
