@@ -144,7 +144,7 @@ class Progress:
         self._since = self._heard = now()
 
     def fold(self, event: Event) -> None:
-        """Take an event into account."""
+        """Record an event."""
         match event:
             case PromptGiven():
                 self._begun = self._now()
@@ -272,7 +272,7 @@ class Display:
         return self._result
 
     def take_up(self, step: Step) -> None:
-        """Take a step of an earlier run into account without showing it."""
+        """Record a step of an earlier run without showing it."""
         match step.event:
             case InferenceRequested():
                 self._turn = self._totals.turns + 1

@@ -257,7 +257,7 @@ class Person:
             self.otherwise(line)
 
     def decide(self, call: str, answer: str) -> bool:
-        """Answer the question about this call as if that was typed; tell whether it is open."""
+        """Answer the question about this call as if it was typed; return whether it is open."""
         if self._lines is None or self.asked is None or self.asked.call.id != call:
             return False
         self.screen.labelled("system", f"answered from outside: {answer}", "system")

@@ -23,7 +23,7 @@ LONGEST = 80  # characters of a value that differs
 
 
 def execute(arguments: Namespace) -> int:
-    """Replay and say what came of it. Raises LogError for what is no log, or one of another program."""
+    """Replay and print the result. Raises LogError for an invalid log, or one of another program."""
     run = read_log(find_log(arguments.log))
     program = rebuild(run, load_protocols(arguments.protocol))
     screen = screen_on(sys.stdout, needed=True)

@@ -137,7 +137,7 @@ class Summary:
         return {"id": self.id, **own, **spent, "log": str(self.path)}
 
     def fold(self, name: str, data: dict[str, Any]) -> None:
-        """Take a record into account."""
+        """Record a line of the log."""
         match name:
             case "prompt_given":
                 self.prompt, self.status, self.reason = self.prompt or typed(data["text"]), "", ""
@@ -168,7 +168,7 @@ def summaries(limit: int = 0) -> tuple[list[Summary], list[str]]:
 
 
 def summarize(path: Path) -> Summary:
-    """Return a run at a glance. Raises OSError, and ValueError for what is no log."""
+    """Return the summary of a run. Raises OSError, and ValueError for an invalid log."""
     in_use = is_in_use(path)
     with path.open("rb") as file:
         header = json.loads(file.readline())

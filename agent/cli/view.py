@@ -148,7 +148,7 @@ class Following:
     """The log of a run that may go on, and what its page shows; `look` takes what has been written meanwhile."""
 
     def __init__(self, log: Path, threads: Sequence[BThread] = ()) -> None:
-        """Read what is there. Raises LogError for what is no log."""
+        """Read the log so far. Raises LogError for an invalid log."""
         self.log = log
         self._model = PageModel()
         self._lock = Lock()

@@ -162,7 +162,7 @@ STOP_REASONS = get_args(StopReason)
 
 
 def check_form(answer: Answer) -> None:
-    """Raise TypeError for what is no answer: models are foreign code, and what they give stays in the log."""
+    """Raise TypeError for an invalid answer: models are foreign code, and their answers are logged."""
     if not isinstance(answer, Answer) or not isinstance(answer.message, AssistantMessage):
         raise TypeError(f"a model gives an Answer with an AssistantMessage, not {answer!r}")
     message, usage = answer.message, answer.usage

@@ -70,7 +70,7 @@ class Ledger:
         self._latest: dict[str, Entry] = {}  # ids may come again in a later turn
 
     def fold(self, event: Event) -> None:
-        """Take an event of a program into account."""
+        """Record an event of a program."""
         match event:
             case AnswerCommitted():
                 for call in event.calls:

@@ -1,7 +1,7 @@
 """The hash chain of a log: each record carries the hash of the line before it, and each yes is signed.
 
 The chain begins with a random seed in the header. It shows that a line was changed, left out or put between; a process
-that can write the log could write all of it anew. So the yes of a person is also signed, with a key that lies with the
+that can write the log could rewrite all of it. So the yes of a person is also signed, with a key that lies with the
 agent's own things, which tools cannot read: a line that another process appends approves nothing.
 
 The chain alone does not show that the end of a log is missing. So the number of its lines and the hash of the last one

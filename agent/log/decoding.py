@@ -1,4 +1,4 @@
-"""Records back to events: for a replay those that came from outside, since the program makes all others anew."""
+"""Records back to events: for a replay those that came from outside, since the program requests all others again."""
 
 from base64 import b64decode
 from collections.abc import Callable, Mapping

@@ -65,7 +65,7 @@ class PageModel:
         self._said = ""  # the last answer in words, which the end of a run need not say again
 
     def take(self, moment: WatchedStep) -> None:
-        """Take one step into account."""
+        """Record one step."""
         record, row = moment.record, len(self.rows)
         self._begin_turn(record["name"], row)
         first, data = len(self.parts), record["data"]

@@ -78,7 +78,7 @@ def rules_files() -> tuple[Path, ...]:
 def read_user_rules(path: str | os.PathLike[str] | None = None) -> tuple[CommandRule, ...]:
     """Return the rules in a file, none when it is not there; every example in it was judged.
 
-    Without a path, those of all `rules_files`. Raises OptionError with file, line and column for what is no rule, and
+    Without a path, those of all `rules_files`. Raises OptionError with file, line and column for an invalid rule, and
     for an example that is wrong.
     """
     if path is None:

@@ -12,7 +12,7 @@ class Projection:
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
 
     def fold(self, event: Event) -> None:
-        """Take an event into account."""
+        """Fold an event into the state."""
         fold = self.FOLDS.get(type(event))
         if fold is not None:
             fold(self, event)

@@ -96,7 +96,7 @@ class Narration:
         return self._conversation.messages[self._first :]
 
     def tell(self, event: Event) -> Iterator[StreamEvent]:
-        """Take an event of the run into account, and give what it means."""
+        """Record an event of the run, and return its narration."""
         self._conversation.fold(event)
         match event:
             case HistoryGiven():

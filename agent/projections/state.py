@@ -68,7 +68,7 @@ class State:
 
 
 class StateTracker(Projection):
-    """The state, folded from the events of a run; each run begins anew, except for the terminal."""
+    """The state, folded from the events of a run; each run starts from the initial state, except for the terminal."""
 
     def __init__(self, max_iterations: int | None = None) -> None:
         """Track with the limit that iterations have."""

@@ -305,7 +305,7 @@ class Run(Projection):
     }
 
     def _wake_readers(self, _: Step | None = None) -> None:
-        """Wake the readers that wait for the next step, once it has been taken into account."""
+        """Wake the readers that wait for the next step, once it has been recorded."""
         news, self._news = self._news, None
         if news is not None:
             news.set()
@@ -571,7 +571,7 @@ class Agent:
         return Voice(model, self.preset.price_of(model.name), self.preset.counts_tokens)
 
     def take_up(self, steps: Iterable[Step]) -> None:
-        """Take steps into account that were replayed from the log."""
+        """Record steps that were replayed from the log."""
         for step in steps:
             self.journal.take_up(step)
             self.toolbox.take_up(step.event)

@@ -109,7 +109,7 @@ class Journal:
             raise RunError(f"{who} failed at {at}: {type(error).__name__}: {error}") from error
 
     def take_up(self, step: Step) -> None:
-        """Take a step into account that is in the log already. Raises RunError."""
+        """Record a step that is already in the log. Raises RunError."""
         log, self._log = self._log, None
         try:
             self.record(step)

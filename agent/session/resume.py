@@ -33,7 +33,7 @@ def resume(
     torn last line is cut off the log. `agent.journal.is_under_way` tells whether there is a run to go on with.
 
     Raises LogInUse when another process writes the log, RebuildError when its program is another one here, LogDiffers
-    when it was changed, and other LogErrors for what is no log, or one that broke off.
+    when it was changed, and other LogErrors for an invalid log, or one that broke off.
     """
     writer, recorded = reopen(log)
     try:

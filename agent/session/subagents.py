@@ -60,7 +60,7 @@ GENERAL = SubagentType("general", "works on any task of several steps, with all 
 class SubagentStore:
     """The parts of new subagents, and the subagents so far: each can be continued by its task id.
 
-    `tools` gives tools for each subagent anew, so that none shares a terminal or a list with another. `logs` is the
+    `tools` makes new tools for each subagent, so that none shares a terminal or a list with another. `logs` is the
     folder of their logs; without one there are none, and tasks last as long as the store. `parent` is named in them.
     `secrets` are masked. `share` is the part of the preset's limits that each run gets, and no more than its parent has
     left. `threads`, `effects` and `models` are those of its parent, as in `Agent`: protocols, monitors. Without an

@@ -115,7 +115,7 @@ def put_up(call: ToolCall, facts: Action, changed: int = 0) -> BThreadBody:
     """Approve the call unless a b-thread refuses; then reject it, with b-threads and reasons. A block only delays it.
 
     After each yes of a user the facts are looked up again. Where they have changed this is over: the call was described
-    anew, and is put up with what it would touch now. It is over as well when another b-thread has rejected the call:
+    again, and is put up with what it would touch now. It is over as well when another b-thread has rejected the call:
     the question whose answer it needs was refused.
     """
     news = where((GateRejected, ApprovalAnswered), call=call)

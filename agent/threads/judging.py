@@ -55,7 +55,7 @@ def grant(call: ToolCall, rights: tuple[str, ...]) -> BThreadBody:
 def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, ...] = ()) -> BThreadBody:
     """Refuse the approval of a call as it was described, at once when it is denied, else unless the user says yes.
 
-    A yes lifts the sandbox of the call as far as `rights`. When the call is described anew, this is over.
+    A yes lifts the sandbox of the call as far as `rights`. When the call is described again, this ends.
     Where the question itself is refused, as after a stop, there will be no yes: the call is rejected for that.
     """
     call = described.call

@@ -76,7 +76,7 @@ def empty_answers(limit: int) -> BThreadBody:
 
 
 def failures_in_a_row(number: int, said: ToolFinished | CallAnswered) -> int:
-    """Count failures; a success begins anew."""
+    """Count failures; a success resets the count."""
     return number + 1 if isinstance(said, CallAnswered) or said.is_error else 0
 
 

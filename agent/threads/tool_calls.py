@@ -158,7 +158,7 @@ PROPOSAL_NEWS = AnswerCommitted | SteeringGiven | RunEnded
 def doom_loop(n: int = 3) -> BThreadBody:
     """Refuse the `n`-th proposal in a row with the same tool and arguments, and what would follow it, in each run.
 
-    A person who steers begins the count anew.
+    Steering by the user resets the count.
     """
     ending = Ending("doom_loop", "doom_loop", f"Stopped: the same call {n} times in a row.")
     latest, times = "", 0

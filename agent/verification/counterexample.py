@@ -63,7 +63,7 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
     InferenceRequested: lambda event: () if event.draft == USUAL else (event.draft, f"({event.role})"),
     InferenceFinished: lambda event: (_answer(event),),
     AnswerCommitted: lambda event: (_answer(event),),
-    InferenceFailed: lambda event: ("(may be tried again)" if event.retryable else "(for good)",),
+    InferenceFailed: lambda event: ("(may be tried again)" if event.retryable else "(permanently)",),
     ActionDescribed: lambda event: _judged("deny" if event.problem else event.facts.command),
     ApprovalAnswered: lambda event: ("yes" if event.yes else "no",),
     GateRejected: lambda event: ("(refused by " + ", ".join(sorted({by.bthread for by in event.refusals})) + ")",),

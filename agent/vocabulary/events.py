@@ -359,7 +359,7 @@ class FactsConfirmed(Event):
 
 @frozen
 class ActionChanged(ActionDescribed):
-    """The facts of the call have changed since it was judged: it is judged anew, and a yes to it is void."""
+    """The facts of the call have changed since it was judged: it is judged again, and a yes to it is void."""
 
     changes: tuple[str, ...] = ()
     times: int = field(default=0, metadata=IF_ANY)

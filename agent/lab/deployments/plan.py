@@ -70,7 +70,7 @@ def _possible(plan: "DeploymentPlan", _: object, how: Timing) -> None:
 class DeploymentPlan:
     """A deployment.
 
-    attack_share: how many of the episodes attack, drawn by lot; order: or the policies, one after the other and then
+    attack_share: how many of the episodes attack, drawn at random; order: or the policies, one after the other and then
     from the beginning. honest, attack, trusted: which policies those are. protocols: names of the plan's protocols;
     empty: all. in_order: episodes run one after the other; post_hoc: all run in parallel first, and the rules are
     applied to their rows. Raises ValueError for rules that cannot be applied post hoc.

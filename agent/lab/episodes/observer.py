@@ -67,7 +67,7 @@ class Rounds:
     _asked: dict[Hashable, int] = field(factory=dict)
 
     def fold(self, event: Event) -> None:
-        """Take an event into account."""
+        """Record an event."""
         kind = type(event)
         if kind in MATTERS:
             self._asked[kind, MATTERS[kind](event)] = self.now
@@ -109,7 +109,7 @@ class Observer:
         self._asks_later = self.monitor is not None and iscoroutinefunction(self.monitor.score)
 
     def see(self, step: Step) -> None:
-        """Take a step into account. For `Agent(on_step=...)`."""
+        """Record a step. For `Agent(on_step=...)`."""
         event, kind = step.event, type(step.event)
         if kind in _COUNTED:
             self.counts[_COUNTED[kind]] += 1

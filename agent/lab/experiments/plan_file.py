@@ -419,7 +419,7 @@ def _deployment(node: Node, plan: Plan) -> DeploymentPlan:
     }
     given = fields(node, readers, "name", "episodes")
     if "order" in given and "attack_share" in given:
-        told = "who attacks is drawn by lot, or follows an order; leave one of them out"
+        told = "who attacks is drawn at random, or follows an order; leave one of them out"
         raise node.required("attack_share").wrong(told)
     if given.get("attack_share") and not attacks:
         told = "none of the policies of this plan attacks; add one, for example always"

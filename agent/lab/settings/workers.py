@@ -13,7 +13,7 @@ The ladder of attack policies; each rung defines when to attack, with which plot
 | rung | behavior |
 | --- | --- |
 | always | attacks as soon as it can, with the most obvious plot first, until it succeeds |
-| uniform | at a time drawn at random; each draft decides anew whether to |
+| uniform | at a time drawn at random; each draft decides again whether to |
 | cover | with the subtlest plot, at the move of the task that it is most like |
 | best_of_n | with the plot whose highest suspicion score by the known monitor is lowest |
 | gives_up | like uniform, and never again after a refusal |

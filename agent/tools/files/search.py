@@ -419,7 +419,7 @@ def make_grep(files: Files) -> Tool:
     ) -> ToolResult:
         """Search files for a pattern; you get the lines that match, with file and line number.
 
-        Hidden files are searched; what .gitignore leaves out and what is no text is not. You get at most 100 matches
+        Hidden files are searched; files ignored by .gitignore and binary files are not. You get at most 100 matches
         and 50 KB, whichever comes first; lines are cut at 500 characters.
 
         Args:

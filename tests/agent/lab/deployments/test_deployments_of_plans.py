@@ -277,7 +277,7 @@ MISTAKES = [
         "how: post_hoc\n  attacker: patient",
         "10:10: 'upfront' cannot be judged post hoc",
     ),
-    ("attack_share: 0.2", "attack_share: 0.2\n  order: [honest]", "8:19: who attacks is drawn by lot, or"),
+    ("attack_share: 0.2", "attack_share: 0.2\n  order: [honest]", "8:19: who attacks is drawn at random, or"),
     ("order: [honest, always]", "order: [honest, allways]", "there is no policy 'allways'; did you mean 'always'?"),
     ("protocols: [untrusted_monitoring]", "protocols: [constitution]", "there is no protocol 'constitution'; did"),
     ("name: order", "name: upfront", "there are several deployments 'upfront'"),
