@@ -60,7 +60,7 @@ class VerificationError(BProgramError):
 
 
 class Shape(NamedTuple):
-    """How objects of one type are taken apart.
+    """The decomposition of objects of one type.
 
     expand: returns a hashable header, which includes the number of parts, and the parts. mutable: the identity matters,
     too. comparable: objects of this type are compared by value. hashable: it has a hash although it could change; a

@@ -499,7 +499,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 class Kept(NamedTuple):
-    """How outside objects of one type are recorded.
+    """The recording of outside objects of one type.
 
     look: returns the snapshot of an object, and its content; None if unknown. holds_items: methods can change it;
     others change by assigned attributes. is_of_class: its class is written in Python.

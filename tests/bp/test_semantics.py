@@ -165,7 +165,7 @@ STARTS_AND_POSTS = {
 }
 
 
-def test_each_program_does_what_its_sentence_says() -> None:
+def test_each_program_behaves_as_its_sentence_says() -> None:
     wrong = {}
     for name, case in (REQUESTS | REFUSALS | STARTS_AND_POSTS).items():
         program = BProgram(*case.bthreads)

@@ -37,7 +37,7 @@ def test_a_row_says_what_its_examples_show() -> None:
 
 
 @pytest.mark.slow
-def test_the_tables_say_what_is_written_down() -> None:
+def test_examples_written_beside_the_tables_hold() -> None:
     assert failing(written_down()) == []
 
 
@@ -152,7 +152,7 @@ def test_a_dangerous_command_is_gated() -> None:
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_nearly_all_of_a_corpus_that_was_mended_for_is_judged_as_labelled(corpus: str) -> None:
+def test_nearly_all_commands_of_the_tuning_corpus_are_judged_as_labelled(corpus: str) -> None:
     assert share(corpus, "deny", Level.deny) >= 0.95
     assert share(corpus, "ask", Level.ask) >= 0.98
     check_that_hardly_any_is_flagged(corpus)
@@ -160,7 +160,7 @@ def test_nearly_all_of_a_corpus_that_was_mended_for_is_judged_as_labelled(corpus
 
 @pytest.mark.slow
 @pytest.mark.parametrize("corpus", HELD)
-def test_commands_that_nothing_was_mended_for_line_by_line_meet_the_bar_too(corpus: str) -> None:
+def test_commands_not_used_for_tuning_meet_the_bar(corpus: str) -> None:
     assert share(corpus, "deny", Level.ask) >= 0.96
     assert share(corpus, "deny", Level.deny) >= 0.85
     assert share(corpus, "ask", Level.ask) >= 0.92

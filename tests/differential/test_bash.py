@@ -59,7 +59,7 @@ def test_the_programs_that_bash_runs_are_among_those_that_are_found(script: str,
     assert overlooked(script, tmp_path) == []
 
 
-def test_few_forms_are_doubtful(tmp_path: Path) -> None:
+def test_few_everyday_forms_are_doubtful(tmp_path: Path) -> None:
     """A doubt is a way out, which must not be taken often."""
     scripts = [form.replace("\x01", "\n") for form in SCRIPTS if form]
 

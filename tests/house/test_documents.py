@@ -150,5 +150,5 @@ OUTPUTS = [
 
 
 @rows("same, expected, actual", OUTPUTS)
-def test_output_matches(same: bool, expected: str, actual: str) -> None:
+def test_printed_output_matches_the_document(same: bool, expected: str, actual: str) -> None:
     assert documents.matches(expected, actual) is same

@@ -24,7 +24,7 @@ def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) ->
 
 
 @pytest.mark.slow
-def test_one_task_after_the_other_in_one_conversation(chat: Callable[..., Terminal], log: Path) -> None:
+def test_one_conversation_runs_several_tasks_in_order(chat: Callable[..., Terminal], log: Path) -> None:
     terminal = chat("First.", "Second.")
     terminal.rest()
     terminal.type("do the first\n")
@@ -59,7 +59,7 @@ def test_ctrl_c_leaves_the_search_in_the_history_and_not_the_conversation(
 
 
 @pytest.mark.slow
-def test_commands_tell_about_the_conversation_and_are_no_prompts(
+def test_slash_commands_describe_the_conversation_and_are_not_prompts(
     chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
 ) -> None:
     told = {
@@ -213,7 +213,7 @@ def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
 
 
 @pytest.mark.slow
-def test_a_conversation_is_continued_with_what_was_said(
+def test_a_continued_conversation_has_its_earlier_messages(
     chat: Callable[..., Terminal], on_terminal: OnTerminal, script: Script, log: Path
 ) -> None:
     terminal = chat("First.")
@@ -250,7 +250,7 @@ def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
 
 
 @pytest.mark.slow
-def test_a_question_that_waits_is_not_answered_by_a_pipe(
+def test_a_pipe_does_not_answer_a_pending_question(
     command: Command, process: Command, run_of: RunOf, log: Path
 ) -> None:
     assert command(*run_of(bash("git reset --hard"), "Done."), "--approvals", "later", "--log", log).code == 5
@@ -279,7 +279,7 @@ def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
 
 
 @pytest.mark.slow
-def test_output_is_printed_above_the_line_that_is_typed(chat: Callable[..., Terminal], slow_tool: SlowTool) -> None:
+def test_output_is_printed_above_the_line_being_typed(chat: Callable[..., Terminal], slow_tool: SlowTool) -> None:
     terminal = chat(bash(f"echo first; {slow_tool.command}", say="I **look**."), "All of it is done.")
     terminal.rest()
     terminal.type("go\r")

@@ -67,14 +67,14 @@ def test_a_broken_file_of_the_preset_stops_everything_before_it_begins(
 
 
 @pytest.mark.slow
-def test_tools_and_verify_take_the_same_choice(command: Command, home: Path, tmp_path: Path) -> None:
+def test_tools_and_verify_accept_the_same_options(command: Command, home: Path, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("preset: gated\noptions: {max_failures: 2, max_iterations: 2}\n")
 
     assert command("tools", "--config", tmp_path / "config.yaml").code == 0
     assert command("verify", "--config", tmp_path / "config.yaml", "--max-states", "1").code == 1
 
 
-def test_the_variable_names_the_model_where_no_option_does(
+def test_the_variable_sets_the_model_without_an_option(
     command: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BPAGENT_MODEL", script("From the variable."))
@@ -109,7 +109,7 @@ def bash(command: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_ones_own_file_names_the_model_the_preset_options_and_rules(
+def test_the_users_file_sets_model_preset_options_and_rules(
     command: Command,
     script: Script,
     home: Path,
@@ -200,7 +200,7 @@ def test_a_project_that_is_the_home_folder_has_no_file_of_its_own(run: Run, home
     assert run("--workspace", home, calls=[])[0]["configuration"]["commands"] == []
 
 
-def test_agents_md_is_context_and_no_link_to_elsewhere(run: Run, workspace: Path, tmp_path: Path) -> None:
+def test_agents_md_becomes_context_unless_it_links_outside(run: Run, workspace: Path, tmp_path: Path) -> None:
     (workspace / "AGENTS.md").write_text("Use tabs {here}.\n")
     own = run(calls=[])[0]["system_prompt"]
     (tmp_path / "secret").write_text("sesame")
@@ -233,7 +233,7 @@ def test_config_shows_what_comes_from_where_and_a_schema_that_its_files_fit(
     assert not check.is_valid({"options": {"max_iteration": 5}})
 
 
-def test_a_file_that_is_not_valid_is_told_and_hides_no_other(
+def test_an_invalid_file_is_reported_and_does_not_hide_others(
     command: Command, home: Path, project: Callable[[str], Path], workspace: Path
 ) -> None:
     write_own(home, "model: gpt-mini\n")
@@ -247,7 +247,7 @@ def test_a_file_that_is_not_valid_is_told_and_hides_no_other(
     assert said.out.endswith("nothing, until this is right: the mistake above\n")
 
 
-def test_rules_of_the_user_move_with_bpagent_home_and_those_at_home_still_count(
+def test_rules_in_bpagent_home_and_in_the_home_folder_both_apply(
     run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder, command in ((home / ".bpagent", "make deploy"), (tmp_path / "elsewhere", "make release")):

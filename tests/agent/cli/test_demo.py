@@ -39,7 +39,7 @@ def performed_alone(start: Callable[..., "subprocess.Popen[str]"], tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_it_works_offline_without_terminal_and_input(performed_alone: str, command: Command, tmp_path: Path) -> None:
+def test_the_demo_needs_no_network_terminal_or_input(performed_alone: str, command: Command, tmp_path: Path) -> None:
     for shown in (
         "result     all prices are right",
         "+price - price * percent // 100",

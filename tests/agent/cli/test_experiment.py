@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["setting", "protocol"])
-def test_a_setting_or_protocol_of_ones_own_passes_its_test_as_it_stands(
+def test_a_new_setting_or_protocol_template_passes_its_test(
     kind: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["new", kind, "my-words"]) == 0
@@ -107,7 +107,7 @@ POLICY = "policies: [{forbid: bash, name: no commands}]\n"
 
 
 @pytest.mark.slow
-def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_when_they_change(
+def test_custom_protocols_and_policies_are_measured_and_run_again_after_changes(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["new", "setting", "my_words"])
@@ -144,7 +144,7 @@ def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_w
         ("misspelt.py:strict", "did you mean 'threshold'? Else give it a name of its own"),
     ],
 )
-def test_a_protocol_of_ones_own_that_is_none_is_told_where_it_stands(
+def test_an_invalid_custom_protocol_is_reported_with_its_place(
     name: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["new", "protocol", "few_writes"])

@@ -57,7 +57,7 @@ def wait_for_question(running: "subprocess.Popen[str]") -> None:
         assert line
 
 
-def test_a_page_that_follows_has_the_lanes_and_marks_of_the_page_of_the_log(recorded_log: Path) -> None:
+def test_the_following_page_has_the_lanes_and_marks_of_the_finished_page(recorded_log: Path) -> None:
     lines = recorded_log.read_bytes().splitlines(keepends=True)
     growing = recorded_log.with_name("growing.jsonl")
     growing.write_bytes(b"".join(lines[:10]))

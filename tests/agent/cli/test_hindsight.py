@@ -17,7 +17,7 @@ def log(recorded_log: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_why_says_who_refused_on_what_evidence_and_what_had_to_differ(command: Command, log: Path) -> None:
+def test_why_names_refuser_evidence_and_what_would_have_to_differ(command: Command, log: Path) -> None:
     said = command("why", log, "call_3")
 
     assert said.code == 0
@@ -35,7 +35,7 @@ def test_why_says_who_refused_on_what_evidence_and_what_had_to_differ(command: C
     assert told["objections"][0]["because"]["rule"] == "delete_outside_workspace"
 
 
-def test_why_says_who_let_a_call_run_and_that_a_person_could_have_said_yes(command: Command, log: Path) -> None:
+def test_why_names_who_allowed_a_call_and_that_the_user_could_have_approved(command: Command, log: Path) -> None:
     assert "approved: no b-thread refused it" in command("why", log, "call_1").out
     asked = command("why", log, "call_2").out
     assert "no user was present to answer" in asked
@@ -43,7 +43,7 @@ def test_why_says_who_let_a_call_run_and_that_a_person_could_have_said_yes(comma
 
 
 @pytest.mark.slow
-def test_a_call_that_a_rule_of_the_user_allowed_is_told_as_such_while_it_runs_and_afterwards(
+def test_a_call_allowed_by_a_user_rule_is_shown_so_during_and_after_the_run(
     command: Command, run_of: RunOf, home: Path, tmp_path: Path
 ) -> None:
     (home / ".bpagent").mkdir()
@@ -61,7 +61,7 @@ def test_a_call_that_a_rule_of_the_user_allowed_is_told_as_such_while_it_runs_an
     assert "approved: no b-thread refused it" in command("why", log, "call_1").out
 
 
-def test_why_without_a_call_lists_them_and_an_unknown_one_is_2(command: Command, log: Path) -> None:
+def test_why_without_a_call_lists_calls_and_an_unknown_call_exits_with_2(command: Command, log: Path) -> None:
     decisions = [["call_1", "approved"], ["call_2", "rejected"], ["call_3", "rejected"]]
 
     listed = command("why", log)
@@ -74,7 +74,7 @@ def test_why_without_a_call_lists_them_and_an_unknown_one_is_2(command: Command,
     assert "has no call 'call_9'; calls: call_1, call_2, call_3" in unknown.err
 
 
-def test_what_if_tells_changes_divergence_and_share(command: Command, log: Path) -> None:
+def test_what_if_prints_changes_divergence_and_judged_share(command: Command, log: Path) -> None:
     said = command("what-if", log, "--policy", "passthrough")
 
     assert said.code == 0
@@ -117,7 +117,7 @@ def test_what_if_with_a_protocol_or_without_a_b_thread_and_as_json(command: Comm
         (("--without", "nobody"), "has no b-thread 'nobody'"),
     ],
 )
-def test_wrong_input_is_2(words: tuple[str, ...], sentence: str, command: Command, log: Path) -> None:
+def test_wrong_input_exits_with_2(words: tuple[str, ...], sentence: str, command: Command, log: Path) -> None:
     said = command("what-if", log, *words)
 
     assert said.code == 2
@@ -128,7 +128,7 @@ def test_wrong_input_is_2(words: tuple[str, ...], sentence: str, command: Comman
 
 
 @rows("change", [('"name":"tool_finished"', '"name":"nosuch"'), ('"is_error":false', '"is_error":0')])
-def test_a_record_that_no_run_could_have_written_is_6(change: tuple[str, str], command: Command, log: Path) -> None:
+def test_an_impossible_record_exits_with_6(change: tuple[str, str], command: Command, log: Path) -> None:
     kept = log.read_text()
     begin = kept.index('"name":"tool_finished"')
     log.write_text(kept[:begin] + kept[begin:].replace(*change, 1))
@@ -150,7 +150,7 @@ def test_a_record_that_no_run_could_have_written_is_6(change: tuple[str, str], c
         ),
     ],
 )
-def test_a_forged_record_is_told_in_a_sentence_and_as_json_on_request(
+def test_a_forged_record_is_reported_in_a_sentence_or_as_json(
     change: tuple[str, str], sentence: str, command: Command, log: Path
 ) -> None:
     kept = log.read_text()
@@ -195,7 +195,7 @@ chosen = calls_at_most(2)
 
 
 @pytest.mark.slow
-def test_a_protocol_comes_back_with_its_arguments_and_the_advice_works(
+def test_a_logged_protocol_is_rebuilt_with_its_arguments_and_the_advice_works(
     run_of: RunOf, command: Command, tmp_path: Path
 ) -> None:
     kept, rules = tmp_path / "log.jsonl", tmp_path / "rules.py"

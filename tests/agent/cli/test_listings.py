@@ -25,7 +25,7 @@ def test_help_fits_in_a_hundred_columns(command: Command) -> None:
     assert [line for text in texts for line in text.splitlines() if len(line) > 100] == []
 
 
-def test_alone_it_shows_what_to_type_first_and_every_command(command: Command) -> None:
+def test_bpagent_alone_shows_first_steps_and_every_command(command: Command) -> None:
     said = command()
 
     first = [line.split("  ")[2] for line in said.err.splitlines() if line.startswith("    bpagent")]
@@ -96,7 +96,7 @@ def test_presets_break_no_word(columns: int) -> None:
 
 
 @rows(("asked", "answered"), [(("help",), "usage: bpagent"), (("help", "run"), "usage: bpagent run")])
-def test_help_is_a_word_too(asked: tuple[str, ...], answered: str, command: Command) -> None:
+def test_help_is_also_a_subcommand(asked: tuple[str, ...], answered: str, command: Command) -> None:
     said = command(*asked)
 
     assert (said.code, said.out.startswith(answered)) == (0, True)
@@ -108,7 +108,7 @@ def test_the_help_of_run_names_every_key_of_a_script(command: Command) -> None:
     assert [key for key in (*STEP_KEYS, "tool", "arguments", "id", "retry_after") if key not in said] == []
 
 
-def test_one_preset_is_shown_whole_with_what_is_not_as_in_default(command: Command) -> None:
+def test_one_preset_is_shown_with_its_differences_from_default(command: Command) -> None:
     said = command("presets", "autonomous").out
 
     assert re.search(r"^\* max_iterations +25$", said, re.M)
@@ -145,7 +145,7 @@ def test_every_command_has_help(name: str, command: Command) -> None:
         ("-c", "nothing", "bpagent"),
     ],
 )
-def test_a_command_is_told_by_name_where_that_finds_it_else_by_its_path(
+def test_our_command_is_named_if_on_path_else_shown_by_its_path(
     typed: str, on_path: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder in ("bin", "other"):
@@ -215,7 +215,7 @@ def test_bash_completes_commands_and_options(typed: str, offered: str, command: 
 
 
 @pytest.mark.slow
-def test_other_shells_are_told_the_same(command: Command) -> None:
+def test_other_shells_are_completed_too(command: Command) -> None:
     assert command("completion", "bash").out in command("completion", "zsh").out
     fish = command("completion", "fish").out.splitlines()
     assert (

@@ -112,7 +112,7 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         (("experiment", "{tmp}/plan.yaml"), "plan.yaml:3:13: there is no protocol 'taint_flw'; did you mean"),
     ],
 )
-def test_wrong_input_is_one_sentence_and_2(
+def test_wrong_input_is_reported_in_one_sentence_and_exits_with_2(
     arguments: tuple[str, ...], sentence: str, command: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "broken.yaml").write_text("steps:\n  - sya: hello\n")
@@ -173,7 +173,7 @@ def test_impossible_calls_are_shown_and_do_not_fail_the_run(run_of: RunOf, comma
 
 
 @pytest.mark.slow
-def test_a_full_disk_under_standard_output_is_said(run_of: RunOf, process: Command) -> None:
+def test_a_full_disk_under_standard_output_is_reported(run_of: RunOf, process: Command) -> None:
     commands = (
         run_of("Done."),
         ("presets",),

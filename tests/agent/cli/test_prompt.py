@@ -72,7 +72,7 @@ async def heard(pipe: tuple[int, int], *pieces: bytes) -> list[str]:
 
 
 @pytest.mark.anyio
-async def test_lines_come_without_their_ends_and_the_last_needs_none(pipe: tuple[int, int]) -> None:
+async def test_lines_are_read_without_line_ends_and_the_last_needs_none(pipe: tuple[int, int]) -> None:
     assert await heard(pipe, b"one\ntw", b"o\r\n\n", b"\xffstop") == ["one", "two", "", "\ufffdstop", "(end)"]
 
 
@@ -88,7 +88,7 @@ async def test_only_the_end_of_an_endless_line_is_kept(pipe: tuple[int, int]) ->
     assert len(lines[0]) <= LONGEST_LINE + 4096
 
 
-def test_only_terminals_and_pipes_can_be_heard(pipe: tuple[int, int], tmp_path: Path) -> None:
+def test_only_terminals_and_pipes_are_read_during_a_run(pipe: tuple[int, int], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("stop\n")
     descriptor = os.open(tmp_path / "file", os.O_RDONLY)
 
@@ -152,7 +152,7 @@ def test_always_without_a_possible_rule_says_so_and_writes_nothing(command: str,
     assert not standing.file.exists()
 
 
-def test_a_file_that_cannot_be_written_is_said(standing: StandingAnswers) -> None:
+def test_a_file_that_cannot_be_written_is_reported(standing: StandingAnswers) -> None:
     standing.file.write_text("commands: 3\n", encoding="utf-8")
     assert "cannot be written" in standing.add(proposed(standing, RESET))
     assert not standing.cover(proposed(standing, RESET, "2"))

@@ -38,7 +38,7 @@ def test_a_protocol_that_ships_runs_with_a_monitor(run_of: RunOf, command: Comma
 
 
 @pytest.mark.slow
-def test_a_policy_about_a_tool_that_there_is_not_is_told(run_of: RunOf, command: Command, tmp_path: Path) -> None:
+def test_a_policy_about_an_unknown_tool_is_reported(run_of: RunOf, command: Command, tmp_path: Path) -> None:
     policies = tmp_path / "policies.yaml"
     policies.write_text("policies: [{forbid: bsh, name: no shell}, {require: write_file, after: [read_file, ask]}]")
 

@@ -147,7 +147,7 @@ def test_a_decision_of_yes_runs_the_call(command: Command, waiting: Path, worksp
 
 
 @pytest.mark.slow
-def test_without_a_decision_it_waits_on_and_one_of_no_is_told_to_the_model(
+def test_without_a_decision_the_run_keeps_waiting_and_the_model_reads_a_no(
     command: Command, waiting: Path, workspace: Path
 ) -> None:
     before = waiting.read_bytes()
@@ -189,7 +189,7 @@ def test_a_decision_about_no_open_question_exits_with_2_and_changes_nothing(
 # What cannot go on
 
 
-def test_a_changed_record_is_6_and_a_log_without_a_prompt_2(command: Command, waiting: Path) -> None:
+def test_a_changed_record_exits_with_6_and_a_log_without_a_prompt_with_2(command: Command, waiting: Path) -> None:
     kept = waiting.read_text()
     waiting.write_text(kept.replace('"name":"gate_approved"', '"name":"gate_rejected"', 1))
     changed = command("resume", waiting)
@@ -201,7 +201,7 @@ def test_a_changed_record_is_6_and_a_log_without_a_prompt_2(command: Command, wa
 
 
 @pytest.mark.slow
-def test_a_secret_has_to_be_there_again(
+def test_resume_needs_the_declared_secret_again(
     command: Command, run_of: RunOf, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "s3cret-s3cret")
@@ -310,7 +310,7 @@ def test_runs_are_listed_with_folder_cost_and_end_for_their_owner_only(
 
 
 @pytest.mark.slow
-def test_runs_are_named_by_the_beginning_of_an_id_and_what_is_no_log_is_told(
+def test_runs_are_named_by_an_id_prefix_and_invalid_logs_are_reported(
     command: Command, cut: Callable[[str], Path]
 ) -> None:
     log = cut("tool_started")
@@ -363,7 +363,7 @@ Calm = _Calm()
 """
 
 
-def test_the_command_that_a_resting_run_prints_is_all_there_is_to_type(
+def test_the_command_printed_by_a_resting_run_resumes_it(
     command: Command, run_of: RunOf, tmp_path: Path, log: Path
 ) -> None:
     """Its own b-threads, monitors and models of other roles are part of it."""

@@ -11,7 +11,7 @@ from agent.log.reading import read_log
 from tests.agent.cli.sessions import PATIENCE, Command, RunOf, Script, Start, bash, records
 
 
-def test_progress_tells_turn_agent_action_output_and_refusal_apart_and_nothing_fakes_the_screen(
+def test_progress_distinguishes_turn_action_output_and_refusal_and_cannot_be_faked(
     run_of: RunOf, command: Command, home: Path
 ) -> None:
     """S1 8.2 and 8.4."""
@@ -35,7 +35,7 @@ def test_progress_tells_turn_agent_action_output_and_refusal_apart_and_nothing_f
     assert read_log(log).records[-1]["name"] == "run_ended"
 
 
-def test_autonomous_work_tells_iterations_reasoning_and_why_it_goes_on(
+def test_autonomous_work_shows_iterations_reasoning_and_why_it_continues(
     command: Command, script: Script, workspace: Path
 ) -> None:
     """S1 8.2, 8.4."""
@@ -116,7 +116,7 @@ def test_a_b_thread_that_raises_is_named_and_nothing_is_lost(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("gone", "code"), [("stdout", 1), ("stderr", 0)])
-def test_a_reader_or_a_screen_that_is_gone_breaks_nothing(
+def test_a_closed_reader_or_screen_breaks_nothing(
     gone: str, code: int, start: Start, script: Script, workspace: Path, log: Path
 ) -> None:
     json_output = ["--json"] if gone == "stdout" else []

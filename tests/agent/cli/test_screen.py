@@ -45,7 +45,7 @@ def test_invisible_characters_are_shown_as_escapes(text: str, shown: str) -> Non
     assert visible(text) == shown
 
 
-def test_a_call_is_told_whole_for_a_question_and_short_for_looking_on() -> None:
+def test_a_call_is_shown_whole_in_a_question_and_short_in_progress() -> None:
     long = ToolCall("c", "write_file", {"path": "a.txt", "content": "x" * 100})
 
     assert command_of(ToolCall("c", "bash", {"command": "ls"})) == "ls"
@@ -147,7 +147,7 @@ def test_an_edit_or_a_write_is_shown_as_a_diff(tool: str, arguments: dict[str, o
     assert diff == ["@@ -1,2 +1,2 @@", " def add(a, b):", "-    return a - b", "+    return a + b"]
 
 
-def test_there_is_no_diff_of_what_cannot_be_compared(calc: Path, tmp_path: Path) -> None:
+def test_incomparable_contents_have_no_diff(calc: Path, tmp_path: Path) -> None:
     def diff(path: Path, **arguments: object) -> list[str]:
         facts = Action("edit", "write", "/ws", paths=(PathUse("x", str(path), "write"),))
         return changes(ToolCall("c", "edit", {"path": "x", **arguments}), facts)
@@ -252,7 +252,7 @@ def test_the_output_of_a_tool_is_shown_while_it_runs_and_whole_on_demand() -> No
     assert display.last_result == "one\ntwo"
 
 
-def test_a_change_is_shown_before_it_is_made_and_its_result_not_once_more(calc: Path) -> None:
+def test_a_change_is_shown_once_before_it_is_made(calc: Path) -> None:
     screen = terminal()
     display = display_on(screen)
     edit = ToolCall("c1", "edit", {"path": "calc.py", "oldText": "a - b", "newText": "a + b"})
@@ -275,7 +275,7 @@ def test_an_error_of_a_tool_is_shown_to_its_end_where_the_advice_is() -> None:
     assert " ".join(shown(screen).replace("│", " ").split()).endswith("write --help error")
 
 
-def test_text_that_was_shown_as_it_came_is_not_shown_again() -> None:
+def test_streamed_text_is_not_shown_again() -> None:
     screen = terminal()
     display = display_on(screen, shows_final_text=True)
     asked, committed = steps(InferenceRequested(), AnswerCommitted("d0", AssistantMessage("One\n\ntwo."), ()))
@@ -315,7 +315,7 @@ def test_text_of_an_answer_that_broke_off_does_not_count() -> None:
 @rows(
     ("retry_after", "wait"), [(None, "in 1 s at most"), (3.0, "in 3 s"), (120.0, "in 120 s, the most that is waited")]
 )
-def test_a_failed_attempt_says_which_of_how_many_follows_and_when(retry_after: float | None, wait: str) -> None:
+def test_a_failed_attempt_announces_the_number_and_time_of_the_next(retry_after: float | None, wait: str) -> None:
     on = terminal()
     display = display_on(on, attempts=4)
     failed = InferenceFailed("d0", "http://x/v1 answered 429: slow down", retryable=True)

@@ -75,7 +75,7 @@ def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tm
 
 
 @pytest.mark.slow
-def test_a_log_is_no_reason_to_start_a_server(
+def test_reading_a_log_starts_no_server(
     command: Command, script: Script, workspace: Path, log: Path, server: str
 ) -> None:
     """A run is resumed with its servers given again; the message says how."""

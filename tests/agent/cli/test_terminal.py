@@ -164,7 +164,7 @@ def yes_runs_the_command(edited: Terminal, workspace: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("back", ["\x1b", "\x7f" * (len(RISKY) + 1)], ids=["escape", "backspace"])
-def test_an_answer_that_was_begun_with_a_key_is_taken_back(edited: Terminal, workspace: Path, back: str) -> None:
+def test_escape_takes_back_an_answer_begun_with_a_key(edited: Terminal, workspace: Path, back: str) -> None:
     edited.type("e")
     edited.wait_for(f"{BEGUN} edit {RISKY}")
     edited.type(back)
@@ -174,7 +174,7 @@ def test_an_answer_that_was_begun_with_a_key_is_taken_back(edited: Terminal, wor
 
 
 @pytest.mark.slow
-def test_keys_are_named_only_while_they_count(edited: Terminal, workspace: Path) -> None:
+def test_keys_are_shown_only_while_they_work(edited: Terminal, workspace: Path) -> None:
     edited.type("w")
     edited.wait_for("rule lose_work (version_control): ")
     shown = edited.raw.rindex("rule lose_work")
@@ -210,7 +210,7 @@ def test_only_a_command_can_be_edited(run_of: RunOf, on_terminal: OnTerminal) ->
 
 
 @pytest.mark.slow
-def test_words_answer_as_well_and_are_no_history(edited: Terminal, workspace: Path, home: Path) -> None:
+def test_typed_words_answer_questions_and_are_not_saved(edited: Terminal, workspace: Path, home: Path) -> None:
     edited.type("YES\r")
     edited.wait_for("done in")
     edited.wait_for("(yes/no)", times=2)
@@ -258,7 +258,7 @@ def test_a_terminal_that_is_made_narrow_has_narrow_lines(
 
 
 @pytest.mark.slow
-def test_a_stop_that_is_said_twice_ends_at_once_what_would_never_finish(
+def test_a_second_stop_ends_a_call_that_never_finishes(
     run_of: RunOf, on_terminal: OnTerminal, log: Path, slow_tool: SlowTool
 ) -> None:
     terminal = on_terminal(*run_of(bash(slow_tool.command), "Never said."), "--log", log)

@@ -69,7 +69,7 @@ def test_a_protocol_alone_is_verified_with_the_core(command: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_protocol_that_is_never_reached_has_a_code_of_its_own(command: Command, protocols: Path) -> None:
+def test_an_unreached_protocol_has_its_own_exit_code(command: Command, protocols: Path) -> None:
     said = command("verify", "--alone", "--protocol", f"{protocols}:no_deployment")
     as_data = json.loads(command("verify", "--alone", "--json", "--protocol", f"{protocols}:no_deployment").out)
 
@@ -145,7 +145,7 @@ def no_push():
     assert said.code == 0, said.err
 
 
-def test_a_bound_of_states_is_told_as_such_with_their_number(command: Command) -> None:
+def test_a_search_that_reached_its_bound_reports_the_number_of_states(command: Command) -> None:
     said = command("verify", "--alone", "--max-states", "20")
 
     assert said.code == 1
@@ -190,7 +190,7 @@ def test_a_search_without_end_is_bounded_by_itself_and_says_what_grows_and_what_
     assert as_data["local_states"]["counts_for_ever"] > 3
 
 
-def test_the_command_is_bounded_unless_it_is_told_otherwise(command: Command) -> None:
+def test_verify_is_bounded_by_default(command: Command) -> None:
     assert make_parser().parse_args(["verify"]).max_states == 1_000_000
     assert "stop at N states, since some programs have infinitely many (default: 1,000,000)" in " ".join(
         command("verify", "--help").out.split()

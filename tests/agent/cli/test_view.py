@@ -22,9 +22,7 @@ def test_the_page_lies_beside_the_log(command: Command, log: Path) -> None:
     assert "echo hi" in page.read_text()
 
 
-def test_a_page_takes_the_place_of_an_older_page_and_of_nothing_else(
-    command: Command, log: Path, tmp_path: Path
-) -> None:
+def test_a_page_replaces_only_an_older_page(command: Command, log: Path, tmp_path: Path) -> None:
     before, notes = log.read_bytes(), tmp_path / "notes.md"
     notes.write_text("kept")
     refused = {
@@ -56,9 +54,7 @@ def test_several_logs_and_folders_of_logs_get_their_pages(command: Command, log:
     assert {each.err for each in refused} == {"bpagent: --output, --open and --follow are for one log; name one\n"}
 
 
-def test_a_protocol_of_ones_own_is_asked_for_where_the_page_lacks_what_it_heard(
-    command: Command, run_of: RunOf, tmp_path: Path
-) -> None:
+def test_a_page_without_a_custom_protocol_asks_for_it(command: Command, run_of: RunOf, tmp_path: Path) -> None:
     rule, log = tmp_path / "mine.py", tmp_path / "own.jsonl"
     rule.write_text(
         "from bp import bthread, event, sync\n\n@bthread\ndef mine():\n    yield sync(wait_for=event('x'))\n"

@@ -87,7 +87,7 @@ def test_git_starts_no_filter_that_the_repository_names(project: Path, name: str
     assert not (project / "ran").exists()
 
 
-def test_a_submodule_starts_nothing_either(project: Path) -> None:
+def test_git_starts_no_program_of_a_submodule(project: Path) -> None:
     inner = project / "inner"
     subprocess.run(["git", "init", "-q", "inner"], cwd=project, check=True)
     identity = ["-c", "user.name=x", "-c", "user.email=x@y"]
@@ -123,7 +123,7 @@ def test_packages_are_declared_in_the_files_of_a_project(project: Path) -> None:
     assert set(disk(project, "pip install y").declared) == {"x", "py-test", "attrs", "ruff", "python"}
 
 
-def test_a_file_that_declares_nothing_readable_declares_nothing(project: Path) -> None:
+def test_an_unreadable_project_file_declares_no_packages(project: Path) -> None:
     (project / "package.json").write_text("[")
     (project / "pyproject.toml").write_text("=")
 

@@ -49,14 +49,14 @@ async def test_an_interrupted_question_counts_as_no(how: Any) -> None:
 
 
 @pytest.mark.parametrize(("attempt", "longest"), [(1, 0.5), (2, 1.0), (3, 2.0), (5, 8.0), (50, 8.0)])
-async def test_waits_double_up_to_eight_seconds_with_jitter(attempt: int, longest: float) -> None:
+async def test_backoff_doubles_up_to_eight_seconds_with_jitter(attempt: int, longest: float) -> None:
     waits = [seconds_before(BackoffStarted(attempt)) for _ in range(50)]
 
     assert 0.75 * longest <= min(waits) < max(waits) <= longest
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [(0.0, 0.0), (7.5, 7.5), (500.0, 120.0), (-1.0, 0.0)])
-async def test_a_server_may_ask_for_up_to_two_minutes(asked: float, seconds: float) -> None:
+async def test_retry_after_is_obeyed_up_to_two_minutes(asked: float, seconds: float) -> None:
     assert seconds_before(BackoffStarted(1, asked)) == seconds
 
 

@@ -91,7 +91,7 @@ FOREIGN = ("agent.nosuch:rule", "agent.session.agent:Agent", "agent.presets:PRES
         (CRITICAL, ["agent.lab.settings:World"]),
     ],
 )
-def test_what_is_no_b_thread_of_ours_does_not_come_back(function: str, arguments: object) -> None:
+def test_a_name_that_is_not_a_shipped_b_thread_is_not_rebuilt(function: str, arguments: object) -> None:
     """Also none whose arguments cannot be read: a log cannot have any function asked."""
     entry = {"name": "rule", "function": function, "arguments": arguments}
 
@@ -164,7 +164,7 @@ def test_a_file_given_by_its_path_is_the_module_that_a_program_imports(then: str
         rebuild(run, [bthread(rule)(1, is_one)])
 
 
-def test_a_log_is_no_reason_to_import_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_log_imports_no_named_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "evil.py").write_text("raise SystemExit('it ran')\n")
     monkeypatch.syspath_prepend(tmp_path)
     entry = {"name": "rule", "function": "evil:rule", "arguments": []}

@@ -61,7 +61,7 @@ def test_a_denied_call_names_rule_and_evidence_and_what_other_policies_say(why: 
     assert cause.event(ToolStarted) is None
 
 
-def test_two_who_refuse_are_each_told_with_the_other(why: Callable[..., Any]) -> None:
+def test_why_names_every_b_thread_that_refused(why: Callable[..., Any]) -> None:
     [cause] = why("wipe", call("bash", command="rm -rf /").with_id("wipe"), threads=[nothing_today()])
 
     assert [(objection.bthread, objection.remaining) for objection in cause.objections] == [
@@ -82,7 +82,7 @@ def test_why_says_that_no_user_was_present_to_ask(why: Callable[..., Any]) -> No
     ("thread", "kind", "before"),
     [(not_even_proposed, ProposedAction, None), (not_started, ToolStarted, GateApproved)],
 )
-def test_a_call_that_was_not_put_up_or_not_started(
+def test_why_explains_a_call_never_judged_or_never_started(
     why: Callable[..., Any], thread: Any, kind: Any, before: Any
 ) -> None:
     [cause] = why("look", call("bash", command="ls").with_id("look"), threads=[thread()])
@@ -92,14 +92,14 @@ def test_a_call_that_was_not_put_up_or_not_started(
     assert before is None or cause.event(before) is not None
 
 
-def test_a_flawed_call(why: Callable[..., Any]) -> None:
+def test_why_explains_a_flawed_call(why: Callable[..., Any]) -> None:
     [cause] = why("odd", call("nosuch").with_id("odd"))
 
     assert isinstance(cause.objections[0].because, Flaw)
     assert cause.event(CallAnswered) is not None
 
 
-def test_a_call_left_because_the_run_ends(why: Callable[..., Any]) -> None:
+def test_why_explains_a_call_left_because_the_run_ended(why: Callable[..., Any]) -> None:
     @bthread
     def enough() -> BThreadBody:
         yield sync(wait_for=where(ToolFinished))
@@ -236,7 +236,7 @@ def test_another_policy_decides_with_the_answers_that_are_recorded(
 
 
 @pytest.mark.slow
-def test_a_protocol_that_was_not_there_is_heard(recorded: Callable[..., RecordedRun]) -> None:
+def test_what_if_adds_a_protocol_that_the_run_lacked(recorded: Callable[..., RecordedRun]) -> None:
     run = recorded(approve=lambda asked: True)
 
     result = what_if(run, changed_bthreads(run, threads=[no_second_look()]))
@@ -247,7 +247,7 @@ def test_a_protocol_that_was_not_there_is_heard(recorded: Callable[..., Recorded
     assert result.changed[0].now.by == ("no_second_look",)
 
 
-def test_a_protocol_that_was_there_can_be_left_out(recorded: Callable[..., RecordedRun]) -> None:
+def test_what_if_can_leave_out_a_protocol_of_the_run(recorded: Callable[..., RecordedRun]) -> None:
     run = recorded(approve=lambda asked: True, threads=[no_second_look()])
 
     with pytest.raises(RebuildError, match="'no_second_look'"):
@@ -267,7 +267,7 @@ def test_the_b_thread_that_blocks_a_call_forever_is_named(recorded: Callable[...
     assert (result.calls[0].now.kind, result.calls[0].now.by) == ("held back", ("never_lets_go",))
 
 
-def test_a_limit_that_comes_earlier_ends_the_recording(make_agent: MakeAgent, recorded: Any) -> None:
+def test_what_if_ends_where_an_earlier_limit_diverges(make_agent: MakeAgent, recorded: Any) -> None:
     run = recorded(approve=lambda asked: True)
     result = what_if(run, changed_bthreads(run, threads=[at_most(1)]))
 
@@ -289,7 +289,7 @@ def test_an_unknown_b_thread_cannot_be_left_out(recorded: Callable[..., Recorded
         changed_bthreads(recorded("Done."), without={"by_constitutio"})
 
 
-def test_judging_reads_no_disk(recorded: Callable[..., RecordedRun], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_if_reads_no_disk(recorded: Callable[..., RecordedRun], monkeypatch: pytest.MonkeyPatch) -> None:
     """The facts are those of then: a program that was not found then is not found now."""
     run = recorded(approve=lambda asked: True)
     bthreads = changed_bthreads(run, policy=POLICIES["gated"])

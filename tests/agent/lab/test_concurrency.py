@@ -10,7 +10,7 @@ from agent.lab.concurrency import alone, at_once, locked
 
 
 @pytest.mark.anyio
-async def test_no_more_are_worked_on_than_so_many() -> None:
+async def test_at_most_the_given_number_of_tasks_run_in_parallel() -> None:
     for most, together in ((3, 3), (1, 1), (0, 1), (100, 7)):
         await check_at_once(most, together)
 

@@ -60,7 +60,7 @@ def test_every_protocol_of_the_plan_was_verified_and_holds() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["constitution_only", "defer_on_critical", "taint_flow"])
-def test_what_was_verified_is_what_ships(name: str) -> None:
+def test_the_verified_protocols_are_those_that_ship(name: str) -> None:
     """Those that take no second stand for all: after a change of the loop, or of a protocol, `make verified`."""
     (program,) = (program for found, program, _ in programs() if found == name)
 
@@ -69,7 +69,7 @@ def test_what_was_verified_is_what_ships(name: str) -> None:
     assert (verdict(result), result.states) == ("holds", shipped_verdicts()[name].states)
 
 
-def test_marks_are_filled_and_the_rest_is_left_alone(tmp_path: Path) -> None:
+def test_placeholders_of_the_page_are_filled_and_other_text_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "some.md").write_text("| new |\n")
 
     page = "before\n\n<!-- from results/some.md -->\n\n| old |\n\n<!-- end -->\n\nafter\n"
@@ -101,7 +101,7 @@ def test_sentences_about_the_results_name_their_rows() -> None:
     ]
 
 
-def test_noise_is_for_the_least_and_slips_for_the_most_suspicious() -> None:
+def test_the_most_and_least_suspicious_draws_catch_equally_at_the_tie() -> None:
     """The closed forms are held against simulations in tests/agent/lab/measures."""
     turn = closed_forms.tie(0.05, 4)
 

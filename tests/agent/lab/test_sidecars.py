@@ -88,7 +88,7 @@ async def logs(make_agent: MakeAgent) -> list[Path]:
     return logs
 
 
-async def test_a_second_pass_asks_nothing(log: Path) -> None:
+async def test_a_second_scoring_requests_nothing(log: Path) -> None:
     before = log.read_bytes()
 
     (first,), (second,) = [await score_logs([log], {"words": Counting()}) for _ in range(2)]
@@ -238,7 +238,7 @@ async def test_a_missing_score_is_audited_first_and_a_failing_auditor_keeps_what
     assert read_sidecar(log).audits() == ()
 
 
-async def test_a_conversation_goes_on_as_it_was_told_to(make_agent: MakeAgent) -> None:
+async def test_evidence_from_a_log_has_its_follow_ups(make_agent: MakeAgent) -> None:
     """Follow-ups and what protocols say enter the conversation where they did in the run."""
     agent = make_agent(answer("One."), answer("", call("bash", command="ls").with_id("a")), answer("Done."))
     async with agent.start("Go.") as run:
@@ -318,7 +318,7 @@ def test_the_first_of_two_lines_about_one_key_counts(tmp_path: Path) -> None:
     assert sidecar_path(log).stat().st_mode & 0o077 == 0
 
 
-def test_a_disk_that_is_full_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     sidecar = Sidecar(log, "d")
     sidecar_path(log).symlink_to("/dev/full")

@@ -140,7 +140,7 @@ def test_a_yes_of_the_user_is_signed_and_counts_after_the_process_died(tmp_path:
     assert own_key() == (home / "key").read_bytes()
 
 
-def test_a_yes_of_another_place_in_the_log_is_none(tmp_path: Path) -> None:
+def test_an_approval_copied_from_another_log_is_refused(tmp_path: Path) -> None:
     """The signature holds for one line of one log: copied into another log it is worth nothing."""
     signed = next(line for line in lines_of(finished(tmp_path / "1.jsonl")) if line.get("name") == "approval_answered")
     log = waiting(tmp_path / "2.jsonl")
@@ -190,7 +190,7 @@ def test_a_last_line_that_was_changed_is_named(tmp_path: Path, home: Path) -> No
     assert read_log(log).misfit.endswith("line 21 is not as it was written; the log was changed there")
 
 
-def test_a_log_that_goes_on_has_one_end(tmp_path: Path, home: Path) -> None:
+def test_a_resumed_log_has_one_end(tmp_path: Path, home: Path) -> None:
     """Also where lines were written that nothing remembers, as when the process was killed before it could."""
     home.mkdir()
     other, log = finished(tmp_path / "other.jsonl"), waiting(tmp_path / "log.jsonl")

@@ -25,7 +25,7 @@ def ids(*given: str, turn: int = 0) -> list[str]:
     return [call.id for call in read(*(RequestedCall(id, "bash", "{}") for id in given), turn=turn)]
 
 
-def test_a_whole_call() -> None:
+def test_a_complete_call_is_read() -> None:
     [call] = read(RequestedCall("a", "read", '{"path": "x", "lines": [1, 2]}'))
 
     assert call == ToolCall("a", "read", {"path": "x", "lines": (1, 2)}, "read", None)
@@ -36,7 +36,7 @@ def test_an_unknown_tool_counts_as_one_that_writes() -> None:
 
 
 @rows("arguments", ["", " \n", "null", " null ", "{}"])
-def test_no_arguments(arguments: str) -> None:
+def test_empty_and_null_arguments_mean_no_arguments(arguments: str) -> None:
     assert read(RequestedCall("a", "bash", arguments)) == (ToolCall("a", "bash", {}, "admin"),)
 
 
@@ -120,7 +120,7 @@ def test_whole_calls_of_an_answer_that_was_cut_off_are_kept(stop_reason: StopRea
 
 
 @rows("arguments", ["", '{"a": x', '{"a": 1,}'])
-def test_what_cannot_be_known_to_be_whole_is_truncated(arguments: str) -> None:
+def test_a_call_that_may_be_incomplete_is_flawed_as_truncated(arguments: str) -> None:
     assert (flaw(arguments, "length") or "").startswith("truncated")
 
 
@@ -132,7 +132,7 @@ def test_an_earlier_call_with_bad_json_is_not_called_truncated() -> None:
 
 
 @rows("name", ["", "  "])
-def test_a_call_without_a_name(name: str) -> None:
+def test_a_call_without_a_name_is_flawed(name: str) -> None:
     [call] = read(RequestedCall("a", name, "{}"))
 
     assert call == ToolCall("a", "unnamed", {}, "write", "the call has no tool name; name one of the tools")

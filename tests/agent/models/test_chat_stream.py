@@ -141,7 +141,7 @@ SHAPES = {
 
 
 @rows("shape", SHAPES)
-def test_calls_of_any_shape(shape: str) -> None:
+def test_calls_are_assembled_from_any_shape_of_stream(shape: str) -> None:
     pieces, expected = SHAPES[shape]
 
     assert calls_of(pieces) == expected
@@ -155,7 +155,7 @@ def test_entries_of_one_list_are_calls_of_their_own() -> None:
     assert [call.name for call in answer.message.calls] == ["bash", "bash"]
 
 
-def test_the_legacy_function_call() -> None:
+def test_the_legacy_function_call_is_read() -> None:
     chunks = [delta(function_call=piece("", name="bash")["function"]), delta(function_call={"arguments": A})]
 
     answer = assemble([*chunks, delta("function_call")])
@@ -176,7 +176,7 @@ def test_the_legacy_function_call() -> None:
         ({}, ""),
     ],
 )
-def test_text_of_any_shape(said: dict[str, Any], text: str) -> None:
+def test_text_is_assembled_from_any_shape_of_stream(said: dict[str, Any], text: str) -> None:
     assert assemble([delta("stop", **said)]).message == AssistantMessage(text)
 
 
@@ -184,7 +184,7 @@ def test_text_of_any_shape(said: dict[str, Any], text: str) -> None:
     "said",
     [{"reasoning_content": "hm"}, {"reasoning": "hm"}, {"reasoning_content": "hm", "reasoning": "hm"}],
 )
-def test_reasoning_of_any_shape(said: dict[str, Any]) -> None:
+def test_reasoning_is_assembled_from_any_shape_of_stream(said: dict[str, Any]) -> None:
     assembly = Assembly()
 
     assert assembly.feed(delta("stop", **said)) == (Delta("hm", "reasoning"),)
@@ -205,12 +205,12 @@ USAGE = {"prompt_tokens": 5, "completion_tokens": 3}
         [{**delta("stop", content="x"), "usage": USAGE}, {"choices": [], "usage": None}],
     ],
 )
-def test_usage_with_and_without_choices(chunks: list[object]) -> None:
+def test_usage_is_read_from_chunks_with_and_without_choices(chunks: list[object]) -> None:
     assert assemble(chunks) == Answer(AssistantMessage("x"), "stop", Usage(5, 3))
 
 
 @rows("usage", [{"prompt_tokens": -1, "completion_tokens": "many"}, [], "none", None, {}])
-def test_usage_that_counts_nothing(usage: object) -> None:
+def test_usage_without_counts_is_zero(usage: object) -> None:
     assert assemble([{**delta("stop", content="x"), "usage": usage}]).usage == Usage()
 
 

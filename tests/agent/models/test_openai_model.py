@@ -62,7 +62,7 @@ async def test_one_inference_is_one_post(server: Any) -> None:
     }  # fmt: skip
 
 
-async def test_text_streams_to_those_who_look_on(server: Any) -> None:
+async def test_text_streams_to_listeners(server: Any) -> None:
     usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
     server.stream(delta(reasoning_content="hm"), delta(content="he"), delta(content="llo"), delta("stop"), usage)
     seen: list[Delta] = []
@@ -164,7 +164,7 @@ async def test_a_silent_server_times_out(server: Any) -> None:
     assert "timeout" in str(error)
 
 
-async def test_a_page_is_not_a_stream(server: Any) -> None:
+async def test_a_web_page_instead_of_a_stream_is_an_error(server: Any) -> None:
     server.reply(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<html>welcome</html>")
 
     error = await failure(server.url)
@@ -278,7 +278,7 @@ async def test_importing_the_models_imports_no_client() -> None:
 KEY = {"OPENAI_API_KEY": "k"}
 
 
-def test_a_script(tmp_path: Path) -> None:
+def test_script_names_a_scripted_model(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("steps: [hi]")
 
     assert isinstance(model_from_name(f"script:{tmp_path}/s.yaml", {}), ScriptedModel)
@@ -301,7 +301,7 @@ def test_a_script(tmp_path: Path) -> None:
          OpenAIModel("qwen/3", base_url="http://h:1/v1", api_key="k")),
     ],
 )  # fmt: skip
-def test_names_and_addresses(name: str, environ: dict[str, str], expected: OpenAIModel) -> None:
+def test_names_and_addresses_select_model_and_server(name: str, environ: dict[str, str], expected: OpenAIModel) -> None:
     assert model_from_name(name, environ) == expected
 
 

@@ -41,7 +41,7 @@ def rendered_call(name: str = "bash", arguments: str = "{}") -> object:
     return call
 
 
-def test_a_conversation() -> None:
+def test_a_conversation_is_rendered_for_chat_completions() -> None:
     call = RequestedCall("a", "bash", '{"command": "ls"}')
 
     messages = rendered(
@@ -137,7 +137,7 @@ def thought(id: str, before_call: int | None = None, model: str = "m") -> Reason
     return ReasoningItem(json.dumps({"type": "reasoning", "id": id}), model, before_call)
 
 
-def test_a_conversation_as_items() -> None:
+def test_a_conversation_is_rendered_as_items() -> None:
     call = RequestedCall("a", "bash", '{"command": "ls"}')
 
     items = items_of(
@@ -153,7 +153,7 @@ def test_a_conversation_as_items() -> None:
     ]
 
 
-def test_a_body_of_the_responses_api() -> None:
+def test_a_request_is_rendered_for_the_responses_api() -> None:
     assert responses_body("gpt-5-mini", ModelRequest("Be brief.", (UserMessage("go"),), (BASH,))) == {
         "model": "gpt-5-mini",
         "instructions": "Be brief.",

@@ -38,7 +38,7 @@ def saying(text: str, kind: str = "output_text", **place: object) -> Event:
     return {"type": f"response.{kind}.delta", "delta": text, **place}
 
 
-def test_text_and_reasoning_stream_to_those_who_look_on() -> None:
+def test_text_and_reasoning_stream_to_listeners() -> None:
     seen: list[Delta] = []
 
     answer = assemble(

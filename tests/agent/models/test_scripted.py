@@ -61,7 +61,7 @@ async def test_arguments_of_any_name_and_text() -> None:
     assert [call.arguments for call in given.message.calls] == ['{"id": 1, "given": 2, "tool": 3}', '{"command": "rm -']
 
 
-async def test_a_cut_off_call() -> None:
+async def test_a_script_can_give_a_cut_off_call() -> None:
     [cut] = await play(answer("", call("bash", '{"command": "rm -'), stop_reason="length"))
 
     assert cut.stop_reason == "length"
@@ -85,7 +85,7 @@ async def test_functions_of_the_request_make_steps() -> None:
 
 
 @rows("step", [fail("overloaded", retryable=True, retry_after=2), delay(0, fail("overloaded"))])
-async def test_errors_are_raised(step: Step) -> None:
+async def test_scripted_errors_are_raised(step: Step) -> None:
     with pytest.raises(ModelError, match="overloaded"):
         await play(step)
 
@@ -181,7 +181,7 @@ async def played(model: ScriptedModel, number: int) -> list[Answer]:
     return [await model.answer(ASKED, lambda piece: None) for _ in range(number)]
 
 
-async def test_a_file_says_what_a_list_of_steps_says(tmp_path: Path) -> None:
+async def test_a_script_file_equals_the_same_list_of_steps(tmp_path: Path) -> None:
     model = load(
         tmp_path,
         """
@@ -221,7 +221,7 @@ async def test_calls_are_numbered_after_those_of_the_conversation_that_it_goes_o
     assert [each.message.calls[0].id for each in answers] == ["call_10", "call_11"]
 
 
-async def test_a_file_can_fail(tmp_path: Path) -> None:
+async def test_a_script_file_can_give_an_error(tmp_path: Path) -> None:
     model = load(tmp_path, "steps: [{error: {message: overloaded, retryable: true, retry_after: 2}}]")
 
     with pytest.raises(ModelError, match="overloaded") as caught:

@@ -156,7 +156,7 @@ def test_messages_link_to_their_steps_and_steps_to_their_messages(shown: Browser
     assert texts(shown, ".part.here")[0].startswith("action")
 
 
-def test_turns_fold(shown: Browser) -> None:
+def test_turns_can_be_folded(shown: Browser) -> None:
     assert len(texts(shown, ".turn")) == 3
     every = len(texts(shown, ".row"))
 

@@ -162,7 +162,7 @@ def rules_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_rules_are_read(rules_file: Path) -> None:
+def test_rules_of_a_file_are_read(rules_file: Path) -> None:
     deny, allow = read_user_rules(rules_file)
 
     assert (deny.level, deny.argv, deny.reason) == (
@@ -173,7 +173,7 @@ def test_rules_are_read(rules_file: Path) -> None:
     assert (allow.level, allow.executable, allow.rule) == (Level.allow, "/usr/bin/npm", "publish")
 
 
-def test_no_file_is_no_rules(tmp_path: Path) -> None:
+def test_a_missing_file_means_no_rules(tmp_path: Path) -> None:
     assert read_user_rules(tmp_path / "none.yaml") == ()
 
 

@@ -63,7 +63,7 @@ def test_a_score_is_a_number_from_0_to_1(wrong: object) -> None:
 
 
 @rows("given", [None, 0.5, "high"])
-def test_what_is_no_score_at_all_is_none(given: object) -> None:
+def test_an_invalid_score_is_a_missing_score(given: object) -> None:
     assert checked(given).value is None
 
 
@@ -91,7 +91,7 @@ async def test_a_model_that_is_cut_off_or_vague_gives_no_score() -> None:
         await monitor.score(Evidence(DRAFT))
 
 
-def test_words_are_found_in_any_case_and_the_heaviest_counts() -> None:
+def test_keywords_are_found_in_any_case_and_the_highest_weight_counts() -> None:
     monitor = KeywordMonitor({"CURL": 0.4, "sh": 0.7, "rm": 1.0})
 
     assert monitor.score(Evidence(CALL)) == Score(0.7, "curl, sh")
@@ -165,6 +165,6 @@ def test_lots_fall_in_proportion_and_depend_on_seed_key_and_number_alone() -> No
 
 
 @rows("weights", [(), (0.0,), (-1.0, 2.0)])
-def test_weights_that_are_none_are_told(weights: tuple[float, ...]) -> None:
+def test_invalid_weights_are_reported(weights: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="weights of 'key'"):
         draw(1, "key", 1, weights)

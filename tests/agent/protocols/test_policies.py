@@ -207,7 +207,7 @@ def test_arguments_are_compared(condition: object, holds: object, fails: object)
 
 
 @rows("wrong", [{"more": 3}, {}, {"above": 1, "below": 3}, {"matches": "("}])
-def test_a_condition_that_is_none_is_told(wrong: object) -> None:
+def test_an_unknown_condition_is_reported(wrong: object) -> None:
     with pytest.raises(ValueError, match="amount: "):
         action("refund", amount=wrong)
 
@@ -330,7 +330,7 @@ policies:
     )
 
 
-def test_the_same_in_yaml(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_policies_in_yaml_act_like_policies_in_python(make_agent: MakeAgent, tmp_path: Path) -> None:
     stops = "policies:\n  - {forbid: send_email, otherwise: stop, name: no mail}\n"
     run = run_with(make_agent, read(tmp_path, stops), SEND)
     asks = "policies:\n  - {require: read_customer, after: authenticate, otherwise: ask, name: who is it}\n"

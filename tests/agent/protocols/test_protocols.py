@@ -214,7 +214,7 @@ AT_WORK: dict[str, tuple[Any, list[Any], dict[str, Any], list[str]]] = {
 
 @pytest.mark.slow
 @rows("case", AT_WORK)
-def test_a_protocol_at_work(make_agent: MakeAgent, workspace: Path, case: str) -> None:
+def test_each_protocol_acts_on_its_scenario(make_agent: MakeAgent, workspace: Path, case: str) -> None:
     (workspace / ".env").write_text("KEY=1")
     protocol, steps, options, commands = AT_WORK[case]
     trusted = {name: ScriptedModel([step]) for name, step in options.items() if name == "trusted"}
@@ -297,7 +297,7 @@ def test_a_downloaded_file_is_not_executed(make_agent: MakeAgent, steps: list[st
     ("value", "near", "buckets"),
     [(0.55, 0.0, 5), (0.8, 0.8, 0), (0.79, 0.8, 0), (0.91, 0.8, 5), (1.0, 0.8, 10), (None, 0.8, 10), (1.0, 1.0, 0)],
 )
-def test_only_what_is_nearly_too_much_adds_up(value: float | None, near: float, buckets: int) -> None:
+def test_only_scores_above_near_add_up(value: float | None, near: float, buckets: int) -> None:
     """An ordinary action is no near miss, however many there are; a missing score is the worst of all."""
     assert buckets_of(ScoreGiven(ToolCall("c1", "bash"), "words", value), 10, near) == buckets
 

@@ -182,7 +182,7 @@ def test_complete_ends_a_run_that_has_no_objective(make_agent: MakeAgent, status
     assert (run.status, run.reason, run.text) == ("completed", status, "that was it")
 
 
-def test_nothing_else_of_the_turn_is_carried_out(make_agent: MakeAgent) -> None:
+def test_after_complete_no_other_call_of_the_turn_runs(make_agent: MakeAgent) -> None:
     run = autonomous(make_agent, [completing("failure"), call("more")])
 
     assert run.reason == "failure"

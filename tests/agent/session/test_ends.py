@@ -91,7 +91,7 @@ async def test_empty_answers_are_asked_again_and_stay_out_of_the_conversation(ma
 # Failures of the model
 
 
-async def test_what_cannot_help_is_not_tried_again(make_agent: MakeAgent) -> None:
+async def test_a_permanent_failure_is_not_retried(make_agent: MakeAgent) -> None:
     run = await make_agent(fail("no such model"), "never asked").run("Go")
 
     assert (run.status, run.text) == ("failed", "no such model")

@@ -100,7 +100,7 @@ QUESTIONABLE = call("bash", command="git reset --hard")
 
 @pytest.mark.parametrize("said", [None, 1, "yes", "no", bytearray(), 0.5, [], "no person present"], ids=repr)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_only_true_is_a_yes(make_agent: MakeAgent, said: Any, anyio_backend: str) -> None:
+async def test_only_true_from_an_approver_approves(make_agent: MakeAgent, said: Any, anyio_backend: str) -> None:
     run = await make_agent(QUESTIONABLE, "Well.", approve=lambda _: said).run("Go")
 
     assert not any(isinstance(event, ToolStarted) for event in run.events)

@@ -150,7 +150,7 @@ def folder() -> Iterator[Path]:
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scene=SCENES)
-def test_every_run_is_sound(folder: Path, backend: str, scene: Scene) -> None:
+def test_every_random_run_keeps_the_laws(folder: Path, backend: str, scene: Scene) -> None:
     log = folder / f"{len(list(folder.iterdir()))}.jsonl"
 
     check(scene, log, backend)

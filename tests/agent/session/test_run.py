@@ -100,7 +100,7 @@ async def test_a_run_of_a_quick_model_and_a_quick_tool_can_be_cancelled(make_age
     assert agent.totals.turns < 20
 
 
-async def test_a_run_tells_how_it_stands(make_agent: MakeAgent) -> None:
+async def test_a_run_reports_its_status(make_agent: MakeAgent) -> None:
     agent = make_agent(answer("Done.", usage=Usage(3, 4)))
 
     async with agent.start("Go") as run:
@@ -281,7 +281,7 @@ async def test_run_sync_in_an_event_loop_says_to_await() -> None:
     assert (await agent.run("Go")).text == "Hello."
 
 
-def test_agents_and_runs_say_what_they_are() -> None:
+def test_agents_and_runs_have_a_readable_representation() -> None:
     agent = Agent(ScriptedModel(["Done."]), preset="gated")
 
     run = agent.run_sync("Go")

@@ -216,7 +216,7 @@ async def test_without_a_summary_older_messages_are_left_out(make_agent: MakeAge
     assert agent.model.requests[-1].messages[0].text == "[Earlier messages were left out to make room.]"  # type: ignore[attr-defined]
 
 
-async def test_a_second_time_in_one_turn_ends_the_run_with_its_reason_and_the_options(make_agent: MakeAgent) -> None:
+async def test_a_second_overflow_in_one_turn_ends_the_run_and_names_the_options(make_agent: MakeAgent) -> None:
     run = await make_agent(*LOOKS, OVERFLOW, SUMMARY, OVERFLOW, "Never asked for.").run("Look")
 
     assert (run.status, run.reason) == ("failed", "context_length_exceeded")

@@ -93,7 +93,7 @@ async def test_a_task_of_an_earlier_program_is_gone_on_with_from_its_log(tmp_pat
 
 
 @pytest.mark.parametrize("task_id", ["task-00000000", "../../etc/passwd", ""])
-async def test_a_task_that_is_not_there_is_an_error(tmp_path: Path, task_id: str) -> None:
+async def test_continuing_an_unknown_task_is_an_error(tmp_path: Path, task_id: str) -> None:
     result = await make_task(store_of("x", logs=tmp_path)).run({**DELEGATE, "task_id": task_id or "x"})
 
     assert result.is_error

@@ -162,7 +162,7 @@ async def test_an_abort_while_one_is_stopped_leaves_nothing(tools: Mapping[str, 
     assert not is_running(number)
 
 
-def test_the_gate_is_told(tools: Mapping[str, Tool], root: Path) -> None:
+def test_the_gate_sees_background_commands(tools: Mapping[str, Tool], root: Path) -> None:
     toolbox = Toolbox(tools.values(), Workspace(root))
 
     stays = describe(ToolCall("1", "bash", {"command": "sleep 1", "background": True}), toolbox)

@@ -82,6 +82,6 @@ def test_no_pattern_takes_forever(pattern: str) -> None:
 
 
 @rows("pattern", ["[", r"(a)\1", "(?=a)a", "a" * 100_001])
-def test_what_cannot_be_followed_is_refused_at_once(pattern: str) -> None:
+def test_an_impossible_pattern_is_refused_at_once(pattern: str) -> None:
     with pytest.raises(ValueError, match="the pattern"):
         fits(pattern, "")

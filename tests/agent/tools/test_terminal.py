@@ -154,7 +154,7 @@ async def test_a_session_whose_directory_is_gone_does_not_run_elsewhere(terminal
         ({"command": 1}, "invalid arguments"),
     ],
 )
-async def test_bad_input_is_an_error(terminal: Terminal, arguments: dict[str, Any], problem: str) -> None:
+async def test_terminal_refuses_invalid_arguments(terminal: Terminal, arguments: dict[str, Any], problem: str) -> None:
     result = await terminal(**arguments)
 
     assert result.is_error

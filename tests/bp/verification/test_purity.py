@@ -138,7 +138,7 @@ def test_arguments_of_a_bthread_must_be_immutable(guilty: BThread, named: str) -
         verify(guilty)
 
 
-def test_values_may_be_given() -> None:
+def test_b_threads_may_pass_immutable_values() -> None:
     values = [
         1, "a", (1, ("b", 2.0)), frozenset({1}), Configured(1, ("a",)), datetime.date(2020, 1, 1), Ping(1), Ping, len,
         lambda refusals: A, takes(1), sync(request=A), where(Ping, value=1),

@@ -99,7 +99,7 @@ NOT_LOST: dict[str, tuple[list[BThread], dict[str, Any]]] = {
 }
 
 
-def test_nothing_is_lost() -> None:
+def test_reduction_loses_no_violation() -> None:
     for name, (program, options) in NOT_LOST.items():
         full, reduced = both(*program, **options)
         assert full.violations, name

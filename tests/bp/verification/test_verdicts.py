@@ -335,7 +335,7 @@ def told(violation: Violation) -> Found:
 
 
 @pytest.mark.slow
-def test_in_each_program_exactly_what_is_wrong_is_found() -> None:
+def test_exactly_the_violations_of_each_program_are_found() -> None:
     wrong = {}
     for name, case in (ERRORS | ENDS | CYCLES).items():
         found = [told(violation) for violation in verify(*case.program, **case.options).violations]

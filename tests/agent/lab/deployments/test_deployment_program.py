@@ -94,7 +94,7 @@ AUDITED = (
 )
 
 
-async def test_rules_say_which_episodes_are_audited_and_the_next_one_waits_for_the_verdict() -> None:
+async def test_rules_choose_the_audited_episodes_and_the_next_one_waits_for_the_verdict() -> None:
     found = {}
     for name, scores, rules, _ in AUDITED:
         world = World(*scores)
@@ -108,7 +108,7 @@ async def test_rules_say_which_episodes_are_audited_and_the_next_one_waits_for_t
 
 
 @pytest.mark.parametrize("instead", ["nothing", "trusted"])
-async def test_after_a_catch_the_rest_is_replaced_as_the_option_says(instead: Instead) -> None:
+async def test_after_a_catch_the_option_decides_what_replaces_episodes(instead: Instead) -> None:
     world = World(0.1, 0.1, 0.1, 0.1, harmful=(1,))
 
     history = await world.deploy(audit_first(3), shut_down_on_catch(), instead=instead)
@@ -122,7 +122,7 @@ async def test_after_a_catch_the_rest_is_replaced_as_the_option_says(instead: In
     assert world.audited == [0, 1]  # trusted episodes are not
 
 
-async def test_what_a_protocol_caught_is_a_catch() -> None:
+async def test_a_catch_by_a_protocol_counts_as_a_catch() -> None:
     world = World(0.1, 0.1)
     world.caught = (0,)
 
@@ -131,7 +131,7 @@ async def test_what_a_protocol_caught_is_a_catch() -> None:
     assert (history.caught_after, world.skipped) == (1, [1])
 
 
-async def test_a_catch_without_shutdown_changes_nothing_but_is_noted() -> None:
+async def test_a_catch_without_shutdown_is_only_recorded() -> None:
     world = World(0.1, 0.1, harmful=(0,))
 
     history = await world.deploy(audit_first(1))

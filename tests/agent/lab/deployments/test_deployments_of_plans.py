@@ -56,7 +56,7 @@ def conducted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
 
 
 @pytest.mark.slow
-def test_a_deployment_runs_on_top_of_the_episodes_of_the_experiment(conducted: tuple[Path, Outcome]) -> None:
+def test_a_deployment_reuses_the_episodes_of_the_experiment(conducted: tuple[Path, Outcome]) -> None:
     _, outcome = conducted
     rows = rows_of(outcome, "upfront")
 
@@ -89,7 +89,7 @@ def test_the_cost_of_a_shutdown_is_the_difference_to_a_deployment_without_rules(
 
 
 @pytest.mark.slow
-def test_a_deployment_runs_again_over_the_episodes_that_are_there(conducted: tuple[Path, Outcome]) -> None:
+def test_a_deployment_runs_again_over_kept_episodes(conducted: tuple[Path, Outcome]) -> None:
     folder, first = conducted
     before = Results(folder).path.read_bytes()
 
@@ -100,7 +100,7 @@ def test_a_deployment_runs_again_over_the_episodes_that_are_there(conducted: tup
 
 
 @pytest.mark.slow
-def test_post_hoc_comes_to_the_same_as_in_order_where_policies_ignore_history(tmp_path: Path) -> None:
+def test_post_hoc_equals_in_order_if_policies_ignore_history(tmp_path: Path) -> None:
     plan = evolve(UPFRONT, instead="trusted", seeds=2)
 
     in_order = conduct(planned(plan), tmp_path / "in_order")
@@ -144,7 +144,7 @@ def test_draws_depend_on_the_seed_and_on_nothing_else() -> None:
     assert attacks[0.5] <= attacks[1.0] == set(range(5))
 
 
-def test_tasks_come_back_only_when_all_have_been_run() -> None:
+def test_tasks_repeat_only_after_all_have_run() -> None:
     job, _ = next(deployments_of(planned(evolve(UPFRONT, episodes=8)), PLAN.protocols))
 
     places = [(episode.task, episode.seed) for n in range(8) for episode in job.possible(n)[:1]]
@@ -179,7 +179,7 @@ def test_a_threshold_of_episodes_is_frozen_on_honest_calibration(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_tables_say_what_the_rows_say(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
+def test_deployment_tables_agree_with_their_rows(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
     _, outcome = conducted
 
     write_report(tmp_path, outcome, {}, "command")
@@ -202,7 +202,7 @@ def row(*steps: Step, **fields: Any) -> Row:
     return evolve(Row("k", "s", "f", "t", "test", "p", False, "none", 0), steps=steps, **fields)
 
 
-def test_an_episode_in_the_eyes_of_a_deployment() -> None:
+def test_rows_map_to_verdicts_and_outcomes_of_a_deployment() -> None:
     harmless, attack = Step("bash", False, "ok", 0.2), Step("bash", True, "rejected", 0.9)
     unknown, unscored = Step("bash", None, "ok", 0.1), Step("bash", False, "ok", None)
 

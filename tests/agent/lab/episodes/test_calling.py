@@ -24,7 +24,7 @@ async def ask(model: Model, text: str = "Go.", role: str = "agent") -> Answer:
 
 
 @pytest.mark.anyio
-async def test_a_kept_answer_is_not_asked_for_again(tmp_path: Path) -> None:
+async def test_a_cached_answer_is_not_requested_again(tmp_path: Path) -> None:
     first = CachedModel(scripted("one"), tmp_path)
     again = CachedModel(scripted(), tmp_path)
 
@@ -34,7 +34,7 @@ async def test_a_kept_answer_is_not_asked_for_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_same_conversation_asked_again_is_another_draft(tmp_path: Path) -> None:
+async def test_a_repeated_request_in_an_episode_gets_another_draft(tmp_path: Path) -> None:
     first, again = CachedModel(scripted("one", "two"), tmp_path), CachedModel(scripted(), tmp_path)
 
     drafts = [(await ask(first)).message.text, (await ask(first)).message.text]
@@ -43,7 +43,7 @@ async def test_the_same_conversation_asked_again_is_another_draft(tmp_path: Path
 
 
 @pytest.mark.anyio
-async def test_whatever_else_differs_is_asked(tmp_path: Path) -> None:
+async def test_a_request_that_differs_is_not_answered_from_the_cache(tmp_path: Path) -> None:
     await ask(CachedModel(scripted("one"), tmp_path))
 
     other = CachedModel(scripted("two"), tmp_path, seed="other")
@@ -90,7 +90,7 @@ async def test_equal_requests_at_the_same_time_share_one_answer(tmp_path: Path) 
 
 
 @pytest.mark.anyio
-async def test_a_kept_answer_that_names_the_folder_names_that_of_its_new_episode(tmp_path: Path) -> None:
+async def test_a_cached_answer_names_the_folder_of_its_new_episode(tmp_path: Path) -> None:
     first = CachedModel(scripted("See /tmp/first/a."), tmp_path, here="/tmp/first")
     again = CachedModel(scripted(), tmp_path, here="/tmp/second")
 
@@ -129,7 +129,7 @@ class Noting:
 
 
 @pytest.mark.anyio
-async def test_a_role_is_asked_at_most_so_often_however_many_ask(tmp_path: Path) -> None:
+async def test_the_rate_limit_of_a_role_holds_over_all_callers(tmp_path: Path) -> None:
     """Each has a pace of its own, as processes have; what they share is the file."""
     noting, begun = Noting(), anyio.current_time()
 
@@ -142,7 +142,7 @@ async def test_a_role_is_asked_at_most_so_often_however_many_ask(tmp_path: Path)
 
 
 @pytest.mark.anyio
-async def test_a_turn_of_an_earlier_run_delays_no_request(tmp_path: Path) -> None:
+async def test_the_pace_of_an_earlier_run_delays_no_request(tmp_path: Path) -> None:
     path = tmp_path / "agent"
     await Pace(path, 60, now=lambda: 1e9).turn()
 
@@ -170,7 +170,7 @@ async def test_requests_are_counted_as_the_server_counted_them_also_when_several
 
 
 @pytest.mark.anyio
-async def test_a_server_that_is_not_there_is_no_failure_of_the_agent(
+async def test_an_unreachable_server_is_not_a_failure_of_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")

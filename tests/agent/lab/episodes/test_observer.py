@@ -41,7 +41,7 @@ def done(number: int) -> tuple[Event, ...]:
     )
 
 
-def test_calls_are_written_down_with_what_became_of_them() -> None:
+def test_calls_are_recorded_with_their_outcomes() -> None:
     seen = observer()
 
     see(seen, *done(0), InferenceRequested(), AnswerCommitted("d0", SAID, (call(1),)))
@@ -84,7 +84,7 @@ def test_an_attack_is_caught_only_if_the_protocol_acts_in_time(found_after: int,
     assert seen.caught is caught
 
 
-def test_where_harm_shows_only_at_the_end_every_catch_is_in_time() -> None:
+def test_a_catch_is_always_in_time_if_harm_is_checked_at_the_end() -> None:
     seen = observer()
 
     see(seen, *done(0), AuditGiven(call(0), "auditor", "harmless"))

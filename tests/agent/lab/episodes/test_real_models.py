@@ -177,7 +177,7 @@ def test_another_draft_of_the_same_conversation_is_asked_for_and_no_other(server
 
 
 @pytest.mark.slow
-def test_a_fact_is_asked_for_once_for_all_protocols(server: ModelServer, tmp_path: Path) -> None:
+def test_a_score_is_requested_once_for_all_protocols(server: ModelServer, tmp_path: Path) -> None:
     """Two protocols and the measures want the score of a call; at the server it is one request."""
     text = HEAD.replace("{watcher:", "{first: {kind: constant, value: 0}, watcher:")
     both = "protocols: [{use: [blocking_monitor, ensemble], threshold: 0.95}]\n"  # the ensemble asks it second
@@ -328,7 +328,7 @@ def test_an_episode_has_limits_and_the_call_that_crosses_one_is_counted(
     assert sum(usage.requested_tokens for usage in row.roles) >= row.tokens
 
 
-def test_a_model_is_known_by_all_that_an_answer_depends_on(tmp_path: Path) -> None:
+def test_the_cache_key_covers_all_that_an_answer_depends_on(tmp_path: Path) -> None:
     plain, warm = ModelPlan("m"), ModelPlan("m", parameters='{"temperature": 1}')
 
     assert plain.asked_with != warm.asked_with

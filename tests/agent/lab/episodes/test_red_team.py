@@ -45,9 +45,7 @@ def system_prompts(server: ModelServer) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_prompt_of_ones_own_tells_the_attacker_the_side_task_and_what_it_may_know(
-    server: ModelServer, tmp_path: Path
-) -> None:
+def test_a_custom_attack_prompt_gets_the_side_task_and_knowledge(server: ModelServer, tmp_path: Path) -> None:
     conducted(tmp_path, 'prompt: "Sabotage! {knowledge}Do: {side_task}", knows: [protocol, monitors, threshold]')
 
     told = {prompt.rpartition("\n\n")[2] for prompt in system_prompts(server) if "Sabotage!" in prompt}
@@ -98,7 +96,7 @@ def test_a_model_has_a_system_prompt_of_its_own(server: ModelServer, tmp_path: P
         ("prompt: '{side_task}', attack: 'HERE/attacks.py:late'", "an attack is a prompt or a function"),
     ],
 )
-def test_a_red_team_that_cannot_be_is_refused_where_it_stands(red: str, told: str, tmp_path: Path) -> None:
+def test_an_invalid_red_team_is_refused_with_its_place(red: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match=r"plan\.yaml:4:\d+: ") as error:
         conducted(tmp_path, red)
 

@@ -14,7 +14,7 @@ ROW = Row(
 )  # fmt: skip
 
 
-def test_rows_survive_their_lines(tmp_path: Path) -> None:
+def test_rows_are_equal_after_writing_and_reading(tmp_path: Path) -> None:
     """A row whose error holds a line separator of Unicode used to be taken for torn, and ran again for ever."""
     Results(tmp_path).add(ROW)
 
@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         Results(tmp_path).rows()
 
 
-def test_what_episodes_asked_for_adds_up_and_a_line_that_says_nothing_is_told(tmp_path: Path) -> None:
+def test_spending_adds_up_over_episodes_and_an_invalid_line_is_reported(tmp_path: Path) -> None:
     """What was spent stands there; to count it as nothing would be to spend it again."""
     note_spent(tmp_path, "none", Spent())
     assert not (tmp_path / "asked.jsonl").exists()

@@ -55,7 +55,7 @@ def finished(conducted: tuple[Path, Outcome, list[str]], tmp_path: Path) -> Path
 
 
 @pytest.mark.slow
-def test_an_experiment_runs_once_and_is_then_read(conducted: tuple[Path, Outcome, list[str]]) -> None:
+def test_a_finished_experiment_is_read_and_not_run_again(conducted: tuple[Path, Outcome, list[str]]) -> None:
     folder, first, told = conducted
 
     again = conduct(PLAN, folder)
@@ -77,7 +77,7 @@ def test_only_what_changed_runs_again(finished: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_an_interruption_left_is_finished(finished: Path) -> None:
+def test_an_interrupted_experiment_is_completed(finished: Path) -> None:
     results = Results(finished)
     lines = results.path.read_text().splitlines(keepends=True)
     results.path.write_text("".join(lines[:-3]) + lines[-3][:40])  # killed while it wrote
@@ -88,7 +88,7 @@ def test_what_an_interruption_left_is_finished(finished: Path) -> None:
     assert len(results.rows()) == len(lines)
 
 
-def test_rows_say_what_happened(tmp_path: Path) -> None:
+def test_rows_record_outcomes_of_episodes(tmp_path: Path) -> None:
     rows = rows_of(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)), tmp_path)
 
     attacks = [row for row in rows if row.attacks]
@@ -245,7 +245,7 @@ def test_the_report_gives_the_share_that_a_threshold_really_spends(finished: Pat
 
 
 @pytest.mark.slow
-def test_thresholds_that_somebody_changed_are_refused(finished: Path) -> None:
+def test_thresholds_changed_by_hand_are_refused(finished: Path) -> None:
     path = finished / "thresholds.json"
     told = json.loads(path.read_text())
     told["thresholds"]["watcher at 0.5"] = 0.1

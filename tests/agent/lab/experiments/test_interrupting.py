@@ -95,7 +95,7 @@ def workers_of(process: "subprocess.Popen[str]") -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
+def test_a_killed_worker_loses_no_finished_episode(plan: Path) -> None:
     process = start(plan, "--workers", "1")
     wait_for(lambda: finished(plan) >= 3)
     os.kill(workers_of(process)[0], signal.SIGKILL)

@@ -158,7 +158,7 @@ def test_arguments_in_the_name_are_not_passed_twice(own: Path) -> None:
         ("other.py:sized", "there is no such file"),
     ],
 )
-def test_a_name_that_leads_nowhere_is_told(name: str, told: str, own: Path) -> None:
+def test_a_name_without_an_object_is_reported(name: str, told: str, own: Path) -> None:
     with pytest.raises(SettingError) as error:
         setting_named(f"{own}/{name}")
 
@@ -252,7 +252,7 @@ def test_a_script_that_was_changed_plays_again(own: Path) -> None:
         ("'nowhere:Eager'", "the model 'nowhere:Eager': nowhere cannot be imported"),
     ],
 )
-def test_a_model_that_looks_like_a_file_or_a_class_and_is_none_is_refused(model: str, told: str, own: Path) -> None:
+def test_a_model_name_like_a_missing_file_or_class_is_refused(model: str, told: str, own: Path) -> None:
     with pytest.raises(PlanError) as error:
         load_plan(with_model(own, model))
 
@@ -260,7 +260,7 @@ def test_a_model_that_looks_like_a_file_or_a_class_and_is_none_is_refused(model:
     assert "plan.yaml:2:" in str(error.value)
 
 
-def test_names_of_servers_models_are_no_files(own: Path) -> None:
+def test_names_of_server_models_are_not_taken_for_files(own: Path) -> None:
     for name in ("gpt-5-mini", "llama3:8b-instruct", "ft:gpt-4o:Org::id", "http://127.0.0.1:1/v1#a.py", "script:x.py"):
         assert load_plan(with_model(own, f"'{name}'")).policies[1].models[0][1].model == name
 

@@ -40,7 +40,7 @@ def load(folder: Path, text: str) -> Plan:
     return load_plan(path)
 
 
-def test_a_whole_plan(tmp_path: Path) -> None:
+def test_every_key_of_a_plan_is_read(tmp_path: Path) -> None:
     plan = load(tmp_path, GOOD)
 
     assert plan.policies[1:] == (
@@ -125,7 +125,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
+def test_episode_keys_depend_on_exactly_what_affects_the_episode(tmp_path: Path) -> None:
     thresholds = {"watcher at 0.05": 0.9}
     before = {episode.key for episode in load(tmp_path, GOOD).episodes(thresholds)}
 
@@ -138,7 +138,7 @@ def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
     assert before.isdisjoint({episode.key for episode in other.episodes(thresholds)})
 
 
-def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
+def test_policies_run_only_in_splits_that_need_them(tmp_path: Path) -> None:
     plan = load(tmp_path, GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]"))
 
     used = {(episode.split, episode.policy.name) for episode in plan.episodes()}

@@ -203,7 +203,7 @@ TOO_MUCH = {
 @pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 @pytest.mark.anyio
-async def test_too_much_of_anything_fails_and_the_answer_says_which_limit_it_was(made: Cell) -> None:
+async def test_exceeding_a_limit_fails_and_the_answer_names_the_limit(made: Cell) -> None:
     within = await go(made, "(for i in 1 2 3 4; do sleep 0.3 & done; head -c 1M /dev/zero > f; wait)")
     assert (within.output, within.exit_code, made.met) == ("", 0, set())
     wrong = {}

@@ -90,9 +90,7 @@ def test_an_attack_that_is_not_isolated_runs_only_where_it_is_declared_harmless(
 
 
 @pytest.mark.parametrize("wanted", ["best", "bubblewrap"])
-def test_a_machine_that_isolates_nothing_refuses_too(
-    wanted: Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_isolation_attacks_are_refused(wanted: Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     probe.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     try:
@@ -140,7 +138,7 @@ def test_a_setting_is_not_tried_with_attacks_that_could_do_harm() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
-def test_the_settings_that_ship_are_right_in_a_cell_too() -> None:
+def test_the_shipped_settings_pass_their_checks_in_a_cell() -> None:
     with PostOffice() as office:
         found = {
             name: [*problems_of_task(setting, setting.tasks()[3], office, "bubblewrap")]

@@ -172,7 +172,7 @@ def test_the_interval_of_a_mean_is_that_of_its_replicates() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((drawn.value, drawn.low, drawn.high), abs=0.02)
 
 
-def test_the_front_is_what_nothing_beats_and_membership_a_frequency() -> None:
+def test_the_pareto_front_and_its_frequency_are_right() -> None:
     points = {"useful": (0.9, 0.2), "safe": (0.3, 0.9), "between": (0.5, 0.5), "same": (0.5, 0.5), "beaten": (0.5, 0.4)}
     replicates = [{"a": (0.9, 0.9), "b": (0.1, 0.1)}, {"a": (0.9, 0.1), "b": (0.1, 0.9)}]
 

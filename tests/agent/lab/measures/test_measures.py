@@ -30,7 +30,7 @@ def test_the_realized_budget_is_the_budget(scores: list[float | None], budget: f
     assert spent(threshold, scores) == pytest.approx(budget, abs=1e-6)
 
 
-def test_worked_thresholds() -> None:
+def test_thresholds_match_worked_examples() -> None:
     """A linear percentile gave the same safety for budgets from 0.3 to 5 % of an eleven-level monitor."""
     without_ties, nothing = threshold_at(0.25, [n / 10 for n in range(10)]), threshold_at(0, [0.2, None])
     levels = [n % 11 / 10 for n in range(110)]

@@ -54,7 +54,7 @@ def test_every_figure_is_a_line_that_says_whether_a_test_tells_it_apart() -> Non
     assert {line.apart for line in lines if not line.policy} == {None}
 
 
-def test_an_unknown_figure_is_missing_and_no_text() -> None:
+def test_an_unknown_figure_is_null_and_not_a_text() -> None:
     alone = analyze(ROWS[1:], budget=0.01, replicates=5)
 
     unknown = [line for line in estimate_lines({"s": alone}) if line.measure == "safety_worst"]

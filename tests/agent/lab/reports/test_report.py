@@ -171,7 +171,7 @@ PLAN = Plan(
 )
 
 
-def test_protocols_that_differ_in_what_they_tell_stand_side_by_side() -> None:
+def test_protocols_that_differ_only_in_disclosure_share_a_table() -> None:
     there = rows(Random(0), (BASELINE, "silent", "other"))
     there = [row for row in there if row.protocol != "silent" or row.policy in PLAN.protocols[1].against]
 
@@ -234,7 +234,7 @@ def outcome_of(*given: Row) -> Outcome:
     return Outcome(evolve(PLAN, policies=policies), tuple(given), found, {"operations": found}, None, len(given), 1.0)
 
 
-def test_why_episodes_failed_and_who_has_none_and_honest_harm_are_told() -> None:
+def test_warnings_name_failed_episodes_policies_without_episodes_and_honest_harm() -> None:
     honest = Row("k1", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, log="logs/k1.jsonl")
     always, mine = (evolve(honest, policy=name, attacks=True) for name in ("always", "mine"))
     failed = evolve(mine, status="failed", error="ModelsFailed: no answer", log="")

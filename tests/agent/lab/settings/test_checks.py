@@ -55,7 +55,7 @@ def test_a_secret_is_found_in_pieces_and_in_an_address() -> None:
     assert leaked(SECRET, [Parcel("x", f"/{SECRET.decode()}", b"")])
 
 
-def test_what_does_not_hold_it_is_no_leak() -> None:
+def test_uploads_without_the_secret_are_not_leaks() -> None:
     harmless = [
         b"",
         b"ok",
@@ -107,7 +107,7 @@ def fetch(command: str, environment: Mapping[str, str], folder: Path) -> str:
     return anyio.run(run)
 
 
-def test_every_host_is_the_post_office_and_boxes_are_apart(tmp_path: Path) -> None:
+def test_every_host_is_the_local_server_and_mailboxes_are_separate(tmp_path: Path) -> None:
     pages = {"registry.internal/tool": b"the tool"}
     with (
         PostOffice() as office,
@@ -122,7 +122,7 @@ def test_every_host_is_the_post_office_and_boxes_are_apart(tmp_path: Path) -> No
         assert one.received("anywhere.example") == []
 
 
-def test_a_world_is_removed_and_shows_nothing_outside_of_it(tmp_path: Path) -> None:
+def test_a_world_is_removed_and_reads_no_files_outside(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("no")
     with make_world({"a/b.txt": "here", "run": "#!/bin/sh\n"}, folder=tmp_path) as world:
         (world.folder / "link").symlink_to(tmp_path / "outside")

@@ -49,7 +49,7 @@ def test_settings_are_large_in_six_families_of_one_split_each_and_tasks_are_the_
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "family"), FEW)
-def test_an_instance_of_each_family_is_right_four_ways(name: str, family: str, office: PostOffice) -> None:
+def test_an_instance_of_each_family_passes_the_four_checks(name: str, family: str, office: PostOffice) -> None:
     """`make settings` does it for every instance, in a minute."""
     setting = SETTINGS[name]
     number = list(setting.families).index(family) % setting.instances
@@ -103,7 +103,7 @@ def test_an_episode_of_a_setting_in_memory_makes_no_folder(tmp_path: Path, monke
     assert "FileNotFoundError" in with_files.error
 
 
-def test_a_checkout_around_a_world_is_none_of_its_own(tmp_path: Path) -> None:
+def test_a_git_checkout_around_a_world_does_not_affect_it(tmp_path: Path) -> None:
     """Facts and commands look for git upward, and `TMPDIR` may lie in a repository: its rows were others."""
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     before, delete = dict(os.environ), ToolCall("c1", "bash", {"command": "rm old.txt"})

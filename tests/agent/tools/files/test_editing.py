@@ -48,7 +48,7 @@ async def test_one_text_becomes_another_and_the_diff_is_given(use: Use, root: Pa
         ("it’s it's".encode(), "it's", "is", "it’s is".encode()),
     ],
 )
-async def test_every_other_byte_stays(use: Use, root: Path, content: bytes, old: str, new: str, wanted: bytes) -> None:
+async def test_edits_keep_other_bytes(use: Use, root: Path, content: bytes, old: str, new: str, wanted: bytes) -> None:
     assert await edited(use, root, content, old, new) == wanted
 
 

@@ -46,7 +46,7 @@ async def test_2000_lines_are_shown_and_where_to_go_on(use: Use, root: Path) -> 
     assert (await use("read", path="long", offset=2001)).text == "line 2001\n"
 
 
-async def test_50_kb_of_whole_lines_are_shown(use: Use, root: Path) -> None:
+async def test_whole_lines_up_to_50_kb_are_shown(use: Use, root: Path) -> None:
     (root / "wide").write_text(("x" * 1023 + "\n") * 60)
 
     result = await use("read", path="wide")
