@@ -66,18 +66,6 @@ def test_a_refusal_is_text() -> None:
     assert assemble(done(refusal), ended()).message.text == "I will not."
 
 
-def test_a_whole_item_takes_the_place_of_its_stream() -> None:
-    answer = assemble(added("x", 0, **NOTE), piece(B[:4], "x", 0), whole("x", 0, **NOTE, arguments=A), ended())
-
-    assert answer.message.calls == (RequestedCall("a", "note", A),)
-
-
-def test_calls_come_in_the_order_of_their_positions() -> None:
-    answer = assemble(*streamed("y", 1, {**NOTE, "call_id": "b"}, B), *streamed("x", 0, NOTE, A), ended())
-
-    assert [call.id for call in answer.message.calls] == ["a", "b"]
-
-
 def test_reasoning_is_kept_with_what_it_led_to() -> None:
     second, third = ({**THOUGHT, "id": id} for id in ("s", "t"))
 
