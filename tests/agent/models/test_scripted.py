@@ -1,12 +1,14 @@
 """The scripted model: a product for demos, tests and experiments."""
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from agent import Agent
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, join_deltas
 from agent.models.script_files import ScriptError, load_script
 from agent.models.scripted import ScriptedModel, Step, answer, call, delay, fail
@@ -111,6 +113,17 @@ async def test_a_script_that_is_used_up_says_so() -> None:
         await model.answer(REQUEST, ignore)
 
     assert not caught.value.retryable
+
+
+async def test_a_model_that_extends_a_script_may_wait() -> None:
+    class Waiting(ScriptedModel):
+        async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+            await anyio.sleep(0)
+            return await super().answer(request, on_delta)
+
+    run = await Agent(Waiting(["Hello."])).run("Go")
+
+    assert run.text == "Hello."
 
 
 async def test_assert_complete_names_the_steps_that_were_never_asked_for() -> None:
