@@ -1,4 +1,4 @@
-"""From the events of a responses stream to one whole answer; how calls come about is in `test_hostile_shapes`."""
+"""From the events of a responses stream to one whole answer; how calls come about is in `test_hostile_streams`."""
 
 import json
 from typing import Any
