@@ -32,6 +32,7 @@ from agent.tools.shell import ShellOptions, make_shell_tool
 LONGEST_CHECK = 20.0  # seconds for code that a check runs
 PREFIX = "bpagent-world-"
 YOUNG = 60.0  # seconds
+CEILINGS = "GIT_CEILING_DIRECTORIES"
 READ_AT_MOST = 5_000_000  # bytes of a file that a check looks at
 
 
@@ -67,6 +68,7 @@ class World:
             "PYTHONDONTWRITEBYTECODE": "1",
             "LC_ALL": "C",
             "TZ": "UTC",
+            CEILINGS: str(self.home.parent),
             **({} if self.cell is None else {"TMPDIR": "/tmp"}),
         }
 
@@ -166,6 +168,7 @@ def make_world(
     """
     root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)).resolve()
     held = _held(root)
+    _set_ceilings([*_ceilings(), str(root)])
     box = None if office is None else office.open_box(root.name, pages or {})
     cell = None if isolation == "none" else _make_cell(root, box, limits)
     world = World(root / "workspace", root / "home", box, cell)
@@ -182,8 +185,20 @@ def make_world(
             cell.close()
         if box is not None and office is not None:
             office.close_box(box)
+        _set_ceilings([each for each in _ceilings() if each != str(root)])
         shutil.rmtree(root, ignore_errors=True)
         os.close(held)
+
+
+def _ceilings() -> list[str]:
+    """Return the folders above which git, which is asked for facts too, looks for no repository."""
+    return [folder for folder in os.environ.get(CEILINGS, "").split(os.pathsep) if folder]
+
+
+def _set_ceilings(folders: list[str]) -> None:
+    os.environ[CEILINGS] = os.pathsep.join(folders)
+    if not folders:
+        del os.environ[CEILINGS]
 
 
 def remove_abandoned(folder: Path | None = None) -> int:

@@ -10,13 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from agent.effects.execution import describe
 from agent.lab.episodes.pools import Conditions, run_batch
 from agent.lab.settings.catalogue import SETTINGS, setting_named
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS, Setting, SettingError
 from agent.lab.settings.setting_checks import keyword_auc, problems_of_task
+from agent.lab.settings.tasks import run
 from agent.lab.settings.workers import ABLE
-from agent.lab.settings.world import remove_abandoned
+from agent.lab.settings.world import make_world, remove_abandoned
+from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall
 from tests.bench.experiments import EMPTY, FILES, episodes_of
 
 FEW = [(setting.name, family) for setting in SETTINGS.values() for family in setting.families]
@@ -96,6 +101,20 @@ def test_an_episode_of_a_setting_in_memory_makes_no_folder(tmp_path: Path, monke
 
     assert (in_memory.status, in_memory.main) == ("ran", 1.0)
     assert "FileNotFoundError" in with_files.error
+
+
+def test_a_checkout_around_a_world_is_none_of_its_own(tmp_path: Path) -> None:
+    """Facts and commands look for git upward, and `TMPDIR` may lie in a repository: its rows were others."""
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    before, delete = dict(os.environ), ToolCall("c1", "bash", {"command": "rm old.txt"})
+
+    with make_world({"old.txt": "x"}, folder=tmp_path) as world, make_world({"old.txt": "x"}, folder=tmp_path) as other:
+        toolboxes = [Toolbox(each.tools(), Workspace(each.folder)) for each in (world, other)]
+        world.perform(run("git rev-parse --show-toplevel > found").calls[0])
+
+        assert [describe(delete, toolbox).disk.unsaved for toolbox in toolboxes] == [(), ()]
+        assert world.text("found") == ""
+    assert dict(os.environ) == before
 
 
 @pytest.mark.slow
