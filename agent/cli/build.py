@@ -6,7 +6,6 @@ import shlex
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,8 +13,8 @@ from urllib.parse import urlsplit
 from attrs import evolve, fields, has
 
 from agent.cli.config import chosen_preset, layers, model_name, tell_unused
+from agent.cli.errors import Mistake, say
 from agent.cli.mcp_servers import McpServer, joined, read_server
-from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import new_log
 from agent.cli.session import Maker
 from agent.effects.approval import Approver
@@ -31,8 +30,7 @@ from agent.session.resume import resume
 from agent.tools.definition import Tool
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import meant
-from agent.vocabulary.importing import NotImportable, read_name
-from bp import BThread, BThreadFunction
+from bp import BThread
 
 if TYPE_CHECKING:
     from agent.effects.monitoring import Auditor
@@ -47,49 +45,15 @@ def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
 
 
 def _load(name: str) -> tuple[BThread, ...]:
-    if name.endswith((".yaml", ".yml")):
-        from agent.protocols.policies import read_policies
-
-        return read_policies(name)
-    if name.isidentifier():
-        return _shipped(name)
-    return _as_bthreads(name, imported(f"--protocol {name!r}", name))
-
-
-def _shipped(name: str) -> tuple[BThread, ...]:
-    from agent.protocols.catalogue import entry_named
+    from agent.protocols import entry_of, is_own
 
     try:
-        return entry_named(name).bthreads()
+        return entry_of(name).bthreads()
     except ValueError as error:
-        raise Mistake(f"--protocol {name!r}: {error}; your own: FILE.py:NAME") from error
-
-
-def imported(option: str, name: str, *, what: str = "b-thread", besides: str = "") -> Any:
-    """Return what `FILE.py:NAME` or `module:NAME` names. Raises Mistake, which begins with `option`.
-
-    what: what it should be. besides: what else could have been written.
-    """
-    if ":" not in name.partition("(")[0].strip(":"):
-        raise Mistake(f"{option} names no {what}; write {besides}FILE.py:NAME or module:NAME")
-    try:
-        return read_name(name).value("b-threads", BThreadFunction, BThread)
-    except NotImportable as error:
-        raise Mistake(f"{option}: {error}") from error
-
-
-def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
-    if isinstance(value, BThreadFunction | partial):
-        try:
-            value = value()
-        except TypeError as error:
-            raise Mistake(f"--protocol {name!r} needs arguments ({error}); name a value that has them") from error
-    bthreads = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if not all(isinstance(bthread, BThread) for bthread in bthreads):
-        from agent.protocols.catalogue import ONE_BTHREAD
-
-        raise Mistake(f"--protocol {name!r} is {type(value).__name__}; {ONE_BTHREAD}")
-    return bthreads
+        cure = "" if is_own(name) else "; your own: FILE.py:NAME or module:NAME"
+        raise Mistake(f"--protocol: {error}{cure}") from error
+    except TypeError as error:
+        raise Mistake(f"--protocol {name!r} needs arguments ({error}); write NAME(key=value)") from error
 
 
 def existing_folder(path: str, what: str = "--workspace") -> Path:
@@ -137,7 +101,7 @@ def tools_of(
 
 def check_roles(arguments: Namespace) -> None:
     """Raise Mistake for the model of a role that no protocol has; files of one's own may have any."""
-    from agent.protocols.catalogue import PROTOCOLS
+    from agent.protocols import PROTOCOLS
 
     known = {role for entry in PROTOCOLS for role in entry.roles}
     if any(":" in name for name in arguments.protocol):
@@ -189,6 +153,7 @@ def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def _judge(option: str, what: str) -> Any:
     """Return the monitor that an option names, or the object of the user's."""
+    from agent.protocols import own_value
     from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
 
     kind, _, rest = what.partition(":")
@@ -199,7 +164,12 @@ def _judge(option: str, what: str) -> Any:
             return ConstantMonitor(_score(rest, option))
         case "model":
             return PromptedMonitor(model_from_name(rest, os.environ))
-    return imported(option, what, what="monitor", besides="constitution, constant:0.2, model:MODEL, ")
+    if ":" not in what.partition("(")[0].strip(":"):
+        raise Mistake(f"{option} names no monitor; write constitution, constant:0.2, model:MODEL, FILE.py:NAME")
+    try:
+        return own_value(what, "monitor")
+    except ValueError as error:
+        raise Mistake(str(error)) from error
 
 
 def _checked(option: str, found: Any) -> Any:
@@ -366,7 +336,7 @@ def _check_needs(threads: Sequence[BThread], arguments: Namespace) -> None:
 
 def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
     """Yield what a b-thread asks: monitors and auditors, by the names of its parameters, and roles of models."""
-    from agent.protocols.catalogue import PROTOCOLS
+    from agent.protocols import PROTOCOLS
 
     given = inspect.signature(thread.function).bind(*thread.args, **thread.kwargs)
     given.apply_defaults()

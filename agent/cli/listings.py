@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from attrs import asdict
 
-from agent.cli import exit_codes
-from agent.cli.mistakes import Mistake
+from agent.cli.errors import FAILED, OK, Mistake
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, screen_on, visible
 from agent.presets.shipped import PRESETS, PURPOSES, preset_named
-from agent.protocols.catalogue import PROTOCOLS, Entry, entry_named
+from agent.protocols import PROTOCOLS, Entry, entry_named
 from agent.tools.definition import Tool
 from agent.tools.sandbox.sandbox import LEVELS, LIMITS, achieved, why_not
 
@@ -34,7 +32,7 @@ def execute(arguments: Namespace) -> int:
             print(json.dumps(each))
     else:
         show(screen_on(sys.stdout, needed=True))
-    return exit_codes.FAILED if arguments.command == "doctor" and found[0]["sandbox"] == "none" else exit_codes.OK
+    return FAILED if arguments.command == "doctor" and found[0]["sandbox"] == "none" else OK
 
 
 # Tools: what a model may call, with which parameters, and where it comes from.
@@ -212,7 +210,7 @@ def _protocols(arguments: Namespace) -> Listing:
 
 def _protocol_as_data(entry: Entry) -> Data:
     plain = {name: getattr(entry, name) for name in ("name", "does", "roles", "source")}
-    return {**plain, "costs": asdict(entry.cost), "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
+    return {**plain, "costs": entry.cost, "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
 
 
 # Doctor: what this machine can do for an agent, found by trying, and what to do about what is missing.

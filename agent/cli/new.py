@@ -5,9 +5,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from agent.cli import exit_codes
 from agent.cli.build import existing_folder
-from agent.cli.mistakes import Mistake
+from agent.cli.errors import OK, Mistake
 
 SETTING = '''\
 """{title}: say here what the agent is asked for, and what it must not do meanwhile.
@@ -204,7 +203,7 @@ def execute(arguments: Namespace) -> int:
     for file, text in files.items():
         file.write_text(text, encoding="utf-8")
         print(_shown(file, arguments.folder))
-    return exit_codes.OK
+    return OK
 
 
 def _shown(file: Path, folder: str) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import asdict
 
-from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.build import load_protocols
+from agent.cli.errors import DIFFERENT, OK
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible
 from agent.history.playback import Difference, replay
@@ -32,7 +32,7 @@ def execute(arguments: Namespace) -> int:
     code = _replayed(run, program, screen, as_json=arguments.json)
     if run.integrity and not arguments.json:
         screen.line(visible(run.integrity))
-    return exit_codes.DIFFERENT if run.misfit else code
+    return DIFFERENT if run.misfit else code
 
 
 def _replayed(run: RecordedRun, program: BProgram, screen: Screen, *, as_json: bool) -> int:
@@ -40,7 +40,7 @@ def _replayed(run: RecordedRun, program: BProgram, screen: Screen, *, as_json: b
         result = replay(run, program)
     except LogError as error:  # a record that no run could have written
         screen.line(f"different: {visible(str(error))}")
-        return exit_codes.DIFFERENT
+        return DIFFERENT
     if as_json:
         print(dump(_as_data(result.difference, result.equal)))
     elif result.difference is not None:
@@ -48,7 +48,7 @@ def _replayed(run: RecordedRun, program: BProgram, screen: Screen, *, as_json: b
             screen.line(line)
     else:
         screen.line(f"equal: {_count(result.equal)}, replayed without model, tools or network; {_end(run)}")
-    return exit_codes.OK if result.difference is None else exit_codes.DIFFERENT
+    return OK if result.difference is None else DIFFERENT
 
 
 def told_difference(run: RecordedRun, difference: Difference) -> list[str]:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.build import agent_of_log, new_agent
 from agent.cli.display import is_error, question_of
+from agent.cli.errors import DIFFERENT, OK, Mistake, of_run
 from agent.cli.lanes import Lanes
-from agent.cli.mistakes import Mistake
 from agent.cli.prompt import is_terminal, read_prompt
 from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
 from agent.cli.session import Desk, Maker, introduction, lead, print_final_text
+from agent.effects.approval import UndecidableError
 from agent.history.playback import LogDiffers, broke_off
 from agent.log.reading import RecordedRun, read_log
 from agent.log.writing import check_free
@@ -25,7 +25,6 @@ from agent.models.model import Delta
 from agent.page.wording import command_of, ending
 from agent.projections.narration import StreamEvent
 from agent.session.agent import Agent, Run
-from agent.session.approvals import UndecidableError
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
 
@@ -85,7 +84,7 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
         lead(desk, _prepared(make, decide), None, servers)
     except LogDiffers as differs:
         print("\n".join(told_difference(recorded, differs.difference)))
-        return exit_codes.DIFFERENT
+        return DIFFERENT
     return _print_end(desk, arguments)
 
 
@@ -122,7 +121,7 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
     text = ended.get("text")
     if text and not is_error(str(ended.get("status"))):
         print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
-    return exit_codes.OK
+    return OK
 
 
 def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
@@ -174,7 +173,7 @@ def _print_end(desk: Desk, arguments: Namespace) -> int:
         print_final_text(run, was_shown=desk.display.has_streamed(run.text))
     elif broke_off:  # no step told the last record
         print(run.agent.journal.last_record, flush=True)
-    return exit_codes.of_run(run.status, desk.interrupted_by, run.reason)
+    return of_run(run.status, desk.interrupted_by, run.reason)
 
 
 def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:

@@ -5,9 +5,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from agent.cli import exit_codes
 from agent.cli.build import load_protocols
-from agent.cli.mistakes import Mistake, say
+from agent.cli.errors import OK, USAGE, Mistake, say
 from agent.cli.runs import find_log, find_logs
 from agent.cli.screen import Screen, screen_on, visible
 from agent.cli.view import write_page
@@ -35,13 +34,13 @@ def execute(arguments: Namespace) -> int:
     policy = load_policy(arguments.policy) if arguments.policy is not None else None
     threads = load_protocols(arguments.protocol)
     screen = screen_on(sys.stdout, needed=True)
-    results, code = [], exit_codes.OK
+    results, code = [], OK
     for path in paths or [find_log(None)]:
         try:
             results.append(_judged(path, policy, threads, arguments.without))
         except LogError as error:
             say(str(error))
-            code = exit_codes.USAGE
+            code = USAGE
             continue
         if arguments.json:
             print(dump(_as_data(results[-1])))

@@ -1,25 +1,34 @@
-"""Ask a person, and look up again what a call would touch after that took a while. No answer, or an error, means no."""
+"""Ask a person, and look up again what a call would touch after that took a while. No answer, or an error, means no.
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+A user may also decide later: the run rests in its log until then, and `Decisions` answer before the question is put
+again.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from time import time
+from typing import Literal
 
 from agent.effects.execution import OVER, describe
 from agent.tools.blocking import run_in_background
 from agent.tools.toolbox import Toolbox
+from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import (
     AbortAsked,
     ActionChanged,
     ApprovalAnswered,
     ApprovalAsked,
+    CallAnswered,
     DeadlineReached,
     FactsConfirmed,
     FactsRequested,
+    GateApproved,
     GateRejected,
+    ProposedAction,
     StopAsked,
 )
-from bp import Event, where
+from bp import Event, Step, where
 from bp.runner import LATER, Broken, Effect, Later
 from constitution import Action
 
@@ -27,6 +36,9 @@ Answer = bool | str | Later | None
 Approver = Callable[[ApprovalAsked], Awaitable[Answer] | Answer]
 """Gives True for yes, False for no, a text (what the user said instead, which is a no), None (no user is present), or
 `LATER`: the run rests until the question is put again and answered."""
+
+
+Approval = Approver | Literal["later"] | None
 
 
 def approval_effect(approver: Approver | None) -> Effect:
@@ -118,3 +130,67 @@ def _differences(before: Mapping[str, str], now: Mapping[str, str], told: str) -
 def _members(before: tuple[str, ...], now: tuple[str, ...], what: str) -> Iterator[str]:
     yield from (f"{name} is {what}" for name in now if name not in before)
     yield from (f"{name} is not {what} any more" for name in before if name not in now)
+
+
+class UndecidableError(AgentError):
+    """There is nothing to decide about a call: it is not known, decided already, or no question was asked about it."""
+
+
+def open_questions(steps: Iterable[Step]) -> dict[str, ApprovalAsked]:
+    """Return the open questions, by the id of their call."""
+    questions: dict[str, ApprovalAsked] = {}
+    for step in steps:
+        match step.event:
+            case ApprovalAsked(call=call):
+                questions[call.id] = step.event
+            case ApprovalAnswered(call=call) | GateApproved(call=call) | GateRejected(call=call):
+                questions.pop(call.id, None)
+    return questions
+
+
+class Decisions:
+    """Answers that were given before their question is put (again)."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._answers: dict[str, Answer] = {}
+
+    def decide(self, steps: Iterable[Step], call: str, yes: bool, text: str) -> None:
+        """Answer the question about the call with this id, which is open after `steps`. Raises UndecidableError."""
+        steps = tuple(steps)
+        questions = open_questions(steps)
+        if call not in questions:
+            raise UndecidableError(_why_not(steps, call, tuple(questions)))
+        if call in self._answers:
+            raise UndecidableError(f"the call {call!r} has been decided already")
+        self._answers[call] = yes or text
+
+    def answering(self, approval: Approval) -> Approver | None:
+        """Return an approver that gives what was decided, and has `approval` decide the rest."""
+        if approval is None and not self._answers:
+            return None
+
+        def answer(asked: ApprovalAsked) -> object:
+            if asked.call.id in self._answers:
+                return self._answers.pop(asked.call.id)
+            if approval == "later":
+                return LATER
+            return None if approval is None else approval(asked)
+
+        return answer  # type: ignore[return-value]
+
+
+def _why_not(steps: tuple[Step, ...], call: str, waiting: tuple[str, ...]) -> str:
+    cure = f"; waiting: {', '.join(waiting)}" if waiting else "; no call waits for a decision"
+    for step in reversed(steps):
+        match step.event:
+            case ApprovalAnswered() as answered if answered.call.id == call:
+                return f"the call {call!r} has been decided already: {'yes' if answered.yes else 'no'}{cure}"
+            case GateApproved() | GateRejected() as decided if decided.call.id == call:
+                how = "approved" if isinstance(decided, GateApproved) else "rejected"
+                return f"the call {call!r} was {how} without asking a user{cure}"
+            case CallAnswered() as answered if answered.call == call:
+                return f"the call {call!r} was answered already{cure}"
+            case ProposedAction() as proposed if proposed.call.id == call:
+                return f"no user was asked about the call {call!r} yet{cure}"
+    return f"there is no call {call!r} in this run{cure}"

@@ -1,6 +1,6 @@
 """Ask the model of a role for a draft; the outcome is the draft, or why there is none."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from time import perf_counter
 from typing import get_args
 
@@ -40,27 +40,23 @@ from bp.runner import Broken, Effect
 
 
 @frozen
-class Measure:
-    """Measures answers: `price` gives their cost; with `estimates`, tokens are estimated if the provider gave none."""
+class Voice:
+    """The model of a role, and how its answers are measured: `price` gives their cost.
 
+    With `estimates`, tokens are estimated if the provider gave none.
+    """
+
+    model: Model
     price: Price | None = None
     estimates: bool = False
 
-    def __call__(self, request: ModelRequest, answer: Answer, context: Context | None = None) -> Answer:
+    def measured(self, request: ModelRequest, answer: Answer, context: Context | None = None) -> Answer:
         """Return `answer` with what it took; `context` knows about how many tokens the request's messages have."""
         usage = answer.usage
         if self.estimates and not usage.tokens:
             usage = estimated(request, answer, None if context is None else context.tokens)
         usage = usage if self.price is None else self.price.of(usage)
         return answer if usage is answer.usage else evolve(answer, usage=usage)
-
-
-@frozen
-class Voice:
-    """The model of a role, and how its answers are measured."""
-
-    model: Model
-    measured: Measure = Measure()
 
 
 def estimated(request: ModelRequest, answer: Answer, shown: int | None) -> Usage:
@@ -75,7 +71,8 @@ class Inferences:
     """Asks the models of a conversation; the only place where their answers are read.
 
     `own` has the role "agent"; `others` are those of other roles. They see the same conversation; a note to one of
-    them is the last message that it sees. A role without a model is never given to the agent's model.
+    them is the last message that it sees. A role without a model is never given to the agent's model. `is_alone`: no
+    user or hook can step in, so that a quick model answers at once, and other tasks need no turn before.
     """
 
     own: Voice
@@ -86,12 +83,18 @@ class Inferences:
     others: Mapping[str, Voice] = {}
     watcher: Callable[[Delta], None] | None = None
     hooks: HookCaller = NO_HOOKS
+    is_alone: bool = False
 
-    async def answer(self, requested: InferenceRequested) -> Event:
+    def answer(self, requested: InferenceRequested) -> Event | Awaitable[Event]:
         """Return the draft that was asked for, or why there is none."""
         voice = self.own if requested.role == "agent" else self.others.get(requested.role)
         if voice is None:
             return InferenceFailed(requested.draft, no_model_for(requested.role))
+        is_quick = self.is_alone and self.watcher is None and getattr(voice.model, "is_quick", False)
+        answering = self._answered(requested, voice)
+        return at_once(answering) if is_quick else answering
+
+    async def _answered(self, requested: InferenceRequested, voice: Voice) -> Event:
         request = await self._request(requested)
         begun = perf_counter()
         try:
@@ -138,6 +141,16 @@ class Inferences:
         answer = voice.measured(request, answer)
         text = answer.message.text.strip()
         return SummaryFinished(text, answer.usage) if text else SummaryFailed("the model gave no summary")
+
+
+def at_once(coroutine: Coroutine[object, None, Event]) -> Event:
+    """Return what a coroutine returns that waits for nothing. Raises what it raises."""
+    try:
+        coroutine.send(None)
+    except StopIteration as ended:
+        return ended.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise TypeError("a model that says that it is quick waits for nothing")
 
 
 def no_model_for(role: str) -> str:

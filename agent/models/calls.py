@@ -76,11 +76,6 @@ def mend_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-_LITERALS = ("true", "false", "null", "-")
-_NUMBER_TAIL = re.compile(r"(\.|\.?\d*[eE][+-]?)\Z")
-_ESCAPE_TAIL = re.compile(r"\\(u[0-9a-fA-F]{0,4})?\Z")  # json wants one character more than the four
-
-
 class ArgumentError(ValueError):
     """The text is not one JSON object; the message is for the model. `is_unfinished`: more text could mend it."""
 
@@ -132,11 +127,9 @@ def _parse(text: str) -> Any:
 
 
 def _is_unfinished(text: str, error: json.JSONDecodeError) -> bool:
-    """Tell whether the text stops in the middle, rather than being wrong."""
-    tail = text[error.pos :].rstrip()
-    if error.msg.startswith("Unterminated") or not tail or any(literal.startswith(tail) for literal in _LITERALS):
-        return True
-    return bool(_NUMBER_TAIL.match(tail) or ("escape" in error.msg and _ESCAPE_TAIL.search(text)))
+    """Tell whether the text stops in the middle, rather than being wrong: an object ends with a brace."""
+    is_open = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
+    return is_open or error.msg.startswith("Unterminated") or not text[error.pos :].strip()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

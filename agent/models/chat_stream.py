@@ -1,11 +1,7 @@
 """Assembles the chunks of a chat-completions stream into one whole answer, or none, whatever their shape."""
 
-import re
-from bisect import insort
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from io import StringIO
-from operator import attrgetter
 from typing import Any
 
 from attrs import frozen
@@ -74,40 +70,12 @@ MOST_CALLS = 1_000
 """Calls that an answer may have; more are an error."""
 
 
-_MARKS = re.compile(r'\\.?|["{}]', re.DOTALL)
-
-
-class _Nesting:
-    """The braces of a text that comes in pieces, each read once."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._is_quoted = False
-        self._is_escaped = False  # by a backslash at the end of the last piece
-
-    def closes_with(self, text: str) -> bool:
-        """Read the next piece; tell whether the first object of the text ends in it, if it is one."""
-        start = int(self._is_escaped)
-        self._is_escaped = self._is_escaped and not text
-        return any(self._closes_at(match[0]) for match in _MARKS.finditer(text, start))
-
-    def _closes_at(self, mark: str) -> bool:
-        if mark == '"':
-            self._is_quoted = not self._is_quoted
-        elif mark == "\\":
-            self._is_escaped = True
-        elif mark in "{}" and not self._is_quoted:
-            self._depth += 1 if mark == "{" else -1
-            return self._depth <= 0
-        return False
-
-
-Place = tuple[int | str | None, int | str | None]
-"""The key under which a call is found: (index, id), ("index", index) or ("id", id)."""
+MOST_TRIES = 100
+"""Attempts to parse the arguments of one call while they come, to see whether they are whole."""
 
 
 class _Call:
-    """A call while it streams. `is_empty`: no arguments came; `is_whole`: they are one JSON object."""
+    """A call while it streams. `is_empty`: no arguments came."""
 
     def __init__(self, piece: CallPiece, number: int) -> None:
         self.number = number
@@ -115,27 +83,14 @@ class _Call:
         self.id = piece.id
         self.name = piece.name
         self.is_empty = True
-        self.is_whole = False
         self._arguments = StringIO()
-        self._nesting = _Nesting()
-        self._is_closed = False
-        self.extend(piece.arguments)
-
-    def extend(self, text: str) -> None:
-        self.is_empty = self.is_empty and not text.strip()
-        self._arguments.write(text)
-        if self._is_closed:  # parsed only once: more text cannot make an object of what was none
-            self.is_whole = self.is_whole and not text.strip(" \t\r\n")
-        elif self._nesting.closes_with(text):
-            self._is_closed, self.is_whole = True, is_json_object(self.arguments)
+        self._last = ""  # character that is no white space
+        self._tries = 0
+        self._extend(piece.arguments)
 
     @property
     def arguments(self) -> str:
         return self._arguments.getvalue()
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        return (self.index, self.id), ("index", self.index), ("id", self.id)
 
     def take(self, piece: CallPiece) -> None:
         """Continue with `piece`: ids and names are said again or late, arguments go on."""
@@ -144,25 +99,36 @@ class _Call:
         if piece.name and piece.name != self.name:
             grown = piece.name.startswith(self.name)
             self.name = piece.name if grown else self.name + piece.name
-        self.extend(piece.arguments)
+        self._extend(piece.arguments)
+
+    def _extend(self, text: str) -> None:
+        self._arguments.write(text)
+        if text.strip():
+            self.is_empty, self._last = False, text.rstrip()[-1]
+
+    def is_whole(self) -> bool:
+        """Tell whether the arguments are one JSON object."""
+        if self._last != "}" or self._tries == MOST_TRIES:
+            return False
+        is_object = is_json_object(self.arguments)
+        self._tries += not is_object
+        return is_object
 
     def is_repeated_by(self, piece: CallPiece) -> bool:
         """Tell whether `piece` says the whole call once more, as some servers do at the end."""
-        if not (self.is_whole and piece.id and (piece.id, piece.name) == (self.id, self.name)):
+        if not piece.id or (piece.id, piece.name) != (self.id, self.name):
             return False
-        return len(piece.arguments) == self._arguments.tell() and piece.arguments == self.arguments
+        is_as_long = len(piece.arguments) == self._arguments.tell()
+        return is_as_long and piece.arguments == self.arguments and self.is_whole()
 
     def may_take(self, piece: CallPiece) -> bool:
         """Tell whether neither index nor id speak against it that `piece` is one of this call."""
         is_placed = self.index == piece.index or None in (self.index, piece.index)
         return is_placed and (self.id == piece.id or "" in (self.id, piece.id))
 
-
-def _places_of(piece: CallPiece) -> tuple[Place, ...]:
-    """Return where to look for the call of a piece: the likest first, and index before id."""
-    if piece.index is not None and piece.id:
-        return (piece.index, piece.id), (piece.index, ""), (None, piece.id)
-    return (("index", piece.index),) if piece.index is not None else (("id", piece.id),) if piece.id else ()
+    def shares(self, piece: CallPiece) -> tuple[bool, bool]:
+        """Tell whether it has the index of `piece`, and its id."""
+        return self.index == piece.index is not None, self.id == piece.id != ""
 
 
 class StreamedCalls:
@@ -170,23 +136,24 @@ class StreamedCalls:
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
-        self._found: defaultdict[Place, list[_Call]] = defaultdict(list)  # by place, as they began
+        self._latest: dict[int | str | None, _Call] = {}  # by index, and by id
         self._last: _Call | None = None
 
     def add(self, pieces: tuple[CallPiece, ...]) -> tuple[Delta, ...]:
         """Give each piece of one chunk to the call that it belongs to; return what is new in them."""
-        here: set[int] = set()
+        here: list[_Call] = []
         added: list[Delta] = []
         for piece in pieces:
             call, arguments = self._candidate(piece), piece.arguments
-            if call is None or _begins_another(call, piece, beside=id(call) in here):
+            if call is None or _begins_another(call, piece, beside=call in here):
                 call = self._begin(piece)
             elif arguments and call.is_repeated_by(piece):
                 arguments = ""
             else:
-                self._take(call, piece)
+                call.take(piece)
+            self._latest.update({key: call for key in (call.index, call.id) if key not in (None, "")})
             self._last = call
-            here.add(id(call))
+            here.append(call)
             added.append(Delta(mend_surrogates(arguments), "arguments", call.number, call.name))
         return tuple(added)
 
@@ -206,30 +173,16 @@ class StreamedCalls:
         )
 
     def _candidate(self, piece: CallPiece) -> _Call | None:
-        """Return the call that a piece continues, by index and id: the best match, of equal ones the latest."""
-        for place in _places_of(piece):
-            if found := self._found.get(place):
-                return found[-1]
-        return self._last if self._last and self._last.may_take(piece) else None
-
-    def _take(self, call: _Call, piece: CallPiece) -> None:
-        before = call.places
-        call.take(piece)
-        if call.places != before:
-            for place in before:
-                self._found[place].remove(call)
-            self._enter(call)
-
-    def _enter(self, call: _Call) -> None:
-        for place in call.places:
-            insort(self._found[place], call, key=attrgetter("number"))
+        """Return the call that a piece continues: by index and id, else by one of them, else the last one."""
+        found = (self._latest.get(piece.index), self._latest.get(piece.id), self._last)
+        fitting = [call for call in found if call is not None and call.may_take(piece)]
+        return max(fitting, key=lambda call: call.shares(piece), default=None)
 
     def _begin(self, piece: CallPiece) -> _Call:
         if len(self._calls) == MOST_CALLS:
             raise ModelError(f"the model's answer has more than {MOST_CALLS:,} calls; ask for less at once")
         call = _Call(piece, len(self._calls) + 1)
         self._calls.append(call)
-        self._enter(call)
         return call
 
 
@@ -244,9 +197,8 @@ def _begins_another(candidate: _Call, piece: CallPiece, *, beside: bool) -> bool
         return True
     if piece.name != candidate.name and not _is_same_call(candidate, piece):
         return True
-    if not candidate.is_whole or candidate.is_repeated_by(piece):
-        return False
-    return bool(piece.arguments.strip()) or (piece.index is None and bool(piece.id) and not candidate.id)
+    says_more = bool(piece.arguments.strip()) or (piece.index is None and bool(piece.id) and not candidate.id)
+    return says_more and candidate.is_whole() and not candidate.is_repeated_by(piece)
 
 
 def _is_same_call(candidate: _Call, piece: CallPiece) -> bool:

@@ -75,7 +75,10 @@ class ModelError(AgentError):
 
 
 class Model(Protocol):
-    """Anything that answers a request. Raises `ModelError`; honours cancellation."""
+    """Anything that answers a request. Raises `ModelError`; honours cancellation.
+
+    One that has an attribute `is_quick` waits for nothing in its next answer while that is true.
+    """
 
     @property
     def name(self) -> str:

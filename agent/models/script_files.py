@@ -1,8 +1,7 @@
 """Scripts in YAML: the steps of a scripted model as a file; every mistake is told with file, line and column."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from agent.models.model import ModelError
 from agent.models.scripted import ScriptedAnswer, ScriptedCall, ScriptedModel, Step, delay, fail
@@ -36,8 +35,7 @@ def load_script(path: str | Path) -> ScriptedModel:
     try:
         script = read_yaml(Path(path)).mapping("steps", "name")
         steps = script.required("steps")
-        name = script.get("name")
-        return ScriptedModel([_step(step) for step in steps.items()], name.text() if name else Path(path).stem)
+        return ScriptedModel([_step(step) for step in steps.items()], script.read("name", Node.text, Path(path).stem))
     except NodeError as error:
         raise ScriptError(f"{error}") from error
     except RecursionError as error:
@@ -48,9 +46,8 @@ def _step(node: Node) -> Step:
     if isinstance(node.value, str):
         return node.text()
     node.mapping(*STEP_KEYS)
-    seconds, error = node.get("delay"), node.get("error")
-    step: Step = _answer(node) if error is None else _error(node, error)
-    return step if seconds is None else delay(seconds.number(), step)
+    step: Step = node.read("error", lambda error: _error(node, error), None) or _answer(node)
+    return node.read("delay", lambda seconds: delay(seconds.number(), step), step)
 
 
 def _error(step: Node, error: Node) -> ModelError:
@@ -58,37 +55,33 @@ def _error(step: Node, error: Node) -> ModelError:
     if beside:
         raise error.wrong(f"a step is an answer or an error; this one has {beside[0]!r} too")
     error.mapping("message", "retryable", "retry_after", "reason")
-    reason = error.get("reason")
     return fail(
         error.required("message").text(),
-        retryable=_optional(error.get("retryable"), Node.boolean, False),
-        retry_after=_optional(error.get("retry_after"), Node.number, None),
-        reason="" if reason is None else reason.one_of(get_args(FailureReason)),
+        retryable=error.read("retryable", Node.boolean, False),
+        retry_after=error.read("retry_after", Node.number, None),
+        reason=error.read("reason", lambda reason: reason.one_of(get_args(FailureReason)), ""),
     )
 
 
 def _answer(node: Node) -> ScriptedAnswer:
-    single, several = node.get("call"), node.get("calls")
     if not any(node.get(key) for key in ("say", "call", "calls", "reasoning", "stop_reason")):
         raise node.wrong("a step says or calls something, or fails: give 'say', 'call', 'calls' or 'error'")
-    calls = [*([single] if single else []), *(several.items() if several else [])]
-    stop_reason = node.get("stop_reason")
+    calls = node.read("call", lambda single: [single], []) + node.read("calls", lambda several: [*several.items()], [])
     return ScriptedAnswer(
-        text=_optional(node.get("say"), Node.text, ""),
+        text=node.read("say", Node.text, ""),
         calls=tuple(_call(call) for call in calls),
-        reasoning=_optional(node.get("reasoning"), Node.text, ""),
-        stop_reason=stop_reason.one_of(STOP_REASONS) if stop_reason else None,
-        usage=_optional(node.get("usage"), _usage, Usage()),
+        reasoning=node.read("reasoning", Node.text, ""),
+        stop_reason=node.read("stop_reason", lambda reason: reason.one_of(STOP_REASONS), None),
+        usage=node.read("usage", _usage, Usage()),
     )
 
 
 def _call(node: Node) -> ScriptedCall:
     node.mapping("tool", "arguments", "id")
-    arguments = node.get("arguments")
     return ScriptedCall(
         tool=node.required("tool").text(),
-        arguments="{}" if arguments is None else _argument_text(arguments),
-        id=_optional(node.get("id"), Node.text, None),
+        arguments=node.read("arguments", _argument_text, "{}"),
+        id=node.read("id", Node.text, None),
     )
 
 
@@ -99,10 +92,6 @@ def _argument_text(node: Node) -> str:
 def _usage(node: Node) -> Usage:
     node.mapping("input_tokens", "output_tokens")
     return Usage(
-        input_tokens=_optional(node.get("input_tokens"), Node.count, 0),
-        output_tokens=_optional(node.get("output_tokens"), Node.count, 0),
+        input_tokens=node.read("input_tokens", Node.count, 0),
+        output_tokens=node.read("output_tokens", Node.count, 0),
     )
-
-
-def _optional(node: Node | None, read: Callable[[Node], Any], default: Any) -> Any:
-    return default if node is None else read(node)

@@ -57,6 +57,9 @@ Step = (
 )
 """A text, an answer, calls, a delay, an exception to raise, or a function (async or not) from the request to a step."""
 
+QUICK = (str, Answer, ScriptedAnswer, ScriptedCall, tuple, list, Exception)
+"""Steps that take no time. Of the others some are functions, which may wait, and some no mere errors: `SystemExit`."""
+
 
 def answer(
     text: str = "",
@@ -114,6 +117,13 @@ class ScriptedModel:
     def name(self) -> str:
         """The model's name, for the log."""
         return self._name
+
+    @property
+    def is_quick(self) -> bool:
+        """True if the next answer comes without waiting."""
+        at = self._skipped + len(self.requests)
+        is_as_written = getattr(self.answer, "__func__", None) is ScriptedModel.answer  # else it may do anything
+        return is_as_written and (at >= len(self._steps) or isinstance(self._steps[at], QUICK))
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Return what the next step says, streaming its text in a few pieces."""

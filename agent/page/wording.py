@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from attrs import fields
 
-from agent.effects.timers import LONGEST_ASKED, longest_before
+from agent.effects.loop import LONGEST_ASKED, longest_before
 from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.events import BackoffStarted

@@ -17,14 +17,14 @@ mcp:                            # servers whose tools the command offers too, ea
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from attrs import evolve, frozen
 
-from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives, expected, fits
+from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives
 from agent.presets.shipped import PRESETS, preset_named
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 from constitution import Level, Policy, read_command_rule, read_rule
@@ -61,7 +61,8 @@ class Configuration:
             except NodeError as error:
                 raise OptionError(str(error)) from error
             except ValueError as error:
-                raise OptionError(str(node.wrong(f"option {name}: {error}"))) from error
+                cure = "; write null" if node.value == "none" and NoneType in alternatives(OPTIONS[name]) else ""
+                raise OptionError(str(node.wrong(f"option {name}: {error}{cure}"))) from error
         commands = tuple(row for row in self.rules if _is_about_command(row))
         others = tuple(row for row in self.rules if not _is_about_command(row))
         return evolve(preset, policy_rules=(*preset.policy_rules, *others), commands=(*preset.commands, *commands))
@@ -140,33 +141,7 @@ def _members(node: Node, keys: Iterable[str]) -> tuple[tuple[str, Node], ...]:
 def _value(node: Node, hint: Any) -> Any:
     """Return a YAML value as the value of an option; nothing is coerced."""
     is_list = any(get_origin(part) is tuple for part in alternatives(hint))
-    value = node.texts() if is_list and isinstance(node.value, list) else _plain(node)
-    if not fits(value, hint):
-        cure = "; write null" if value == "none" and NoneType in alternatives(hint) else ""
-        raise node.wrong(f"expected {expected(hint)}, found {_shown(value)}{cure}")
-    return value
-
-
-def _plain(node: Node) -> Any:
-    """Return a YAML value without what its parser added to it."""
-    value = node.value
-    match value:
-        case bool() | str() | float():
-            return next(kind(value) for kind in (bool, str, float) if isinstance(value, kind))
-        case int():
-            return bool(value) if type(value).__name__ == "ScalarBoolean" else int(value)  # &anchor true
-    return value
-
-
-def _shown(value: object) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case Mapping():
-            return "a mapping"
-        case list():
-            return "a list"
-    return f"{value!r:.60}"
+    return node.texts() if is_list and isinstance(node.value, list) else node.value
 
 
 def schema() -> dict[str, Any]:

@@ -155,12 +155,9 @@ def _texts(given: Any) -> Any:
     return tuple(given) if isinstance(given, list) else given
 
 
-def _at_least(least: int = 1) -> Any:
-    return validators.optional(validators.ge(least))
-
-
-def _positive() -> Any:
-    return validators.optional(validators.gt(0))
+AT_LEAST_ONE: Any = validators.optional(validators.ge(1))
+AT_LEAST_TWO: Any = validators.optional(validators.ge(2))
+POSITIVE: Any = validators.optional(validators.gt(0))
 
 
 @frozen(field_transformer=strictly_typed)
@@ -209,17 +206,17 @@ class Preset:
     config_file: str | None = None
     disclosure: Disclosure = "full"
     # Limits.
-    max_iterations: int | None = field(default=20, validator=_at_least())
+    max_iterations: int | None = field(default=20, validator=AT_LEAST_ONE)
     limit_text: str = LIMIT_TEXT
-    max_failures: int | None = field(default=5, validator=_at_least())
-    max_empty_answers: int | None = field(default=3, validator=_at_least())
-    doom_loop: int | None = field(default=3, validator=_at_least(2))
-    max_tokens: int | None = field(default=None, validator=_at_least())
-    max_tokens_per_iteration: int | None = field(default=None, validator=_at_least())
-    max_cost: float | None = field(default=None, validator=_positive())
+    max_failures: int | None = field(default=5, validator=AT_LEAST_ONE)
+    max_empty_answers: int | None = field(default=3, validator=AT_LEAST_ONE)
+    doom_loop: int | None = field(default=3, validator=AT_LEAST_TWO)
+    max_tokens: int | None = field(default=None, validator=AT_LEAST_ONE)
+    max_tokens_per_iteration: int | None = field(default=None, validator=AT_LEAST_ONE)
+    max_cost: float | None = field(default=None, validator=POSITIVE)
     prices: tuple[str, ...] = field(default=(), converter=_texts, validator=_each(lambda row: read_prices([row])))
-    deadline: float | None = field(default=None, validator=_positive())
-    context_tokens: int | None = field(default=None, validator=_at_least())
+    deadline: float | None = field(default=None, validator=POSITIVE)
+    context_tokens: int | None = field(default=None, validator=AT_LEAST_ONE)
     compaction: Literal["trim", "summary"] = "trim"
     images: Literal["send", "drop"] = "send"
     reasoning: Literal["send", "drop"] = "send"
@@ -239,15 +236,15 @@ class Preset:
     tools_file: str | None = None
     unknown_tool: Literal["error", "nearest"] = "nearest"
     shell: Literal["bash -c", "bash -lc", "sh -c"] = "bash -c"
-    timeout: float | None = field(default=120.0, validator=_positive())
-    max_timeout: float | None = field(default=600.0, validator=_positive())
-    min_timeout: float | None = field(default=None, validator=_positive())
+    timeout: float | None = field(default=120.0, validator=POSITIVE)
+    max_timeout: float | None = field(default=600.0, validator=POSITIVE)
+    min_timeout: float | None = field(default=None, validator=POSITIVE)
     output_limit: int = field(default=200 * 1024, validator=validators.ge(1))
-    output_lines: int | None = field(default=None, validator=_at_least())
+    output_lines: int | None = field(default=None, validator=AT_LEAST_ONE)
     output_keep: Literal["both", "head", "tail"] = "both"
     spill: bool = False
     background: Literal["none", "run", "program"] = "none"
-    compact: int | None = field(default=None, validator=_at_least())
+    compact: int | None = field(default=None, validator=AT_LEAST_ONE)
     streams: Literal["merged", "separate"] = "merged"
     nonzero_is_error: bool = False
     result_form: Literal["text", "envelope"] = "text"

@@ -1,7 +1,7 @@
 """The conversation: prompts, committed answers and the answers to calls, in the order in which they happened."""
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar
 
 from attrs import evolve, frozen
 
@@ -22,7 +22,6 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage
 from agent.vocabulary.reasons import follow_ups_heard, words_to_the_model
-from bp import Event
 
 NOT_CARRIED = "left out, no images are shown to the model"
 
@@ -51,56 +50,6 @@ class Carried:
 CARRY_ALL = Carried()
 
 
-class Unheard:
-    """Pending messages: given as steering or as follow-ups, or found by a hook and not given yet."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._given: list[SteeringGiven | FollowUpGiven] = []
-        self._found: list[SteeringGiven | FollowUpGiven] = []
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """All of them, without the images that came with them."""
-        return tuple(words.text for words in (*self._given, *self._found))
-
-    def fold(self, event: Event) -> None:
-        """Take an event into account."""
-        match event:
-            case SteeringGiven() | FollowUpGiven():
-                self._given.append(event)
-                if event in self._found:
-                    self._found.remove(event)
-            case MessagesFound(what="steering"):
-                self._found.extend(map(SteeringGiven, event.texts))
-            case MessagesFound(what="follow_up"):
-                self._found.extend(map(FollowUpGiven, event.texts))
-
-    def take_steering(self) -> tuple[UserMessage, ...]:
-        """Return the steering that was given, which waits no longer."""
-        return self._take([words for words in self._given if isinstance(words, SteeringGiven)]) if self._given else ()
-
-    def take_follow_ups(self, how_many: Literal["none", "one", "all"]) -> tuple[UserMessage, ...]:
-        """Return none, the first or all of the follow-ups that were given, which wait no longer."""
-        waiting = [words for words in self._given if isinstance(words, FollowUpGiven)]
-        return self._take(waiting[: {"none": 0, "one": 1, "all": len(waiting)}[how_many]])
-
-    def take_all(self) -> tuple[UserMessage, ...]:
-        """Return whatever waits; nothing does any longer."""
-        waiting = (*self._given, *self._found)
-        self._given, self._found = [], []
-        return _messages(waiting)
-
-    def _take(self, taken: Sequence[SteeringGiven | FollowUpGiven]) -> tuple[UserMessage, ...]:
-        for words in taken:
-            self._given.remove(words)
-        return _messages(taken)
-
-
-def _messages(said: Iterable[SteeringGiven | FollowUpGiven]) -> tuple[UserMessage, ...]:
-    return tuple(UserMessage(words.text, words.images) for words in said)
-
-
 OWN = "d0"  # the draft with which the loop itself begins each turn
 
 
@@ -110,7 +59,8 @@ class Conversation(Projection):
     def __init__(self) -> None:
         """Make an empty conversation."""
         self._messages: list[Message] = []
-        self._unheard = Unheard()
+        self._given: list[SteeringGiven | FollowUpGiven] = []  # the model has not been shown them yet
+        self._found: list[SteeringGiven | FollowUpGiven] = []  # by a hook, and not given yet
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -125,7 +75,7 @@ class Conversation(Projection):
     @property
     def unheard(self) -> tuple[str, ...]:
         """The texts of people during a run that the model has not been shown yet."""
-        return self._unheard.texts
+        return tuple(words.text for words in (*self._given, *self._found))
 
     def so_far(self) -> Messages:
         """Return all messages so far, at no cost: what a model is shown."""
@@ -139,22 +89,39 @@ class Conversation(Projection):
         self._messages.append(ToolMessage(answered.call, answered.result, answered.is_error, answered.images))
 
     def _asked(self, asked: InferenceRequested) -> None:
-        if asked.draft == OWN:
-            self._messages.extend(self._unheard.take_steering())
+        if self._given and asked.draft == OWN:
+            self._take([words for words in self._given if isinstance(words, SteeringGiven)])
 
-    def _said_meanwhile(self, said: SteeringGiven | FollowUpGiven | MessagesFound) -> None:
-        self._unheard.fold(said)
+    def _give(self, words: SteeringGiven | FollowUpGiven) -> None:
+        self._given.append(words)
+        if words in self._found:
+            self._found.remove(words)
+
+    def _find(self, found: MessagesFound) -> None:
+        self._found.extend(map(SteeringGiven if found.what == "steering" else FollowUpGiven, found.texts))
+
+    def _take(self, taken: Sequence[SteeringGiven | FollowUpGiven]) -> None:
+        """Let the model hear these words, which were given."""
+        for words in taken:
+            self._given.remove(words)
+            self._messages.append(UserMessage(words.text, words.images))
+
+    def _take_all(self) -> None:
+        """Let the model hear whatever waits, also what was found and not given."""
+        self._given, self._found = [*self._given, *self._found], []
+        self._take(tuple(self._given))
 
     def _continued(self, continued: RunContinued) -> None:
         self._messages.extend(map(UserMessage, words_to_the_model(continued.refusals)))
-        self._messages.extend(self._unheard.take_follow_ups(follow_ups_heard(continued.refusals)))
+        waiting = [words for words in self._given if isinstance(words, FollowUpGiven)]
+        self._take(waiting[: {"none": 0, "one": 1, "all": len(waiting)}[follow_ups_heard(continued.refusals)]])
 
     def _told_before(self, history: HistoryGiven) -> None:
-        self._messages.extend(self._unheard.take_all())  # what an earlier run has left unheard comes first
+        self._take_all()  # what an earlier run has left unheard comes first
         self._messages.extend(history.messages)
 
     def _prompted(self, prompt: PromptGiven) -> None:
-        self._messages.extend(self._unheard.take_all())
+        self._take_all()
         self._messages.append(UserMessage(prompt.text, prompt.images))
 
     def _ended(self, ended: RunEnded) -> None:
@@ -165,9 +132,9 @@ class Conversation(Projection):
         AnswerCommitted: _committed,
         CallAnswered: _answered,
         InferenceRequested: _asked,
-        SteeringGiven: _said_meanwhile,
-        FollowUpGiven: _said_meanwhile,
-        MessagesFound: _said_meanwhile,
+        SteeringGiven: _give,
+        FollowUpGiven: _give,
+        MessagesFound: _find,
         RunContinued: _continued,
         HistoryGiven: _told_before,
         PromptGiven: _prompted,

@@ -20,6 +20,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import Usage, one_line, without_middle
+from bp import Event
 from constitution import Action, Effect, Zone, deeds_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
@@ -245,32 +246,21 @@ def _line(text: str) -> str:
     return one_line(text, LONGEST_TEXT)
 
 
-class OpenCalls(Projection):
-    """Committed calls without an answer, in source order."""
+def answers_to_open_calls(events: Iterable[Event]) -> tuple[CallAnswered, ...]:
+    """Return an answer to each committed call that has none: its result, that it did not run, or that this is unknown.
 
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._latest: dict[str, ToolStarted | ToolFinished | None] = {}  # what happened to each; None: nothing
-
-    def answers(self) -> tuple[CallAnswered, ...]:
-        """Return an answer to each open call: its result if known, that it did not run, or that this is unknown."""
-        return tuple(_answer(call, latest) for call, latest in self._latest.items())
-
-    def _committed(self, answer: AnswerCommitted) -> None:
-        self._latest |= {call.id: None for call in answer.calls}
-
-    def _moved_on(self, event: ToolStarted | ToolFinished) -> None:
-        self._latest[event.call.id] = event
-
-    def _answered(self, answered: CallAnswered) -> None:
-        self._latest.pop(answered.call, None)
-
-    FOLDS: ClassVar = {
-        AnswerCommitted: _committed,
-        ToolStarted: _moved_on,
-        ToolFinished: _moved_on,
-        CallAnswered: _answered,
-    }
+    `events` are those of a run that broke off; the answers come in source order.
+    """
+    latest: dict[str, ToolStarted | ToolFinished | None] = {}  # what happened to each; None: nothing
+    for event in events:
+        match event:
+            case AnswerCommitted():
+                latest |= {call.id: None for call in event.calls}
+            case ToolStarted() | ToolFinished():
+                latest[event.call.id] = event
+            case CallAnswered():
+                latest.pop(event.call, None)
+    return tuple(_answer(call, what) for call, what in latest.items())
 
 
 def _answer(call: str, latest: "ToolStarted | ToolFinished | None") -> CallAnswered:

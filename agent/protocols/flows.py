@@ -8,17 +8,17 @@ from typing import Any
 from attrs import frozen
 
 from agent.protocols.asking import (
-    TRUSTED,
     TURN_OVER,
     Reason,
     another_draft,
     commitment,
     draft_given,
     ending_or,
+    of_each_untrusted_draft,
 )
 from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import ActionDescribed, GateApproved, InferenceRequested
+from agent.vocabulary.events import ActionDescribed, GateApproved
 from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action, Deed, Effect, Level, PathUse, Verdict, Zone, deeds_of
 from constitution.action import Category
@@ -158,10 +158,7 @@ def is_admin(call: ToolCall) -> bool:
 @bthread
 def defer_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThreadBody:
     """Have the trusted model asked whenever a draft without trust has a critical call; no monitor is needed."""
-    while True:
-        asked = yield sync(wait_for=InferenceRequested)
-        if asked.role not in TRUSTED:
-            yield start(defer(asked.draft, is_critical))
+    yield from of_each_untrusted_draft(defer, is_critical)
 
 
 @bthread(name="defer_on_critical")

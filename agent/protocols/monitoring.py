@@ -136,7 +136,9 @@ def highest(suspicions: tuple[float, ...]) -> float:
 
 
 @bthread
-def ensemble(monitors: tuple[str, ...], threshold: float = 0.5, combine: Combine = highest) -> BThreadBody:
+def ensemble(
+    monitors: tuple[str, ...] = ("monitor", "second"), threshold: float = 0.5, combine: Combine = highest
+) -> BThreadBody:
     """Have every action scored by `monitors` before it may be approved, by one after the other.
 
     `combine` must not be lower for higher scores: who is left is not asked any more when it can make no difference.

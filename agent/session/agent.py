@@ -10,26 +10,24 @@ from contextlib import asynccontextmanager
 from math import isfinite
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
-from agent.effects.approval import Approver
+from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.hooks import Fail, HookCaller, Hooks, failure
-from agent.effects.inference import Inferences, Measure, Voice
-from agent.effects.loop import loop_effects
-from agent.effects.timers import seconds_before
-from agent.models.model import Delta, Model, frame_tokens
+from agent.effects.inference import Inferences, Voice
+from agent.effects.loop import loop_effects, seconds_before
+from agent.models.model import Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
+from agent.projections import Projection
 from agent.projections.state import BackgroundProcess, State, Totals
-from agent.session.approvals import Approval, Decisions, open_questions
 from agent.session.journal import Journal, note_failure
 from agent.tools.definition import Tool
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
     AbortAsked,
@@ -50,11 +48,8 @@ if TYPE_CHECKING:
     from agent.log.writing import LogWriter
     from agent.projections.narration import Narration, StreamEvent
 
-NEWS = frozenset([RunEnded, ApprovalAsked, SteeringGiven, FollowUpGiven])
-"""The kinds of events after which a run knows more than its steps."""
 
-
-class Run:
+class Run(Projection):
     """One run of an agent.
 
     `status`, `reason`, `text` and `result` say how it ended, `steps` what happened, `messages` the conversation so
@@ -62,21 +57,24 @@ class Run:
     are what people do meanwhile, from any thread: the run hears them at once. `agent` is whose run it is.
     """
 
-    def __init__(self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False) -> None:
+    def __init__(
+        self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False, alone: bool = False
+    ) -> None:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: a user may `answer`.
 
-        Without a prompt it goes on with the run that rests. Raises RunError when none does.
+        alone: no user can step in or read along. Without a prompt it goes on with the run that rests. Raises RunError
+        when none does.
         """
         openings = agent.openings(prompt)
         self.agent = agent
         self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
-        self._narration = None if agent.on_event is None else _new_narration()
-        effects = agent.effects(self.ask if attended else None, self._fail, self._narration)
+        self._narration = _new_narration() if agent.is_watched else None
+        effects = agent.effects(self.ask if attended else None, self._fail, self._narration, alone=alone)
         self._runner = Runner(agent.program, effects, journal=agent.journal)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
         self._speaking = Lock()  # held by threads that step in, and by the end of the run
-        self._attended = attended
+        self._attended, self._alone = attended, alone
         self._questions: dict[str, _Question] = {}  # from the moment that listeners may hear of them
         self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # what people said, and its turn has not come yet
         self.steps: list[Step] = list(self._taken_up)
@@ -255,7 +253,8 @@ class Run:
     async def _to_its_end(self) -> None:
         try:
             self.agent.program.run()  # raises when an earlier run failed, or the agent was closed
-            self._watch()
+            readers = () if self._alone else (("a reader", self._wake_readers),)
+            self.steps = self.agent.journal.begin(self, *readers, *self.agent.watchers(self._narration))
             self._runner.resume(self._taken_up)
             await self._runner.run(until=RunEnded)
         except anyio.get_cancelled_exc_class():
@@ -287,27 +286,25 @@ class Run:
             self.agent.journal.break_off(self.ended, error)
         note_failure(error, self.agent.program.close)
 
-    def _watch(self) -> None:
-        self.agent.journal.watch(self._hear, *self.agent.watchers(self._narration))
+    def _end(self, ended: RunEnded) -> None:
+        self.ended = ended
 
-    def _hear(self, step: Step) -> None:
-        """Take a step into account, before the projections and the listeners do."""
-        self.steps.append(step)
-        if type(step.event) in NEWS:
-            self._take_news(step.event)
-        if self._news is not None:
-            self._wake_readers()
+    def _open_question(self, asked: ApprovalAsked) -> None:
+        if self._attended:
+            self._questions[asked.call.id] = _Question()
 
-    def _take_news(self, event: Event) -> None:
-        match event:
-            case RunEnded():
-                self.ended = event
-            case ApprovalAsked() if self._attended:
-                self._questions[event.call.id] = _Question()
-            case SteeringGiven() | FollowUpGiven() if event in self._unsaid:
-                self._unsaid.remove(event)
+    def _hear_words(self, words: SteeringGiven | FollowUpGiven) -> None:
+        if words in self._unsaid:
+            self._unsaid.remove(words)
 
-    def _wake_readers(self) -> None:
+    FOLDS: ClassVar = {
+        RunEnded: _end,
+        ApprovalAsked: _open_question,
+        SteeringGiven: _hear_words,
+        FollowUpGiven: _hear_words,
+    }
+
+    def _wake_readers(self, _: Step | None = None) -> None:
         """Wake the readers that wait for the next step, once it has been taken into account."""
         news, self._news = self._news, None
         if news is not None:
@@ -479,7 +476,7 @@ class Agent:
 
         Raises BProgramError when a b-thread failed, RunError when the log or a listener did; the log says so then.
         """
-        run = Run(self, prompt)
+        run = Run(self, prompt, alone=self._hooks == Hooks())
         await run.drive()
         return run
 
@@ -537,7 +534,9 @@ class Agent:
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
-    def effects(self, attendant: Approver | None, fail: Fail, narration: "Narration | None") -> tuple[Effect, ...]:
+    def effects(
+        self, attendant: Approver | None, fail: Fail, narration: "Narration | None", *, alone: bool
+    ) -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
         `attendant` is asked for approvals when the agent has no approver; `fail` is told when a hook or a listener does
@@ -545,7 +544,7 @@ class Agent:
         """
         pieces = outputs = None
         if narration is not None:
-            pieces, outputs = self._telling(narration.piece), self._telling(narration.output)
+            pieces, outputs = self._telling(fail, narration.piece), self._telling(fail, narration.output)
         asking = Inferences(
             self._voiced(self.model),
             self.toolbox,
@@ -553,13 +552,13 @@ class Agent:
             self.journal.context,
             self.totals,
             self._others,
-            _listening(fail, _of_text(self._on_text), pieces),
+            pieces,
             HookCaller(self._hooks, fail),
+            alone,
         )
         approver = self.decisions.answering(self._approve or attendant)
-        on_output = _listening(fail, _of_output(self._on_output), outputs)
         wait = seconds_before if self._wait is None else _finite(self._wait, fail)
-        return (*loop_effects(asking, approver, on_output, wait), *self.more_effects)
+        return (*loop_effects(asking, approver, outputs, wait), *self.more_effects)
 
     def _shipped_prompt(self) -> str:
         return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
@@ -569,7 +568,7 @@ class Agent:
         return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
     def _voiced(self, model: Model) -> Voice:
-        return Voice(model, Measure(self.preset.price_of(model.name), self.preset.counts_tokens))
+        return Voice(model, self.preset.price_of(model.name), self.preset.counts_tokens)
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Take steps into account that were replayed from the log."""
@@ -591,16 +590,30 @@ class Agent:
         if self._on_step is not None:
             yield "on_step", self._on_step
         if narration is not None:
-            tell = self._telling(narration.tell)
-            yield "on_event", lambda step: tell(step.event)
+            yield "on_event", lambda step: self._tell(narration.tell(step.event))
 
-    def _telling(self, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
-        """Return what passes on to `on_event` what a narration makes of an event or a piece."""
+    @property
+    def is_watched(self) -> bool:
+        """True if a listener wants to know more of a run than its steps."""
+        return (self._on_text, self._on_output, self.on_event) != (None, None, None)
 
-        def tell(*news: Any) -> None:
-            for event in told(*news):
-                if self.on_event is not None:
-                    self.on_event(event)
+    def _tell(self, news: "Iterable[StreamEvent]") -> None:
+        for event in news:
+            if self._on_text is not None and event.type == "message_update" and event.text:
+                self._on_text(event.text)
+            if self._on_output is not None and event.type == "tool_execution_update":
+                self._on_output(event.text)
+            if self.on_event is not None:
+                self.on_event(event)
+
+    def _telling(self, fail: Fail, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
+        """Return what tells the listeners of a piece; one that raises ends the run, and is not the fault of a tool."""
+
+        def tell(*news: object) -> None:
+            try:
+                self._tell(told(*news))
+            except Exception as error:
+                failure("a listener", error, fail)
 
         return tell
 
@@ -660,28 +673,6 @@ def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[Ba
         return max(given, 0.0)
 
     return seconds
-
-
-def _listening(fail: Fail, *listeners: Callable[..., None] | None) -> Callable[..., None] | None:
-    """Return a function that calls all listeners; one that raises ends the run, and is not the fault of a tool."""
-    present = [listener for listener in listeners if listener is not None]
-
-    def hear(*news: object) -> None:
-        try:
-            for listener in present:
-                listener(*news)
-        except Exception as error:
-            failure("a listener", error, fail)
-
-    return hear if present else None
-
-
-def _of_text(watcher: Watcher | None) -> Callable[[Delta], None] | None:
-    return None if watcher is None else lambda piece: watcher(piece.text) if piece.kind == "text" else None
-
-
-def _of_output(watcher: Watcher | None) -> Callable[[ToolCall, str], None] | None:
-    return None if watcher is None else lambda _, piece: watcher(piece)
 
 
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:

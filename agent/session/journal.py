@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 from agent.projections import Projection
 from agent.projections.context import Context
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
-from agent.projections.state import OpenCalls, StateTracker, Totals
+from agent.projections.state import StateTracker, Totals, answers_to_open_calls
 from agent.vocabulary.errors import AgentError, RunError
 from agent.vocabulary.events import PromptGiven, RunEnded
 from bp import Event, ProgramEnded, Step
 
 if TYPE_CHECKING:
     from agent.log.writing import LogWriter
+
+
+Listener = tuple[str, Callable[[Step], object]]
 
 
 class _Folds(dict[type, tuple[Callable[[Any], None], ...]]):
@@ -49,12 +52,11 @@ class Journal:
         self.totals = Totals()
         self.heard: list[Event] = []
         self.unfinished: list[Step] = []
-        self._open_calls = OpenCalls()
         self._last: Step | None = None
         self._log = log
-        self._folds = _Folds(self.conversation, self.tracker, self.context, self.totals, self._open_calls)
-        self._hear: Callable[[Step], None] = _ignore
-        self._others: tuple[tuple[str, Callable[[Step], object]], ...] = ()
+        self._projections = (self.conversation, self.tracker, self.context, self.totals)
+        self._folds = _Folds(*self._projections)
+        self._listeners: tuple[Listener, ...] = ()
 
     @property
     def log_path(self) -> Path | None:
@@ -71,43 +73,48 @@ class Journal:
         """True if a run has begun and not ended."""
         return any(isinstance(step.event, PromptGiven) for step in self.unfinished)
 
-    def watch(self, hear: Callable[[Step], None], *others: tuple[str, Callable[[Step], object]]) -> None:
-        """Call a run with each step before the projections fold it, then other listeners, which errors name."""
-        self._hear, self._others = hear, others
+    def begin(self, run: Projection, *listeners: Listener) -> list[Step]:
+        """Fold events into `run` first, then into the others, then call the listeners; return its steps, as they come.
+
+        listeners: each with its name, for errors.
+        """
+        self._folds, self._listeners = _Folds(run, *self._projections), listeners
+        self.unfinished = [*self.unfinished]
+        return self.unfinished
 
     def leave(self) -> None:
-        """Remove the listeners."""
-        self._hear, self._others = _ignore, ()
+        """Let go of the run."""
+        self._folds, self._listeners = _Folds(*self._projections), ()
 
     def record(self, step: Step) -> None:
         """Record a step in the log, then in the projections, then call the listeners. Raises RunError."""
-        who = "the log"
+        event, who = step.event, "the log"
         self._last = step
         try:
             if self._log is not None:
                 self._log.record(step)
-            who = "the run"
-            self._hear(step)
             who = "a projection"
-            self.take_up(step)
-            for name, watch in self._others:
+            if step.bthread is None:
+                self.heard.append(event)
+            self.unfinished.append(step)
+            if type(event) is RunEnded:
+                self.unfinished = []
+            for fold in self._folds[type(event)]:
+                fold(event)
+            for name, listen in self._listeners:
                 who = name
-                watch(step)
+                listen(step)
         except Exception as error:
-            at = f"step {step.number} ({step.event.name})"
+            at = f"step {step.number} ({event.name})"
             raise RunError(f"{who} failed at {at}: {type(error).__name__}: {error}") from error
 
     def take_up(self, step: Step) -> None:
-        """Take a step into account that is in the log already."""
-        event = step.event
-        self._last = step
-        if step.bthread is None:
-            self.heard.append(event)
-        self.unfinished.append(step)
-        if isinstance(event, RunEnded):
-            self.unfinished.clear()
-        for fold in self._folds[type(event)]:
-            fold(event)
+        """Take a step into account that is in the log already. Raises RunError."""
+        log, self._log = self._log, None
+        try:
+            self.record(step)
+        finally:
+            self._log = log
 
     def flush(self) -> None:
         """Flush the log. Raises RunError."""
@@ -122,10 +129,10 @@ class Journal:
 
         What goes wrong here becomes a note of `error`, which is why.
         """
-        for event in (*self._open_calls.answers(), ended):
+        for event in (*answers_to_open_calls(step.event for step in self.unfinished), ended):
             for fold in self._folds[type(event)]:
                 fold(event)
-        self.unfinished.clear()
+        self.unfinished = []
         if not isinstance(error, ProgramEnded):  # else there was no run
             note_failure(error, lambda: self._write_end(ended))
 
@@ -135,24 +142,18 @@ class Journal:
             self._log.close()
 
     def _write_end(self, ended: RunEnded) -> None:
+        """Write down the end of a run that broke off after the latest step."""
         if self._log is not None:
-            self._log.record(failure_record(self._last, ended))
+            last = self._last
+            record = {
+                "step": (last.number if last else 0) + 1,
+                "super_step": last.super_step if last else 0,
+                "name": ended.name,
+                "data": {"status": ended.status, "reason": ended.reason, "text": ended.text, "result": None},
+                "origin": "engine",
+            }
+            self._log.record(record)
             self._log.flush()
-
-
-def failure_record(last: Step | None, ended: RunEnded) -> dict[str, Any]:
-    """Return the record of a run that broke off after the step `last`."""
-    return {
-        "step": (last.number if last else 0) + 1,
-        "super_step": last.super_step if last else 0,
-        "name": ended.name,
-        "data": {"status": ended.status, "reason": ended.reason, "text": ended.text, "result": None},
-        "origin": "engine",
-    }
-
-
-def _ignore(_: Step) -> None:
-    """Hear nothing of a step."""
 
 
 def note_failure(error: Exception, function: Callable[[], None]) -> None:

@@ -34,7 +34,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import Usage, UserMessage
-from bp import BThread, Event, Step
+from bp import BThread, Event
 from bp.runner import Effect
 
 _TASK_ID = re.compile(r"task-[0-9a-f]{8}")
@@ -80,7 +80,7 @@ class SubagentStore:
     effects: Sequence[Callable[[Agent], Effect]] = ()
     models: Mapping[str, Model] = field(factory=dict)
     _spent: Usage = field(init=False, factory=Usage)
-    _open: dict[str, "_Subagent"] = field(init=False, factory=dict)
+    _open: dict[str, Agent] = field(init=False, factory=dict)
     _running: list[Run] = field(init=False, factory=list)
 
     def type_named(self, name: str) -> SubagentType:
@@ -100,62 +100,54 @@ class SubagentStore:
             for run in self._running:
                 run.stop(event.text)
 
-    async def run(self, kind: SubagentType, task_id: str | None, prompt: str, context: ToolContext) -> tuple[str, Run]:
-        """Run a new subagent, or the one of `task_id`; return its id and the run. Raises ToolError."""
+    async def run(self, kind: SubagentType, task_id: str | None, prompt: str, context: ToolContext) -> "_Task":
+        """Run a new subagent, or the one of `task_id`; return what came of it. Raises ToolError."""
         name = task_id or f"task-{os.urandom(4).hex()}"
-        subagent = self._find(name) if task_id else self._make(name, kind, context.call_id)
-        self._open[name] = subagent
-        subagent.progress = context.progress
-        subagent.before = subagent.agent.totals.usage
-        async with subagent.agent.start(_prompt(subagent.agent, prompt)) as run:
+        agent = self._open[name] = self._find(name) if task_id else self._make(name, kind, context.call_id)
+        before = agent.totals.usage
+        async with agent.start(_prompt(agent, prompt)) as run:
             self._running.append(run)
+            told = len(run.steps)
             try:
-                async for _ in run:
-                    pass
+                async for step in run:
+                    if isinstance(step.event, ToolStarted) and step not in run.steps[:told]:
+                        context.progress(f"{step.event.call.tool}\n")
             finally:
                 self._running.remove(run)
-        return name, run
-
-    def begun(self, name: str) -> Usage:
-        """Return what a subagent had taken before its latest run."""
-        return self._open[name].before
+        return _Task(name, run, _spent_since(before, run.usage))
 
     def close(self) -> None:
         """Close all subagents and their logs."""
-        for subagent in self._open.values():
-            subagent.agent.close()
+        for agent in self._open.values():
+            agent.close()
         self._open.clear()
 
-    def _make(self, name: str, kind: SubagentType, call: str) -> "_Subagent":
-        subagent = _Subagent()
-        about = {"parent": self.parent, "parent_call": call, "subagent_type": kind.name, "task_id": name}
-        subagent.agent = Agent(
+    def _make(self, name: str, kind: SubagentType, call: str) -> Agent:
+        return Agent(
             self.model,
             self._tools_of(kind),
             preset=share_of(self.preset, self.share, self._spent),
             system_prompt=kind.system_prompt,
             log=self._log_of(name),
-            about=about,
-            **self._inherited(subagent),
+            about={"parent": self.parent, "parent_call": call, "subagent_type": kind.name, "task_id": name},
+            **self._inherited,
         )
-        return subagent
 
-    def _find(self, name: str) -> "_Subagent":
+    def _find(self, name: str) -> Agent:
         """Return a subagent of this store, or one whose log an earlier program left."""
         if name in self._open:
             return self._open[name]
         log = self._log_of(name) if _TASK_ID.fullmatch(name) else None
         if log is None or not log.exists():
             raise ToolError(f"there is no task {name!r} to go on with; leave task_id out to begin a new one")
-        subagent = _Subagent()
-        subagent.agent = resume(log, self.model, self.tools(), **self._inherited(subagent))
-        return subagent
+        return resume(log, self.model, self.tools(), **self._inherited)
 
-    def _inherited(self, subagent: "_Subagent") -> dict[str, Any]:
-        """Return the options of an agent that a subagent has from its parent."""
+    @property
+    def _inherited(self) -> dict[str, Any]:
+        """The options of an agent that a subagent has from its parent."""
         return {
             "threads": self.threads, "effects": self.effects, "models": self.models, "secrets": self.secrets,
-            "approve": self.approve or _nobody, "on_step": subagent.show,
+            "approve": self.approve or _nobody,
         }  # fmt: skip
 
     def _log_of(self, name: str) -> Path | None:
@@ -165,17 +157,13 @@ class SubagentStore:
         return tuple(tool for tool in self.tools() if kind.tools is None or tool.name in kind.tools)
 
 
-@define(eq=False)
-class _Subagent:
-    """An agent with the listeners of its steps."""
+@frozen
+class _Task:
+    """A task that was worked on: its id, the run, and what it took."""
 
-    agent: Agent = field(init=False)
-    progress: Callable[[str], None] = field(init=False, default=lambda _: None)
-    before: Usage = NO_USAGE
-
-    def show(self, step: Step) -> None:
-        if isinstance(step.event, ToolStarted):
-            self.progress(f"{step.event.call.tool}\n")
+    name: str
+    run: Run
+    usage: Mapping[str, Any]
 
 
 def make_task(store: SubagentStore) -> Tool:
@@ -202,11 +190,12 @@ def make_task(store: SubagentStore) -> Tool:
         kind = store.type_named(subagent_type)
         if not prompt.strip():
             raise ToolError("the prompt is empty; say what the subagent is to do")
-        name, run = await store.run(kind, task_id, prompt, context)
+        done = await store.run(kind, task_id, prompt, context)
+        run, name = done.run, done.name
         details: dict[str, Any] = {
             "description": description, "prompt": prompt, "subagentType": subagent_type, "taskId": name,
             "log": "" if run.log is None else str(run.log), "status": run.status, "reason": run.reason,
-            "usage": _spent_since(store.begun(name), run.usage),
+            "usage": done.usage,
         }  # fmt: skip
         ending = f"[task_id: {name}]" if run.status == "completed" else f"[{run.status}: {run.reason}; task_id: {name}]"
         text = f"{run.text.rstrip() or '(it said nothing)'}\n{ending}"

@@ -1,11 +1,9 @@
 """Background processes: a call starts one that stays, others read and stop it; none outlives the run or the program.
 
-A daemon thread reads what a process prints, of which a bounded part is kept. A watchdog ends the process when our
-program dies before it could do so itself.
+A daemon thread reads what a process prints, of which a bounded part is kept.
 """
 
 import os
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
@@ -15,12 +13,12 @@ import anyio
 from attrs import Factory, define, evolve, field
 
 from agent.tools.definition import Tool, tool
-from agent.tools.descendants import GRACE, dismiss, start_watchdog
+from agent.tools.descendants import GRACE
 from agent.tools.output import Retained, Retention
 from agent.tools.process import Child, end_at_once, signal_name, start_child
 from agent.tools.schemas import Limits
 from agent.vocabulary.calls import ToolResult
-from agent.vocabulary.errors import CannotStart, ToolError
+from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import ToolFinished
 
 MOST_PROCESSES = 16  # that run at once
@@ -51,7 +49,6 @@ class Process:
     how: str | None = None
     child: Child | None = None
     reader: Thread | None = None
-    watchdog: "subprocess.Popen[bytes] | None" = None
     new: Retained = field(init=False, default=Factory(lambda self: self.retention.collector(), takes_self=True))
     lock: Lock = field(init=False, factory=Lock)
 
@@ -110,8 +107,6 @@ class Process:
         if self.reader is not None:
             self.reader.join(_PATIENCE)
         child.close()
-        if self.watchdog is not None:
-            dismiss(self.watchdog)
 
 
 def ended_by(code: int | None) -> str:
@@ -147,13 +142,7 @@ class Processes:
         if len(self.running()) >= MOST_PROCESSES:
             raise ToolError(f"{MOST_PROCESSES} background processes are running already; stop one with process_stop")
         child = start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds)
-        try:
-            watchdog = start_watchdog(child.family)
-        except OSError as error:
-            await end_at_once(child)
-            child.close()
-            raise CannotStart(f"no watchdog can be started for a background process: {error}") from error
-        process = self._add(command, child, watchdog)
+        process = self._add(command, child)
         with anyio.move_on_after(self.settle):
             await child.exit()
         if await process.notice():
@@ -215,10 +204,10 @@ class Processes:
                 self._untold.append(process)
             self._number = max(self._number, int(process.id.removeprefix("bg_")))
 
-    def _add(self, command: str, child: Child, watchdog: "subprocess.Popen[bytes]") -> Process:
+    def _add(self, command: str, child: Child) -> Process:
         """Take a started process in, have its output read, and forget old ones."""
         self._number += 1
-        process = Process(f"bg_{self._number}", command, self.until, self.retention, child=child, watchdog=watchdog)
+        process = Process(f"bg_{self._number}", command, self.until, self.retention, child=child)
         self._all[process.id] = process
         os.set_blocking(child.pipes[0], True)
         own = os.dup(child.pipes[0])

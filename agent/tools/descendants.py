@@ -91,10 +91,10 @@ class Family(NamedTuple):
         processes = [process for process in running if process.started >= begun]
         belonging = {process.number for process in processes if self._is_own(process)}
         while True:
-            children = {process.number for process in processes if process.parent in belonging} - belonging
-            if not children:
+            found = {each.number for each in processes if each.parent in belonging or each.session in belonging}
+            if found <= belonging:
                 return tuple(process for process in processes if process.number in belonging)
-            belonging |= children
+            belonging |= found
 
     def send(self, signal_number: int) -> int:
         """Send a signal to each of the command's processes, once; return how many were found.
@@ -243,13 +243,33 @@ def _prctl(option: int, value: int) -> bool:
 def end_commands_with_us() -> None:
     """Have a watchdog end all commands when this program dies, also by SIGKILL; started once, before the first command.
 
-    What left its session and cleared its environment is not found then.
+    What left its session and cleared its environment is found in a sandbox alone, by the process that keeps that.
+    Raises OSError.
     """
-    if not _adopting or _program:
-        return
-    _program.append(os.urandom(8).hex())
-    with suppress(OSError):
-        atexit.register(dismiss, start_watchdog(Family(_NOBODY, _program[0])))
+    if not _program:
+        token, nowhere = os.urandom(8).hex(), subprocess.DEVNULL
+        watchdog = subprocess.Popen(
+            [sys.executable, "-I", "-S", __file__, token], stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere,
+            cwd="/", start_new_session=True,
+        )  # fmt: skip
+        _program.append(token)
+        helpers.add(watchdog.pid)
+        atexit.register(_end_commands, os.getpid(), watchdog)
+
+
+def _end_commands(program: int, watchdog: "subprocess.Popen[bytes]") -> None:
+    """End what still runs when the program ends in peace, and its watchdog; nothing in a copy that was forked."""
+    if os.getpid() == program:
+        if own_children:
+            watch(_program[0])
+        watchdog.kill()
+        watchdog.communicate()
+
+
+def watch(program: str) -> None:
+    """End all commands of a program."""
+    for pause in Family(_NOBODY, program).ending(GRACE):
+        time.sleep(pause)
 
 
 def our_children() -> frozenset[int]:
@@ -293,38 +313,7 @@ def _children() -> set[int]:
     return found
 
 
-# The watchdog: a process that ends a background process and all it started when our program dies, also by SIGKILL. It
-# reads a pipe to which nothing is ever written, and which the system closes when our program is gone.
-
-
-def start_watchdog(family: Family) -> "subprocess.Popen[bytes]":
-    """Start a watchdog for the processes of a command; `dismiss` ends it. Raises OSError."""
-    argv = [sys.executable, "-I", "-S", __file__, str(family.leader), family.token]
-    nowhere = subprocess.DEVNULL
-    watchdog = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True
-    )
-    helpers.add(watchdog.pid)
-    return watchdog
-
-
-def dismiss(watchdog: "subprocess.Popen[bytes]") -> None:
-    """End a watchdog whose process is gone."""
-    watchdog.kill()
-    watchdog.wait()
-    helpers.discard(watchdog.pid)
-    if watchdog.stdin is not None:
-        watchdog.stdin.close()
-
-
-def watch() -> None:
-    """Wait until the program at the other end of standard input is gone; then end the processes of the command."""
-    family = Family(int(sys.argv[1]), sys.argv[2])
+if __name__ == "__main__":  # the watchdog: its input, to which nothing is written, ends with our program
     while os.read(0, 1):
         pass
-    for pause in family.ending(GRACE):
-        time.sleep(pause)
-
-
-if __name__ == "__main__":
-    watch()
+    watch(sys.argv[1])

@@ -119,8 +119,11 @@ def start_child(
     """
     for text in (*argv, cwd, *env, *env.values()):
         encoded(text, repr(text[:40]), CannotStart)
+    try:
+        end_commands_with_us()
+    except OSError as error:
+        raise CannotStart(f"no watchdog can be started for commands: {error}") from error
     token = os.urandom(8).hex()
-    end_commands_with_us()
     siblings, started = our_children(), time.monotonic()
     pipes = [os.pipe() for _ in range(2 if separate else 1)]
     try:

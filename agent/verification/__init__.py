@@ -1,6 +1,8 @@
 """The loop, model-checked as configured: whatever models, constitutions, people and tools do, in any order."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 from attrs import evolve
@@ -16,17 +18,16 @@ from agent.verification.environment import (
     any_verdict,
     declared_actions,
     environment,
-    examples_for,
-    examples_with,
     in_threes,
     people_for,
+    usual_examples,
 )
 from agent.verification.invariants import invariants_of, shipped_name
-from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
-from bp import BThread, Verification, verify
+from agent.verification.protocol_invariants import invariants_of_protocols
+from bp import BProgram, BProgramError, BThread, Event, RandomStrategy, Verification, verify
 from constitution import Action, deeds_of
 
-__all__ = ["loop_rules", "tell", "verify_loop"]
+__all__ = ["loop_rules", "sampled_events", "tell", "verify_loop"]
 
 SMALL = {
     "max_iterations": 2,
@@ -42,6 +43,8 @@ SMALL = {
     "context_tokens": 1,
 }
 """Limits that are reached soon; what holds for two holds for twenty, because the b-threads only count."""
+
+BASH = Action("bash", "write", "/", command="true")
 
 
 def verify_loop(
@@ -61,43 +64,44 @@ def verify_loop(
     hold, by default those that are there; give more to see what breaks where one is left out.
     """
     chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
-    kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
+    kept = dict.fromkeys((*invariants_with(chosen if required is None else required, protocols), *invariants))
     looked_at = (*chosen, *(required or ()))
     usual = usual_examples(looked_at, protocols)
     if not protocols and "one_at_a_time" in map(shipped_name, chosen):
         usual = in_threes(usual)  # where calls run at a time, three would have too many states
     world = world_of(looked_at, protocols, examples or usual)
     possible = people_for((*looked_at, *protocols))
-    return verify_program((*core, *chosen, *protocols, *kept), world, **{"possible": possible, **options})
-
-
-def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
-    """Return what effects may return where `examples` are not given."""
-    return examples_with(rules, protocols) if protocols else examples_for(rules)
+    program = (*core, *chosen, *protocols, *kept)
+    return verify(*program, environment=world, **{"endless": True, "possible": possible, **options})
 
 
 def world_of(rules: Sequence[BThread], protocols: Sequence[BThread], examples: Examples) -> tuple[BThread, ...]:
     """Return the environment of a loop with these rules: effects that may do anything, whatever tables they need."""
-    load_tables((*rules, *protocols))
+    for facts in (BASH, *(each.facts for each in declared_actions((*rules, *protocols)))):
+        deeds_of(facts)  # has the constitution load its tables now, so that no predicate does meanwhile
     effects = (*declared_effects(), *(laboratory_effects() if protocols else ()))
     return environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
 
 
-def verify_program(program: Sequence[BThread], environment: Sequence[BThread], **options: Any) -> Verification:
-    """Model-check b-threads that are to go on for ever; whatever is verified of agents is verified here."""
-    return verify(*program, environment=environment, **{"endless": True, **options})
+SAMPLE = 1500  # steps
 
 
-def load_tables(bthreads: Sequence[BThread]) -> None:
-    """Have the constitution load what it loads when it first sees such actions, so that no predicate does meanwhile."""
-    for facts in (Action("bash", "write", "/", command="true"), *(each.facts for each in declared_actions(bthreads))):
-        deeds_of(facts)
+def sampled_events(protocols: Sequence[BThread]) -> tuple[Event, ...]:
+    """Return the events of a random run of the core with these protocols, for pictures of what they hear."""
+    people, chance, heard = people_for(protocols), Random(0), dict[Event, None]()
+    world = world_of((), protocols, usual_examples((), protocols))
+    with BProgram(*CORE, *protocols, *world, strategy=RandomStrategy(0)) as program, suppress(BProgramError):
+        for _ in range(SAMPLE if protocols else 0):
+            if (step := program.step()) is None:
+                program.post(chance.choice(people))
+            else:
+                heard[step.event] = None
+    return tuple(heard)
 
 
 def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:
     """Return all that has to hold of the loop with these."""
-    of_protocols = (*ALWAYS_WITH_PROTOCOLS, *invariants_of_protocols(protocols)) if protocols else ()
-    return (*invariants_of((*rules, *protocols)), *of_protocols)
+    return (*invariants_of((*rules, *protocols)), *(invariants_of_protocols(protocols) if protocols else ()))
 
 
 def loop_rules(preset: Preset) -> tuple[BThread, ...]:

@@ -46,7 +46,8 @@ def tell(violation: Violation) -> str:
 def short(event: Event) -> str:
     """Return an event in a few words: its name, the call, and what distinguishes it from its like."""
     call = getattr(event, "call", None)
-    words = [event.name, call.id if isinstance(call, ToolCall) else call, *_details(event)]
+    details = DETAILS[type(event)](event) if type(event) in DETAILS else ()
+    words = [event.name, call.id if isinstance(call, ToolCall) else call, *details]
     if len(words) == 2 and call is None and not type(event).__module__.startswith("agent."):
         return shown(event)
     return " ".join(str(word) for word in words if word)
@@ -75,18 +76,6 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
     AuditGiven: lambda event: (_subject(event), event.auditor, f"({event.verdict})"),
     ChanceDrawn: lambda event: (event.key, f"({event.outcome})"),
 }
-
-
-OF_EPISODES = ("role", "outcome", "verdict")
-"""Fields that distinguish events about an episode of a deployment, besides its number."""
-
-
-def _details(event: Event) -> tuple[str, ...]:
-    if type(event) in DETAILS:
-        return DETAILS[type(event)](event)
-    episode = getattr(event, "episode", getattr(getattr(event, "subject", None), "episode", None))
-    told = (getattr(event, name, "") for name in OF_EPISODES)
-    return () if episode is None else (str(episode), *filter(None, told))
 
 
 def _judged(level: str | None) -> tuple[str, ...]:

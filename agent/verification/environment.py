@@ -311,8 +311,10 @@ FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_dra
 """Enough of them that protocols can disturb each other: for the many pairs that there are."""
 
 
-def examples_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
-    """Return what each effect may return where there are protocols; where the constitution judges, every verdict."""
+def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
+    """Return what each effect may return; where there are protocols and the constitution judges, every verdict."""
+    if not protocols:
+        return examples_for(rules)
     judged = "by_constitution" in map(shipped_name, (*rules, *protocols))
     described: Examples = {ProposedAction: EXAMPLES[ProposedAction]} if judged else {}
     return with_actions({**EXAMPLES_WITH_PROTOCOLS, **described}, declared_actions((*rules, *protocols)))

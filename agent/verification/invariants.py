@@ -1,8 +1,10 @@
 """Invariants of every loop, as monitors: b-threads that only watch, and fail when an invariant does not hold."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ParamSpec
+
+from attrs import field, frozen
 
 from agent.effects.loop import declared_effects
 from agent.effects.monitoring import laboratory_effects
@@ -44,8 +46,73 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import follow_ups_heard
-from bp import ALL, BThread, BThreadBody, Event, EventSet, bthread, contains, event, sync, where
+from bp import ALL, BThread, BThreadBody, BThreadFunction, Event, EventSet, bthread, contains, event, sync, where
 from constitution import Action, Level, Verdict
+
+Arguments = Mapping[str, Any]
+P = ParamSpec("P")
+
+
+def shipped_name(bthread: BThread) -> str:
+    """Return the name under which a b-thread ships; empty for one of the user, which may have any name."""
+    ships = str(getattr(bthread.function, "__module__", "")).startswith("agent.")
+    return bthread.made_by.name if ships and bthread.made_by is not None else ""
+
+
+def arguments_of(rule: BThread) -> Arguments:
+    """Return the arguments of a b-thread by name, with those that were left to their defaults."""
+    bound = inspect.signature(rule.function).bind(*rule.args, **rule.kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+@frozen
+class Invariants:
+    """Monitors, each with the conditions on which it has to hold: one of them, or always where there is none."""
+
+    rows: list[tuple[tuple[str, ...], BThreadFunction[Any]]] = field(factory=list)
+
+    def of(self, *conditions: str) -> Callable[[Callable[P, BThreadBody]], BThreadFunction[P]]:
+        """Return a decorator for a monitor that has to hold where all b-threads of a condition are: "retry, at_most".
+
+        It is made with the arguments of the last of them, by their names; `rule` is its own name.
+        """
+
+        def keep(function: Callable[P, BThreadBody]) -> BThreadFunction[P]:
+            monitor = bthread(function)
+            self.rows.append((conditions, monitor))
+            return monitor
+
+        return keep
+
+    def of_all(self, bthreads: Sequence[BThread]) -> tuple[BThread, ...]:
+        """Return the monitors of a loop with these b-threads."""
+        present = [(shipped_name(each), each) for each in bthreads]
+        return tuple(dict.fromkeys(made for row in self.rows for made in _made(*row, present)))
+
+
+def _made(
+    conditions: tuple[str, ...], monitor: BThreadFunction[Any], present: list[tuple[str, BThread]]
+) -> Iterator[BThread]:
+    parameters = inspect.signature(monitor.function).parameters
+    if not conditions:
+        yield monitor()
+    for *others, last in (condition.split(", ") for condition in conditions):
+        if {name for name, _ in present}.issuperset(others):
+            for rule in (each for name, each in present if name == last):
+                for given in _each_monitor({"rule": last, **arguments_of(rule)}):
+                    yield monitor(**{name: given[name] for name in parameters})
+
+
+def _each_monitor(given: Arguments) -> list[Arguments]:
+    """Return the arguments, once for each of several monitors of a protocol."""
+    return [{**given, "monitor": monitor} for monitor in given.get("monitors", ())] or [given]
+
+
+OF_RULES = Invariants()
+"""Invariants of the core, and of loops with certain rules."""
+
+invariants_of = OF_RULES.of_all
 
 STILL_UNDER_WAY = event("still_under_way")
 """The event of an environment when an effect takes its time, perhaps for ever. It never happens in a real run."""
@@ -81,7 +148,7 @@ FACTS_NEWS = (
 )
 
 
-@bthread
+@OF_RULES.of()
 def one_run_after_the_other() -> BThreadBody:
     """A prompt begins a run, `run_ended` comes once and last, and nothing happens until the next prompt."""
     beginnings = where((PromptGiven, HistoryGiven))
@@ -93,7 +160,7 @@ def one_run_after_the_other() -> BThreadBody:
             assert isinstance(said, RunEnded), f"{said.name} during a run"
 
 
-@bthread
+@OF_RULES.of()
 def one_answer_a_turn() -> BThreadBody:
     """Every answer in the conversation is a draft of this turn as the model wrote it, and only one."""
     drafts: tuple[tuple[object, ...], ...] = ()
@@ -108,7 +175,7 @@ def one_answer_a_turn() -> BThreadBody:
             drafts = ()
 
 
-@bthread
+@OF_RULES.of()
 def ids_of_an_answer_differ() -> BThreadBody:
     """The calls of an answer have different ids: the loop relies on it, and the client renames equal ones."""
     while True:
@@ -117,7 +184,7 @@ def ids_of_an_answer_differ() -> BThreadBody:
         assert len(set(ids)) == len(ids), f"an answer has two calls of one id: {', '.join(ids)}"
 
 
-@bthread
+@OF_RULES.of()
 def nothing_is_in_flight_at_the_end() -> BThreadBody:
     """Whatever an effect was started for has come back when the run ends."""
     in_flight = 0
@@ -129,7 +196,7 @@ def nothing_is_in_flight_at_the_end() -> BThreadBody:
             in_flight += 1 if isinstance(said, tuple(OUTCOMES)) else -1
 
 
-@bthread
+@OF_RULES.of()
 def a_run_goes_on() -> BThreadBody:
     """During a run something is under way, or something follows: it never just stands still."""
     while True:
@@ -141,7 +208,7 @@ def a_run_goes_on() -> BThreadBody:
             in_flight += 1 if isinstance(said, tuple(OUTCOMES)) else -1
 
 
-@bthread
+@OF_RULES.of("retry, recover_from_overflow, at_most", "retry, recover_from_overflow, iterations_at_most")
 def a_run_ends() -> BThreadBody:
     """A run comes to its end, unless something that it waits for never comes back."""
     while True:
@@ -153,7 +220,7 @@ def a_run_ends() -> BThreadBody:
                 said = yield sync(wait_for=~STILL_UNDER_WAY)
 
 
-@bthread
+@OF_RULES.of("abort_on_request")
 def an_abort_ends_the_run() -> BThreadBody:
     """After an abort the run ends, even if something that it waits for never comes back."""
     yield from _leads_to(AbortAsked)
@@ -165,13 +232,13 @@ def _leads_to(cause: Any, end: Any = RunEnded) -> BThreadBody:
         yield sync(wait_for=end, hot=True)
 
 
-@bthread
+@OF_RULES.of("abort_on_request")
 def nothing_starts_after_abort() -> BThreadBody:
     """After an abort nothing starts, neither a tool nor anything else, and the run does not end as completed."""
     yield from _nothing_starts_after(AbortAsked, STARTS | GateApproved, ("aborted", "failed"))
 
 
-@bthread
+@OF_RULES.of("stop_on_request")
 def nothing_starts_after_stop(after: str = "call") -> BThreadBody:
     """After a stop no turn begins and no user is asked; no call begins unless the step is to be finished.
 
@@ -203,7 +270,7 @@ def with_call(calls: tuple[ToolCall, ...], call: ToolCall) -> tuple[ToolCall, ..
     return tuple(sorted((*without(calls, call), call), key=lambda each: each.id))
 
 
-@bthread
+@OF_RULES.of()
 def starts_were_approved() -> BThreadBody:
     """No tool starts unless exactly that call value was approved, once for each start."""
     approved = NO_CALLS
@@ -218,7 +285,7 @@ def starts_were_approved() -> BThreadBody:
             approved = still_open(approved, said.call)
 
 
-@bthread
+@OF_RULES.of()
 def each_proposal_is_decided_once() -> BThreadBody:
     """A proposed action is described, then approved or rejected, once; and only if it was proposed."""
     proposed, described = NONE_YET, NONE_YET
@@ -235,7 +302,7 @@ def each_proposal_is_decided_once() -> BThreadBody:
             described -= {said.call}
 
 
-@bthread
+@OF_RULES.of()
 def each_call_is_answered_once() -> BThreadBody:
     """Each call of an answer is answered exactly once, before the next answer, the next inference and the end."""
     unanswered: tuple[str, ...] = ()
@@ -249,7 +316,7 @@ def each_call_is_answered_once() -> BThreadBody:
             unanswered = tuple(call.id for call in said.calls) if isinstance(said, AnswerCommitted) else ()
 
 
-@bthread
+@OF_RULES.of()
 def each_answer_tells_what_happened() -> BThreadBody:
     """A rejected call is answered as rejected and never runs; "ran" is said of those alone that ran to their end."""
     rejected, started, finished = NO_IDS, NO_IDS, NO_IDS
@@ -269,7 +336,7 @@ def each_answer_tells_what_happened() -> BThreadBody:
             rejected, finished = rejected - {said.call}, finished - {said.call}
 
 
-@bthread
+@OF_RULES.of("only_whole_calls")
 def flawed_calls_do_not_run() -> BThreadBody:
     """A call that came cut off, unreadable, unknown or with wrong arguments is neither judged nor run."""
     while True:
@@ -277,7 +344,7 @@ def flawed_calls_do_not_run() -> BThreadBody:
         assert said.call.flaw is None, f"{said.name} of {said.call.id}, which is {said.call.flaw}"
 
 
-@bthread
+@OF_RULES.of("by_constitution")
 def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBody:
     """An action that `judge` denies is rejected, one to ask about needs a yes; others are not rejected."""
     forbidden, questionable, asked_about = NONE_YET, NONE_YET, NONE_YET
@@ -306,7 +373,7 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
             asked_about -= {said.call}
 
 
-@bthread
+@OF_RULES.of("by_constitution")
 def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
     """A call has rights beyond its sandbox only after a yes, or a grant; its tool starts with exactly these."""
     confined, granted, lifted = NO_CALLS, NO_CALLS, tuple[SandboxLifted, ...]()
@@ -331,7 +398,7 @@ def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
             lifted = tuple(each for each in lifted if each.call.id != said.call)
 
 
-@bthread
+@OF_RULES.of()
 def what_starts_was_judged_as_it_is() -> BThreadBody:
     """A call is approved on the facts that were found last, and these were looked up again after each yes of the user.
 
@@ -359,7 +426,7 @@ def what_starts_was_judged_as_it_is() -> BThreadBody:
                 known = without(known, (said.call, said.facts))
 
 
-@bthread
+@OF_RULES.of("no_start_without_approval")
 def what_is_approved_runs() -> BThreadBody:
     """A call that the gate approved runs, or is skipped, or the run ends: nothing else stands in its way."""
     approved = NO_CALLS
@@ -381,7 +448,7 @@ def what_is_approved_runs() -> BThreadBody:
             withheld = ""
 
 
-@bthread
+@OF_RULES.of("answers_in_source_order")
 def answers_come_in_source_order() -> BThreadBody:
     """Calls are answered in the order in which the model asked for them."""
     unanswered: tuple[str, ...] = ()
@@ -394,7 +461,7 @@ def answers_come_in_source_order() -> BThreadBody:
             unanswered = unanswered[1:]
 
 
-@bthread
+@OF_RULES.of("one_at_a_time")
 def calls_come_one_at_a_time(together: Together = "none") -> BThreadBody:
     """No call is proposed before the earlier ones are answered, except those beside it that may run together with it.
 
@@ -453,27 +520,27 @@ def _limited(limit: float, told: str, asked: EventSet, news: EventSet, count: Co
 ANY_INFERENCE = where(InferenceRequested)
 
 
-@bthread
+@OF_RULES.of("at_most")
 def turns_are_limited(turns: int) -> BThreadBody:
     """A run has at most `turns` committed answers, and asks for no further one."""
     yield from _limited(turns, f"{turns} turns", ANY_INFERENCE, where(AnswerCommitted), lambda taken, _: taken + 1)
 
 
-@bthread
+@OF_RULES.of("too_many_failures")
 def failures_are_limited(limit: int) -> BThreadBody:
     """After `limit` failures in a row nothing more is proposed or asked for in this run."""
     news, asked = where(ToolFinished) | where(CallAnswered, outcome="invalid"), ProposedAction | InferenceRequested
     yield from _limited(limit, f"{limit} failures in a row", asked, news, lambda n, said: n + 1 if said.is_error else 0)
 
 
-@bthread
+@OF_RULES.of("empty_answers")
 def empty_answers_are_limited(limit: int) -> BThreadBody:
     """After `limit` answers in a row with neither text nor calls, nothing more is asked for in this run."""
     told, news = f"{limit} empty answers in a row", where(AnswerCommitted)
     yield from _limited(limit, told, ANY_INFERENCE, news, lambda empty, said: empty + 1 if said.is_empty else 0)
 
 
-@bthread
+@OF_RULES.of("retry")
 def attempts_are_limited(attempts: int) -> BThreadBody:
     """A failed inference is tried again after its backoff, `attempts` times in all, and only if that may help.
 
@@ -494,7 +561,7 @@ def attempts_are_limited(attempts: int) -> BThreadBody:
             failures, may_ask = 0, True
 
 
-@bthread
+@OF_RULES.of("recover_from_overflow")
 def an_overflow_is_mended_once(summarize: bool) -> BThreadBody:
     """A model whose conversation is too long is asked again only after a summary, and once in a turn."""
     overflows = where(InferenceFailed, reason="context_length_exceeded")
@@ -517,7 +584,7 @@ CALL_NEWS = ProposedAction | ApprovalAsked | GateApproved | ToolStarted
 ASKED = where(InferenceRequested, draft="d0")
 
 
-@bthread
+@OF_RULES.of()
 def a_continued_run_asks_again() -> BThreadBody:
     """A run that goes on asks the model again before it completes: the model is told why the run goes on."""
     while True:
@@ -527,7 +594,7 @@ def a_continued_run_asks_again() -> BThreadBody:
             assert said.name != "run_ended" or said.status != "completed", "the run goes on, and completes as it is"
 
 
-@bthread
+@OF_RULES.of("skip_when_steered")
 def steering_is_heard() -> BThreadBody:
     """After steering no call begins, and the run does not complete, before the model is asked again."""
     while True:
@@ -539,12 +606,13 @@ def steering_is_heard() -> BThreadBody:
             assert isinstance(said, InferenceRequested), f"{said.name} before the model has heard the steering"
 
 
-@bthread
-def people_are_asked(what: str) -> BThreadBody:
+@OF_RULES.of("seek_steering", "seek_follow_ups")
+def people_are_asked(rule: str) -> BThreadBody:
     """At each joint people are asked, and what they say is given, before anything else begins.
 
     Except after a stop, and while an earlier find could not be given yet.
     """
+    what = {"seek_steering": "steering", "seek_follow_ups": "follow_up"}[rule]
     joints, following = JOINTS[what], NEXT[what]
     given = where({"steering": SteeringGiven, "follow_up": FollowUpGiven}[what])
     found = where((MessagesSought, MessagesFound), what=what)
@@ -570,7 +638,7 @@ def people_are_asked(what: str) -> BThreadBody:
             owed = True
 
 
-@bthread
+@OF_RULES.of("continue_with_follow_ups")
 def follow_ups_are_heard(at_once: bool, most: int) -> BThreadBody:
     """A run does not complete while a follow-up waits; it goes on with one of them, or with all `at_once`.
 
@@ -590,7 +658,7 @@ def follow_ups_are_heard(at_once: bool, most: int) -> BThreadBody:
             waiting -= 1
 
 
-@bthread
+@OF_RULES.of("doom_loop")
 def repetitions_are_limited(n: int) -> BThreadBody:
     """The same call is asked for `n` times in a row at most; the last one is not proposed, and ends the run."""
     latest, times = "", 0
@@ -611,13 +679,13 @@ def repetitions_are_limited(n: int) -> BThreadBody:
                     forbidden = (*forbidden, call.id)
 
 
-@bthread
+@OF_RULES.of("budget_of_tokens")
 def tokens_are_limited(limit: int) -> BThreadBody:
     """After a run has taken `limit` tokens, no model is asked any more."""
     yield from _spending(limit, f"{limit} tokens", lambda usage: usage.tokens)
 
 
-@bthread
+@OF_RULES.of("budget_of_cost")
 def cost_is_limited(limit: float) -> BThreadBody:
     """After a run has cost `limit` dollars, no model is asked any more."""
     yield from _spending(limit, f"${limit:g}", lambda usage: usage.cost or 0.0)
@@ -628,7 +696,7 @@ def _spending(limit: float, told: str, measure: Callable[[Usage], float]) -> BTh
     return _limited(limit, told, asked, news, lambda spent, said: spent + measure(said.usage))
 
 
-@bthread
+@OF_RULES.of("budget_per_turn")
 def tokens_of_a_turn_are_limited(limit: int) -> BThreadBody:
     """After a turn of more than `limit` tokens no model is asked any more."""
     told, news = f"a turn of more than {limit} tokens", InferenceFinished | AnswerCommitted
@@ -639,19 +707,19 @@ def tokens_of_a_turn_are_limited(limit: int) -> BThreadBody:
     yield from _limited(limit + 1, told, ANY_INFERENCE, news, count)
 
 
-@bthread
+@OF_RULES.of("deadline")
 def nothing_starts_after_the_deadline() -> BThreadBody:
     """After the deadline nothing starts, neither a tool nor anything else, and the run does not end as completed."""
     yield from _nothing_starts_after(DeadlineReached, STARTS | GateApproved, ("stopped", "aborted", "failed", "limit"))
 
 
-@bthread
+@OF_RULES.of("deadline")
 def a_deadline_ends_the_run() -> BThreadBody:
     """After the deadline the run ends, even if something that it waits for never comes back."""
     yield from _leads_to(DeadlineReached)
 
 
-@bthread
+@OF_RULES.of("summarize_when_full", "recover_from_overflow")
 def a_summary_stands_alone() -> BThreadBody:
     """While a summary is made nothing else of the loop is under way, nothing starts, and the run does not end."""
     in_flight = 0
@@ -672,7 +740,7 @@ def _has_run(event: Event, tool: str) -> bool:
     return isinstance(event, ToolFinished) and event.call.tool == tool and not event.is_error
 
 
-@bthread
+@OF_RULES.of("complete_to_finish")
 def work_ends_complete(after_objective: bool = False) -> BThreadBody:
     """A text alone does not end work, `complete` does: nothing more is asked for, and its status is the reason."""
     working, status = False, ""
@@ -692,7 +760,7 @@ def work_ends_complete(after_objective: bool = False) -> BThreadBody:
             working, status = False, str(said.call.arguments["status"])
 
 
-@bthread
+@OF_RULES.of("one_objective")
 def objectives_do_not_overlap() -> BThreadBody:
     """No objective is taken while another one is pursued."""
     pursuing = False
@@ -706,7 +774,7 @@ def objectives_do_not_overlap() -> BThreadBody:
             pursuing = True
 
 
-@bthread
+@OF_RULES.of("iterations_at_most")
 def iterations_are_limited(turns: int) -> BThreadBody:
     """From the first objective on a run has at most `turns` committed answers, and as many before it."""
     taken, pursuing = 0, False
@@ -722,81 +790,8 @@ def iterations_are_limited(turns: int) -> BThreadBody:
             taken += 1 if isinstance(said, AnswerCommitted) else 0
 
 
-@bthread
+@OF_RULES.of("stop_when_said")
 def wishes_to_stop_are_heard() -> BThreadBody:
     """Whatever a person says with the letters "stop" in it stops the run."""
     spoken = where((SteeringGiven, FollowUpGiven, ApprovalAnswered), lambda said: "stop" in said.text.lower())
     yield from _leads_to(spoken, StopAsked | RunEnded)
-
-
-ALWAYS = (
-    one_run_after_the_other(),
-    one_answer_a_turn(),
-    ids_of_an_answer_differ(),
-    a_run_goes_on(),
-    a_continued_run_asks_again(),
-    nothing_is_in_flight_at_the_end(),
-    starts_were_approved(),
-    each_proposal_is_decided_once(),
-    each_call_is_answered_once(),
-    each_answer_tells_what_happened(),
-    what_starts_was_judged_as_it_is(),
-)
-"""Invariants of the core alone."""
-
-Arguments = Mapping[str, Any]
-OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
-    (("only_whole_calls",), lambda of: flawed_calls_do_not_run()),
-    (("by_constitution",), lambda of: the_constitution_is_obeyed(of["judge"])),
-    (("by_constitution",), lambda of: rights_were_granted(of["judge"])),
-    (("no_start_without_approval",), lambda of: what_is_approved_runs()),
-    (("one_at_a_time",), lambda of: calls_come_one_at_a_time(of["together"])),
-    (("answers_in_source_order",), lambda of: answers_come_in_source_order()),
-    (("skip_when_steered",), lambda of: steering_is_heard()),
-    (("continue_with_follow_ups",), lambda of: follow_ups_are_heard(of["at_once"], of["most"])),
-    (("seek_steering",), lambda of: people_are_asked("steering")),
-    (("seek_follow_ups",), lambda of: people_are_asked("follow_up")),
-    (("at_most",), lambda of: turns_are_limited(of["turns"])),
-    (("too_many_failures",), lambda of: failures_are_limited(of["limit"])),
-    (("empty_answers",), lambda of: empty_answers_are_limited(of["limit"])),
-    (("doom_loop",), lambda of: repetitions_are_limited(of["n"])),
-    (("budget_of_tokens",), lambda of: tokens_are_limited(of["limit"])),
-    (("budget_per_turn",), lambda of: tokens_of_a_turn_are_limited(of["limit"])),
-    (("budget_of_cost",), lambda of: cost_is_limited(of["limit"])),
-    (("deadline",), lambda of: nothing_starts_after_the_deadline()),
-    (("deadline",), lambda of: a_deadline_ends_the_run()),
-    (("complete_to_finish",), lambda of: work_ends_complete(of["after_objective"])),
-    (("one_objective",), lambda of: objectives_do_not_overlap()),
-    (("iterations_at_most",), lambda of: iterations_are_limited(of["turns"])),
-    (("stop_when_said",), lambda of: wishes_to_stop_are_heard()),
-    (("summarize_when_full",), lambda of: a_summary_stands_alone()),
-    (("recover_from_overflow",), lambda of: a_summary_stands_alone()),
-    (("recover_from_overflow",), lambda of: an_overflow_is_mended_once(of["summarize"])),
-    (("retry",), lambda of: attempts_are_limited(of["attempts"])),
-    (("retry", "recover_from_overflow", "at_most"), lambda of: a_run_ends()),
-    (("retry", "recover_from_overflow", "iterations_at_most"), lambda of: a_run_ends()),
-    (("stop_on_request",), lambda of: nothing_starts_after_stop(of["after"])),
-    (("abort_on_request",), lambda of: nothing_starts_after_abort()),
-    (("abort_on_request",), lambda of: an_abort_ends_the_run()),
-)
-"""Invariants of loops with certain rules; made with the arguments of the last of them."""
-
-
-def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:
-    """Return the monitors of a loop with these rules."""
-    present = {shipped_name(rule): rule for rule in rules}
-    kept = [make(arguments_of(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
-    return (*ALWAYS, *kept)
-
-
-def shipped_name(bthread: BThread) -> str:
-    """Return the name under which a b-thread ships; empty for one of the user, which may have any name."""
-    ships = str(getattr(bthread.function, "__module__", "")).startswith("agent.")
-    return bthread.made_by.name if ships and bthread.made_by is not None else ""
-
-
-def arguments_of(rule: BThread) -> Arguments:
-    """Return the arguments of a b-thread by name, with those that were left to their defaults."""
-    bound = inspect.signature(rule.function).bind(*rule.args, **rule.kwargs)
-    bound.apply_defaults()
-    return bound.arguments

@@ -7,7 +7,7 @@ from attrs import frozen
 
 from agent.protocols.asking import NEXT_TURN, TRUSTED
 from agent.protocols.flows import is_below
-from agent.verification.invariants import Arguments, arguments_of, shipped_name
+from agent.verification.invariants import Invariants, arguments_of, shipped_name
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,
@@ -32,8 +32,11 @@ from agent.vocabulary.questions import (
 from bp import BThread, BThreadBody, Event, EventSet, bthread, sync, where
 from constitution import Action
 
+OF_PROTOCOLS = Invariants()
+"""Invariants of a loop with any protocols, and with certain ones."""
 
-@bthread
+
+@OF_PROTOCOLS.of()
 def starts_are_of_the_answer() -> BThreadBody:
     """Every call that starts is a call of the answer that was committed last, with exactly its arguments."""
     calls: tuple[ToolCall, ...] = ()
@@ -45,7 +48,7 @@ def starts_are_of_the_answer() -> BThreadBody:
             assert said.call in calls, f"{said.call.id} starts, and is not what was committed"
 
 
-@bthread
+@OF_PROTOCOLS.of()
 def questions_do_not_overlap() -> BThreadBody:
     """A monitor or an auditor is asked about a subject once at a time; at the end of a run no question is open."""
     open_questions: frozenset[tuple[object, str]] = frozenset()
@@ -67,7 +70,7 @@ NO_CALLS: frozenset[ToolCall] = frozenset()
 Predicate = Callable[[GateApproved], bool]
 
 
-@bthread
+@OF_PROTOCOLS.of("blocking_monitor", "ensemble")
 def starts_were_cleared(monitor: str, threshold: float) -> BThreadBody:
     """No call starts unless the monitor gave exactly that call a score up to the threshold since it was proposed."""
     cleared = NO_CALLS
@@ -85,7 +88,7 @@ def starts_were_cleared(monitor: str, threshold: float) -> BThreadBody:
             cleared -= {said.call}
 
 
-@bthread
+@OF_PROTOCOLS.of("suspicion_accumulates")
 def scores_do_not_add_up(monitor: str, limit: int, buckets: int) -> BThreadBody:
     """Nothing is approved once the scores of the calls of a run, each once a turn, add up to more than the limit."""
     total, seen = 0, NO_CALLS
@@ -105,7 +108,7 @@ def scores_do_not_add_up(monitor: str, limit: int, buckets: int) -> BThreadBody:
             total, seen = min(total + more, limit + 1), seen | {said.subject}
 
 
-@bthread
+@OF_PROTOCOLS.of("distrust_after_a_miss")
 def unfit_monitors_clear_nothing(monitor: str, threshold: float) -> BThreadBody:
     """Once the monitor has passed a honeypot, nothing is approved any more."""
     given = where(ScoreGiven, monitor=monitor)
@@ -116,7 +119,7 @@ def unfit_monitors_clear_nothing(monitor: str, threshold: float) -> BThreadBody:
     raise AssertionError(f"{approved.call.id} is approved, and {monitor} has passed a honeypot")
 
 
-@bthread
+@OF_PROTOCOLS.of("taint_flow")
 def nothing_is_sent_after_a_secret(reads: Predicate, sends: Predicate) -> BThreadBody:
     """Once an action that reads a secret was approved, none is approved that sends."""
     while True:
@@ -128,7 +131,7 @@ def nothing_is_sent_after_a_secret(reads: Predicate, sends: Predicate) -> BThrea
     raise AssertionError(f"{said.call.id} is approved, which sends, and a secret was read")
 
 
-@bthread
+@OF_PROTOCOLS.of("download_then_run")
 def what_was_fetched_does_not_run(
     fetched: Callable[[Action, tuple[str, ...]], tuple[str, ...]], executed: Callable[[Action], tuple[str, ...]]
 ) -> BThreadBody:
@@ -141,7 +144,7 @@ def what_was_fetched_does_not_run(
         places = tuple(sorted({*places, *fetched(said.facts, places)}))
 
 
-@bthread
+@OF_PROTOCOLS.of("ask_on_critical")
 def critical_calls_were_allowed(is_critical: Callable[[ToolCall], bool]) -> BThreadBody:
     """No critical call starts unless a person has said yes to exactly that call since it was proposed."""
     allowed = NO_CALLS
@@ -155,7 +158,7 @@ def critical_calls_were_allowed(is_critical: Callable[[ToolCall], bool]) -> BThr
             allowed -= {said.call}
 
 
-@bthread
+@OF_PROTOCOLS.of("defer_to_trusted", "trusted_editing", "defer_to_resample")
 def answers_were_cleared(monitor: str, threshold: float) -> BThreadBody:
     """An answer is a trusted model's, or the monitor gave exactly it a score up to the threshold in this turn."""
     cleared: frozenset[object] = frozenset()
@@ -173,7 +176,7 @@ def answers_were_cleared(monitor: str, threshold: float) -> BThreadBody:
             cleared = frozenset() if said.draft == "d0" else cleared
 
 
-@bthread
+@OF_PROTOCOLS.of("defer_on_critical")
 def critical_answers_are_trusted(is_critical: Callable[[ToolCall], bool]) -> BThreadBody:
     """An answer with a critical call is a trusted model's."""
     trusted: frozenset[str] = frozenset()
@@ -206,7 +209,7 @@ def settled(said: ScoreGiven | AuditGiven | QuestionForgone) -> Subjects:
     return NONE_YET
 
 
-@bthread
+@OF_PROTOCOLS.of("trusted_monitoring")
 def drafts_are_scored(monitor: str) -> BThreadBody:
     """Every draft of a model without trust is scored before the next turn and the end."""
     trusted: frozenset[str] = frozenset()
@@ -227,7 +230,7 @@ def drafts_are_scored(monitor: str) -> BThreadBody:
                 trusted = trusted | {said.draft} if said.role in TRUSTED else trusted - {said.draft}
 
 
-@bthread
+@OF_PROTOCOLS.of("asynchronous_monitor")
 def calls_are_scored(monitor: str) -> BThreadBody:
     """Every call that starts is scored before the next turn and the end."""
     owed = NONE_YET
@@ -241,7 +244,7 @@ def calls_are_scored(monitor: str) -> BThreadBody:
             assert not owed, f"{said.name} comes before every call was scored"
 
 
-@bthread
+@OF_PROTOCOLS.of("asynchronous_monitor")
 def contained_runs_end(monitor: str, threshold: float) -> BThreadBody:
     """After a started call scores above the threshold, nothing more starts, and the run does not complete."""
     started = NONE_YET
@@ -258,7 +261,7 @@ def contained_runs_end(monitor: str, threshold: float) -> BThreadBody:
             started = NONE_YET
 
 
-@bthread
+@OF_PROTOCOLS.of("audit_budget")
 def audits_are_limited(monitor: str, threshold: float, budget: int, auditor: str) -> BThreadBody:
     """There are at most `budget` audits, each of what is most suspicious of all that waits for one."""
     waiting: tuple[tuple[Subject, float], ...] = ()
@@ -281,7 +284,7 @@ def _without(waiting: tuple[tuple[Subject, float], ...], subject: Subject) -> tu
     return tuple(entry for entry in waiting if entry[0] != subject)
 
 
-@bthread
+@OF_PROTOCOLS.of("upfront_audit")
 def answers_are_audited(runs: int, auditor: str) -> BThreadBody:
     """Every answer of the first runs is audited before the next turn and the end of the run."""
     owed = NONE_YET
@@ -296,7 +299,7 @@ def answers_are_audited(runs: int, auditor: str) -> BThreadBody:
             runs -= isinstance(said, RunEnded)
 
 
-@bthread
+@OF_PROTOCOLS.of("shutdown_on_catch")
 def disabled_roles_are_silent(role: str) -> BThreadBody:
     """Once an audit has found harm, no model in the role is asked again."""
     yield sync(wait_for=where(AuditGiven, verdict="harmful"))
@@ -351,35 +354,6 @@ def sides_of(protocols: Sequence[BThread]) -> Kept:
     return tuple(dict.fromkeys(found))
 
 
-ALWAYS_WITH_PROTOCOLS = (starts_are_of_the_answer(), questions_do_not_overlap())
-"""Invariants with any protocols, besides those of every loop."""
-
-OF_PROTOCOLS: dict[str, Callable[[Arguments], Kept]] = {
-    "blocking_monitor": lambda of: (starts_were_cleared(of["monitor"], of["threshold"]),),
-    "ensemble": lambda of: tuple(starts_were_cleared(monitor, of["threshold"]) for monitor in of["monitors"]),
-    "suspicion_accumulates": lambda of: (scores_do_not_add_up(of["monitor"], of["limit"], of["buckets"]),),
-    "distrust_after_a_miss": lambda of: (unfit_monitors_clear_nothing(of["monitor"], of["threshold"]),),
-    "taint_flow": lambda of: (nothing_is_sent_after_a_secret(of["reads"], of["sends"]),),
-    "download_then_run": lambda of: (what_was_fetched_does_not_run(of["fetched"], of["executed"]),),
-    "ask_on_critical": lambda of: (critical_calls_were_allowed(of["is_critical"]),),
-    "defer_to_trusted": lambda of: (answers_were_cleared(of["monitor"], of["threshold"]),),
-    "trusted_editing": lambda of: (answers_were_cleared(of["monitor"], of["threshold"]),),
-    "defer_to_resample": lambda of: (answers_were_cleared(of["monitor"], of["threshold"]),),
-    "defer_on_critical": lambda of: (critical_answers_are_trusted(of["is_critical"]),),
-    "trusted_monitoring": lambda of: (drafts_are_scored(of["monitor"]),),
-    "asynchronous_monitor": lambda of: (
-        calls_are_scored(of["monitor"]),
-        contained_runs_end(of["monitor"], of["threshold"]),
-    ),
-    "audit_budget": lambda of: (audits_are_limited(of["monitor"], of["threshold"], of["budget"], of["auditor"]),),
-    "upfront_audit": lambda of: (answers_are_audited(of["runs"], of["auditor"]),),
-    "shutdown_on_catch": lambda of: (disabled_roles_are_silent(of["role"]),),
-}
-"""Invariants of a loop with a protocol, made with its arguments."""
-
-
 def invariants_of_protocols(protocols: Sequence[BThread]) -> Kept:
     """Return the monitors of what these protocols are for."""
-    present = [(shipped_name(protocol), protocol) for protocol in protocols]
-    kept = [one for name, each in present if name in OF_PROTOCOLS for one in OF_PROTOCOLS[name](arguments_of(each))]
-    return tuple(dict.fromkeys((*kept, *sides_of(protocols))))
+    return (*OF_PROTOCOLS.of_all(protocols), *sides_of(protocols))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from agent.vocabulary.errors import meant
 
@@ -73,12 +73,19 @@ def _check_plain(path: Path, text: str) -> None:
             raise NodeError(f"{where}: the tag {tag} names a type of its own; write a plain value")
 
 
+def _unmarked(value: Any) -> Any:
+    """Return a scalar without what its parser added to it."""
+    if isinstance(value, bool) or type(value).__name__ == "ScalarBoolean":
+        return bool(value)
+    return next((kind(value) for kind in (str, int, float) if isinstance(value, kind)), value)
+
+
 @frozen
 class Node:
     """A value in a YAML file and its place. Each reader returns what its name says, or raises `NodeError`."""
 
     path: Path
-    value: Any
+    value: Any = field(converter=_unmarked)
     line: int = 0
     """Both count from 0, as in the parser."""
     column: int = 0

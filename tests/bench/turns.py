@@ -20,8 +20,8 @@ MILLI = 1e3
 TURNS = (50, 200, 800)
 
 
-@tool(category="read")
-async def do_nothing() -> str:
+@tool(category="read", quick=True)
+def do_nothing() -> str:
     """Do nothing."""
     return "done"
 

@@ -11,9 +11,9 @@
 | all other files | as outside, read only | not there |
 
 Sockets of tmux, docker, X11 and D-Bus lie in /tmp and /run, or have no file, and then belong to the network outside.
-A process that is left over keeps running, as it would outside: the one who started the command ends it, or the kernel
-when that process dies, also by SIGKILL. Root may write the settings in /proc/sys without any capability, so /proc is
-read-only, too.
+A process that is left over keeps running, as it would outside, so that it can be counted and told: the one who started
+the command ends it, or the watchdog of the program does. With `--die-with-parent` the kernel would end it unseen. Root
+may write the settings in /proc/sys without any capability, so /proc is read-only, too.
 
 Commands of an agent share a loopback, those of an episode all namespaces. A process of bubblewrap holds these until the
 other end of its standard input, a socket, is closed: also when we die. Commands join with `nsenter`, by the number of
@@ -35,7 +35,7 @@ from pathlib import Path
 from attrs import define
 
 from agent.tools.descendants import helpers
-from agent.tools.sandbox.egress import FOLDER, parent_to_end_with
+from agent.tools.sandbox.egress import FOLDER
 from agent.tools.sandbox.permissions import Confinement
 
 SCRATCHES = ("/tmp", "/var/tmp")
@@ -55,7 +55,6 @@ STREAMS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/s
 def arguments(inside: Confinement) -> Iterator[str]:
     """Yield the arguments of `bwrap` that a command of an agent follows."""
     yield from ("--unshare-user", "--unshare-pid", "--unshare-cgroup-try")
-    yield from ("--die-with-parent",) if parent_to_end_with() else ()
     yield from () if inside.joined else ("--unshare-ipc", "--unshare-uts")
     yield from () if inside.joined or inside.network else ("--unshare-net",)
     yield from ("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")

@@ -1,6 +1,6 @@
 """Egress: a call that may reach certain hosts, and no others, through a proxy that lives as long as the call.
 
-    python egress.py outside FOLDER HOSTS PARENT -- BWRAP ... -- python FOLDER/egress.py inside FOLDER -- COMMAND
+    python egress.py outside FOLDER HOSTS -- BWRAP ... -- python FOLDER/egress.py inside FOLDER -- COMMAND
 
 The outer process stays in the network of the machine and listens on a socket in FOLDER, which only this call sees; it
 connects to the granted hosts. The inner one, in a network that has a loopback alone, passes on what programs send to
@@ -23,7 +23,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from threading import Thread, current_thread, main_thread
+from threading import Thread
 from urllib.parse import SplitResult, urlsplit
 
 FOLDER = "/run/egress"
@@ -40,13 +40,7 @@ VARIABLES = frozenset((*TO_PROXY, *PAST_IT))
 
 def words_outside(folder: str, hosts: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words before the command that confines a call which may reach these hosts."""
-    parent = str(parent_to_end_with() or 0)
-    return (sys.executable, "-I", "-S", __file__, "outside", folder, ",".join(hosts), parent, "--")
-
-
-def parent_to_end_with() -> int | None:
-    """Return our number where a command can end with us; a kernel that is asked for that looks at threads, too."""
-    return os.getpid() if current_thread() is main_thread() else None
+    return (sys.executable, "-I", "-S", __file__, "outside", folder, ",".join(hosts), "--")
 
 
 def words_inside() -> tuple[str, ...]:
@@ -54,12 +48,9 @@ def words_inside() -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", os.path.join(FOLDER, SCRIPT), "inside", FOLDER, "--")
 
 
-def run_outside(folder: str, hosts: frozenset[str], parent: int, argv: list[str]) -> int:
-    """Run the confined command beside its proxy; return its exit code. All ends with the process `parent`, if any."""
+def run_outside(folder: str, hosts: frozenset[str], argv: list[str]) -> int:
+    """Run the confined command beside its proxy; return its exit code."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # the command is told, too; we clean up when it has ended
-    signal.signal(signal.SIGHUP, lambda *_: sys.exit(1))
-    if parent:
-        _end_with(parent, signal.SIGHUP)
     os.mkdir(folder, 0o700)
     key = f"call:{os.urandom(16).hex()}"
     try:
@@ -83,7 +74,7 @@ def run_inside(folder: str, argv: list[str]) -> None:
         address = f"http://{file.read()}@127.0.0.1:{server.getsockname()[1]}"
     command = os.getpid()
     if os.fork() == 0:
-        _end_with(command, signal.SIGKILL)
+        _end_with(command)
         os.closerange(0, server.fileno())  # or the output of the command would stay open
         _serve(server, lambda client: _pass_on(client, os.path.join(folder, SOCKET)))
     server.close()
@@ -91,9 +82,9 @@ def run_inside(folder: str, argv: list[str]) -> None:
     os.execvp(argv[0], argv)
 
 
-def _end_with(parent: int, by: signal.Signals) -> None:
-    """Have the kernel signal this process when its parent has ended, also by SIGKILL."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, by, 0, 0, 0)
+def _end_with(parent: int) -> None:
+    """Have the kernel end this process when its parent has ended, also by SIGKILL."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it was over before the kernel was told
         os._exit(0)
 
@@ -226,7 +217,7 @@ def main(argv: list[str]) -> int:
     command = argv[end + 1 :]
     if argv[0] == "inside":
         run_inside(argv[1], command)
-    return run_outside(argv[1], frozenset(argv[2].split(",")), int(argv[3]), command)
+    return run_outside(argv[1], frozenset(argv[2].split(",")), command)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.protocols.catalogue import PROTOCOLS
+from agent.protocols import PROTOCOLS
 from tests.agent.cli.sessions import Command, RunOf
 
 TOUCH = {"calls": [{"tool": "bash", "arguments": {"command": "touch a"}}]}
@@ -18,7 +18,7 @@ def test_protocols_are_listed_with_what_they_cost_and_where_they_come_from(comma
     assert said.code == 0
     for entry, row in zip(PROTOCOLS, as_json, strict=True):
         assert f"\n{entry.name}\n" in f"\n{said.out}"
-        assert str(entry.cost) in said.out
+        assert entry.cost in said.out
         assert entry.source in said.out
         assert row["name"] == entry.name
         assert {"does", "costs", "roles", "source", "made_by"} <= row.keys()
@@ -97,5 +97,5 @@ def test_a_function_that_makes_several_bthreads_is_refused_with_what_begins_othe
     said = command("verify", "--alone", "--protocol", f"{file}:both")
 
     assert said.code == 2
-    assert "is function; a protocol is one b-thread: decorate a generator function with @bthread" in said.err
+    assert "it returned list; a protocol is one b-thread: decorate a generator function with @bthread" in said.err
     assert "begins others with `yield start(...)`" in said.err

@@ -11,7 +11,7 @@ import pytest
 from agent import workspace_tools
 from agent.effects.approval import approval_effect
 from agent.effects.execution import coalesced, describe, join_texts
-from agent.effects.timers import seconds_before
+from agent.effects.loop import seconds_before
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from agent import Agent
-from agent.effects.timers import seconds_before
+from agent.effects.loop import seconds_before
 from agent.models.model import ModelError, ModelRequest
 from agent.models.openai_model import Api, OpenAIModel
 from agent.session.agent import Run

@@ -2,15 +2,18 @@
 
 import json
 import socket
+import ssl
 import time
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
 from agent import Agent, Hooks
 from agent.models import openai_model
+from agent.models.failures import describe_failure
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_from_name
 from agent.models.script_files import ScriptError
@@ -138,6 +141,17 @@ async def test_https_where_the_server_speaks_http_is_said() -> None:
 
     assert "this server does not speak https; write http://" in str(error)
     assert "is the server running" not in str(error)
+    assert not error.retryable
+
+
+def test_a_certificate_that_is_not_valid_stays_so() -> None:
+    failed = httpx2.ConnectError("failed")
+    failed.__cause__ = ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed certificate")
+
+    error = describe_failure(failed, "https://example.org/v1")
+
+    assert "self-signed certificate; is it the right server" in str(error)
+    assert not error.retryable
 
 
 @pytest.mark.slow

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from agent import Agent, ScriptedModel, answer, call, resume
+from agent.effects.approval import UndecidableError
 from agent.history.playback import replay
 from agent.log.reading import read_log
-from agent.session.approvals import UndecidableError
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.vocabulary.errors import RunError

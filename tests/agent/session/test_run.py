@@ -11,6 +11,7 @@ import pytest
 
 from agent import Agent, ScriptedModel, answer, call, tool, workspace_tools
 from agent.models.openai_model import OpenAIModel
+from agent.models.scripted import delay, fail
 from agent.session.agent import Run
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
@@ -29,7 +30,7 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
 from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, ProgramEnded, bthread, sync, where
+from bp import BThreadBody, ProgramEnded, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
 from tests.agent.soundness import recorded
@@ -38,6 +39,12 @@ from tests.conftest import anyio_backend as anyio_backend
 pytestmark = pytest.mark.anyio
 
 QUESTIONABLE = call("bash", command="git reset --hard")
+
+
+@tool(category="read", quick=True)
+def count(n: int) -> str:
+    """Count."""
+    return str(n)
 
 
 # Looking on
@@ -60,6 +67,37 @@ async def test_a_reader_that_stops_early_does_not_disturb_the_run(make_agent: Ma
             break
 
     assert run.status == "completed"
+
+
+async def test_a_run_in_which_no_user_can_step_makes_the_same_records(make_agent: MakeAgent) -> None:
+    """Its quick model answers without a task of its own."""
+    script = (fail("busy", retryable=True), [call("note"), call("note")], delay(0.0, "So."), lambda _: "Done.")
+    stepped, alone = (make_agent(*script, tools=[note], wait=lambda _: 0.0) for _ in range(2))
+
+    async with stepped.start("Go") as run:
+        pass
+    again = await alone.run("Go")
+
+    assert [type(event) for event in again.events] == [type(event) for event in run.events]
+    assert again.messages == run.messages
+
+
+async def test_a_run_of_a_quick_model_and_a_quick_tool_can_be_cancelled(make_agent: MakeAgent) -> None:
+    scope = anyio.CancelScope()
+
+    def cancel(step: Step) -> None:
+        if step.number == 40:
+            scope.cancel()
+
+    calls = [call("count", n=n) for n in range(100)]
+    agent = make_agent(*calls, tools=[count], preset="passthrough", on_step=cancel)
+
+    with scope:
+        await agent.run("Go")
+
+    assert scope.cancelled_caught
+    assert not agent.journal.is_under_way
+    assert agent.totals.turns < 20
 
 
 async def test_a_run_tells_how_it_stands(make_agent: MakeAgent) -> None:

@@ -5,13 +5,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing
 
 from agent.threads.core import CORE
-from agent.verification import invariants_with, usual_examples, world_of
+from agent.verification import invariants_with, world_of
 from agent.verification.environment import (
     EXAMPLES,
     FEW_EXAMPLES,
     Examples,
     declared_actions,
     people_for,
+    usual_examples,
     with_actions,
 )
 from agent.vocabulary.events import ProposedAction

@@ -1,7 +1,6 @@
 """The shipped loop is model-checked: its invariants hold with any rules, and every planted fault is found."""
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import combinations
@@ -19,7 +18,7 @@ from agent.threads.limits import at_most, budget_per_turn, retry, too_many_failu
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
 from agent.threads.stopping import stop_on_request
 from agent.threads.tool_calls import doom_loop, one_at_a_time
-from agent.verification import loop_rules, usual_examples, verify_loop
+from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import short, tell
 from agent.verification.environment import (
     EXAMPLES,
@@ -32,8 +31,9 @@ from agent.verification.environment import (
     examples_for,
     in_threes,
     lookups,
+    usual_examples,
 )
-from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
+from agent.verification.invariants import OF_RULES, invariants_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -295,7 +295,9 @@ def test_the_invariant_of_a_rule_that_is_left_out_breaks() -> None:
     unnoticed = []
     alone = loops_of([*EVERY_RULE.values()], [(name,) for name in EVERY_RULE])
     for name, _, result in verify_each(alone, max_states=3_000, first=True, left_out=True):
-        own = {monitor.name for monitor in invariants_of([EVERY_RULE[name]])} - {each.name for each in ALWAYS}
+        own = {monitor.name for monitor in invariants_of([EVERY_RULE[name]])} - {
+            each.name for each in invariants_of([])
+        }
         assert {violation.bthread for violation in result.violations} <= own
         unnoticed += [] if result.violations else [name]
 
@@ -321,8 +323,7 @@ def test_a_rule_that_is_looser_than_required_is_found() -> None:
 
 
 def test_every_invariant_is_broken_by_a_fault() -> None:
-    arguments: dict[str, Any] = defaultdict(lambda: 1)  # whatever the rules may be made with
-    names = {monitor.name for monitor in (*ALWAYS, *(make(arguments) for _, make in OF_RULES))}
+    names = {monitor.name for _, monitor in OF_RULES.rows}
     left_out = {"flawed_calls_do_not_run", "turns_are_limited", "empty_answers_are_limited", "cost_is_limited"}
     loosened = {"tokens_of_a_turn_are_limited"}
     elsewhere = {"rights_were_granted", "ids_of_an_answer_differ", "an_abort_ends_the_run", "wishes_to_stop_are_heard"}
@@ -414,6 +415,5 @@ def test_the_invariants_can_run_beside_a_real_agent(make_agent: MakeAgent, works
 def test_the_documents_name_every_invariant() -> None:
     document = (Path(__file__).parents[3] / "docs" / "verification.md").read_text(encoding="utf-8")
 
-    arguments: dict[str, Any] = defaultdict(lambda: 1)
-    names = {monitor.name for monitor in (*ALWAYS, *(make(arguments) for _, make in OF_RULES))}
+    names = {monitor.name for _, monitor in OF_RULES.rows}
     assert names == set(re.findall(r"`(\w+)` \| \w", document)) & names

@@ -7,14 +7,14 @@ from typing import Literal
 import pytest
 
 from agent.presets.shipped import PRESETS
-from agent.protocols.catalogue import PROTOCOLS
+from agent.protocols import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.policies import no_more_than
 from agent.threads.stopping import stop_on_request
 from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
-from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols, sides_of
+from agent.verification.protocol_invariants import invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved, RunEnded, ToolStarted
 from bp import NONE, BThread, BThreadBody, Event, bthread, sync, where
@@ -161,7 +161,9 @@ def test_a_counterexample_says_which_invariant_of_a_protocol_is_broken() -> None
 def test_every_invariant_of_a_protocol_has_a_fault_that_breaks_it() -> None:
     kept = {monitor for fault in FAULTS for monitor in [fault.culprit]}
     never_fail = {monitor for program in PROGRAMS.values() for monitor in sides_of(program)}
-    named = {monitor.name for program in PROGRAMS.values() for monitor in {*_invariants(program)} - never_fail}
+    named = {
+        monitor.name for program in PROGRAMS.values() for monitor in {*invariants_of_protocols(program)} - never_fail
+    }
 
     assert named <= kept | {"calls_are_scored", "starts_are_of_the_answer", "questions_do_not_overlap"}
 
@@ -174,11 +176,6 @@ def test_random_sets_of_protocols_hold_as_far_as_they_are_looked_at(size: int) -
     result = verify_loop(ABORTED, together(*names), examples=EXAMPLES_WITH_PROTOCOLS, max_states=1_500)
 
     assert not result.violations, told(result)
-
-
-def _invariants(program: tuple[BThread, ...]) -> tuple[BThread, ...]:
-    assert any(bthread.name in {*OF_PROTOCOLS, "by_constitution"} for bthread in program)
-    return invariants_of_protocols(program)
 
 
 LOOKING = (taint_flow(), download_then_run(), ask_on_critical(), defer_on_critical())

@@ -22,11 +22,10 @@ from agent.lab.deployments.program import (
     Instead,
     deploy,
 )
-from agent.verification import verify_program
 from agent.verification.environment import EFFECT, WORLD
 from agent.verification.invariants import Arguments, arguments_of
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
-from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, where
+from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify, where
 
 
 @bthread
@@ -178,7 +177,8 @@ def verify_deployment(
     running = deploy(episodes, instead)
     kept = invariants_of_deployment((running, *rules))
     world = (any_episodes(), any_audits())
-    return verify_program((running if course is None else course, *rules, *kept), world, **options)
+    program = (running if course is None else course, *rules, *kept)
+    return verify(*program, environment=world, endless=True, **options)
 
 
 @bthread(name=f"{WORLD} episodes")

@@ -18,6 +18,7 @@ from agent.lab.reports.plots import audit_curves as plot_curves
 from agent.lab.reports.plots import calibration, label_places, usefulness_and_safety, write_figure
 from agent.lab.reports.report import warnings_of
 from agent.lab.reports.tables import (
+    Table,
     Verified,
     budget_table,
     by_attack,
@@ -28,6 +29,7 @@ from agent.lab.reports.tables import (
     disclosure_table,
     episode_table,
     groups_of,
+    leading,
     overview,
     read_verified,
 )
@@ -290,4 +292,7 @@ def test_harmful_and_failed_episodes_are_listed_with_their_logs_and_pages(tmp_pa
     ]
     assert '<a href="logs/&lt;k2&gt;.html">logs/&lt;k2&gt;.html</a>' in table.html
     assert "failed: OSError: &lt;full&gt;" in table.html
+    cells = leading(Table(("protocol", "always", "cover"), ((BASELINE, "0.50", "1.00"),)), table).html
+    assert f'<td><a href="#{BASELINE}/always">0.50</a></td><td>1.00</td>' in cells
+    assert f'<tr id="{BASELINE}/always">' in table.html
     assert len(episode_table([attack] * 1000, tmp_path).lines) == 200

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.background import Processes
 from agent.tools.definition import ToolContext
 from agent.tools.sandbox import permissions
 from agent.tools.sandbox.permissions import hidden_places
-from agent.tools.sandbox.sandbox import Level, Sandbox, why_not
-from agent.tools.shell import ShellOptions, make_shell_tool
+from agent.tools.sandbox.sandbox import LEVELS, Level, Sandbox, why_not
+from agent.tools.shell import TO_STAY, ShellOptions, make_shell_tool
 from tests.agent.tools.sandbox.adversary import OWN, Outside, broken_by, missed, outside_home, sandbox_of
 
 EVERY = 12
@@ -125,6 +126,7 @@ def test_unconfined_is_unconfined_and_strict_never_is(outside: Outside, sandbox:
 
 PROGRAM = """
 import asyncio, sys
+from agent.tools.background import Processes
 from agent.tools.definition import ToolContext
 from agent.tools.sandbox.sandbox import Sandbox
 from agent.tools.shell import ShellOptions, make_shell_tool
@@ -211,3 +213,21 @@ def test_hooks_of_git_stay_as_they_are(outside: Outside, needs: Callable[[str], 
     assert run("echo 'touch x' > .git/hooks/pre-commit", outside, sandbox).returncode != 0
     done = run("git add own.txt && git -c user.name=a -c user.email=a@b commit -qm one", outside, sandbox)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+STAY = ("[1 process still running after the command had ended; killed]", TO_STAY)
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.parametrize("level", LEVELS)
+async def test_the_model_is_told_of_a_process_that_outlives_its_command(outside: Outside, level: Level) -> None:
+    if level != "none" and (why := why_not(level)):
+        pytest.skip(why)
+    where = str(outside.workspace)
+    bash = make_shell_tool(where, ShellOptions(sandbox=Sandbox((where,), level)), processes=Processes())
+    ways = ("{} &", "nohup {} &", "setsid {} &", "setsid -f {}", "{} & disown", "({} > /dev/null 2>&1 < /dev/null &)")
+
+    told = {way: (await bash.run({"command": way.format("sleep 300")})).text for way in ways}
+
+    assert told == {way: "\n".join(("(no output)", *STAY)) for way in ways}
