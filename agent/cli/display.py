@@ -42,9 +42,10 @@ NOTE = re.compile(r"\[.*\]$")  # what a tool says beside the output: where the r
 LONGEST_NOTE = 4  # lines
 LONGEST_DIFF = 60  # lines
 LARGEST_COMPARED = 1_000_000  # bytes
-TOO_LONG = """\
-the conversation is longer than this model takes: --option context_tokens=N begins a run that stays below N tokens,
-/undo in chat goes back to before the last task"""
+TOO_LONG = (
+    "the conversation is longer than this model takes: --option context_tokens=N begins a run that stays below N "
+    "tokens, /undo in chat goes back to before the last task"
+)
 BY_RULE = "allowed by a rule of yours, without a question"
 LIVE = 3  # lines of a tool's output that are shown while it runs
 TOLD = (
