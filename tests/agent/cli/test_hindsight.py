@@ -84,20 +84,6 @@ def test_what_if_tells_changes_divergence_and_share(command: Command, log: Path)
     assert "2 of 3 calls could be judged (67 %); 1 of them would be decided otherwise" in said.out
 
 
-def test_the_page_of_a_what_if_leads_to_the_pages_of_the_runs_that_have_one(
-    command: Command, log: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    page = tmp_path / "elsewhere" / "page.html"
-    command("what-if", log, "--policy", "passthrough", "--page", page)
-    assert "<a " not in page.read_text()
-    command("view", log)
-
-    command("what-if", log, "--policy", "passthrough", "--page", page)
-
-    assert f'href="{log.with_suffix(".html").as_uri()}"' in page.read_text()
-
-
 def test_what_if_over_a_folder_sums_up_and_goes_on_after_a_log_that_cannot_be_judged(
     command: Command, log: Path
 ) -> None:
