@@ -89,7 +89,7 @@ class Conversation(Projection):
         self._messages.append(ToolMessage(answered.call, answered.result, answered.is_error, answered.images))
 
     def _asked(self, asked: InferenceRequested) -> None:
-        if asked.draft == OWN:
+        if self._given and asked.draft == OWN:
             self._take([words for words in self._given if isinstance(words, SteeringGiven)])
 
     def _give(self, words: SteeringGiven | FollowUpGiven) -> None:

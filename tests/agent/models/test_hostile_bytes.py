@@ -151,29 +151,6 @@ async def test_a_server_that_keeps_the_connection_is_left_after_the_last_event(
     assert await anyio.to_thread.run_sync(server.gone.wait, 5)
 
 
-# Bytes become events, in whatever pieces they come.
-
-
-@rows(
-    ("stream", "events"),
-    [
-        (b"data: 1\n\ndata: 2\n\n", [1, 2]),
-        (b"data:1\r\n\r\ndata:  2\r\rdata: 3\n\r\n", [1, 2, 3]),
-        (b"data: [1,\ndata: 2]\n\n", [[1, 2]]),
-        (b": comment\n\n\n\nevent: x\nid: 1\nretry: 3\ndata: 1\n\nid: 2\n\ndata\n\n", [1]),
-        (b"data: 1", [1]),
-        (b"data: 1\n", [1]),
-        (b"\xef\xbb\xbf{}", [{}]),
-        (b'\n\n{"a":\n\n1}', [{"a": 1}]),
-        (b"", []),
-    ],
-)
-@pytest.mark.anyio
-async def test_events(stream: bytes, events: list[object]) -> None:
-    assert await chunks_of(stream) == events
-    assert await chunks_of(*byte_by_byte(stream)) == events
-
-
 LINE = b"data: " + b"x" * 100_000
 FLOODS: dict[str, tuple[bytes, ...]] = {
     "no line end": (b"", b"x" * 100_000),
