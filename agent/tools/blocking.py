@@ -1,21 +1,16 @@
 """Runs a blocking function in a thread that can be abandoned.
 
-The threads are daemons, not those of a pool: a pool waits for its threads when the program ends, so a function that
-never returns would keep the program alive. Idle threads are reused, since starting one costs more than most calls, and
-end after a while.
+The threads are daemons of ours, not those of a pool: a pool waits for its threads when the program ends, so that one
+function that never returns would keep the whole program alive.
 """
 
-import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import anyio
 from anyio.lowlevel import EventLoopToken, current_token
-
-PATIENCE = 0.2  # seconds that an idle thread waits for work
 
 T = TypeVar("T")
 
@@ -36,7 +31,7 @@ async def run_in_background(function: Callable[[], T]) -> T:
             raised.append(error)
         _tell(token, done.set)
 
-    (_take_idle() or _Hand()).do(work)
+    threading.Thread(target=work, daemon=True, name="bpagent tool").start()
     await done.wait()
     if raised:
         raise raised.pop()
@@ -63,46 +58,6 @@ def _call_loop(token: EventLoopToken, function: Callable[[], Any]) -> None:
         from_thread.run_sync(function, token=token)
     except anyio.RunFinishedError:
         return  # the program ended after this thread was abandoned
-
-
-class _Hand:
-    """A daemon thread that runs one function after the other. It is in `_IDLE` while it has none."""
-
-    def __init__(self) -> None:
-        self._pieces: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        threading.Thread(target=self._live, daemon=True, name="bpagent tool").start()
-
-    def do(self, work: Callable[[], None]) -> None:
-        self._pieces.put(work)
-
-    def _live(self) -> None:
-        while True:
-            try:
-                self._pieces.get(timeout=PATIENCE)()
-            except Empty:
-                if self._leaves():
-                    return
-            else:
-                _IDLE.append(self)
-
-    def _leaves(self) -> bool:
-        """Return whether the idle thread may end; not if a caller has just taken it."""
-        try:
-            _IDLE.remove(self)
-        except ValueError:
-            return False
-        return True
-
-
-_IDLE: list[_Hand] = []
-os.register_at_fork(after_in_child=_IDLE.clear)  # a forked child has no threads of its parent
-
-
-def _take_idle() -> _Hand | None:
-    try:
-        return _IDLE.pop()
-    except IndexError:
-        return None
 
 
 async def unwind(pieces: AsyncIterator[object]) -> None:
