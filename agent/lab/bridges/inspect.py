@@ -214,7 +214,7 @@ def controlled(
 # Its tasks, as settings
 
 SLOWER = 10
-"""How many times longer than in a container a check may take: it has the processors for itself there, and here not."""
+"""Factor on the timeouts of checks, which have fewer processors here than in a container."""
 
 
 class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
