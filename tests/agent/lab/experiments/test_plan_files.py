@@ -24,6 +24,7 @@ protocols:
 monitors:
   watcher: {kind: simulated, alpha: 4, correlation: 0.5}
   words: {kind: keyword, words: {curl: 0.5}}
+  rules: constitution
 seeds: 2
 budgets: [0.01]
 splits: [test]
@@ -50,7 +51,10 @@ def test_a_whole_plan(tmp_path: Path) -> None:
     assert plan.protocols[0] == ProtocolPlan("none", judged=False)
     assert plan.protocols[2] == ProtocolPlan("blocking_monitor", ("blocking_monitor",), budget=0.05)
     assert (plan.protocols[3].options, plan.protocols[3].disclosure) == ((("draws", 5),), "none")
-    assert plan.monitors[1] == MonitorPlan("words", "keyword", words=(("curl", 0.5),))
+    assert plan.monitors[1:] == (
+        MonitorPlan("words", "keyword", words=(("curl", 0.5),)),
+        MonitorPlan("rules", "constitution"),
+    )
     assert (plan.seeds, plan.splits, plan.per_minute) == (2, ("test",), (("agent", 60.0),))
     assert plan.isolation == "bubblewrap"
     assert plan.limits == Limits(memory=512 * 2**20, processes=64, file_size=1_000_000)
