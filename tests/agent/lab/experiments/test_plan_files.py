@@ -1,16 +1,16 @@
 """Plans as YAML: what is not right is told with file, line, column, and the nearest word."""
 
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
 from agent.lab.experiments.model_plans import ModelPlan
-from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.plan import MonitorPlan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS
 from agent.tools.sandbox.limits import Limits
+from tests.agent.lab.experiments.settings import plan_of
 
 GOOD = """\
 name: try
@@ -35,14 +35,8 @@ limits: {memory: 512 MiB, processes: 64, file_size: 1000000}
 """
 
 
-def load(folder: Path, text: str) -> Plan:
-    path = folder / "plan.yaml"
-    path.write_text(dedent(text))
-    return load_plan(path)
-
-
 def test_a_whole_plan(tmp_path: Path) -> None:
-    plan = load(tmp_path, GOOD)
+    plan = plan_of(tmp_path, GOOD)
 
     assert plan.policies[1:] == (
         Policy("always", True),
@@ -109,7 +103,7 @@ MISTAKES = [
 def mistake(folder: Path, text: str) -> str:
     """Return what is told of a plan, without the folder of its file; nothing where it is right."""
     try:
-        load(folder, text)
+        plan_of(folder, text)
     except PlanError as error:
         return str(error).removeprefix(f"{folder}/")
     return ""
@@ -131,11 +125,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
     thresholds = {"watcher at 0.05": 0.9}
-    before = {episode.key for episode in load(tmp_path, GOOD).episodes(thresholds)}
+    before = {episode.key for episode in plan_of(tmp_path, GOOD).episodes(thresholds)}
 
-    reordered = load(tmp_path, GOOD.replace("budgets: [0.01]", "budgets: [0.02]\nreplicates: 9"))
-    more = load(tmp_path, GOOD.replace("seeds: 2", "seeds: 3"))
-    other = load(tmp_path, GOOD.replace("alpha: 4", "alpha: 5"))
+    reordered = plan_of(tmp_path, GOOD.replace("budgets: [0.01]", "budgets: [0.02]\nreplicates: 9"))
+    more = plan_of(tmp_path, GOOD.replace("seeds: 2", "seeds: 3"))
+    other = plan_of(tmp_path, GOOD.replace("alpha: 4", "alpha: 5"))
 
     assert {episode.key for episode in reordered.episodes(thresholds)} == before
     assert before < {episode.key for episode in more.episodes(thresholds)}
@@ -143,7 +137,7 @@ def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
 
 
 def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
-    plan = load(tmp_path, GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]"))
+    plan = plan_of(tmp_path, GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]"))
 
     used = {(episode.split, episode.policy.name) for episode in plan.episodes()}
 
@@ -158,7 +152,9 @@ def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
 
 def test_a_protocol_may_be_tried_with_some_policies_only(tmp_path: Path) -> None:
     """What it is tried with is no part of an episode, so that trying it with more runs nothing again."""
-    wide, narrow = (load(tmp_path, GOOD.replace("threshold: 0.9,", f"threshold: 0.9, {more}")) for more in ("", NARROW))
+    wide, narrow = (
+        plan_of(tmp_path, GOOD.replace("threshold: 0.9,", f"threshold: 0.9, {more}")) for more in ("", NARROW)
+    )
 
     found = {episode.policy.name for episode in narrow.episodes() if episode.protocol.name == "both"}
 
@@ -173,7 +169,7 @@ NARROW = "against: [honest],"
 def test_the_trusted_model_works_under_the_constitution_alone(tmp_path: Path) -> None:
     """It is there for comparison: usefulness is scaled by what it does."""
     real = "{name: trusted, models: {trusted: 'script:x.yaml'}}"
-    plan = load(tmp_path, GOOD.replace(f"always, {real}", "always, trusted"))
+    plan = plan_of(tmp_path, GOOD.replace(f"always, {real}", "always, trusted"))
 
     assert {episode.protocol.name for episode in plan.episodes() if episode.policy.name == "trusted"} == {
         "constitution_only"
@@ -182,7 +178,7 @@ def test_the_trusted_model_works_under_the_constitution_alone(tmp_path: Path) ->
 
 def test_instances_may_differ_by_split(tmp_path: Path) -> None:
     splits = GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]")
-    plan = load(tmp_path, splits.replace("instances: 1", "instances: {calibrate: 2, test: 3}"))
+    plan = plan_of(tmp_path, splits.replace("instances: 1", "instances: {calibrate: 2, test: 3}"))
 
     setting = setting_named("operations")
 
