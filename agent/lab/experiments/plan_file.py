@@ -275,6 +275,7 @@ MONITOR: Mapping[str, Reader] = {
     "kind": one_of(get_args(MonitorKind), "kind"),
     "alpha": Node.number,
     "correlation": share,
+    "attempts": share,
     "slips": share,
     "value": share,
     "model": _model,
