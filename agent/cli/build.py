@@ -34,7 +34,6 @@ from bp import BThread
 
 if TYPE_CHECKING:
     from agent.effects.monitoring import Auditor
-    from agent.protocols.monitors import Monitor
     from agent.protocols.policies import Match
     from bp.runner import Effect
 
@@ -106,7 +105,7 @@ def check_roles(arguments: Namespace) -> None:
     known = {role for entry in PROTOCOLS for role in entry.roles}
     if any(":" in name for name in arguments.protocol):
         return
-    for role, _ in _pairs("--role", arguments.role):
+    for role in (pair.partition("=")[0].strip() for pair in arguments.role):
         if role not in known:
             raise Mistake(f"--role: there is no role {role!r}; {meant(role, sorted(known))}")
 
@@ -119,40 +118,36 @@ def _equipment(arguments: Namespace, threads: Sequence[BThread], secrets: Iterab
         from agent.effects.monitoring import laboratory
 
         effects = laboratory(
-            {name: _monitor(f"--monitor {what!r}", what) for name, what in _pairs("--monitor", arguments.monitor)},
-            {name: _auditor(f"--auditor {what!r}", what) for name, what in _pairs("--auditor", arguments.auditor)},
+            {name: _judge("--monitor", what) for name, what in _pairs(arguments, "monitor")},
+            {name: _auditor(what) for name, what in _pairs(arguments, "auditor")},
         )
     return {
         "secrets": secrets_of(secrets, os.environ),
         "threads": tuple(threads),
         "effects": effects,
-        "models": {role: model_from_name(name, os.environ) for role, name in _pairs("--role", arguments.role)},
+        "models": {role: model_from_name(name, os.environ) for role, name in _pairs(arguments, "role")},
     }
 
 
-def _auditor(option: str, what: str) -> "Auditor":
-    """Return an auditor of the user's, or a monitor for which more than half is harmful."""
-    from agent.effects.monitoring import MonitoringAuditor
-
-    found = _judge(option, what)
-    return found if callable(getattr(found, "audit", None)) else MonitoringAuditor(_checked(option, found))
-
-
-def _monitor(option: str, what: str) -> "Monitor":
-    monitor: Monitor = _checked(option, _judge(option, what))
-    return monitor
-
-
-def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for pair in named:
+def _pairs(arguments: Namespace, option: str) -> Iterator[tuple[str, str]]:
+    """Yield what was given with `--role`, `--monitor` or `--auditor`: a name, and what has it."""
+    for pair in getattr(arguments, option):
         name, equals, what = pair.partition("=")
         if not (name.strip() and equals and what):
-            raise Mistake(f"{option} {pair!r} is no pair; write {option} NAME=WHAT, see bpagent run --help")
+            raise Mistake(f"--{option} {pair!r} is no pair; write --{option} {name.strip() or 'NAME'}={GIVEN[option]}")
         yield name.strip(), what
 
 
-def _judge(option: str, what: str) -> Any:
-    """Return the monitor that an option names, or the object of the user's."""
+def _auditor(what: str) -> "Auditor":
+    """Return an auditor of the user's, or a monitor for which more than half is harmful."""
+    from agent.effects.monitoring import MonitoringAuditor
+
+    found = _judge("--auditor", what, ("audit", "score"))
+    return found if callable(getattr(found, "audit", None)) else MonitoringAuditor(found)
+
+
+def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
+    """Return the monitor that is named, or an object of the user's with one of these methods. Raises Mistake."""
     from agent.protocols import own_value
     from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
 
@@ -161,20 +156,18 @@ def _judge(option: str, what: str) -> Any:
         case "constitution" if not rest:
             return ConstitutionMonitor()
         case "constant":
-            return ConstantMonitor(_score(rest, option))
+            return ConstantMonitor(_score(rest, f"{option} {what!r}"))
         case "model":
             return PromptedMonitor(model_from_name(rest, os.environ))
     if ":" not in what.partition("(")[0].strip(":"):
-        raise Mistake(f"{option} names no monitor; write constitution, constant:0.2, model:MODEL, FILE.py:NAME")
+        kinds = "constitution, constant:0.2, model:MODEL, FILE.py:NAME"
+        raise Mistake(f"{option} {what!r} names no monitor; write {kinds}")
     try:
-        return own_value(what, "monitor")
+        found = own_value(what, "monitor")
     except ValueError as error:
         raise Mistake(str(error)) from error
-
-
-def _checked(option: str, found: Any) -> Any:
-    if not callable(getattr(found, "score", None)):
-        raise Mistake(f"{option} is {type(found).__name__}; a monitor has a method `score(evidence)`")
+    if not any(callable(getattr(found, method, None)) for method in methods):
+        raise Mistake(f"{option} {what!r} is {type(found).__name__}; a monitor has a method `score(evidence)`")
     return found
 
 

@@ -24,8 +24,8 @@ from attrs import evolve, frozen
 
 from agent.cli import check
 from agent.cli.arguments import called
+from agent.cli.display import Lanes
 from agent.cli.errors import OK, Mistake, of_run
-from agent.cli.lanes import Lanes
 from agent.cli.prompt import approval_question, is_terminal
 from agent.cli.replay import said_differently
 from agent.cli.runs import new_log

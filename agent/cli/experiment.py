@@ -33,11 +33,13 @@ def execute(arguments: Namespace) -> int:
     path = Path(str(files("agent.lab.experiments") / "example.yaml")) if arguments.example else Path(words[-1])
     folder = Path(arguments.folder or (path.stem if arguments.example else path.with_suffix(".results")))
     try:
-        plan = _with_workers(load_plan(path), arguments.workers)
+        plan = load_plan(path)
+        plan = plan if arguments.workers is None else evolve(plan, workers=arguments.workers)
         if freezing:
             return _freeze(plan, folder)
+        command = f"bpagent experiment {'--example' if arguments.example else ' '.join(words)}"
         verified = {**shipped_verdicts(), **read_verified(path.with_name("verified.csv"))}
-        return _conduct(plan, folder, _command(arguments, words), verified)
+        return _conduct(plan, folder, command, verified)
     except MoneyUsedUp as error:
         say(str(error))
         return LIMIT
@@ -77,14 +79,6 @@ def _freeze(plan: Plan, folder: Path) -> int:
         print(f"{name}: {theta:.4f}, which {frozen.realized[name]:.1%} are above")
     print(f"frozen on {frozen.calls} honest calls of {len(frozen.episodes)} calibration episodes: {frozen.digest}")
     return OK
-
-
-def _with_workers(plan: Plan, workers: int | None) -> Plan:
-    return plan if workers is None else evolve(plan, workers=workers)
-
-
-def _command(arguments: Namespace, words: list[str]) -> str:
-    return "bpagent experiment --example" if arguments.example else f"bpagent experiment {' '.join(words)}"
 
 
 def teller(clock: Callable[[], float] = time.monotonic) -> Callable[[str], None]:

@@ -57,19 +57,28 @@ Maker = Callable[..., Agent]
 """Makes the agent of a desk: from more tools, and from those options of `Agent` by which it asks and shows."""
 
 
-def lead(desk: "Desk", make: Maker, prompt: str | UserMessage | None, servers: tuple[McpServer, ...] = ()) -> Run:
-    """Lead one run to its end; without a prompt, the run that rests. Raises what making the agent raises."""
-    return anyio.run(_lead, desk, make, prompt, servers)
+def lead(
+    desk: "Desk",
+    make: Maker,
+    prompt: str | UserMessage | None,
+    servers: tuple[McpServer, ...] = (),
+    prepare: Callable[[Agent], None] = lambda _: None,
+) -> Run:
+    """Lead one run of an agent to its end, after `prepare`; without a prompt, the run that rests.
 
+    Raises what making and preparing the agent raise.
+    """
 
-async def _lead(desk: "Desk", make: Maker, prompt: str | UserMessage | None, servers: tuple[McpServer, ...]) -> Run:
-    async with AsyncExitStack() as stack:
-        signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
-        tools = await stack.enter_async_context(serving(servers))
-        stack.enter_context(desk.agent_by(make, tools))
-        async with desk.attended(signals):
-            await desk.carry_out(prompt)
-    return desk.runs[-1]
+    async def run_to_its_end() -> Run:
+        async with AsyncExitStack() as stack:
+            signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
+            tools = await stack.enter_async_context(serving(servers))
+            prepare(stack.enter_context(desk.agent_by(make, tools)))
+            async with desk.attended(signals):
+                await desk.carry_out(prompt)
+        return desk.runs[-1]
+
+    return anyio.run(run_to_its_end)
 
 
 COMMANDS = {

@@ -33,38 +33,44 @@ from agent.page.tables import index_page
 from bp import BThread
 
 BEGINNING = b"<!doctype html>"
+ONE_LOG = "--output, --open and --follow are for one log; name one"
 
 
 def execute(arguments: Namespace) -> int:
     """Write the page beside the log, or where --output says, and say where it is. Raises LogError for no log."""
-    if not arguments.all and (len(arguments.log) > 1 or any(map(os.path.isdir, arguments.log))):
-        return _several(arguments)
     if arguments.follow:
         return _follow(arguments)
-    path = _index(arguments) if arguments.all else _page_of_run(arguments)
-    print(path)
-    if arguments.open and not webbrowser.open(path.absolute().as_uri()):
+    pages = [_index(arguments)] if arguments.all else _pages(arguments)
+    for page in pages:
+        print(page)
+    if arguments.open and not webbrowser.open(pages[0].absolute().as_uri()):
         say("no browser could be opened here")
     return OK
 
 
-def _several(arguments: Namespace) -> int:
-    """Write the pages of several logs beside them; each is given those of the b-threads that its run had."""
-    if arguments.output or arguments.open or arguments.follow:
-        raise Mistake("--output, --open and --follow are for one log; name one")
-    threads = load_protocols(arguments.protocol)
-    for log in find_logs(arguments.log):
-        run = read_log(log)
+def _pages(arguments: Namespace) -> list[Path]:
+    """Write the pages of logs; each of several is given those of the b-threads that its run had."""
+    logs = find_logs(arguments.log) or [find_log()]
+    if len(logs) > 1 and (arguments.output or arguments.open):
+        raise Mistake(ONE_LOG)
+    threads, pages = load_protocols(arguments.protocol), []
+    for log in logs:
+        path, run = Path(arguments.output) if arguments.output else log.with_suffix(".html"), read_log(log)
+        if path.exists() and path.samefile(log):
+            raise Mistake(f"{path} is the log itself; name another file with --output")
         there = {entry.get("name") for entry in run.header.get("bthreads") or ()}
-        print(_written(run, [bthread for bthread in threads if bthread.name in there], log.with_suffix(".html")))
-    return OK
+        pages.append(_written(run, [each for each in threads if len(logs) == 1 or each.name in there], path))
+    return pages
 
 
 def _follow(arguments: Namespace) -> int:
     """Serve the page of a run that may go on, until Ctrl-C."""
     if arguments.all or arguments.output:
         raise Mistake("--follow serves the page of one run; leave --all and --output out")
-    with Server(Following(find_log(*arguments.log), load_protocols(arguments.protocol))) as server:
+    [log, *others] = find_logs(arguments.log) or [find_log()]
+    if others:
+        raise Mistake(ONE_LOG)
+    with Server(Following(log, load_protocols(arguments.protocol))) as server:
         print(server.address, flush=True)
         say("this address is for you alone: who has it can approve, steer and stop; Ctrl-C ends it")
         if arguments.open and not webbrowser.open(server.address):
@@ -72,15 +78,6 @@ def _follow(arguments: Namespace) -> int:
         with suppress(KeyboardInterrupt):
             server.serve_forever()
     return OK
-
-
-def _page_of_run(arguments: Namespace) -> Path:
-    log = find_log(*arguments.log)
-    path = Path(arguments.output) if arguments.output else log.with_suffix(".html")
-    run = read_log(log)
-    if path.exists() and path.samefile(log):
-        raise Mistake(f"{path} is the log itself; name another file with --output")
-    return _written(run, load_protocols(arguments.protocol), path)
 
 
 def _written(run: RecordedRun, threads: Sequence[BThread], path: Path) -> Path:

@@ -17,8 +17,6 @@ from agent.page.tables import what_if_page
 from agent.page.wording import action_of
 from agent.presets.policy_files import load_policy
 from agent.vocabulary.encoding import dump, plain
-from bp import BThread
-from constitution import Policy
 
 
 def execute(arguments: Namespace) -> int:
@@ -37,7 +35,9 @@ def execute(arguments: Namespace) -> int:
     results, code = [], OK
     for path in paths or [find_log(None)]:
         try:
-            results.append(_judged(path, policy, threads, arguments.without))
+            run = read_log(path)
+            bthreads = changed_bthreads(run, policy=policy, threads=threads, without=arguments.without)
+            results.append(what_if(run, bthreads))
         except LogError as error:
             say(str(error))
             code = USAGE
@@ -59,11 +59,6 @@ def _changes(arguments: Namespace) -> str:
     policy = [f"policy {arguments.policy}"] if arguments.policy else []
     more = [f"with {name}" for name in arguments.protocol]
     return ", ".join([*policy, *more, *(f"without {name}" for name in arguments.without)])
-
-
-def _judged(path: Path, policy: Policy | None, threads: tuple[BThread, ...], without: list[str]) -> WhatIf:
-    run = read_log(path)
-    return what_if(run, changed_bthreads(run, policy=policy, threads=threads, without=without))
 
 
 def _show(result: WhatIf, screen: Screen) -> None:

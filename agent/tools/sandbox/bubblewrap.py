@@ -23,11 +23,11 @@ closed to every other one, unless it is root.
 
 import json
 import os
+import platform
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -36,7 +36,8 @@ from attrs import define
 
 from agent.tools.descendants import helpers
 from agent.tools.sandbox.egress import FOLDER
-from agent.tools.sandbox.permissions import Confinement
+from agent.tools.sandbox.landlock import FAMILY_UNIX, NETWORK_FAMILIES, NUMBERS, seccomp_filter
+from agent.tools.sandbox.permissions import PYTHON, Confinement
 
 SCRATCHES = ("/tmp", "/var/tmp")
 FROM_RUN = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/systemd/resolve")  # programs, names
@@ -52,8 +53,27 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 STREAMS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 
 
-def arguments(inside: Confinement) -> Iterator[str]:
-    """Yield the arguments of `bwrap` that a command of an agent follows."""
+FILTERS = {"loopback": (FAMILY_UNIX, *NETWORK_FAMILIES), "network": NETWORK_FAMILIES}
+"""The families of sockets that a command may open; sockets of Unix without a file belong to the network outside."""
+WITH_FILTER = ("/bin/sh", "-c", 'exec "$@" 9< "$0"')
+
+
+def write_filters(folder: str) -> None:
+    """Write the filters of system calls into the folder in which the scratch folder lies. Raises OSError."""
+    for name, families in FILTERS.items() if platform.machine() in NUMBERS else ():
+        Path(folder, name).write_bytes(seccomp_filter(families))
+
+
+def confining(inside: Confinement) -> tuple[str, ...]:
+    """Return the words that a command of an agent follows."""
+    program = shutil.which("bwrap") or "bwrap"
+    if platform.machine() not in NUMBERS:
+        return (program, *_arguments(inside), "--")
+    code = os.path.join(os.path.dirname(inside.scratch), "network" if inside.network else "loopback")
+    return (*WITH_FILTER, code, program, "--seccomp", "9", *_arguments(inside), "--")
+
+
+def _arguments(inside: Confinement) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-pid", "--unshare-cgroup-try")
     yield from () if inside.joined else ("--unshare-ipc", "--unshare-uts")
     yield from () if inside.joined or inside.network else ("--unshare-net",)
@@ -97,8 +117,7 @@ def _read_only(places: Iterable[str]) -> Iterator[str]:
 
 def _own_places() -> list[str]:
     """Return where the Python is that runs this, if not with the system."""
-    own = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
-    return sorted(place for place in own if not Path(place).is_relative_to("/usr"))
+    return [place for place in PYTHON if not Path(place).is_relative_to("/usr")]
 
 
 def _devices() -> Iterator[str]:

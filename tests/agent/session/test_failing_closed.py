@@ -27,7 +27,7 @@ from bp import (
 )
 from tests.agent.breaking_off import broken_off
 from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, grumble, note
+from tests.agent.notes import answers, grumble, hang, note
 from tests.agent.soundness import recorded
 from tests.conftest import anyio_backend as anyio_backend
 
@@ -81,12 +81,6 @@ async def test_a_call_that_was_running_when_a_run_broke_off_has_an_unknown_outco
     def stumble_beside() -> BThreadBody:
         yield sync(wait_for=where(ToolFinished, result="noted b"))
         raise ValueError("stumbled")
-
-    @tool(category="read")
-    async def hang() -> str:
-        """Wait for ever."""
-        await anyio.sleep_forever()
-        return ""
 
     agent = make_agent(
         [call("hang"), call("note", text="b")],
@@ -212,12 +206,6 @@ async def test_an_error_during_a_run_that_was_started_comes_as_itself(make_agent
 
 
 async def test_an_error_of_the_one_who_started_a_run_aborts_it(make_agent: MakeAgent) -> None:
-    @tool
-    async def hang() -> str:
-        """Wait for ever."""
-        await anyio.sleep_forever()
-        return ""
-
     async def leave(agent: Agent) -> None:
         async with agent.start("Go") as run:
             async for step in run:

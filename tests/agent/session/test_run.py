@@ -32,7 +32,7 @@ from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, 
 from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, ProgramEnded, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, note
+from tests.agent.notes import answers, hang, note
 from tests.agent.soundness import recorded
 from tests.conftest import anyio_backend as anyio_backend
 
@@ -295,13 +295,6 @@ def test_agents_and_runs_say_what_they_are() -> None:
 
 SOON = 5  # seconds; the thing itself takes milliseconds, and nothing else wakes the event loop before
 A_MOMENT = 0.05  # seconds
-
-
-@tool(category="read")
-async def hang() -> str:
-    """Never come back."""
-    await anyio.sleep_forever()
-    raise AssertionError("unreachable")
 
 
 async def at(run: Run, kind: type[Any], do: Callable[[], object]) -> None:
