@@ -164,7 +164,6 @@ PLACES = (
     *("/home/me/x", "/home/me/.bashrc", "/home/me/.ssh/x", "/home/me/.aws/credentials", "/home/me/.config/autostart/x"),
     *("/home/me/.local/bin/x", "/srv/x", "/srv/.env", "/home/me/.bpagent/x", "/home/me/.config"),
 )
-
 COMMANDS = {"read": "cat {}", "write": "echo x > {}", "delete": "rm {}", "list": "ls {}"}
 
 
@@ -187,9 +186,7 @@ def test_the_same_effect_has_the_same_verdict_whatever_the_tool(policy: str) -> 
 
 
 DEPLOY = Action("deploy_app", "admin", "/ws", argv=("deploy", "--env", "prod"))
-
 READ = Action("read_file", "read", "/ws", paths=(PathUse("a", "/ws/a", "read"),))
-
 WRITE = Action("write_file", "write", "/ws", paths=(PathUse("a", "/ws/a", "write"),))
 
 

@@ -192,19 +192,13 @@ def test_everyday_commands_of_developers_are_allowed(corpus: str) -> None:
 READERS = (
     "cat tac nl head tail wc sort uniq cut paste join comm fold fmt expand od base64 sha256sum md5sum diff cmp stat"
 )
-
 CHANGERS = "cp mv ln install rm rmdir mkdir mkfifo touch truncate shred split tee chmod chown chgrp gzip xz zstd ls du"
-
 SEARCHERS = "grep sed rg"
-
 PROGRAMS = f"{READERS} {CHANGERS} {SEARCHERS}".split()
 
 OPTION = re.compile(r"^ {1,8}(?:(-\w)\b)?(?:, *)?(--[\w-]+)?((?:\[?[= ]?[<\[{]?[A-Z'{][\w'|,.-]*)?)(?=[\s\]>}]|$)")
-
 PRINTS = "-c --stdout --to-stdout -l --list -t --test"
-
 MEANS_OTHERWISE = {"gzip": PRINTS, "xz": PRINTS, "zstd": PRINTS, "sed": "-i --in-place", "ln": "-s --symbolic"}
-
 """Options with which files are not written, or are not read: examples show what they do."""
 
 

@@ -9,17 +9,14 @@ from bp import event, verify
 from bp.verification.report import Violations
 from bp.verification.search import Search
 from bp.verification.states import StateSpace
-from tests.bench.hot_cold import add
-from tests.bench.rows import Aim, Row
-from tests.bench.timing import fastest, scaled
+from tests.bench.engine import add
+from tests.bench.measuring import Aim, Row, fastest, scaled
 from tests.bp.philosophers import philosophers
-
-__all__ = ["measure"]
 
 STATES = {6: 1297, 8: 14_158, 10: 154_450}  # of so many philosophers
 
 
-def measure(size: float = 1.0) -> Iterator[Row]:
+def measure_verification(size: float = 1.0) -> Iterator[Row]:
     """States and whole verifications per second of CPU time, and traced bytes for each state."""
     large, small = (10, 8) if size >= 1 else (6, 6)
     yield from table(large)
