@@ -1,9 +1,7 @@
-import gc
 import pickle
 import pydoc
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -173,33 +171,6 @@ def test_the_trace_is_the_same_under_any_hash_seed(strategy: str) -> None:
 
     assert len(traces) == 1
     assert b"'no', 'asks', False" in traces.pop()
-
-
-@pytest.mark.slow
-def test_long_super_steps_take_constant_memory() -> None:
-    @bthread
-    def counts() -> BThreadBody:
-        number = 0
-        while True:
-            number += 1
-            yield sync(request=event("counted", data=number % 7), block=Ping(number % 5))
-            yield start(says(sync(wait_for=where("counted"), block=Ping(number % 3))))
-
-    program = BProgram(counts(), keeps_saying(sync(wait_for=where("counted"))))
-
-    def grown(steps: int) -> int:
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(steps):
-            program.step()
-        gc.collect()
-        return tracemalloc.get_traced_memory()[0] - before
-
-    tracemalloc.start()
-    try:
-        grown(500)
-        assert grown(2000) < 1_000
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_program_shows_how_many_b_threads_it_has_and_how_far_it_is() -> None:
