@@ -11,7 +11,7 @@ from bp.verification.search import Search
 from bp.verification.states import StateSpace
 from tests.bench.engine import add
 from tests.bench.measuring import Aim, Row, fastest, scaled
-from tests.bp.philosophers import philosophers
+from tests.bp.programs import philosophers
 
 STATES = {6: 1297, 8: 14_158, 10: 154_450}  # of so many philosophers
 
