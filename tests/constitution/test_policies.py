@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from constitution import (
     APPROVAL_LIST,
@@ -135,28 +133,6 @@ def test_the_page_of_the_policies_says_what_the_rules_say() -> None:
     page = PAGE.read_text(encoding="utf-8")
 
     assert written(page) == page, "run: python -m tests.constitution.policy_page"
-
-
-@pytest.mark.slow
-@given(
-    st.sampled_from(["read", "write", "delete", "list"]),
-    st.sampled_from(
-        ["/ws/a", "/ws/.env", "/ws/sub/b", "/srv/x", "/home/me/n", "/tmp/x", "/etc/hosts", "/home/me/.aws/config"]
-    ),
-    st.sampled_from(list(POLICIES.values())),
-)
-def test_a_file_tool_is_never_allowed_what_a_command_would_be_asked_about(
-    access: str, path: str, policy: Policy
-) -> None:
-    """The same effect, in the same place, by the same policy: within the workspace both say the same."""
-    command = {"read": "cat", "write": "tee", "delete": "unlink", "list": "ls"}[access]
-    by_command = judge_command(f"{command} {path}", "/ws", home="/home/me", policy=policy).level
-    use = PathUse(path, path, access)  # type: ignore[arg-type]
-    by_tool = judge(Action("t", "read", "/ws", home="/home/me", paths=(use,)), policy).level
-
-    assert by_tool >= by_command
-    assert by_tool == by_command or not path.startswith("/ws/")
-    assert by_tool == by_command or policy is not GATED
 
 
 PLACES = (

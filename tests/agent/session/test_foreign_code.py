@@ -290,12 +290,6 @@ async def test_a_protocol_that_raises_ends_the_run(make_agent: MakeAgent, on: ty
 async def test_calls_that_are_open_when_a_run_breaks_off_are_answered_with_what_is_known(make_agent: MakeAgent) -> None:
     """Found: calls whose turn had not come stayed without an answer, and results that were there were lost."""
 
-    @bthread
-    def stumble_late() -> BThreadBody:
-        yield sync(wait_for=where(ToolFinished, result="noted b"))
-        yield sync(wait_for=CallAnswered)
-        raise ValueError("stumbled")
-
     def b_is_done(step: Step) -> None:
         if step.event.name == "tool_finished":
             raise ValueError("seen enough")
