@@ -195,7 +195,7 @@ def test_a_mention_of_danger_is_not_danger(how: str, mention: Rewrite) -> None:
     assert [command for command in map(mention, SPELLED) if level(command) is not Level.allow] == []
 
 
-@pytest.mark.parametrize("wrap", ["echo", "a commit message", "grep", "a file's text"])
+@rows("wrap", ["echo", "a commit message", "grep", "a file's text"])
 def test_mentions_of_the_whole_corpus_are_allowed(wrap: str) -> None:
     dangerous = [command for command in commands("own", "deny") if "END" not in command and "\\\n" not in command]
 

@@ -3,11 +3,10 @@
 from functools import partial
 from typing import Any
 
-import pytest
-
 from bp import BThreadBody, Event, any_of, bthread, event, start, sync, verify, where
 from bp.runner import LATER, Effect
 from tests.bp.programs import HOT, STOP, Ping, alternate, fails_after, keeps_saying, requests, says
+from tests.tables import rows
 
 A, B, ALARM = event("a"), event("b"), event("alarm")
 
@@ -35,7 +34,7 @@ def test_a_program_that_never_rests_never_hears_its_environment() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@rows(
     "guard",
     [
         says(sync(block=B)),
@@ -147,7 +146,7 @@ def is_large(ping: Ping) -> bool:
     return ping.value > 1
 
 
-@pytest.mark.parametrize("word", ["wait_for", "block", "interrupt"])
+@rows("word", ["wait_for", "block", "interrupt"])
 def test_a_predicate_that_accepts_nothing_is_unreached_also_in_a_union(word: str) -> None:
     says_both = says(sync(wait_for=A), sync(**{"wait_for": A, word: where(Ping, is_large) | A})).named("watches")
 

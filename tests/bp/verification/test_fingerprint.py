@@ -25,6 +25,7 @@ from attrs import define, frozen
 from bp import BThread, BThreadBody, VerificationError, any_of, bthread, event, start, sync, verify, where
 from bp.verification.fingerprint import Description, check_interpreter, fingerprint_of_value, live_locals
 from tests.bp.programs import Ping, kinds, requests
+from tests.tables import rows
 
 A, B, C = event("a"), event("b"), event("c")
 
@@ -159,7 +160,7 @@ def many_variables() -> Any:
 with_many_variables = many_variables()
 
 
-@pytest.mark.parametrize(
+@rows(
     "make",
     [Plain, object, lambda: iter({1, 2}), itertools.count, lambda: itertools.cycle("x"), lambda: [Plain()]],
 )
@@ -606,7 +607,7 @@ def holds(make: Callable[[Any], Any], levels: int) -> BThreadBody:
 NESTING: tuple[Callable[[Any], Any], ...] = (lambda held: (held,), lambda held: [held], lambda held: {"in": held})
 
 
-@pytest.mark.parametrize(
+@rows(
     "program",
     [delegates(200), *(holds(make, levels) for make in NESTING for levels in (400, 3_000))],
 )
@@ -705,7 +706,7 @@ def gives_it_as_a_reason() -> BThreadBody:
         yield sync(refuse=B, because=lambda: allowed, wait_for=A)  # noqa: B023 - that is the fault
 
 
-@pytest.mark.parametrize(
+@rows(
     ("program", "named"),
     [
         (starts_guards(), "'starts_guards'.*'allowed'.*'guard'"),

@@ -799,7 +799,7 @@ def flips(_: Any) -> bool:
     return bool(stack[-1])
 
 
-@pytest.mark.parametrize(
+@rows(
     "statement",
     [
         sync(block=where(Ping, flips)),
