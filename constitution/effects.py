@@ -26,7 +26,7 @@ class Effect(Enum):
     RISKY_CODE = auto()  # inline code of another language that deletes, writes or starts programs
     UNKNOWN_COMMAND = auto()  # a word in command position that cannot be known
     UNKNOWN_PROGRAM = auto()  # a literal program that no table knows
-    STRANGER_DESTROYS = auto()  # such a program, told to destroy something
+    UNDESCRIBED = auto()  # a subcommand that no table describes
     UNREADABLE = auto()  # text that cannot be parsed, or that parsers are known to misread
     EMPTY = auto()
     NETWORK = auto()

@@ -1,6 +1,7 @@
 """Describe a call before it is judged, run it when it was approved, and pass its output on while it runs."""
 
 import os
+import re
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -218,8 +219,12 @@ def _links(disk: Disk) -> dict[str, str]:
 
 def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str, str]:
     """Look up the paths that a command mentions, from where it starts."""
-    found = (path for path in paths if _is_resolvable(path))
+    found = (path for path in paths if _is_resolvable(path) and not _IN_ITS_PROCESS.fullmatch(path))
     return {path: workspace.resolve(_from(cwd, path)) for path in found}
+
+
+_IN_ITS_PROCESS = re.compile(r"/dev/fd/\d+|/proc/self/(?!root$|cwd$|exe$|fd$)\w+")
+"""What belongs to the process that names it: looked up by us, it would be a file of our own process."""
 
 
 def _from(cwd: str, path: str) -> str:

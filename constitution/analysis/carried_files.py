@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from constitution.action import Disk
-from constitution.analysis.clients import GIT_TAKES
+from constitution.analysis.clients import GIT_TAKES, REMOTE
 from constitution.analysis.external_effects import names_production
 from constitution.analysis.steps import Command, Found, Production, Script, Set, Started, Steps
 from constitution.effects import UNKNOWN, Effect
@@ -43,7 +43,7 @@ def carried(command: Command) -> Steps:
     for option, value, attached in _options(command):
         names = (option, CAMEL.sub("-", option).lower() if option[:2] == "--" else option)
         carries = any(map(_options_pattern("carrying").fullmatch, names))
-        several = value.split(":") if carries and "://" not in value else [value]
+        several = value.split(":") if carries and "://" not in value else value.split() or [value]
         path = next(filter(None, map(ELSEWHERE.match, several)), None)
         if path is not None and (carries or (attached and not _options_pattern("harmless").search(option))):
             yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
@@ -94,6 +94,8 @@ def _options_pattern(key: str) -> re.Pattern[str]:
 def carried_by_variable(name: str, value: str, *, exported: bool) -> Steps:
     """Report a file or folder elsewhere in a variable that programs get, or that a tool is known to read."""
     is_read = _tools_pattern("names").match(name) or (exported and variable_of(name) is None)
+    if _tools_pattern("sources").search(name) and REMOTE.match(value):
+        yield Found(Effect.FOREIGN_PACKAGES, program="the command", says=f"download from {value[:80]} ({name})")
     if not is_read or _tools_pattern("harmless").search(name):
         return
     for part in value.split(":") if "://" not in value else ():

@@ -2,6 +2,9 @@
 
 import re
 
+from attrs import evolve
+
+from constitution.analysis.file_flow import LOST, losses
 from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.steps import (
     Command,
@@ -22,7 +25,7 @@ from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
 from constitution.tables import byte_pattern, is_a, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, own_takes, read_line
-from constitution.zones import is_private
+from constitution.zones import GLOB, is_private
 
 GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
 PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
@@ -155,9 +158,9 @@ def database(command: Command) -> Steps:
 
 
 LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"]|\bload\s+['\"])([^\s'\"]+)")
-READ_BY_CONSOLE = pattern(r"^\s*\.read\s+(\S+)")
-IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*(\S+)")
-WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
+READ_BY_CONSOLE = pattern(r"^\s*\.read\s+['\"]?([^\s'\"]+)")
+IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*['\"]?([^\s'\"]+)")
+WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?['\"]?([^\s'\"]+)")
 
 
 def _files_of_console(text: str) -> Steps:
@@ -314,6 +317,8 @@ def copy(command: Command) -> Steps:
     line = read_line(command.argv[1:], COPY_TAKES)
     folders = line.value_of("-t", "--target-directory")
     sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
+    if len(line.operands) == 1 and not folders and GLOB.search(target):
+        yield Found(Effect.HISTORY_LOSS, says="replace the last of the files that a pattern stands for")
     for source in sources if command.name == "mv" else ():
         if target == "/dev/null":
             yield Found(Effect.DELETE_TREE, path=source)
@@ -352,13 +357,29 @@ def clone(words: list[str]) -> Steps:
 
 
 def unpack(command: Command) -> Steps:
-    """`tar xf FILE`, `unzip FILE`, `curl ... | tar x`: an archive that was fetched leaves a folder that was."""
+    """`tar xf FILE`, `unzip FILE`, `patch < FILE`: files in a folder come from an archive, and replace others."""
     line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-d", "-o"]))
     files = (*line.value_of("-f", "--file"), *line.operands)
+    folders = line.value_of("-C", "--directory", "-d") or (".",)
     flows = [command.content(file) for file in files] + [command.stdin]
     if any(flow.origin is Origin.FETCHED for flow in flows):
-        for folder in line.value_of("-C", "--directory", "-d") or (".",):
+        for folder in folders:
             yield Fetched(folder)
+    if sign("unpacks").match(" ".join([command.name, *command.argv[1:]])):
+        yield from _replaced(folders, files, command)
+
+
+def _replaced(folders: tuple[str, ...], files: tuple[str, ...], command: Command) -> Steps:
+    """Report which files in folders may be replaced, other than the archives themselves, and cannot be brought back."""
+    if not command.disk.unsaved:
+        yield from (Found(Effect.DISCARD, path=folder) for folder in folders)  # the caller looks at the disk
+    else:
+        archives = {path for file in files for path in command.absolute(file)}
+        unsaved = tuple(file for file in command.disk.unsaved if file not in archives)
+        disk = evolve(command.disk, unsaved=unsaved)
+        for path in (path for folder in folders for path in command.absolute(folder)):
+            for lost in losses(path, disk, command.start):
+                yield Found(Effect.HISTORY_LOSS, says=f"perhaps replace {lost}, {LOST}")
 
 
 def builds(command: Command) -> Steps:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 
 from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis import clients, output, search, shells
 from constitution.analysis.carried_files import assigned, carried, given, repository
 from constitution.analysis.clients import builds, installs
-from constitution.analysis.external_effects import external_effects
-from constitution.analysis.file_flow import Files, loses, losses, scripts_of
+from constitution.analysis.external_effects import external_effects, undescribed
+from constitution.analysis.file_flow import LOST, Files, loses, losses, scripts_of
 from constitution.analysis.output import output_of
 from constitution.analysis.program_rows import (
     addresses,
@@ -17,7 +17,6 @@ from constitution.analysis.program_rows import (
     outputs,
     secret_arguments,
     unknown_program,
-    unknown_subcommand,
 )
 from constitution.analysis.shells import run_input
 from constitution.analysis.steps import (
@@ -82,8 +81,6 @@ READS = frozenset({Effect.READ, Effect.READ_TREE})
 DELETES = frozenset({Effect.DELETE, Effect.DELETE_TREE})
 KEEPS = frozenset(["mv", "git mv", "rename", "gzip", "bzip2", "xz", "zstd", "zip", "rsync"])
 """Programs that delete a file where what it held is kept under another name."""
-
-LOST = "which version control could not bring back"
 
 MATCHES = 1_000
 """Paths that a pattern stands for and that are looked at."""
@@ -172,7 +169,6 @@ LOOKED_UP: tuple[Analysis, ...] = (
     fed,
     repository,
     apply_rows,
-    unknown_subcommand,
     addresses,
     outputs,
     carried,
@@ -275,11 +271,18 @@ class Examination:
             self._carry_out(apply_rows(command) if flow is not None and name in TELLING else (), name, walk)
             if flow is not None:
                 return flow
+        before = len(self.findings)
         self._carry_out(chain.from_iterable(analysis(command) for analysis in LOOKED_UP), name, walk)
+        if (doubts := list(undescribed(command))) and not self._is_told(before):
+            self._carry_out(doubts, name, walk)
         if not is_known(name) and name not in _forms():
             self._carry_out(unknown_program(command), name, walk)
         self._behind_subcommands(name, argv, stdin, walk)
         return output_of(name, argv, stdin)
+
+    def _is_told(self, before: int) -> bool:
+        """Tell whether the findings behind the first ones say what a program does, besides the files that it names."""
+        return any(not finding.path and finding.effect not in SHOWS for finding in islice(self.findings, before, None))
 
     def _name_behind(self, word: str, name: str) -> str:
         """Return the known program that a file of an unknown name is a link to, or else the name."""
@@ -367,6 +370,8 @@ class Examination:
         if not inner or inner[0].startswith("-"):
             return flow
         self._perhaps_typed(wrapper, " ".join(inner), stdin, walk)
+        if wrapper.joins and any(" " in word for word in inner[1:]):
+            self.examine(inner, stdin, walk)  # some do not join with an option: `watch -x sh -c 'rm x'`
         if wrapper.joins or " " in inner[0]:
             return walk.nested(" ".join(inner) if wrapper.joins else inner[0], stdin)
         if wrapper.by_shell:

@@ -6,13 +6,21 @@ table knows, among all of a program that runs tasks, in the name of a script tha
 
 import re
 from functools import cache, lru_cache
+from itertools import repeat
 from typing import Literal
 
-from constitution.analysis.program_rows import DESTROYS
+from constitution.analysis.program_rows import DESTROYS, HARMLESS, read_only, subcommand_pattern
 from constitution.analysis.steps import Command, Found, Steps
-from constitution.effects import Effect
+from constitution.effects import UNKNOWN, Effect
 from constitution.tables import is_a, pattern, table
-from constitution.tables.rows import is_known, read_line
+from constitution.tables.rows import (
+    has_subcommands,
+    is_known,
+    is_subcommand,
+    read_line,
+    subcommands,
+    wraps_behind_subcommands,
+)
 
 MIGRATIONS = frozenset(["migrate", "migration", "migrations"])
 OPTION = pattern(r"^--(publish|deploy|upload|push|push[-_]to[-_]hub|submit|promote|auto-submit)(=true)?$")
@@ -133,6 +141,61 @@ def _in_production(operands: list[str], words: list[str], command: Command) -> S
 
 def _are_there(word: str) -> bool:
     return not verbs("production").isdisjoint(parts(word))
+
+
+VERB = pattern(r"[a-z][a-z_]+([:-][a-z_-]+)*")
+"""A word that tells a program what to do, rather than what to do it with."""
+UNDESCRIBED = "do something that no table describes: {}"
+
+
+def undescribed(command: Command) -> Steps:
+    """Report a subcommand that no table describes: those that stay in the workspace are the list, every other one asks.
+
+    Of programs without such a list, and of unknown ones, the first operands count that are verbs.
+    """
+    name, words = command.name, command.argv[1:]
+    stays = subcommand_pattern(name, "stays")
+    if stays is None and ("/" in command.argv[0] or _has_no_subcommands(name)) and not _is_open(name, words):
+        return
+    said = list(subcommands(name, words, verbs("valued")))
+    spoken = [longer.rpartition(" ")[2] for longer, _ in said]
+    heads = [name, *(longer for longer, _ in said)]
+    unknown = [head for head, word in zip(heads, spoken, strict=False) if word.startswith(UNKNOWN)]
+    if any(map(has_subcommands, unknown)) or (stays is not None and heads[:1] == unknown[:1]):
+        yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
+    elif said and not (stays is None and _has_no_subcommands(name)) and not is_dry(name, words):
+        text = " ".join([spoken[0], *said[0][1]])
+        looks = read_only(name)
+        if not (looks and (looks.match(text) or looks.match(" ".join(words)))) and not _is_described(said, text, stays):
+            yield Found(Effect.UNDESCRIBED, says=UNDESCRIBED.format(" ".join(spoken[:2]).replace(UNKNOWN, "…")))
+
+
+def _is_open(name: str, words: list[str]) -> bool:
+    return any(map(str.startswith, words, repeat(UNKNOWN))) and has_subcommands(name)
+
+
+def _is_described(said: list[tuple[str, list[str]]], text: str, stays: re.Pattern[str] | None) -> bool:
+    """Tell whether a table describes what a program is told to do."""
+    if stays is not None:
+        return stays.match(text) is not None
+    deepest = [longer for longer, _ in said if is_subcommand(longer)]
+    if deepest:
+        return not has_subcommands(deepest[-1]) or len(deepest) == len(said)
+    first, *others = [longer.rpartition(" ")[2] for longer, _ in said]
+    if any(map(DESTROYS.match, [first, *others])):
+        return False
+    if not VERB.fullmatch(first) or not verbs("local").isdisjoint([first, *others[:1]]):
+        return True
+    return first in verbs("alone") and not others  # what the project declares
+
+
+@cache
+def _has_no_subcommands(name: str) -> bool:
+    """Tell whether the operands of a program are files and other data, or tasks of the project."""
+    if any(is_a(name, kind) for kind in ("runner", "script_runner", "names_things")):
+        return True
+    behind = has_subcommands(name) or wraps_behind_subcommands(name)
+    return not behind and any(is_a(name, kind) for kind in (*HARMLESS, "read_only"))
 
 
 Subject = Literal["", "verbs", "first", "tasks", "script"]

@@ -108,6 +108,7 @@ def loses(effect: Effect, program: str) -> bool:
 
 SHOWN = 4
 """Files that a message names."""
+LOST = "which version control could not bring back"
 
 CRON_TIMES = pattern(r"^\s*(?:@\w+|(?:[\d*/,\-A-Za-z]+\s+){5})\s*(.*)$")
 UNIT_LINE = pattern(r"(?m)^\s*Exec\w*\s*=\s*[-@:+!]*(.*)$")

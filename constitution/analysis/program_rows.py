@@ -2,7 +2,7 @@
 
 import re
 from functools import cache
-from itertools import pairwise, repeat
+from itertools import pairwise
 
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -20,14 +20,12 @@ from constitution.tables import blocks_of, forms, is_a, one_line, pattern
 from constitution.tables.rows import (
     Does,
     Line,
-    has_subcommands,
     is_bare_shell,
     is_known,
     paths_of,
     program_name,
     read_line,
     rows_for,
-    subcommands,
     wrapper_of,
 )
 from constitution.zones import is_private
@@ -63,17 +61,6 @@ def apply_rows(command: Command) -> Steps:
                 yield from _does(does, paths_of(does.to, line), command)
         for script in line.value_of(*row.runs) if row.runs else ():
             yield from _runs(_command_in(script))
-
-
-def unknown_subcommand(command: Command) -> Steps:
-    """Report that it is not known what a program with subcommands is to do: `git $A`."""
-    if not any(map(str.startswith, command.argv[1:], repeat(UNKNOWN))) or not has_subcommands(command.name):
-        return
-    before = command.name
-    for name, _ in subcommands(command.name, command.argv[1:]):
-        if name[len(before) + 1 :].startswith(UNKNOWN) and has_subcommands(before):
-            yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
-        before = name
 
 
 ADDRESS = pattern(
@@ -240,33 +227,17 @@ def unknown_program(command: Command) -> Steps:
     if any("stratum+" in word for word in command.argv[1:]):
         yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:
-        yield from _destructive_words(command)
-        yield from _from_elsewhere(command)
+        if any(map(FORCES.match, command.argv[1:])):
+            yield Found(Effect.UNDESCRIBED, says="delete or destroy something (it is not a known program)")
+        for word in filter(DOMAIN.match, command.argv[1:]):
+            yield Found(Effect.NETWORK, says=f"reach {word[:80]} over the network (it is not a known program)")
     yield from _started_words(command)
 
 
-def _destructive_words(command: Command) -> Steps:
-    verbs = [word for word in command.argv[1:] if not word.startswith("-")][:3]
-    if any(map(DESTROYS.match, verbs)) or any(map(FORCES.match, command.argv[1:])):
-        yield Found(Effect.STRANGER_DESTROYS, says="delete or destroy something (it is not a known program)")
-
-
-INSTALLS = pattern(r"^(add|install|reinstall|upgrade|download)$")
-LOCAL_FILE = pattern(r"^\.|\.\w+$|^add$|^(re)?install$|^upgrade$|^download$")
-"""The name of a file that lies here, or no name at all: what the project names itself is installed."""
 DOMAIN = pattern(
     r"^([\w.+-]+@)?([\w-]+\.)+(com|org|net|edu|gov|io|dev|app|ai|cloud|info|biz|xyz|online|site|tech|store|top|club|me|us|uk|de|fr|nl|eu|jp"
     r"|cn|ru|in|br|au|ca|ch|se|it|be|at)(:\d+)?([/:?].*)?$"
 )
-
-
-def _from_elsewhere(command: Command) -> Steps:
-    """`frob pkg install x`, `frob example.com`: something comes from another machine, or goes to one."""
-    words = [word for word in command.argv[1:] if word[:1] != "-"]
-    if any(map(INSTALLS.match, words[:2])) and not LOCAL_FILE.search(words[-1]):
-        yield Found(Effect.INSTALL, says="install something (it is not a known program)")
-    for word in filter(DOMAIN.match, words):
-        yield Found(Effect.NETWORK, says=f"reach {word[:80]} over the network (it is not a known program)")
 
 
 def _started_words(command: Command) -> Steps:
@@ -344,15 +315,20 @@ def only_looks(argv: tuple[str, ...]) -> bool:
         or (len(argv) == 2 and argv[1] in ASKS)
     ):
         return True
-    pattern = _read_only(name)
+    pattern = read_only(name)
     return pattern is not None and pattern.match(" ".join(_without_settings(name, argv[1:]))) is not None
 
 
-@cache
-def _read_only(name: str) -> re.Pattern[str] | None:
+def read_only(name: str) -> re.Pattern[str] | None:
     """Return the pattern of the subcommands with which a program only looks."""
-    patterns = [block["read_only"] for block in blocks_of("kind", name) if "read_only" in block]
-    return re.compile(rf"(?:{one_line(patterns[0])})(?:\s|$)") if patterns else None
+    return subcommand_pattern(name, "read_only")
+
+
+@cache
+def subcommand_pattern(name: str, key: str) -> re.Pattern[str] | None:
+    """Return the pattern of the subcommands that the tables list for a program under a key, if they list any."""
+    patterns = [one_line(block[key]) for block in blocks_of("kind", name) if key in block]
+    return re.compile(rf"(?:{'|'.join(patterns)})(?:\s|$)") if patterns else None
 
 
 def _runs_another(name: str, argv: tuple[str, ...]) -> bool:

@@ -351,6 +351,9 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
         kind = "delete_tree" if name in _known("deletes_tree") else "delete"
         found = [*texts, *_texts_of_owner(node)] or names.text_for(node)
         reading.paths.extend((kind, text) for text in found or [""])
+    elif name in _known("copies") and isinstance(node.func, ast.Attribute) and _owner(node.func) == "shutil":
+        reading.paths.extend(("write", text) for text in texts[1:2] or [""])
+        reading.paths.extend(("read", text) for text in texts[:1])
     elif name == "open" or name in _known("file_methods"):
         reading.paths.extend(_file_use(node, name, texts, names))
     elif (
@@ -415,6 +418,8 @@ def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
     """Tell whether a call hides what will run."""
     attribute = isinstance(node.func, ast.Attribute)
     owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
+    if name in _known("loaders"):
+        return not _texts(node) or any(text.startswith(("/", "~", "..")) for text in _texts(node))
     if name in ("eval", "exec", "__import__", "compile", "breakpoint"):
         return not attribute or owner in ("builtins", "__builtins__")
     if name in _known("unpickles") or any(map(_allows_code, node.keywords)):

@@ -9,7 +9,7 @@ from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Flow, Origin
 from constitution.tables import pattern, sign, word_list
 from constitution.tables.rows import is_bare_shell, read_line
-from constitution.zones import FOUND, is_private
+from constitution.zones import FOUND, GLOB, is_private
 
 FIND_NAMES = frozenset(
     "-name -iname -path -ipath -wholename -regex -iregex -lname -samefile -inum -empty".split()  # noqa: SIM905
@@ -159,11 +159,13 @@ def tar(command: Command) -> Steps:
         yield Started([command.name, "-" + command.argv[1].replace("f", "") + "f", *command.argv[2:]], command.stdin)
     line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-T", "-X", "--exclude", "-I"]))
     if line.flags & {"-c", "--create"}:
+        if any(map(GLOB.search, line.value_of("-f", "--file"))):
+            yield Found(Effect.HISTORY_LOSS, says="replace the first of the files that a pattern stands for")
         for folder in line.value_of("-C", "--directory"):
             for word in line.operands:
                 yield Found(Effect.READ_TREE, path=f"{folder}/{word}")
                 yield Found(Effect.READ, path=f"{folder}/{word}")
-    if extracts:
+    if extracts or sign("unpacks").match(" ".join(command.argv)):
         yield from unpack(command)
 
 

@@ -78,6 +78,8 @@ def branches(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 def loop(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """`while` and `until`: twice when the first round leaves something else behind than it found."""
     _without_end(walk, node)
+    if node.type == "c_style_for_statement":
+        walk.calculate(walk.text_of(node).partition("do")[0])
     before = walk.scope.copy()
     branches(walk, node, stdin)
     if walk.scope.variables != before.variables or walk.scope.cwd != before.cwd:

@@ -153,7 +153,9 @@ def _evaluate_subscript(walk: Walk, node: "Node") -> None:
     """`a['$(x)']=1`: the subscript is evaluated as a number once its quotes are gone."""
     for child in node.named_children[1:]:
         text = walk.expander().text(child)
-        if child.type != "word":
+        if child.type == "word":
+            walk.calculate(text)
+        else:
             walk.evaluate(f"a[{text.replace(UNKNOWN, '0')}]")
 
 

@@ -15,7 +15,7 @@ PROGRAM_FILES = (
     *("files", "system", "processes", "security_tools", "surveillance", "network", "clouds", "clusters", "schedulers"),
     *("databases", "secret_managers", "version_control", "packages", "development", "containers", "publishing"),
     *("downloads", "messages", "pipelines", "queues", "preferences", "service_clients", "windows", "shell_escapes"),
-    *("wrappers", "others", "terminals"),
+    *("wrappers", "others", "terminals", "subcommands"),
 )
 """Files of blocks with names of programs; a program's blocks count in this order."""
 

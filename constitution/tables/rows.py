@@ -17,10 +17,11 @@ A block of a table is a row:
     names = "tee"
     is = "passes_on"
 
-`to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `address` (the
-first that is no method, as in `POST x.com`), `settings` (the values of `NAME=value`), `-o --output` (the value of an
-option), `@ -d` (a file named behind `@` in such a value), `: -v` (what stands before `:` in it), `of=` (a word that
-begins so), `unknown` (paths that are not known), or "" for an effect without a path.
+`to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `stems`
+(without their endings), `address` (the first that is no method, as in `POST x.com`), `settings` (the values of
+`NAME=value`), `-o --output` (the value of an option), `@ -d` (a file named behind `@` in such a value), `: -v` (what
+stands before `:` in it), `of=` (a word that begins so), `unknown` (paths that are not known), or "" for an effect
+without a path.
 """
 
 import re
@@ -218,6 +219,8 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
         return operands[first:last]
     if to == "unknown":
         return (UNKNOWN,)
+    if to == "stems":
+        return tuple(word.rpartition(".")[0] for word in operands)
     if to == "address":
         return tuple(word for word in operands if not METHOD.fullmatch(word))[:1]
     if to == "last":
@@ -294,9 +297,12 @@ def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]
                 yield row, rest
 
 
-def subcommands(name: str, words: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield a program's name with its first operand, with its first two, and with three; and the words behind them."""
-    takes, rest = own_takes(name), words
+def subcommands(name: str, words: list[str], valued: frozenset[str] = NONE) -> Iterator[tuple[str, list[str]]]:
+    """Yield a program's name with its first operand, with its first two, and with three; and the words behind them.
+
+    `valued` are options that take a value, besides its own.
+    """
+    takes, rest = own_takes(name) | valued, words
     for _ in range(3):
         rest = list(read_line(rest, takes, to_operand=True).operands)
         if not rest:
@@ -424,7 +430,7 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
     if line.flags & wrapper.looks:
         return [], []
     whole = read_line(words, wrapper.takes) if wrapper.instead or wrapper.loose else line
-    scripts = list(whole.value_of(*wrapper.script))
+    scripts = [value.replace("\\_", " ") for value in whole.value_of(*wrapper.script)]  # `env -S` reads `\\_` so
     scripts += commands_of_ssh(line.value_of("-o"))
     inner = list(line.operands)
     if wrapper.dashes and "--" in words:

@@ -21,9 +21,9 @@ async def grumble() -> str:
 
 @tool(category="read")
 async def hang() -> str:
-    """Wait for ever."""
+    """Never come back."""
     await anyio.sleep_forever()
-    raise AssertionError("unreachable")
+    return ""
 
 
 def answers(messages: tuple[Message, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a turn costs besides its model and its tool: both do nothing here, everything else is the real agent."""
+"""The cost of a turn beside its model and its tool, which do nothing and are quick; all else is the real agent."""
 
 import json
 import sys

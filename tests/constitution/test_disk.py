@@ -81,6 +81,12 @@ def level(command: str, disk: Disk, policy: Policy = DEFAULT) -> Level:
         "sqlite3 x.db '.output new.txt' 'select 1'",
         "vim '+%d' +wq new.txt",
         "printf 'new.txt\\0' | xargs -0 rm",
+        "tar xf a.tgz",
+        "tar -C src -xzf a.tgz",
+        "unzip -o a.zip",
+        "patch -p1 < x.diff",
+        "gzip -df new.txt.gz",
+        'python3 -c \'import shutil; shutil.copy("a", "new.txt")\'',
     ],
 )
 def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) -> None:
@@ -116,6 +122,11 @@ def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) 
         "vim new.txt",
         "gcc -o build/out.js a.c",
         "grep -o new.txt a",
+        "tar xf a.tgz -C build",
+        "tar czf a.tgz src",
+        "unzip -l a.zip",
+        "unzip -n a.zip",
+        "patch --dry-run -p1 < x.diff",
     ],
 )
 def test_files_that_can_be_restored_or_made_again_are_no_loss(command: str) -> None:

@@ -14,10 +14,11 @@ from attrs import asdict, evolve, field, frozen
 
 from agent.lab.deployments.plan import DeploymentPlan
 from agent.lab.experiments.model_plans import ModelPlan
-from agent.lab.experiments.own_protocols import digest_of, is_own
+from agent.lab.experiments.own_protocols import digest_of
 from agent.lab.isolation.levels import Wanted
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS, Setting, Split
+from agent.protocols import is_own
 from agent.tools.sandbox.limits import Limits
 
 FORMAT = 3

@@ -39,14 +39,6 @@ LIMIT_TEXT = "Stopped: maximum iteration limit reached."
 # Limits
 
 
-async def test_an_answer_in_text_takes_one_turn(make_agent: MakeAgent) -> None:
-    """Contradiction 1 of S0: the limit speaks only when the model still wanted something."""
-    run = await make_agent("Hello.", preset=evolve(DEFAULT, max_iterations=1)).run("Say hello")
-
-    assert run.status == "completed"
-    assert run.messages == (UserMessage("Say hello"), AssistantMessage("Hello."))
-
-
 async def test_the_last_allowed_answer_and_its_calls_are_not_lost(make_agent: MakeAgent) -> None:
     agent = make_agent(
         answer("Two.", call("note", text="a"), call("note", text="b")),

@@ -31,7 +31,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import AssistantMessage, Image, Message, UserMessage
 from bp import BThread, BThreadBody, Event, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, grumble, note
+from tests.agent.notes import answers, grumble, hang, note
 from tests.agent.soundness import recorded
 from tests.conftest import anyio_backend as anyio_backend
 
@@ -205,19 +205,10 @@ def assert_every_committed_call_is_answered(events: list[Event]) -> None:
 
 
 async def test_a_cancelled_run_is_aborted_and_its_log_says_so(make_agent: MakeAgent) -> None:
-    under_way = anyio.Event()
-
-    @tool
-    async def wait() -> str:
-        """Wait for ever."""
-        under_way.set()
-        await anyio.sleep_forever()
-        return ""
-
-    agent = make_agent(call("wait"), tools=[wait])
+    agent = make_agent(call("hang"), tools=[hang])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(agent.run, "Go")
-        await under_way.wait()
+        await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
 
     assert answers(agent.messages) == ["aborted"]

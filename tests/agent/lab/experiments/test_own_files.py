@@ -193,7 +193,7 @@ def test_a_budget_without_a_task_to_calibrate_it_on_is_refused(own: Path) -> Non
 @pytest.mark.parametrize(
     ("protocol", "told"),
     [
-        ("'HERE/own.py:pair'", "own.py:pair' cannot be made: TypeError: it returned list; a protocol is one b-thread"),
+        ("'HERE/own.py:pair'", "own.py:pair' cannot be made: ValueError: it returned list; a protocol is one b-thread"),
         ("{use: 'HERE/own.py:pair', threshold: 0.9}", "begins others with `yield start(...)`"),
         ("{use: [taint_flow, 'HERE/own.py:pair'], budget: 0.5}", "begins others with `yield start(...)`"),
         ("'HERE/own.py:bounded'", "own.py:bounded' cannot be made: TypeError: "),
