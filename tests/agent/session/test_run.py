@@ -309,14 +309,6 @@ async def at(run: Run, kind: type[Any], do: Callable[[], object]) -> None:
             return
 
 
-async def test_an_abort_from_another_thread_is_heard_at_once(make_agent: MakeAgent) -> None:
-    with anyio.fail_after(SOON):
-        async with make_agent(call("hang"), tools=[hang]).start("Go") as run:
-            await at(run, ToolStarted, run.abort)
-
-    assert (run.status, run.reason) == ("aborted", "abort_asked")
-
-
 @pytest.mark.parametrize("yes", [True, False])
 async def test_an_answer_from_another_thread_is_heard_at_once(make_agent: MakeAgent, yes: bool) -> None:
     with anyio.fail_after(SOON):
