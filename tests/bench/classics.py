@@ -9,9 +9,10 @@ from typing import Any
 from attrs import frozen
 
 from bp import BProgram, BThreadBody, Event, bthread, event, sync, where
-from tests.bench.engine import COLD, HOT, MICRO, add, alternate, parked, row, run_through
+from tests.bench.engine import MICRO, parked, row, run_through
 from tests.bench.engine import hot_cold as tap
 from tests.bench.measuring import Aim, Row, fastest, scaled
+from tests.bp.programs import COLD, HOT, alternate, requests
 
 # Tic-tac-toe: the user plays X along a fixed game, rules play O. Squares are numbered by rows.
 
@@ -317,7 +318,7 @@ def vending_machine(sales: int) -> BProgram:
 
 def hot_cold(times: int) -> BProgram:
     """Make a tap that gives so many hots and as many colds."""
-    return BProgram(alternate(), add(HOT, times), add(COLD, times))
+    return BProgram(alternate(), requests(HOT, times), requests(COLD, times))
 
 
 PROGRAMS: dict[str, Callable[[int], BProgram]] = {

@@ -6,23 +6,10 @@ from attrs import frozen
 
 from bp import BProgram, BThread, BThreadBody, Event, bthread, event, start, sync, where
 from tests.bench.measuring import Aim, Prepare, Row, fastest, scaled
+from tests.bp.programs import COLD, HOT, alternate, requests
 
-HOT, COLD = event("hot"), event("cold")
 MICRO = 1e6
 ROUNDS = 30  # short ones: on a busy machine some of them are undisturbed
-
-
-@bthread
-def alternate() -> BThreadBody:
-    while True:
-        yield sync(wait_for=HOT, block=COLD)
-        yield sync(wait_for=COLD, block=HOT)
-
-
-@bthread
-def add(what: object, times: int) -> BThreadBody:
-    for _ in range(times):
-        yield sync(request=what)
 
 
 def measure_hot_cold(size: float = 1.0) -> Iterator[Row]:
@@ -43,7 +30,7 @@ def row(
 
 def hot_cold(times: int, *beside: BThread) -> Prepare:
     """Prepare a run of `times` hots and as many colds, `beside` other b-threads."""
-    return prepared(alternate(), add(HOT, times), add(COLD, times), *beside)
+    return prepared(alternate(), requests(HOT, times), requests(COLD, times), *beside)
 
 
 def prepared(*bthreads: BThread) -> Prepare:
@@ -100,7 +87,7 @@ def statements_alone(times: int) -> Prepare:
     """Prepare the generators of the real b-threads, sent to in turn without an engine."""
 
     def prepare() -> Callable[[], object]:
-        bodies = alternate().begin(), add(HOT, times).begin(), add(COLD, times).begin()
+        bodies = alternate().begin(), requests(HOT, times).begin(), requests(COLD, times).begin()
         tap, hot, cold = (body.send for body in bodies)
         for body in bodies:
             next(body)
@@ -276,7 +263,7 @@ def _never(_: object) -> bool:
 
 def after_many(times: int, over: int) -> Iterator[Row]:
     """Measure what is left of b-threads that are over, and of a chain in which each started the next."""
-    finished = [add(event(f"once {number}"), 0) for number in range(over)]
+    finished = [requests(event(f"once {number}"), 0) for number in range(over)]
     alone, after_finished, after_chain = fastest(
         hot_cold(times), hot_cold(times, *finished), hot_cold(times, count_down(over))
     )

@@ -104,9 +104,9 @@ def waiting(count: int) -> None:
 def long_super_step(times: int) -> None:
     """Print the memory after the first hundredth, and after all of `2 * times` events."""
     from bp import BProgram
-    from tests.bench.engine import COLD, HOT, add, alternate
+    from tests.bp.programs import COLD, HOT, alternate, requests
 
-    program = BProgram(alternate(), add(HOT, times), add(COLD, times))
+    program = BProgram(alternate(), requests(HOT, times), requests(COLD, times))
     early = 0
     for step in program.run():
         if step.number == times // 50:
