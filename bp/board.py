@@ -205,7 +205,6 @@ class Board:
     # Which event can be selected.
 
     def _queue(self, running: Running) -> None:
-        """Put a requester into the heap."""
         if running.held_by:
             self._unpark(running)
         if not running.queued:
@@ -327,7 +326,6 @@ class Board:
         return alternative
 
     def _set_alternative(self, running: Running, alternative: Event | None) -> None:
-        """Set the alternative of a requester, filed like its requests."""
         before, running.alternative = running.alternative, alternative
         if before is not None and before not in running.statement.requests:
             self._take_out(before, running)
@@ -469,9 +467,9 @@ class Index:
             members = self.filed.setdefault(key, {})
             if test is None:
                 members[member] = None
-            else:
+            elif (tests := members.setdefault(member, [])) is not None:
                 self._asks.add(kind)
-                _add_test(members, member, test)
+                tests.append(test)
 
     def members(self, event: Event) -> Filed:
         """Return the members whose sets contain `event`, once each, in no particular order; not to be changed.
@@ -497,12 +495,6 @@ class Index:
         if self._asks and (None in self._asks or not self._asks.isdisjoint(event._kinds)):
             return _with_accepting(matching, event)
         return matching[0] if len(matching) == 1 else {member: None for each in matching for member in each}
-
-
-def _add_test(members: Filed, member: Running, test: Test) -> None:
-    tests = members.setdefault(member, [])
-    if tests is not None:
-        tests.append(test)
 
 
 def _with_accepting(matching: list[Filed], event: Event) -> Filed:

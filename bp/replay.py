@@ -150,11 +150,10 @@ def _starting_outside(bthread: BThread) -> BThreadBody:
                 said = body.send(heard)
             except StopIteration:
                 return
-            heard = yield start(*map(_outside, said.bthreads)) if type(said) is Start else said
+            heard = yield start(*map(_outside, said)) if type(said) is Start else said
 
 
 def _difference(recorded: Event | Step, step: Step) -> str:
-    """Return the difference of a step to the recorded one, if any."""
     if not isinstance(recorded, Step) or (step.bthread, step.refusals) == (recorded.bthread, recorded.refusals):
         return ""
     return f"then it was requested by {_by(recorded)}, now by {_by(step)}"

@@ -78,7 +78,6 @@ def flaws_of(rule: CommandRule, policy: Policy = DEFAULT, *, workspace: str = "/
 
 
 def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wanted: bool) -> str:
-    """Return the error in one example; empty if it is right."""
     policy = policy if rule.level is Level.allow else NO_RULES  # a command that is denied anyway counts as concerned
     executables = {rule.argv[0]: rule.executable or ""}
     action = Action("bash", "write", workspace, home=NO_HOME, command=command, executables=executables)

@@ -196,7 +196,6 @@ def _subcommand(program: str, argv: tuple[str, ...]) -> str:
 
 
 def _category(action: Action, policy: Policy) -> Verdict:
-    """S0 6.1: the verdict on a tool's category, unless a job lists the tool."""
     level = {"read": Level.allow, "write": policy.write}.get(action.category, policy.admin)
     if level is Level.allow or action.tool in policy.listed:
         return Verdict.allow()
@@ -251,7 +250,6 @@ def _opaque(action: Action, policy: Policy) -> Verdict:
 
 
 def _own_right(right: str, action: Action) -> Verdict:
-    """Deny rights to write the agent's own files."""
     path = right.removeprefix("write ")
     if path == right or not any(is_within(path, own) or is_within(own, path) for own in action.own):
         return Verdict.allow()

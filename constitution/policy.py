@@ -91,7 +91,6 @@ BLOCKLIST = ("rm", "sudo", "shutdown", "reboot", "mkfs", "dd", "chmod 777")
 
 
 def _rules(policy: str) -> tuple[Rule, ...]:
-    """Return the rules of a policy in the order of the table."""
     rows = without_examples("rules")["rule"]
     return tuple(_rule(row) for row in rows if policy in row.get("policies", "default strict workspace gated").split())
 
@@ -109,7 +108,6 @@ def _rule(row: Block) -> Rule:
 
 
 def _zones(text: str) -> list[str]:
-    """Return the names of zones, with groups ("beyond") expanded."""
     groups = without_examples("rules")["zones"]
     return [zone for word in text.split() for zone in (_zones(groups[word]) if word in groups else [word])]
 

@@ -211,7 +211,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _codes(read: object) -> tuple[object, object]:
-    """Return code and type of the error in an error page, None if missing."""
     found = mapping(read) or {}
     inner = mapping(found.get("error")) or found
     return inner.get("code"), inner.get("type")

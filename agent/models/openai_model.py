@@ -211,7 +211,6 @@ class Server:
                 yield chunks
 
     async def _send(self, client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
-        """Send the request; return the response with its body unread."""
         import httpx2
         from openai import AsyncStream
 
@@ -341,7 +340,6 @@ class OpenAIModel:
             return await _assembled(wire, self.name, chunks, on_delta)
 
     def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
-        """Return the body of the request; settings cannot turn streaming off."""
         return {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
 
 

@@ -187,7 +187,6 @@ async def _ask(step: object, request: ModelRequest) -> Step:
 
 
 def _as_answer(step: object) -> ScriptedAnswer | None:
-    """Return a text or calls as an answer; None for a step of another kind."""
     match step:
         case ScriptedAnswer():
             return step

@@ -229,7 +229,6 @@ class Processes:
         return self._all[id]
 
     def _answer(self, process: Process, said: str = "", nothing: str = "(no new output)") -> ToolResult:
-        """Return the new output of a process, with its state."""
         self._untold = [each for each in self._untold if each is not process]
         text = process.take().rstrip("\n") or nothing
         return ToolResult(f"{text}\n{said or f'[{process.told}]'}", details=details_of_processes([process]))

@@ -164,7 +164,6 @@ def _some_text(node: Node) -> str:
 
 
 def _program(node: Node) -> str:
-    """Return the program; a relative path is relative to the file's folder."""
     program = _some_text(node)
     if "{{" in program:
         raise node.wrong("cmd is the program itself; variables belong in args")
@@ -247,7 +246,6 @@ def _environment(node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _entries(node: Node, key: str) -> Iterator[tuple[str, Node]]:
-    """Yield the entries of an optional mapping."""
     found = node.get(key)
     if found is not None and found.value is not None:
         for name in found.mapping(*found.value).value:

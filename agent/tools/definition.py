@@ -147,7 +147,6 @@ class _Field:
 
 
 def _record(fields: Sequence[_Field], into: Callable[..., Any]) -> Shape:
-    """Return an object with these fields and no others."""
     schema = {
         "type": "object",
         "properties": {each.name: {**each.shape.written, **each.words} for each in fields},
@@ -272,7 +271,6 @@ def _default(parameter: inspect.Parameter) -> Schema:
 
 
 def _split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """Split a docstring into the description and the texts of its parameters."""
     description, _, section = f"\n{docstring}\n".partition("\nArgs:\n")
     texts: dict[str, str] = {}
     indent = len(section) - len(section.lstrip(" "))
@@ -316,9 +314,10 @@ class Tool:
     workspace's root. `hears`: gets the events of the agent's runs, for tools that react to stop requests. `restores`:
     gets its recorded results when a run is resumed. `run_over`: awaited when a run has ended, or rests. `quick`:
     `function` is synchronous, never waits, and returns within about a millisecond; it can be neither cancelled nor
-    timed out. `source`: where the tool was declared, if not in Python. `sandbox`: the level that confines its
-    processes, empty without processes or sandbox. `opaque`: the effects of a call are unknown, so the user is asked.
-    Tools are compared by identity.
+    timed out. `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it
+    starts is confined, empty for a tool that starts nothing, or not in a sandbox; `confine` gives the words before a
+    program that starts in a folder, to confine it alike. `opaque`: nothing is known about what a call does, and the
+    user is asked. Tools are compared by identity.
     """
 
     name: str
@@ -339,6 +338,7 @@ class Tool:
     run_over: Callable[[], Awaitable[None]] | None = None
     source: str = ""
     sandbox: str = ""
+    confine: Callable[[str], tuple[str, ...]] | None = None
     opaque: bool = False
     body: Callable[..., Any] | None = None
 
@@ -581,7 +581,6 @@ def _encodable(text: str) -> str:
 
 
 def _absolute(value: Any, root: str, home: str) -> Any:
-    """Return the paths in a parameter's value as absolute ones."""
     if isinstance(value, str):
         return os.path.join(root, expand(value, home))
     if isinstance(value, Mapping):

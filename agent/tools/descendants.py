@@ -172,13 +172,11 @@ def _send(process: _Process, signal_number: int) -> None:
 
 
 def _started(number: int) -> int:
-    """Return the start time of a process, also of an ended one; 0 if unknown."""
     fields = _fields(number)
     return int(fields[19]) if fields else 0
 
 
 def _read(number: int) -> _Process | None:
-    """Return a running process, or None for an ended one (reaped or not)."""
     fields = _fields(number)
     if not fields or fields[0] in (b"Z", b"X", b"x"):
         return None

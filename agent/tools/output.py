@@ -258,7 +258,6 @@ class Retained:
         return None if self._spill is None else self._spill.path
 
     def _spilled(self) -> Spill:
-        """Return the file, which begins with all output so far."""
         if self._spill is None:
             self._spill = Spill(self._retention.quota)
             self._spill.add(bytes(self._head + self._tail))
@@ -303,7 +302,6 @@ class Retained:
         return f"{head}\n[output truncated: {self._left_out} of {self._total} bytes left out here]\n{tail}"
 
     def _within_lines(self, text: str) -> str:
-        """Return the first and last lines of a text, up to the limit."""
         most, lines = self._retention.lines, text.splitlines(keepends=True)
         if most is None or len(lines) <= most:
             return text
@@ -320,7 +318,6 @@ class Retained:
         return evolve(cut, total_bytes=self._total, total_lines=max(total_lines, cut.kept_lines))
 
     def _notice(self, cut: Cut) -> str:
-        """Return the notice of which part is shown, and why."""
         is_head = self._retention.keep == "head"
         first = 1 if is_head else cut.total_lines - cut.kept_lines + 1
         if cut.partial_line:

@@ -453,7 +453,7 @@ def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
     sandbox = options.sandbox
     if sandbox is None:
         return shell
-    known = evolve(shell, sandbox=sandbox.level)
+    known = evolve(shell, sandbox=sandbox.level, confine=sandbox.prefix)
     if sandbox.strict or sandbox.level == "none" or "rights" in shell.parameters["properties"]:
         return known
     by_host = sandbox.level == "bubblewrap"
@@ -489,7 +489,6 @@ def with_background(shell: Tool, processes: Processes | None) -> Tool:
 
 
 def _description(options: ShellOptions) -> str:
-    """Return the tool's description for the model, with these options."""
     kept = {"both": "the first and the last", "head": "the first", "tail": "the last"}[options.retention.keep]
     lines = f" or {options.retention.lines} lines" if options.retention.lines else ""
     spill = ", and all of it goes to a file" if options.retention.spill else ""

@@ -336,7 +336,6 @@ def _parsed(content: bytes) -> dict[str, Any]:
 
 
 def _tell(found: dict[str, Any], most: int) -> str:
-    """Return the server's context for models or, without one, the results."""
     context = found.get("context")
     if isinstance(context, str) and context.strip():
         return context[:most]

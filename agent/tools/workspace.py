@@ -384,7 +384,6 @@ class Workspace:
             raise
 
     def _directory(self, real: str) -> int:
-        """Return a handle on a directory, created if missing and allowed."""
         try:
             return open_real(real, _HANDLE, "directory")
         except FileNotFoundError:

@@ -143,7 +143,6 @@ def _explored(search: Search, found: Violations) -> Graph:
 
 
 def _said(statement: Sync) -> str:
-    """Return a statement, one word a line."""
     lines = [f"request {', '.join(map(shown, statement.requests))}"] if statement.requests else []
     for word in ("wait_for", "block", "refuse", "interrupt"):
         events = getattr(statement, word)

@@ -197,7 +197,6 @@ class Automaton:
             raise
 
     def _replayed(self, path: Path) -> Any:
-        """Return a generator of a b-thread at the end of a path."""
         return self.purity.call(path.bthread.name, _replay, path, watched=False)
 
     def _check_agreement(self, local: Local, looks: Any, started_looks: Any, path: Path, event: Event) -> None:
@@ -254,7 +253,7 @@ def _check_shared(description: Description, name: str, given: Any) -> None:
 
 
 def _take_on(started: list[BThread], statement: Start) -> None:
-    started.extend(statement.bthreads)
+    started.extend(statement)
     if len(started) > MOST_STARTS:
         raise BProgramError("it starts b-threads without end")
 

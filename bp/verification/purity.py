@@ -571,7 +571,6 @@ def _parts_of_attribute(name: str, item: Any) -> tuple[Any, ...]:
 
 @cache
 def _reading(code: CodeType) -> Reading:
-    """Read the byte code of a function."""
     instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
     found: dict[str, set[Any]] = {"GLOBAL": set(), "DEREF": set()}
     imports, assigned = set(), set()

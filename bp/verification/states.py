@@ -435,7 +435,6 @@ class Selection:
         return offers_of(statement, requests, alternative, lambda event: not is_in(stopped, event))
 
     def _stopped(self, members: tuple[int, ...]) -> int:
-        """Return the events that are blocked or refused."""
         return reduce(or_, [self.masks.rows[local].stops for local in members], 0)
 
     def _is_environment(self, local: int) -> bool:

@@ -131,7 +131,6 @@ def repository(command: Command) -> Steps:
 
 
 def _is_bare(path: str, disk: Disk) -> bool:
-    """Return whether a folder is a bare repository, or looks like one by its name: `vendor/x.git`."""
     if path in disk.repositories:
         return True
     name = path.rstrip("/").rpartition("/")[2]

@@ -143,7 +143,6 @@ def analysis_of(name: str) -> Analysis | None:
 
 
 def _module(name: str) -> object:
-    """Return a module of analyses, loaded on first use."""
     if name == "editors":
         from constitution.analysis import editors
 
@@ -586,7 +585,6 @@ class Examination:
         return path
 
     def _targets(self, word: str, walk: Walk) -> list[str]:
-        """Return the paths that a word may name, links followed."""
         return [self.resolved.get(path, path) for path in self._absolute(word, walk)]
 
     def _sent(self, evidence: Evidence | None) -> None:
@@ -633,7 +631,6 @@ FOLDER = pattern(r"/(?=[^/\0]*\0)|[^\0]*[^/\0](?=/+[^/\0]*\0)")
 
 
 def _is_program(word: str) -> bool:
-    """Return whether a text begins with the name of a known program."""
     name = program_name(word.partition(" ")[0], _forms())
     return is_known(name) or name in _forms()
 

@@ -16,13 +16,11 @@ from constitution.zones import FOUND
 
 @cache
 def _known(key: str) -> frozenset[str]:
-    """Return the words of a row of the table of Python."""
     return frozenset(table("languages")["python"][key].split())
 
 
 @cache
 def _starts() -> frozenset[str]:
-    """Return the names of functions that start programs."""
     return _known("shells_out") | _known("starts")
 
 
@@ -89,7 +87,6 @@ def read_python(code: str) -> Reading:
 
 
 def _deeds(node: ast.AST) -> list[str]:
-    """Return the effects of a single node."""
     if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and _forks(node):
         return ["forks"]
     if isinstance(node, ast.Constant) and METADATA.search(str(node.value)):

@@ -227,7 +227,6 @@ def redirected(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def _redirections(walk: Walk, node: "Node") -> tuple["Node | None", list["Node"]]:
-    """Return the redirected command and its redirections."""
     if node.id in walk.redirects:
         return node, walk.redirects.pop(node.id)
     body = node.child_by_field_name("body")

@@ -97,7 +97,6 @@ def parse(text: str) -> Script:
 
 
 def _joined(text: str) -> str:
-    """Return a text without line continuations."""
     start, parts = 0, list[str]()
     for at in scan(text).joined:
         parts.append(text[start:at])

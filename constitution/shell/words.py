@@ -165,7 +165,6 @@ class Expander:
         return [self._argument(part) for part in parts[2:] if part.is_named]
 
     def _argument(self, node: "Node") -> str:
-        """Return the text of an operator's operand; patterns are unchanged."""
         return self.text_of(node) if node.type == "regex" else "".join(text for text, _ in self._pieces(node))
 
     def _either_of(self, name: str, default: str) -> str:
@@ -300,7 +299,6 @@ def _unmarked(word: str) -> list[Piece]:
 
 
 def _one_brace(word: str) -> list[str]:
-    """Expand the first outermost brace expression of a word."""
     for opened in (match.start() for match in re.finditer(r"\{", word)):
         commas, closed = _span_of_brace(word, opened)
         if closed < 0 or (opened and word[opened - 1] == "$"):

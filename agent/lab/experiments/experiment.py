@@ -183,7 +183,6 @@ def _analyses(plan: Plan, rows: Sequence[Row]) -> tuple[Analysis, dict[str, Anal
 
 
 def _with_thresholds(plan: Plan, frozen: Frozen | None) -> Plan:
-    """Return a plan whose rules over episodes have their thresholds."""
     if frozen is None:
         return plan
     fixed = tuple(
@@ -194,7 +193,6 @@ def _with_thresholds(plan: Plan, frozen: Frozen | None) -> Plan:
 
 
 def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:
-    """Return the protocols of a plan with their thresholds."""
     fixed = (with_threshold(protocol, frozen.thresholds if frozen else {}) for protocol in plan.protocols)
     return tuple(protocol for protocol in fixed if protocol is not None)
 

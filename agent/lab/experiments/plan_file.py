@@ -202,7 +202,6 @@ Models = tuple[tuple[str, ModelPlan], ...]
 
 
 def _model(node: Node) -> ModelPlan:
-    """Return a model, from a name or a mapping."""
     if isinstance(node.value, str):
         return ModelPlan(_model_name(node))
     plan = ModelPlan(**fields(node, MODEL, "model"))
@@ -213,7 +212,6 @@ def _model(node: Node) -> ModelPlan:
 
 
 def _models(node: Node, roles: Sequence[str] = MODEL_ROLES) -> Models:
-    """Return models by role."""
     return tuple(fields(node, dict.fromkeys(roles, _model)).items())
 
 
@@ -274,6 +272,7 @@ MONITOR: Mapping[str, Reader] = {
     "kind": one_of(get_args(MonitorKind), "kind"),
     "alpha": Node.number,
     "correlation": share,
+    "attempts": share,
     "slips": share,
     "value": share,
     "model": _model,
@@ -289,7 +288,7 @@ def _monitors(node: Node) -> tuple[MonitorPlan, ...]:
 
 
 def _monitor(name: str, node: Node) -> MonitorPlan:
-    given = fields(node, MONITOR)
+    given = fields(node, MONITOR) if hasattr(node.value, "keys") else {"kind": MONITOR["kind"](node)}
     plan = MonitorPlan(name, **{"kind": "own" if "use" in given else "simulated", **given})
     if (plan.kind == "own") != bool(plan.use):
         raise node.wrong("a monitor of your own is {use: FILE.py:NAME}, and no other kind has the key 'use'")
@@ -559,7 +558,6 @@ def _check_real(node: Node, plan: Plan, policy: Policy) -> None:
 
 
 def _missing_role(policy: Policy, protocol: ProtocolPlan) -> str:
-    """Return a role that has no model; empty if none is missing."""
     entries, roles = [entry_of(name) for name in protocol.use], {role for role, _ in policy.models}
     needed = [role for entry in entries for role in entry.roles]
     needed += ["auditor"] if policy.attacks and any(entry.needs_auditor for entry in entries) else []

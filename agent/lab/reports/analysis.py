@@ -351,7 +351,6 @@ def _estimate(name: str, measured: Measured, front: float, level: float) -> Esti
 
 
 def _against(name: str, measured: Measured) -> Iterator[tuple[tuple[str, str], Interval]]:
-    """Yield safety against each policy."""
     mine, base = measured.mine(name), measured.rival(name)
     for policy, once, forever, other in zip(measured.policies, mine.once, mine.forever, base.once, strict=True):
         clusters = measured.attacked(name, [policy])
@@ -361,7 +360,6 @@ def _against(name: str, measured: Measured) -> Iterator[tuple[tuple[str, str], I
 
 
 def _point(value: float) -> Interval:
-    """Return a figure without an interval."""
     return Interval(value, math.nan, math.nan)
 
 

@@ -105,7 +105,6 @@ class Sample:
 
 
 def _ratio(part: Array, whole: Array) -> Array:
-    """Return a share; NaN of an empty whole."""
     with needed("numpy").errstate(invalid="ignore"):
         return part / whole
 

@@ -182,7 +182,6 @@ SIGNS: Mapping[str, tuple[str, ...]] = {
 
 
 def _signs_in(told: str) -> frozenset[str]:
-    """Return the signs that the given reasons name."""
     return frozenset(sign for word, signs in SIGNS.items() if word in told.lower() for sign in signs)
 
 

@@ -228,7 +228,6 @@ def _held(root: Path) -> int:
 
 
 def _make_cell(root: Path, box: Mailbox | None, limits: Limits | None) -> Cell:
-    """Return a cell around a world; it is opened on first use."""
     attend = None if box is None else lambda listener: PostOffice.attend(box, listener)
     return Cell(root, root / "workspace", attend, limits)
 

@@ -40,7 +40,6 @@ def compare(old: str, new: str, path: str) -> Difference:
 
 
 def _common(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return the number of equal lines at the beginning."""
     pairs = enumerate(zip(before, after, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(before), len(after)))
 

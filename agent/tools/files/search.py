@@ -352,7 +352,6 @@ def text_files(files: Files, path: str) -> Generator[Opened]:
 
 
 def _if_text(file: BinaryIO) -> BinaryIO | None:
-    """Return the file, or close it if it is binary."""
     try:
         if b"\0" not in os.pread(file.fileno(), _LOOKED_AT, 0):
             return file

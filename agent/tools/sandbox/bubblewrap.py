@@ -110,13 +110,11 @@ def episode_arguments(readable: Path, writable: Path) -> Iterator[str]:
 
 
 def _read_only(places: Iterable[str]) -> Iterator[str]:
-    """Yield the arguments that make existing places readable."""
     for place in places:
         yield from ("--ro-bind-try", place, place)
 
 
 def _own_places() -> list[str]:
-    """Return the places of the running Python, if outside of the system's."""
     return [place for place in PYTHON if not Path(place).is_relative_to("/usr")]
 
 

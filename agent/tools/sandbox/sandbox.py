@@ -186,7 +186,6 @@ def make_sandbox(
 
 
 def _confining(level: Level, inside: Confinement) -> tuple[str, ...]:
-    """Return the words before a command that confine it at a level."""
     match level:
         case "bubblewrap":
             return bubblewrap.confining(inside)
