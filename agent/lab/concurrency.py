@@ -20,8 +20,7 @@ FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 def locked(path: Path, *, flags: int = 0) -> Iterator[int]:
     """Open a file (created if missing, mode 0600), lock it, and yield its descriptor.
 
-    The thread waits for the lock, so hold it for a read and a write at most. `flags`: more for `os.open`. Raises
-    OSError.
+    The thread waits for the lock, so hold it briefly. `flags`: more for `os.open`. Raises OSError.
     """
     descriptor = os.open(path, FLAGS | flags, 0o600)
     try:

@@ -330,10 +330,7 @@ class OpenAIModel:
         return key
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Send one request.
-
-        Raises `ModelError`, which never shows the key; closes the connection at once when cancelled.
-        """
+        """Send one request. Raises `ModelError`, which never shows the key; a cancellation closes the connection."""
         key = self.required_key(request.api_key)
         wire = WIRES[self.api]
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:

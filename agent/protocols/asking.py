@@ -85,10 +85,7 @@ def audited(subject: Subject, auditor: str, *, hold: Any = NONE, **standing: Any
 
 
 def drawn(key: str, weights: tuple[float, ...], *, hold: Any = NONE, over: Any = NONE) -> BThreadBody:
-    """Request a random draw and return the result; None if an event of `over` came before.
-
-    The first choice on failure.
-    """
+    """Request a random draw and return it (on failure the first choice); None if an event of `over` came before."""
     given = yield from _asked(ChanceRequested(key, weights), where(ChanceDrawn, key=key), hold, over, {})
     return ChanceDrawn(key, 0) if isinstance(given, QuestionForgone) else given
 

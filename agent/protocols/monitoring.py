@@ -249,10 +249,7 @@ def audit_budget(
 def verdict(
     asked: AuditRequested, waiting: Waiting, seen: tuple[Subject, ...], news: object, threshold: float, budget: int
 ) -> BThreadBody:
-    """Wait for a verdict, and queue further subjects meanwhile.
-
-    Return queue, seen subjects, and whether it was a catch.
-    """
+    """Queue subjects until a verdict comes; return queue, seen subjects, and whether it was a catch."""
     given = where(AuditGiven, subject=asked.subject, auditor=asked.auditor)
     while True:
         said = yield sync(wait_for=[news, given], block=[NEXT_TURN, RunEnded, asked])

@@ -89,10 +89,7 @@ class Process:
         return ended
 
     async def finish(self, how: str | None = None, *, grace: float = 0.0) -> None:
-        """End its remaining processes, and read the last output.
-
-        `how`: how it ended, by default its exit code or signal.
-        """
+        """End its remaining processes; `how`: how it ended, by default its exit code or signal."""
         child, self.child = self.child, None
         if child is None:
             return

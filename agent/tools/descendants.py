@@ -141,10 +141,7 @@ class Family(NamedTuple):
         return any(self.token.encode() in variable[len(prefix) :].split(b"/") for variable in own)
 
     def _holds_output(self, process: _Process) -> bool:
-        """Return whether a process holds one of the outputs.
-
-        Not for our children: a starting one briefly holds all pipes.
-        """
+        """Return whether a process holds an output; not for our children: a starting one briefly holds all pipes."""
         if not self.outputs or process.parent == os.getpid():
             return False
         with suppress(OSError):

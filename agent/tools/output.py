@@ -200,10 +200,7 @@ QUOTA = 64 * 1024 * 1024  # bytes of one output in a file
 
 @frozen
 class Retention:
-    """Bounds of an output: `limit` bytes and `lines` lines, and which end is kept.
-
-    `spill`: all of it goes to a file.
-    """
+    """Bounds of an output: `limit` bytes, `lines` lines, and which end is kept; `spill`: all of it goes to a file."""
 
     limit: int = field(default=200 * 1024, validator=validators.ge(1))
     lines: int | None = None

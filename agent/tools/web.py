@@ -139,10 +139,7 @@ async def _read(response: Any, url: str, most_bytes: int) -> Fetched:
 
 
 async def read_bounded(pieces: AsyncIterator[bytes], encoding: str, url: str, most_bytes: int) -> bytes:
-    """Return all pieces, decompressed, and close them.
-
-    Raises ToolError beyond `most_bytes`, where decompression stops.
-    """
+    """Return all pieces, decompressed, and close them. Raises ToolError beyond `most_bytes`."""
     unpacker = _unpacker(encoding, url)
     content = bytearray()
     try:

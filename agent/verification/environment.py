@@ -277,10 +277,7 @@ OTHER = ToolCall("c1", "other")
 
 
 def drafts_of_models(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return the possible answers of a model: one or two calls, or a text.
-
-    Other drafts have another call with the same id.
-    """
+    """Return the possible answers of a model: calls or a text; other drafts have another call with the same id."""
     answers = ((FIRST,), (FIRST, SECOND)) if requested.draft == "d0" else ((OTHER,),)
     called = tuple(InferenceFinished(requested.draft, ANNOUNCED if calls[1:] else SILENT, calls) for calls in answers)
     said = InferenceFinished(requested.draft, AssistantMessage("Done."))

@@ -93,10 +93,7 @@ def _sign(sign: re.Match[str]) -> str:
 
 @frozen(eq=False)
 class Rules:
-    """The rules of a `.gitignore` file.
-
-    `expressions`: a set of RE2; `leave_out`: whether each rule ignores or re-includes.
-    """
+    """The rules of a `.gitignore` file: `expressions`, a set of RE2; `leave_out`, whether each rule ignores."""
 
     expressions: Any
     leave_out: tuple[bool, ...]
