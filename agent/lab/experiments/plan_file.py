@@ -166,7 +166,7 @@ def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
     """Raise for equal names: their episodes would be confused."""
     for name, place in zip(names, node.items(), strict=True):
         if names.count(name) > 1:
-            raise place.wrong(f"there are several {what} {name!r}; give each its own name, or leave one out")
+            raise place.wrong(f"there are several {what} {name!r}; give each a name of its own, or leave one out")
 
 
 # Models, policies and monitors
