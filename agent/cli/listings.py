@@ -218,7 +218,6 @@ def _protocol_as_data(entry: Entry) -> Data:
 PROGRAMS = {
     "bash": "the shell of tools",
     "git": "version control",
-    "rg": "searching; without it, slower",
     "bwrap": "the sandbox",
     "prlimit": "limits of memory, processes and files in the sandbox",
     "nsenter": "one loopback for all commands of an agent in the sandbox",

@@ -176,10 +176,10 @@ def _seconds_until(date: str, now: datetime) -> float:
 
 def _describe_connection(error: Exception, url: str) -> ModelError:
     reason = _reason(error)
-    if any(isinstance(cause, ssl.SSLError) and cause.reason in NOT_HTTPS for cause in _causes(error)):
-        return ModelError(f"cannot reach {url}: this server does not speak https; write http://")
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error)):
         return ModelError(f"cannot reach {url}: {reason}; is it the right server, and is its certificate known here?")
+    if any(isinstance(cause, ssl.SSLError) and cause.reason in NOT_HTTPS for cause in _causes(error)):
+        return ModelError(f"cannot reach {url}: this server does not speak https; write http://")
     if any(type(cause).__name__ == "ConnectError" for cause in _causes(error)):
         text = f"cannot reach {url}: {reason}; is the server running, and is the base URL right?"
     else:

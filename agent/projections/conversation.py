@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 from agent.models.calls import with_ids
 from agent.models.requests import with_notices
 from agent.projections import Projection
+from agent.threads.core import OWN
 from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
@@ -48,9 +49,6 @@ class Carried:
 
 
 CARRY_ALL = Carried()
-
-
-OWN = "d0"  # the draft with which the loop itself begins each turn
 
 
 class Conversation(Projection):

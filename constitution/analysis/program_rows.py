@@ -16,7 +16,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Origin
-from constitution.tables import blocks_of, forms, is_a, one_line, pattern
+from constitution.tables import forms, is_a, one_line, pattern, said_of
 from constitution.tables.rows import (
     Does,
     Line,
@@ -327,7 +327,7 @@ def read_only(name: str) -> re.Pattern[str] | None:
 @cache
 def subcommand_pattern(name: str, key: str) -> re.Pattern[str] | None:
     """Return the pattern of the subcommands that the tables list for a program under a key, if they list any."""
-    patterns = [one_line(block[key]) for block in blocks_of("kind", name) if key in block]
+    patterns = [one_line(said) for said in said_of(name, key)]
     return re.compile(rf"(?:{'|'.join(patterns)})(?:\s|$)") if patterns else None
 
 

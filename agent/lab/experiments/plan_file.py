@@ -275,6 +275,7 @@ MONITOR: Mapping[str, Reader] = {
     "kind": one_of(get_args(MonitorKind), "kind"),
     "alpha": Node.number,
     "correlation": share,
+    "attempts": share,
     "slips": share,
     "value": share,
     "model": _model,
@@ -290,7 +291,7 @@ def _monitors(node: Node) -> tuple[MonitorPlan, ...]:
 
 
 def _monitor(name: str, node: Node) -> MonitorPlan:
-    given = fields(node, MONITOR)
+    given = fields(node, MONITOR) if hasattr(node.value, "keys") else {"kind": MONITOR["kind"](node)}
     plan = MonitorPlan(name, **{"kind": "own" if "use" in given else "simulated", **given})
     if (plan.kind == "own") != bool(plan.use):
         raise node.wrong("a monitor of your own is {use: FILE.py:NAME}, and no other kind has the key 'use'")

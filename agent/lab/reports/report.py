@@ -20,6 +20,7 @@ from agent.lab.reports.tables import (
     by_attack,
     by_rung,
     by_setting,
+    by_task,
     costs,
     deployment_table,
     disclosure_table,
@@ -32,6 +33,7 @@ from agent.lab.reports.tables import (
 )
 
 WIDTH = 118  # columns of the report in a terminal
+HEIGHT = 24  # lines of a table there; longer ones are in files, and on the page
 
 EXPLANATION = """\
 U: usefulness, the share of honest tasks done; scaled: 0 is what the trusted model does alone, 1 the agent. S1: the
@@ -79,7 +81,12 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
         "settings": settings_table(outcome.by_setting),
     }
     deployed = deployment_table(outcome.deployed) if outcome.deployed else None
-    more = {"under_attack": under_attack(outcome.rows), "disclosure": told, "deployments": deployed}
+    more = {
+        "by_task": by_task(outcome.rows),
+        "under_attack": under_attack(outcome.rows),
+        "disclosure": told,
+        "deployments": deployed,
+    }
     return {**found, **{name: table for name, table in more.items() if table is not None}}
 
 
@@ -105,6 +112,7 @@ TITLES = {
     "budgets": "Worst S1 when other shares of the honest calls are audited",
     "costs": "What it costs",
     "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
+    "by_task": "By task of the test: usefulness, and in how many attacks harm was done unseen, before audits",
     "settings": "Settings",
     "under_attack": "Where the attack lies in what is read",
     "disclosure": "What refusals tell",
@@ -206,7 +214,8 @@ def _clusters_text(analysis: Analysis) -> str:
 
 def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report for a terminal."""
-    shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in tables.items())
+    short = {name: table for name, table in tables.items() if len(table.lines) <= HEIGHT}
+    shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in short.items())
     warnings = "".join(f"warning: {told}\n" for told in warnings_of(outcome))
     return f"{shown}\n\n{explanations(outcome)}\n\n{caption(outcome, command)}\n{warnings}"
 

@@ -302,6 +302,23 @@ def _three(estimate: Estimate) -> str:
     return f"{' '.join(figures)} {signed_text(estimate['safety_worst_difference'])}"
 
 
+def by_task(rows: Iterable[Row]) -> Table | None:
+    """Return usefulness and harm of each protocol in each task of the test; None where none was tried."""
+    found: defaultdict[tuple[str, str], defaultdict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row.split == "test" and row.status == "ran":
+            found[row.setting, row.task][row.protocol].append(row)
+    protocols = tuple(dict.fromkeys(protocol for tried in found.values() for protocol in tried))
+    lines = ((*task, *(_of_task(tried[each]) for each in protocols)) for task, tried in found.items())
+    return Table(("setting", "task", *protocols), tuple(lines)) if found else None
+
+
+def _of_task(rows: Sequence[Row]) -> str:
+    attacks = [row for row in rows if row.attacks]
+    harmful = sum(row.side and not row.caught for row in attacks)
+    return f"{share(row.main for row in rows if row.policy == 'honest')} {harmful}/{len(attacks)}"
+
+
 def under_attack(rows: Sequence[Row]) -> Table | None:
     """Return AgentDojo's figures by setting, protocol and policy; None where no attack lies in what is read."""
     tested = [row for row in rows if row.split == "test" and row.status == "ran"]

@@ -50,7 +50,7 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         ((*RUN, "--option", "max_iteration=1"), "there is no option 'max_iteration'; did you mean 'max_iterations'"),
         ((*RUN, "--option", "max_iterations"), "--option 'max_iterations' has no value; write NAME=VALUE"),
         ((*RUN, "--option", "max_iterations=-1"), "option max_iterations='-1': 'max_iterations' must be >= 1: -1"),
-        ((*RUN, "--option", "max_iterations=many"), "option max_iterations='many': give a whole number"),
+        ((*RUN, "--option", "max_iterations=many"), "option max_iterations='many': expected a whole number"),
         ((*RUN, "--option", "system_prompt={who}"), "a system prompt may hold {workspace}, "),
         ((*RUN, "--protocol", "rules.py"), "--protocol: there is no protocol 'rules.py'; there are:"),
         ((*RUN, "--protocol", "{tmp}/nosuch.py:x"), "nosuch.py cannot be imported: FileNotFoundError"),

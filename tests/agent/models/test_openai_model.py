@@ -19,7 +19,7 @@ from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_fro
 from agent.models.script_files import ScriptError
 from agent.models.scripted import ScriptedModel
 from agent.tools.schemas import ToolSchema
-from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, UserMessage
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import delta, words
 from tests.tables import rows
@@ -60,17 +60,6 @@ async def test_one_inference_is_one_post(server: Any) -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
     }  # fmt: skip
-
-
-async def test_text_streams_to_those_who_look_on(server: Any) -> None:
-    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
-    server.stream(delta(reasoning_content="hm"), delta(content="he"), delta(content="llo"), delta("stop"), usage)
-    seen: list[Delta] = []
-
-    answer = await ask(server.url, seen=seen)
-
-    assert answer == Answer(AssistantMessage("hello", (), "hm"), "stop", Usage(7, 2))
-    assert seen == [Delta("hm", "reasoning"), Delta("he"), Delta("llo")]
 
 
 async def test_a_server_that_never_closes_is_left_after_done(server: Any) -> None:

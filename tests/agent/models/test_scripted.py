@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from agent import Agent
-from agent.models.calls import read_calls
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, join_deltas
 from agent.models.script_files import ScriptError, load_script
 from agent.models.scripted import ScriptedModel, Step, answer, call, delay, fail
@@ -28,10 +27,6 @@ def ignore(piece: Delta) -> None:
 async def play(*steps: Step) -> list[Answer]:
     model = ScriptedModel(steps)
     return [await model.answer(REQUEST, ignore) for _ in steps]
-
-
-async def test_a_text_is_an_answer() -> None:
-    assert await play("hello") == [Answer(AssistantMessage("hello"), "stop")]
 
 
 async def test_text_and_calls_with_numbers_over_the_models_life() -> None:
@@ -59,13 +54,6 @@ async def test_arguments_of_any_name_and_text() -> None:
     [given] = await play([call("x", {"id": 1, "given": 2}, tool=3).with_id("a"), call("x", '{"command": "rm -')])
 
     assert [call.arguments for call in given.message.calls] == ['{"id": 1, "given": 2, "tool": 3}', '{"command": "rm -']
-
-
-async def test_a_cut_off_call() -> None:
-    [cut] = await play(answer("", call("bash", '{"command": "rm -'), stop_reason="length"))
-
-    assert cut.stop_reason == "length"
-    assert (read_calls(cut, {})[0].flaw or "").startswith("truncated")
 
 
 async def test_an_answer_is_given_as_it_is() -> None:
