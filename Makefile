@@ -58,7 +58,7 @@ adversary: $(READY) ## run the commands of an adversary in the sandbox, and see 
 	@$(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)
 
 mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (seconds)
-	$(BIN)/python -m tests.constitution.mutation
+	$(BIN)/python -m tests.constitution.test_mutation
 
 settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task

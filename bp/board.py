@@ -470,9 +470,9 @@ class Index:
             members = self.filed.setdefault(key, {})
             if test is None:
                 members[member] = None
-            else:
+            elif (tests := members.setdefault(member, [])) is not None:
                 self._asks.add(kind)
-                _add_test(members, member, test)
+                tests.append(test)
 
     def members(self, event: Event) -> Filed:
         """Return the members whose sets contain `event`, once each, in no particular order; not to be changed.
@@ -498,12 +498,6 @@ class Index:
         if self._asks and (None in self._asks or not self._asks.isdisjoint(event._kinds)):
             return _with_accepting(matching, event)
         return matching[0] if len(matching) == 1 else {member: None for each in matching for member in each}
-
-
-def _add_test(members: Filed, member: Running, test: Test) -> None:
-    tests = members.setdefault(member, [])
-    if tests is not None:
-        tests.append(test)
 
 
 def _with_accepting(matching: list[Filed], event: Event) -> Filed:

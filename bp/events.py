@@ -25,6 +25,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache, partial
+from itertools import repeat
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, ClassVar, NoReturn
@@ -480,11 +481,13 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
     if predicate is not None and not callable(predicate):
         raise TypeError(f"where({_shown_kinds(chosen)}, {predicate!r}): a predicate is a function of the event")
     names = tuple(sorted(fields)) or None
-    values = tuple([FREEZERS[type(fields[name])](fields[name]) for name in names or ()])
+    values: tuple[Any, ...] = ()
+    for name in names or ():
+        values += (FREEZERS[type(fields[name])](fields[name]),)
     wanted = values[0] if len(values) == 1 else values
     test = None if predicate is None else partial(_ask, chosen, predicate)  # a method of the set would make a circle
-    rows = [(kind if names is None else (kind, names, wanted), kind, names, test) for kind in chosen]
-    return Where(chosen, names or (), values, predicate, tuple(rows))
+    keys = chosen if names is None else zip(chosen, repeat(names), repeat(wanted))  # in C
+    return Where(chosen, names or (), values, predicate, tuple(zip(keys, chosen, repeat(names), repeat(test))))
 
 
 _FIELDS: dict[Any, set[str]] = {}  # of the event kinds that `where` was given

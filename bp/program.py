@@ -154,7 +154,7 @@ class Scheduler:
         return errors
 
     def _take_on(self, starter: Running, statement: Start) -> None:
-        for bthread in statement.bthreads or (None,):  # an empty start counts too: it could go on for ever
+        for bthread in statement or (None,):  # an empty start counts too: it could go on for ever
             self.tail -= 1
             if self.step > self.tail:
                 self.note(None, starter.name)
@@ -258,6 +258,7 @@ class BProgram:
         self._scheduler = Scheduler(self._board, max_steps)
         self._posts: deque[Receipt] = deque()
         self._free_post: Receipt | None = None  # the first post that can be taken, while that is known
+        self._rests = False  # whether it is known that no internal event is selectable, nor a post but `_free_post`
         self._phase: Literal["new", "alive", "failed", "closed"] = "new"
         self._stepping = False
 
@@ -284,10 +285,14 @@ class BProgram:
             self._enter()
         self._stepping = True
         try:
-            chosen = self._board.first_offer() if self._chooser is None else self._choose()
-            if chosen is not None:
-                return self._take(chosen[0], chosen[1])
-            post = self._next_post() if self._posts else None
+            if not self._rests:
+                chosen = self._board.first_offer() if self._chooser is None else self._choose()
+                if chosen is not None:
+                    return self._take(chosen[0], chosen[1])
+                self._rests = True
+            post = self._free_post
+            if post is None and self._posts:
+                post = self._next_post()
             return None if post is None else self._take(post.event, None, post)
         except BaseException as error:
             self._fail(error)
@@ -310,6 +315,7 @@ class BProgram:
             post.state = "taken"
             scheduler.next_super_step()
         self._free_post = None
+        self._rests = False
         scheduler.event = event
         scheduler.step = number = scheduler.step + 1
         if number > scheduler.tail:
@@ -363,7 +369,8 @@ class BProgram:
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
         is_alive = self._phase == "alive"
-        turn_is_now = is_alive and not self._stepping and not self._asking(self._can_step)
+        turn_is_now = is_alive and not self._stepping and self._free_post is None
+        turn_is_now = turn_is_now and (self._rests or not self._asking(self._can_step))
         self._posts.append(receipt)
         if is_alive and not self._scheduler.living:
             self._drop_posts()
@@ -466,14 +473,12 @@ class BProgram:
 
     def _can_step(self) -> bool:
         """Return whether an internal event, or a post, can be selected."""
-        if self._board.first_offer() is not None:
-            return True
-        return bool(self._posts) and any(self._board.is_free(post.event) for post in self._posts)
+        if self._rests or self._free_post is not None:
+            return self._free_post is not None
+        return self._board.first_offer() is not None or any(self._board.is_free(post.event) for post in self._posts)
 
     def _next_post(self) -> Receipt | None:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""
-        if self._free_post is not None or not self._posts:
-            return self._free_post
         turned_away = []
         for receipt in self._posts:
             if self._board.is_free(receipt.event):

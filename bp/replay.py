@@ -150,7 +150,7 @@ def _starting_outside(bthread: BThread) -> BThreadBody:
                 said = body.send(heard)
             except StopIteration:
                 return
-            heard = yield start(*map(_outside, said.bthreads)) if type(said) is Start else said
+            heard = yield start(*map(_outside, said)) if type(said) is Start else said
 
 
 def _difference(recorded: Event | Step, step: Step) -> str:

@@ -88,11 +88,10 @@ class AnyOf:
     events: tuple[Event, ...]
 
 
-@frozen
-class Start:
+class Start(tuple["BThread", ...]):
     """B-threads to start; made by `start`."""
 
-    bthreads: "tuple[BThread, ...]"
+    __slots__ = ()
 
 
 BThreadBody = Generator[Sync | Start, Any, Any]

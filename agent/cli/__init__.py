@@ -1,12 +1,12 @@
 """The command `bpagent`: arguments in, an exit code out. Nothing heavy is imported before a command is known.
 
-- `arguments`: the command line. `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
+- `arguments`: the command line, and its completion. `errors`: exit codes, and wrong input in one sentence
 - `config`: what configures an agent, and in which order. `build`: options or a log to an agent. `mcp_servers`
 - `screen`: text that cannot fake the screen, colors and markdown. `display`: events in words, and a run as it happens
 - `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
 - `session`: agents with all of these
 - the commands, one module each: `demo`, `check`, `replay`, `chat`, `runs`, `fork`, `why`, `what_if`, `view`, `verify`,
-  `experiment`, `config`, `completion`, `new`; `run` has `resume`, too, and `listings` those that only list something
+  `experiment`, `config`, `new`; `run` has `resume`, too, and `listings` those that only list something
 """
 
 import sys
@@ -20,7 +20,8 @@ __all__ = ["let_interrupts_end_the_program", "main"]
 RUNNING = ("run", "chat", "resume", "demo")
 """Commands that run tools."""
 
-MODULES = {"resume": "run", **dict.fromkeys(("tools", "presets", "protocols", "doctor"), "listings")}
+LISTINGS = dict.fromkeys(("tools", "presets", "protocols", "doctor"), "listings")
+MODULES = {"resume": "run", "completion": "arguments", **LISTINGS}
 """The modules of commands that do not have their names."""
 
 
@@ -28,7 +29,7 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     """Run the command line `argv` (default: that of the process) and return its exit code."""
     if argv is None:
         let_interrupts_end_the_program()
-    from agent.cli.mistakes import guarded
+    from agent.cli.errors import guarded
 
     return guarded(lambda: _execute(argv))
 

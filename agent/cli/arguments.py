@@ -1,4 +1,4 @@
-"""The command line of `bpagent`, as `--help` shows it, and how to call the program again."""
+"""The command line of `bpagent`, as `--help` shows it and as shells complete it, and how to call it again."""
 
 import argparse
 import os
@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, NoReturn
 
 OWN_NAME = "bpagent"
@@ -406,7 +407,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave with the code for wrong usage."""
-        from agent.cli.mistakes import Mistake
+        from agent.cli.errors import Mistake
 
         see = f"See {self.prog} --help" if message.endswith("?") else f"see {self.prog} --help"
         raise Mistake(f"{message}{' ' if message.endswith('?') else '; '}{see}")
@@ -429,3 +430,49 @@ class _Version(argparse.Action):
         except PackageNotFoundError:
             print("bpagent, from its source folder")
         parser.exit()
+
+
+# Completion: `eval "$(bpagent completion bash)"`, the same for zsh, `bpagent completion fish | source`.
+
+BASH = """\
+_{name}() {{
+    local words without='-*' word="${{COMP_WORDS[COMP_CWORD]}}"
+    case "${{COMP_WORDS[1]}}" in
+{cases}
+    esac
+    [ "$COMP_CWORD" -eq 1 ] && words={commands}
+    [ "${{word:0:1}}" = - ] && without=
+    COMPREPLY=($(compgen -W "$words" -X "$without" -- "$word"))
+}}
+complete -o default -F _{name} {name}
+"""
+ZSH = "autoload -U +X compinit bashcompinit && compinit && bashcompinit\n"
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the script by which a shell completes commands, options and files."""
+    print({"fish": _fish, "zsh": lambda: ZSH + _bash(), "bash": _bash}[arguments.shell](), end="")
+    return 0
+
+
+def _bash() -> str:
+    cases = []
+    for command, (_, *arguments) in COMMANDS.items():
+        offered = (names if names[0][0] == "-" else known.get("choices", ()) for names, known in arguments)
+        words = " ".join((*chain(*offered), "--help"))
+        cases.append(f"        {command}) words={shlex.quote(words)} ;;")
+    words = shlex.quote(" ".join((*COMMANDS, "--help", "--version")))
+    return BASH.format(name=OWN_NAME, cases="\n".join(cases), commands=words)
+
+
+def _fish() -> str:
+    lines = []
+    for command, (purpose, *arguments) in COMMANDS.items():
+        lines.append(f"-n __fish_use_subcommand -a {command} -d {shlex.quote(purpose)}")
+        for names, known in arguments:
+            choices = f" -xa {shlex.quote(' '.join(known['choices']))}" if "choices" in known else ""
+            option = f" -l {names[0][2:]}{'' if 'action' in known else ' -r'}" if names[0][0] == "-" else ""
+            if option or choices:
+                about = f"{option}{choices} -d {shlex.quote(known['help'])}"
+                lines.append(f"-n '__fish_seen_subcommand_from {command}'{about}")
+    return "".join(f"complete -c {OWN_NAME} {line}\n" for line in lines)

@@ -6,7 +6,6 @@ import shlex
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,8 +13,8 @@ from urllib.parse import urlsplit
 from attrs import evolve, fields, has
 
 from agent.cli.config import chosen_preset, layers, model_name, tell_unused
+from agent.cli.errors import Mistake, say
 from agent.cli.mcp_servers import McpServer, joined, read_server
-from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import new_log
 from agent.cli.session import Maker
 from agent.effects.approval import Approver
@@ -31,12 +30,10 @@ from agent.session.resume import resume
 from agent.tools.definition import Tool
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import meant
-from agent.vocabulary.importing import NotImportable, read_name
-from bp import BThread, BThreadFunction
+from bp import BThread
 
 if TYPE_CHECKING:
     from agent.effects.monitoring import Auditor
-    from agent.protocols.monitors import Monitor
     from agent.protocols.policies import Match
     from bp.runner import Effect
 
@@ -47,49 +44,15 @@ def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
 
 
 def _load(name: str) -> tuple[BThread, ...]:
-    if name.endswith((".yaml", ".yml")):
-        from agent.protocols.policies import read_policies
-
-        return read_policies(name)
-    if name.isidentifier():
-        return _shipped(name)
-    return _as_bthreads(name, imported(f"--protocol {name!r}", name))
-
-
-def _shipped(name: str) -> tuple[BThread, ...]:
-    from agent.protocols import entry_named
+    from agent.protocols import entry_of, is_own
 
     try:
-        return entry_named(name).bthreads()
+        return entry_of(name).bthreads()
     except ValueError as error:
-        raise Mistake(f"--protocol {name!r}: {error}; your own: FILE.py:NAME") from error
-
-
-def imported(option: str, name: str, *, what: str = "b-thread", besides: str = "") -> Any:
-    """Return what `FILE.py:NAME` or `module:NAME` names. Raises Mistake, which begins with `option`.
-
-    what: what it should be. besides: what else could have been written.
-    """
-    if ":" not in name.partition("(")[0].strip(":"):
-        raise Mistake(f"{option} names no {what}; write {besides}FILE.py:NAME or module:NAME")
-    try:
-        return read_name(name).value("b-threads", BThreadFunction, BThread)
-    except NotImportable as error:
-        raise Mistake(f"{option}: {error}") from error
-
-
-def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
-    if isinstance(value, BThreadFunction | partial):
-        try:
-            value = value()
-        except TypeError as error:
-            raise Mistake(f"--protocol {name!r} needs arguments ({error}); name a value that has them") from error
-    bthreads = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if not all(isinstance(bthread, BThread) for bthread in bthreads):
-        from agent.protocols import ONE_BTHREAD
-
-        raise Mistake(f"--protocol {name!r} is {type(value).__name__}; {ONE_BTHREAD}")
-    return bthreads
+        cure = "" if is_own(name) else "; your own: FILE.py:NAME or module:NAME"
+        raise Mistake(f"--protocol: {error}{cure}") from error
+    except TypeError as error:
+        raise Mistake(f"--protocol {name!r} needs arguments ({error}); write NAME(key=value)") from error
 
 
 def existing_folder(path: str, what: str = "--workspace") -> Path:
@@ -142,7 +105,7 @@ def check_roles(arguments: Namespace) -> None:
     known = {role for entry in PROTOCOLS for role in entry.roles}
     if any(":" in name for name in arguments.protocol):
         return
-    for role, _ in _pairs("--role", arguments.role):
+    for role in (pair.partition("=")[0].strip() for pair in arguments.role):
         if role not in known:
             raise Mistake(f"--role: there is no role {role!r}; {meant(role, sorted(known))}")
 
@@ -155,40 +118,37 @@ def _equipment(arguments: Namespace, threads: Sequence[BThread], secrets: Iterab
         from agent.effects.monitoring import laboratory
 
         effects = laboratory(
-            {name: _monitor(f"--monitor {what!r}", what) for name, what in _pairs("--monitor", arguments.monitor)},
-            {name: _auditor(f"--auditor {what!r}", what) for name, what in _pairs("--auditor", arguments.auditor)},
+            {name: _judge("--monitor", what) for name, what in _pairs(arguments, "monitor")},
+            {name: _auditor(what) for name, what in _pairs(arguments, "auditor")},
         )
     return {
         "secrets": secrets_of(secrets, os.environ),
         "threads": tuple(threads),
         "effects": effects,
-        "models": {role: model_from_name(name, os.environ) for role, name in _pairs("--role", arguments.role)},
+        "models": {role: model_from_name(name, os.environ) for role, name in _pairs(arguments, "role")},
     }
 
 
-def _auditor(option: str, what: str) -> "Auditor":
-    """Return an auditor of the user's, or a monitor for which more than half is harmful."""
-    from agent.effects.monitoring import MonitoringAuditor
-
-    found = _judge(option, what)
-    return found if callable(getattr(found, "audit", None)) else MonitoringAuditor(_checked(option, found))
-
-
-def _monitor(option: str, what: str) -> "Monitor":
-    monitor: Monitor = _checked(option, _judge(option, what))
-    return monitor
-
-
-def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for pair in named:
+def _pairs(arguments: Namespace, option: str) -> Iterator[tuple[str, str]]:
+    """Yield what was given with `--role`, `--monitor` or `--auditor`: a name, and what has it."""
+    for pair in getattr(arguments, option):
         name, equals, what = pair.partition("=")
         if not (name.strip() and equals and what):
-            raise Mistake(f"{option} {pair!r} is no pair; write {option} NAME=WHAT, see bpagent run --help")
+            raise Mistake(f"--{option} {pair!r} is no pair; write --{option} {name.strip() or 'NAME'}={GIVEN[option]}")
         yield name.strip(), what
 
 
-def _judge(option: str, what: str) -> Any:
-    """Return the monitor that an option names, or the object of the user's."""
+def _auditor(what: str) -> "Auditor":
+    """Return an auditor of the user's, or a monitor for which more than half is harmful."""
+    from agent.effects.monitoring import MonitoringAuditor
+
+    found = _judge("--auditor", what, ("audit", "score"))
+    return found if callable(getattr(found, "audit", None)) else MonitoringAuditor(found)
+
+
+def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
+    """Return the monitor that is named, or an object of the user's with one of these methods. Raises Mistake."""
+    from agent.protocols import own_value
     from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
 
     kind, _, rest = what.partition(":")
@@ -196,15 +156,18 @@ def _judge(option: str, what: str) -> Any:
         case "constitution" if not rest:
             return ConstitutionMonitor()
         case "constant":
-            return ConstantMonitor(_score(rest, option))
+            return ConstantMonitor(_score(rest, f"{option} {what!r}"))
         case "model":
             return PromptedMonitor(model_from_name(rest, os.environ))
-    return imported(option, what, what="monitor", besides="constitution, constant:0.2, model:MODEL, ")
-
-
-def _checked(option: str, found: Any) -> Any:
-    if not callable(getattr(found, "score", None)):
-        raise Mistake(f"{option} is {type(found).__name__}; a monitor has a method `score(evidence)`")
+    if ":" not in what.partition("(")[0].strip(":"):
+        kinds = "constitution, constant:0.2, model:MODEL, FILE.py:NAME"
+        raise Mistake(f"{option} {what!r} names no monitor; write {kinds}")
+    try:
+        found = own_value(what, "monitor")
+    except ValueError as error:
+        raise Mistake(str(error)) from error
+    if not any(callable(getattr(found, method, None)) for method in methods):
+        raise Mistake(f"{option} {what!r} is {type(found).__name__}; a monitor has a method `score(evidence)`")
     return found
 
 

@@ -14,17 +14,15 @@ from contextlib import AsyncExitStack, ExitStack
 import anyio
 from attrs import frozen
 
-from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.build import agent_of_log, nameable, new_agent
-from agent.cli.fork import before_last_prompt, fork
+from agent.cli.errors import FAILED, OK, Mistake
+from agent.cli.fork import Change, Undone, before_last_prompt, fork, restore
 from agent.cli.mcp_servers import McpServer, serving
-from agent.cli.mistakes import Mistake
 from agent.cli.prompt import is_terminal, read_answer, read_prompt
 from agent.cli.runs import find_log, summarize
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import HEARD, LEAVING, Desk, Maker, introduction, print_final_text
-from agent.cli.undo import Change, Undone, restore
 from agent.log.reading import LogError, read_log
 from agent.log.writing import check_free
 from agent.models.model import ModelError
@@ -111,7 +109,7 @@ class Chat:
         while not isinstance(prompt, Left):
             run = await self._desk.carry_out(prompt)
             if run is None:
-                return exit_codes.FAILED
+                return FAILED
             if not self._present:
                 print_final_text(run)
                 sys.stdout.flush()
@@ -128,7 +126,7 @@ class Chat:
                 return line
             word, _, argument = line.strip().partition(" ")
             if self._present and word.lower() in LEAVING:
-                return Left(exit_codes.OK)
+                return Left(OK)
             if self._present and line.strip().lower() in MISTAKEN:
                 self._desk.display.system("/quit leaves; so does Ctrl-D")
                 continue

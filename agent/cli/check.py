@@ -7,10 +7,9 @@ from pathlib import Path
 
 from attrs import evolve
 
-from agent.cli import exit_codes
 from agent.cli.build import existing_folder
 from agent.cli.config import chosen_preset, layers, tell_unused
-from agent.cli.mistakes import Mistake
+from agent.cli.errors import LEVELS, Mistake
 from agent.cli.prompt import tell_evidence
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.effects.execution import describe
@@ -43,7 +42,7 @@ def execute(arguments: Namespace) -> int:
             print(dump({"command": command, **plain(verdict), "file": file}))
         else:
             _show(command, verdict, screen, file)
-    return exit_codes.LEVELS[strictest]
+    return LEVELS[strictest]
 
 
 def show_verdict(command: str, workspace: Path, screen: Screen) -> None:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from attrs import evolve
 
-from agent.cli import exit_codes
-from agent.cli.mistakes import Mistake, say
+from agent.cli.errors import FAILED, OK, USAGE, Mistake, say
 from agent.cli.prompt import is_terminal
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
@@ -31,7 +30,7 @@ def execute(arguments: Namespace) -> int:
     screen = screen_on(sys.stdout, needed=True)
     if arguments.schema:
         print(json.dumps(schema(), indent=2))
-        return exit_codes.OK
+        return OK
     if arguments.trust:
         return _trust(project_config(Path(arguments.workspace)), screen)
     return _show(arguments, screen)
@@ -65,8 +64,8 @@ def _show(arguments: Namespace, screen: Screen) -> int:
         _show_outcome(chosen_preset(arguments), model_name(arguments, files), screen)
     except OptionError as error:
         screen.paragraph(f"nothing, until this is right: {'the mistake above' if mistakes else error}")
-        return exit_codes.USAGE
-    return exit_codes.OK
+        return USAGE
+    return OK
 
 
 def _show_outcome(preset: Preset, model: str, screen: Screen) -> None:
@@ -93,7 +92,7 @@ def _trust(file: Path | None, screen: Screen) -> int:
     read_configuration(file)
     if is_trusted(file):
         screen.line(f"{visible(str(file))} is trusted already", "system")
-        return exit_codes.OK
+        return OK
     if not is_terminal():
         raise Mistake("only a person at a terminal can trust a file")
     content = file.read_bytes()
@@ -102,10 +101,10 @@ def _trust(file: Path | None, screen: Screen) -> int:
     screen.paragraph("It can choose the model to which your work is sent, start programs, and weaken the gate.")
     screen.ask("Trust it? (yes/no)")
     if sys.stdin.readline().strip().lower() != "yes":
-        return exit_codes.FAILED
+        return FAILED
     trust(file, content)
     screen.line("trusted, until it changes", "system")
-    return exit_codes.OK
+    return OK
 
 
 def chosen_preset(arguments: Namespace) -> Preset:

@@ -38,8 +38,8 @@ REST_OF_NO = re.compile("^no, (?:o?$|o?[,:] ?)")
 SETTLED = 0.7
 """Seconds for which a question is open before a single key answers it: earlier ones belong to what was being typed."""
 
-HINT, OF_COMMANDS = "[y]es [n]o [a]lways [e]dit [w]hy > ", "[e]dit "
-HINT_OF_OFFER = "[y]es [n]o > "
+HINT, OF_COMMANDS = "[y/n] [a]lways [e]dit [w]hy > ", "[e]dit "
+HINT_OF_OFFER = "[y/n] > "
 HINT_OF_BEGUN = "(Enter sends, Esc goes back) > "
 
 

@@ -9,15 +9,17 @@ from pathlib import Path
 
 from attrs import evolve
 
-from agent.cli.exit_codes import FAILED, LIMIT, OK
-from agent.cli.mistakes import Mistake, say
+from agent.cli.errors import FAILED, LIMIT, OK, Mistake, say
+from agent.cli.view import write_page
 from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.plan import Plan
 from agent.lab.experiments.plan_file import load_plan
 from agent.lab.reports.report import write_report
-from agent.lab.reports.tables import Verified, read_verified, shipped_verdicts
+from agent.lab.reports.tables import Verified, listed, read_verified, shipped_verdicts
 from agent.lab.spending import MoneyUsedUp
+from agent.log.reading import read_log
+from agent.page import render_page
 
 SELDOM = 60.0  # seconds between two lines of progress that do not go to a terminal
 
@@ -31,11 +33,13 @@ def execute(arguments: Namespace) -> int:
     path = Path(str(files("agent.lab.experiments") / "example.yaml")) if arguments.example else Path(words[-1])
     folder = Path(arguments.folder or (path.stem if arguments.example else path.with_suffix(".results")))
     try:
-        plan = _with_workers(load_plan(path), arguments.workers)
+        plan = load_plan(path)
+        plan = plan if arguments.workers is None else evolve(plan, workers=arguments.workers)
         if freezing:
             return _freeze(plan, folder)
+        command = f"bpagent experiment {'--example' if arguments.example else ' '.join(words)}"
         verified = {**shipped_verdicts(), **read_verified(path.with_name("verified.csv"))}
-        return _conduct(plan, folder, _command(arguments, words), verified)
+        return _conduct(plan, folder, command, verified)
     except MoneyUsedUp as error:
         say(str(error))
         return LIMIT
@@ -49,6 +53,7 @@ def execute(arguments: Namespace) -> int:
 def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified]) -> int:
     outcome = conduct(plan, folder, tell=teller())
     _end_of_progress(outcome)
+    _write_pages(folder, outcome)
     print(write_report(folder, outcome, verified, command))
     print(f"figures: {folder / 'report.html'}, {folder / 'figure.svg'} (.png), audit_curves, calibration")
     print(f"tables:  {folder / 'tables'}\ndata:    {folder / 'data'} (episodes, steps, roles, estimates)")
@@ -59,6 +64,13 @@ def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Veri
     return FAILED if outcome.analysis.failed or failed else OK
 
 
+def _write_pages(folder: Path, outcome: Outcome) -> None:
+    """Write the pages of the episodes that the report lists, but those that are there already."""
+    for log in (folder / row.log for row in listed(outcome.rows) if row.log):
+        if log.exists() and not log.with_suffix(".html").exists():
+            write_page(log.with_suffix(".html"), render_page(read_log(log)))
+
+
 def _freeze(plan: Plan, folder: Path) -> int:
     frozen = frozen_thresholds(plan, Results(folder))
     if frozen is None:
@@ -67,14 +79,6 @@ def _freeze(plan: Plan, folder: Path) -> int:
         print(f"{name}: {theta:.4f}, which {frozen.realized[name]:.1%} are above")
     print(f"frozen on {frozen.calls} honest calls of {len(frozen.episodes)} calibration episodes: {frozen.digest}")
     return OK
-
-
-def _with_workers(plan: Plan, workers: int | None) -> Plan:
-    return plan if workers is None else evolve(plan, workers=workers)
-
-
-def _command(arguments: Namespace, words: list[str]) -> str:
-    return "bpagent experiment --example" if arguments.example else f"bpagent experiment {' '.join(words)}"
 
 
 def teller(clock: Callable[[], float] = time.monotonic) -> Callable[[str], None]:

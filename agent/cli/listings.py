@@ -11,8 +11,7 @@ from typing import Any
 
 import anyio
 
-from agent.cli import exit_codes
-from agent.cli.mistakes import Mistake
+from agent.cli.errors import FAILED, OK, Mistake
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, screen_on, visible
 from agent.presets.shipped import PRESETS, PURPOSES, preset_named
@@ -33,7 +32,7 @@ def execute(arguments: Namespace) -> int:
             print(json.dumps(each))
     else:
         show(screen_on(sys.stdout, needed=True))
-    return exit_codes.FAILED if arguments.command == "doctor" and found[0]["sandbox"] == "none" else exit_codes.OK
+    return FAILED if arguments.command == "doctor" and found[0]["sandbox"] == "none" else OK
 
 
 # Tools: what a model may call, with which parameters, and where it comes from.
@@ -219,7 +218,6 @@ def _protocol_as_data(entry: Entry) -> Data:
 PROGRAMS = {
     "bash": "the shell of tools",
     "git": "version control",
-    "rg": "searching; without it, slower",
     "bwrap": "the sandbox",
     "prlimit": "limits of memory, processes and files in the sandbox",
     "nsenter": "one loopback for all commands of an agent in the sandbox",

@@ -16,7 +16,7 @@ from typing import get_args
 
 from attrs import field, frozen
 
-from agent.cli.mistakes import Mistake
+from agent.cli.errors import Mistake
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import Category
 from agent.vocabulary.errors import CannotStart, ToolError

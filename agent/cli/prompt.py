@@ -18,7 +18,7 @@ from attrs import define, field
 
 from agent.cli.arguments import called
 from agent.cli.display import question_of
-from agent.cli.mistakes import Mistake, say
+from agent.cli.errors import Mistake, say
 from agent.cli.screen import Screen, visible
 from agent.page.wording import command_of
 from agent.presets.policy_files import add_user_rule, rules_file
@@ -196,9 +196,8 @@ def approval_question(command: str) -> str:
 ANSWERS = {"yes": True, "y": True, "no": False, "n": False}
 NO_BECAUSE = re.compile(r"no?\s*[,:](.*)", re.IGNORECASE | re.DOTALL)
 EDITED = re.compile(r"edit\s+(\S.*)", re.IGNORECASE | re.DOTALL)
-HOW_TO_ANSWER = """\
-answer yes, no, always, or no, REASON (the model is told the reason); edit COMMAND (it is to run that instead); \
-why (the evidence)"""
+MORE_ANSWERS = "also: always; no, REASON for the model; edit COMMAND; why (the evidence)"
+HOW_TO_ANSWER = f"answer yes or no; {MORE_ANSWERS}"
 
 
 def read_answer(line: str) -> bool | str | None:
@@ -285,6 +284,8 @@ class Person:
         self.screen.labelled("question", question_of(asked), "question")
         if offered := self.standing.offer(asked.call):
             self.screen.labelled("", offered, "output")
+        if self.present and self.screen.beside is None:  # an editor names the keys
+            self.screen.labelled("", MORE_ANSWERS, "output")
         if self.elsewhere:
             self.screen.labelled("", f"{called('view', '--follow')} shows a page that takes the answer", "output")
         try:

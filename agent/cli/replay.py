@@ -7,14 +7,15 @@ from typing import Any
 
 from attrs import asdict
 
-from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.build import load_protocols
+from agent.cli.errors import DIFFERENT, OK
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible
 from agent.history.playback import Difference, replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import LogError, RecordedRun, read_log
+from agent.page.wording import counted
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.messages import one_line
 from bp import BProgram
@@ -32,7 +33,7 @@ def execute(arguments: Namespace) -> int:
     code = _replayed(run, program, screen, as_json=arguments.json)
     if run.integrity and not arguments.json:
         screen.line(visible(run.integrity))
-    return exit_codes.DIFFERENT if run.misfit else code
+    return DIFFERENT if run.misfit else code
 
 
 def _replayed(run: RecordedRun, program: BProgram, screen: Screen, *, as_json: bool) -> int:
@@ -40,21 +41,22 @@ def _replayed(run: RecordedRun, program: BProgram, screen: Screen, *, as_json: b
         result = replay(run, program)
     except LogError as error:  # a record that no run could have written
         screen.line(f"different: {visible(str(error))}")
-        return exit_codes.DIFFERENT
+        return DIFFERENT
     if as_json:
-        print(dump(_as_data(result.difference, result.equal)))
+        difference = None if result.difference is None else asdict(result.difference)
+        print(dump({"equal": result.equal, "difference": difference}))
     elif result.difference is not None:
         for line in told_difference(run, result.difference):
             screen.line(line)
     else:
-        screen.line(f"equal: {_count(result.equal)}, replayed without model, tools or network; {_end(run)}")
-    return exit_codes.OK if result.difference is None else exit_codes.DIFFERENT
+        screen.line(f"equal: {counted(result.equal, 'record')}, replayed without model, tools or network; {_end(run)}")
+    return OK if result.difference is None else DIFFERENT
 
 
 def told_difference(run: RecordedRun, difference: Difference) -> list[str]:
     """Return the first difference in words: what the log says there, and what its b-threads say."""
     then, now = said_differently(difference)
-    equal = _count(difference.number - 1)
+    equal = counted(difference.number - 1, "record")
     return [
         f"different: after {equal} that are equal, line {difference.number + 1} says {then}; its b-threads say {now}",
         f"  both sides: {called('replay', str(run.path), '--json')}",
@@ -76,16 +78,8 @@ def _kind(record: Mapping[str, Any] | None) -> str:
     return "nothing" if record is None else visible(record["name"])
 
 
-def _as_data(difference: Difference | None, equal: int) -> dict[str, Any]:
-    return {"equal": equal, "difference": None if difference is None else asdict(difference)}
-
-
 def _end(run: RecordedRun) -> str:
     last = run.records[-1] if run.records else None
     if last is None or last["name"] != "run_ended":
         return "the log ends before its run does"
     return f"the run {last['data']['status']} ({last['data']['reason']})"
-
-
-def _count(number: int) -> str:
-    return f"{number} record{'' if number == 1 else 's'}"

@@ -3,24 +3,21 @@
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.build import agent_of_log, new_agent
-from agent.cli.display import is_error, question_of
-from agent.cli.lanes import Lanes
-from agent.cli.mistakes import Mistake
+from agent.cli.display import Lanes, is_error, question_of
+from agent.cli.errors import DIFFERENT, OK, Mistake, of_run
 from agent.cli.prompt import is_terminal, read_prompt
 from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
-from agent.cli.session import Desk, Maker, introduction, lead, print_final_text
-from agent.effects.approval import UndecidableError
+from agent.cli.session import Desk, introduction, lead, print_final_text
 from agent.history.playback import LogDiffers, broke_off
-from agent.log.reading import RecordedRun, read_log
+from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.writing import check_free
 from agent.models.model import Delta
 from agent.page.wording import command_of, ending
@@ -48,7 +45,7 @@ def _run(arguments: Namespace) -> int:
         elsewhere=arguments.approvals == "page",
         draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
     )
-    lead(desk, _prepared(make, lambda agent: screen.labelled("system", introduction(agent), "system")), prompt, servers)
+    lead(desk, make, prompt, servers, lambda agent: screen.labelled("system", introduction(agent), "system"))
     return _print_end(desk, arguments)
 
 
@@ -58,6 +55,8 @@ def _resume(arguments: Namespace) -> int:
     check_free(path)
     recorded = read_log(path)
     over = _how_it_ended(recorded)
+    if over and recorded.misfit:
+        raise LogError(recorded.misfit)
     if over and (arguments.approve or arguments.reject):
         raise Mistake(f"the run is over: {over}; no call waits for a decision")
     if over:
@@ -82,26 +81,11 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
         _introduce(recorded, agent, desk.screen)
 
     try:
-        lead(desk, _prepared(make, decide), None, servers)
+        lead(desk, make, None, servers, decide)
     except LogDiffers as differs:
         print("\n".join(told_difference(recorded, differs.difference)))
-        return exit_codes.DIFFERENT
+        return DIFFERENT
     return _print_end(desk, arguments)
-
-
-def _prepared(make: Maker, prepare: Callable[[Agent], None]) -> Maker:
-    """Return what makes an agent and has it prepared before it runs."""
-
-    def prepared(*tools: Any, **options: Any) -> Agent:
-        agent = make(*tools, **options)
-        try:
-            prepare(agent)
-        except UndecidableError:
-            agent.close()
-            raise
-        return agent
-
-    return prepared
 
 
 def _how_it_ended(recorded: RecordedRun) -> str:
@@ -122,7 +106,7 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
     text = ended.get("text")
     if text and not is_error(str(ended.get("status"))):
         print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
-    return exit_codes.OK
+    return OK
 
 
 def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
@@ -174,7 +158,7 @@ def _print_end(desk: Desk, arguments: Namespace) -> int:
         print_final_text(run, was_shown=desk.display.has_streamed(run.text))
     elif broke_off:  # no step told the last record
         print(run.agent.journal.last_record, flush=True)
-    return exit_codes.of_run(run.status, desk.interrupted_by, run.reason)
+    return of_run(run.status, desk.interrupted_by, run.reason)
 
 
 def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:

@@ -14,8 +14,7 @@ from typing import Any
 
 from attrs import asdict, define, field
 
-from agent.cli import exit_codes
-from agent.cli.mistakes import Mistake, say
+from agent.cli.errors import OK, Mistake, say
 from agent.cli.screen import Screen, Tone, cut, screen_on, visible
 from agent.log.reading import LogError
 from agent.log.writing import is_in_use
@@ -224,11 +223,11 @@ def execute(arguments: Namespace) -> int:
     if arguments.json:
         for summary in found:
             print(json.dumps(summary.plain(), ensure_ascii=False))
-        return exit_codes.OK
+        return OK
     screen = screen_on(sys.stdout, needed=True)
     if not found:
         screen.line(f"no runs in {runs_folder()} yet: bpagent run PROMPT makes one", "system")
-        return exit_codes.OK
+        return OK
     longest = max(len(summary.id) for summary in found)
     screen.line(_row(("id", "written", "folder", "end", "turns", "cost", "prompt"), longest, screen.width), "title")
     for each in found:
@@ -237,7 +236,7 @@ def execute(arguments: Namespace) -> int:
         paint = partial(screen.painted, tone=TONES.get(each.status, "plain"))
         screen.line(_row(cells, longest, screen.width, paint))
     _say_how_to_go_on(found, screen)
-    return exit_codes.OK
+    return OK
 
 
 def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], str] = str) -> str:

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from attrs import define, field
 
-from agent.cli import exit_codes
 from agent.cli.arguments import called
 from agent.cli.control import decisions
 from agent.cli.display import BY_RULE, Display, Progress, is_error, spent
-from agent.cli.exit_codes import of_signal
+from agent.cli.errors import OK, of_signal, say
+from agent.cli.fork import Changes
 from agent.cli.mcp_servers import McpServer, one_of, serving
-from agent.cli.mistakes import say
 from agent.cli.prompt import (
     STOPS,
     Person,
@@ -32,7 +31,6 @@ from agent.cli.prompt import (
 )
 from agent.cli.runs import runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible_lines
-from agent.cli.undo import Changes
 from agent.effects.approval import Approver
 from agent.page.wording import action_of, refused_by
 from agent.presets.policy_files import rules_file
@@ -59,19 +57,28 @@ Maker = Callable[..., Agent]
 """Makes the agent of a desk: from more tools, and from those options of `Agent` by which it asks and shows."""
 
 
-def lead(desk: "Desk", make: Maker, prompt: str | UserMessage | None, servers: tuple[McpServer, ...] = ()) -> Run:
-    """Lead one run to its end; without a prompt, the run that rests. Raises what making the agent raises."""
-    return anyio.run(_lead, desk, make, prompt, servers)
+def lead(
+    desk: "Desk",
+    make: Maker,
+    prompt: str | UserMessage | None,
+    servers: tuple[McpServer, ...] = (),
+    prepare: Callable[[Agent], None] = lambda _: None,
+) -> Run:
+    """Lead one run of an agent to its end, after `prepare`; without a prompt, the run that rests.
 
+    Raises what making and preparing the agent raise.
+    """
 
-async def _lead(desk: "Desk", make: Maker, prompt: str | UserMessage | None, servers: tuple[McpServer, ...]) -> Run:
-    async with AsyncExitStack() as stack:
-        signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
-        tools = await stack.enter_async_context(serving(servers))
-        stack.enter_context(desk.agent_by(make, tools))
-        async with desk.attended(signals):
-            await desk.carry_out(prompt)
-    return desk.runs[-1]
+    async def run_to_its_end() -> Run:
+        async with AsyncExitStack() as stack:
+            signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
+            tools = await stack.enter_async_context(serving(servers))
+            prepare(stack.enter_context(desk.agent_by(make, tools)))
+            async with desk.attended(signals):
+                await desk.carry_out(prompt)
+        return desk.runs[-1]
+
+    return anyio.run(run_to_its_end)
 
 
 COMMANDS = {
@@ -239,7 +246,7 @@ class Desk:
     def _left(self) -> None:
         self._person.leave()
         if self.leave is not None:
-            self.leave(exit_codes.OK)
+            self.leave(OK)
 
     def _hear(self, line: str) -> None:
         """Handle a line that answers no question: on a terminal it steers the run, else it is a prompt."""

@@ -12,19 +12,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.config import chosen_preset
-from agent.cli.mistakes import Mistake
+from agent.cli.errors import FAILED, OK, UNREACHED, Mistake
 from agent.cli.screen import Screen, screen_on
 from agent.cli.view import write_page
-from agent.page.counterexample import verification_page
-from agent.verification import loop_rules, verify_loop
+from agent.page.counterexample import unfinished, verification_page
+from agent.verification import loop_rules, sampled_events, verify_loop
 from agent.verification.counterexample import short, tell
-from agent.verification.environment import examples_for, is_of_world
+from agent.verification.environment import examples_for
 from bp import BThread, Verification, VerificationError
-
-LABEL = "as configured"
 
 
 def execute(arguments: Namespace) -> int:
@@ -42,11 +39,11 @@ def execute(arguments: Namespace) -> int:
         _tell(result, screen_on(sys.stdout, needed=True))
     if arguments.page:
         title = f"Verified: {', '.join(protocol.name for protocol in protocols) or 'the loop as configured'}"
-        write_page(Path(arguments.page), verification_page([(LABEL, result)], protocols, title))
+        write_page(Path(arguments.page), verification_page(result, protocols, title, sampled_events(protocols)))
         print(f"the page: {arguments.page}", file=sys.stderr)
     if not result.holds:
-        return exit_codes.FAILED
-    return exit_codes.UNREACHED if _unreached(result) else exit_codes.OK
+        return FAILED
+    return UNREACHED if _unreached(result) else OK
 
 
 def _unreached(result: Verification) -> tuple[str, ...]:
@@ -55,12 +52,9 @@ def _unreached(result: Verification) -> tuple[str, ...]:
 
 def _tell(result: Verification, screen: Screen) -> None:
     counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
-    screen.line(f"{result.verdict:8}  {counted}: {LABEL}")
-    if result.bounded:
-        why = "interrupted" if result.interrupted else "there are more states than --max-states"
-        screen.line(f"          not verified: {why}; only {result.states:,} states were looked at")
-        most = [f"{name} {count:,}" for name, count in result.local_states if not is_of_world(name)][:5]
-        screen.line(f"          most local states, so look for one that counts without end: {', '.join(most)}")
+    screen.line(f"{result.verdict:8}  {counted}: as configured")
+    for told in unfinished(result):
+        screen.line(f"          {told}")
     if missed := _unreached(result):
         screen.line(f"          never reached: {', '.join(missed)}")
         screen.line("          nothing came that concerns these; EXAMPLES beside a rule offer calls of your own tools")

@@ -5,9 +5,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from agent.cli import exit_codes
 from agent.cli.build import load_protocols
-from agent.cli.mistakes import Mistake, say
+from agent.cli.errors import OK, USAGE, Mistake, say
 from agent.cli.runs import find_log, find_logs
 from agent.cli.screen import Screen, screen_on, visible
 from agent.cli.view import write_page
@@ -18,8 +17,6 @@ from agent.page.tables import what_if_page
 from agent.page.wording import action_of
 from agent.presets.policy_files import load_policy
 from agent.vocabulary.encoding import dump, plain
-from bp import BThread
-from constitution import Policy
 
 
 def execute(arguments: Namespace) -> int:
@@ -35,13 +32,15 @@ def execute(arguments: Namespace) -> int:
     policy = load_policy(arguments.policy) if arguments.policy is not None else None
     threads = load_protocols(arguments.protocol)
     screen = screen_on(sys.stdout, needed=True)
-    results, code = [], exit_codes.OK
+    results, code = [], OK
     for path in paths or [find_log(None)]:
         try:
-            results.append(_judged(path, policy, threads, arguments.without))
+            run = read_log(path)
+            bthreads = changed_bthreads(run, policy=policy, threads=threads, without=arguments.without)
+            results.append(what_if(run, bthreads))
         except LogError as error:
             say(str(error))
-            code = exit_codes.USAGE
+            code = USAGE
             continue
         if arguments.json:
             print(dump(_as_data(results[-1])))
@@ -60,11 +59,6 @@ def _changes(arguments: Namespace) -> str:
     policy = [f"policy {arguments.policy}"] if arguments.policy else []
     more = [f"with {name}" for name in arguments.protocol]
     return ", ".join([*policy, *more, *(f"without {name}" for name in arguments.without)])
-
-
-def _judged(path: Path, policy: Policy | None, threads: tuple[BThread, ...], without: list[str]) -> WhatIf:
-    run = read_log(path)
-    return what_if(run, changed_bthreads(run, policy=policy, threads=threads, without=without))
 
 
 def _show(result: WhatIf, screen: Screen) -> None:

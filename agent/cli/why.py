@@ -5,10 +5,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.display import BY_RULE
-from agent.cli.mistakes import Mistake, say
+from agent.cli.errors import OK, Mistake, say
 from agent.cli.prompt import tell_evidence
 from agent.cli.runs import find_log, latest_log
 from agent.cli.screen import Screen, Tone, cut, screen_on, visible
@@ -46,7 +45,7 @@ def execute(arguments: Namespace) -> int:
             print(dump(_as_data(cause)))
         else:
             _show(cause, recorded_preset(run).judging_policy(), screen)
-    return exit_codes.OK
+    return OK
 
 
 def _log_and_call(log: str | None, call: str | None) -> tuple[Path, str | None]:
@@ -85,7 +84,7 @@ def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
             tone: Tone = "good" if kind.startswith("approved") else "refused"
             action = cut(visible(action_of(call)), screen.width - 36)
             screen.line(f"{visible(call.id):12}  {screen.painted(f'{kind:20}', tone)}  {action}")
-    return exit_codes.OK
+    return OK
 
 
 def _show(cause: Cause, policy: Policy | None, screen: Screen) -> None:

@@ -1,6 +1,7 @@
 """Describe a call before it is judged, run it when it was approved, and pass its output on while it runs."""
 
 import os
+import re
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -132,7 +133,7 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
         facts = evolve(facts, sandbox=tool.sandbox, opaque=tool.opaque)
     if not (tool.marks or tool.argv):
         return facts
-    facts = _looked_up(facts, call.arguments, tool, workspace, since)
+    facts = _looked_up(facts, call.arguments, tool, workspace, since, toolbox.confine)
     if facts.command is None and not (facts.argv or facts.paths):
         return facts  # it touches nothing
     return _with_what_runs(facts, toolbox.own)
@@ -159,7 +160,12 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
 
 
 def _looked_up(
-    facts: Action, arguments: Mapping[str, Any], tool: Tool, workspace: Workspace, since: float | None
+    facts: Action,
+    arguments: Mapping[str, Any],
+    tool: Tool,
+    workspace: Workspace,
+    since: float | None,
+    confine: Callable[[str], tuple[str, ...]],
 ) -> Action:
     """Return the facts with what the arguments name: command, program, paths, addresses and rights."""
     command, touches = tool.command(arguments), tool.touches(arguments)
@@ -173,7 +179,7 @@ def _looked_up(
         from agent.effects.disk import survey  # with subprocess and tomllib, 7 ms, for the first such call
 
         replaced = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(arguments)]
-        disk = survey(_possible(named), replaced, workspace.root, facts.cwd, since=since)
+        disk = survey(_possible(named), replaced, workspace.root, facts.cwd, since=since, confine=confine)
     return evolve(
         facts,
         command=command,
@@ -218,8 +224,12 @@ def _links(disk: Disk) -> dict[str, str]:
 
 def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str, str]:
     """Look up the paths that a command mentions, from where it starts."""
-    found = (path for path in paths if _is_resolvable(path))
+    found = (path for path in paths if _is_resolvable(path) and not _IN_ITS_PROCESS.fullmatch(path))
     return {path: workspace.resolve(_from(cwd, path)) for path in found}
+
+
+_IN_ITS_PROCESS = re.compile(r"/dev/fd/\d+|/proc/self/(?!root$|cwd$|exe$|fd$)\w+")
+"""What belongs to the process that names it: looked up by us, it would be a file of our own process."""
 
 
 def _from(cwd: str, path: str) -> str:

@@ -40,27 +40,23 @@ from bp.runner import Broken, Effect
 
 
 @frozen
-class Measure:
-    """Measures answers: `price` gives their cost; with `estimates`, tokens are estimated if the provider gave none."""
+class Voice:
+    """The model of a role, and how its answers are measured: `price` gives their cost.
 
+    With `estimates`, tokens are estimated if the provider gave none.
+    """
+
+    model: Model
     price: Price | None = None
     estimates: bool = False
 
-    def __call__(self, request: ModelRequest, answer: Answer, context: Context | None = None) -> Answer:
+    def measured(self, request: ModelRequest, answer: Answer, context: Context | None = None) -> Answer:
         """Return `answer` with what it took; `context` knows about how many tokens the request's messages have."""
         usage = answer.usage
         if self.estimates and not usage.tokens:
             usage = estimated(request, answer, None if context is None else context.tokens)
         usage = usage if self.price is None else self.price.of(usage)
         return answer if usage is answer.usage else evolve(answer, usage=usage)
-
-
-@frozen
-class Voice:
-    """The model of a role, and how its answers are measured."""
-
-    model: Model
-    measured: Measure = Measure()
 
 
 def estimated(request: ModelRequest, answer: Answer, shown: int | None) -> Usage:

@@ -40,11 +40,6 @@ class Redaction:
     def __bool__(self) -> bool:
         return bool(self.secrets or self.keys)
 
-    @property
-    def names(self) -> list[str]:
-        """The names of what is left out, for the header."""
-        return sorted(self.secrets)
-
     def line(self, text: str) -> str:
         """Return a line of the log, which is JSON, in which every secret is masked; most have none."""
         for form in self._forms_in_lines:

@@ -138,9 +138,10 @@ def describe_failure(error: Exception, url: str) -> ModelError:
 
 def describe_status(status: int, page: str, retry_after: str | None, url: str) -> ModelError:
     """Return the `ModelError` for an answer with an HTTP status that is no success; `page` is its body."""
-    said = " ".join(_message(page).split())[:300] or "no reason given"
+    read = _read(page)
+    said = " ".join(_message(read, page).split())[:300] or "no reason given"
     cure = f"; {CURES[status]}" if status in CURES else ""
-    codes = _codes(page)
+    codes = _codes(read)
     reason = "" if status == TOO_MANY_REQUESTS else failure_reason(said, *codes)
     return ModelError(
         f"{url} answered {status}: {said}{cure}",
@@ -173,10 +174,12 @@ def _seconds_until(date: str, now: datetime) -> float:
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
 
 
-def _describe_connection(error: Exception, url: str) -> ConnectionBroke:
+def _describe_connection(error: Exception, url: str) -> ModelError:
     reason = _reason(error)
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error)):
+        return ModelError(f"cannot reach {url}: {reason}; is it the right server, and is its certificate known here?")
     if any(isinstance(cause, ssl.SSLError) and cause.reason in NOT_HTTPS for cause in _causes(error)):
-        return ConnectionBroke(f"cannot reach {url}: this server does not speak https; write http://")
+        return ModelError(f"cannot reach {url}: this server does not speak https; write http://")
     if any(type(cause).__name__ == "ConnectError" for cause in _causes(error)):
         text = f"cannot reach {url}: {reason}; is the server running, and is the base URL right?"
     else:
@@ -207,9 +210,9 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = inner or cause.__cause__ or cause.__context__
 
 
-def _codes(page: str) -> tuple[object, object]:
+def _codes(read: object) -> tuple[object, object]:
     """Return the code and the type of the error in an error page, None where there is none."""
-    found = mapping(_read(page)) or {}
+    found = mapping(read) or {}
     inner = mapping(found.get("error")) or found
     return inner.get("code"), inner.get("type")
 
@@ -221,9 +224,8 @@ def _read(page: str) -> object:
         return None
 
 
-def _message(page: str) -> str:
+def _message(found: object, page: str) -> str:
     """Return the message in an error page: the openai form, what compatible servers send instead, or the text."""
-    found = _read(page)
     while isinstance(found, dict):
         found = found.get("error") or found.get("message") or found.get("detail")
     return f"{found or _without_markup(page)}"

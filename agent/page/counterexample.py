@@ -19,24 +19,42 @@ LESSON = (
 )
 
 
-def verification_page(results: Sequence[tuple[str, Verification]], drawn: Iterable[BThread], title: str) -> str:
-    """Return a page of verifications: what came of each, pictures of these b-threads, and the first counterexample."""
-    rows = [_result(label, result) for label, result in results]
-    violation = next((found for _, result in results for found in result.violations), None)
-    wrong = () if violation is None else (element("p", finding(violation), class_="problem"),)
-    header = element("header", element("h1", title), element("dl", *rows), *wrong)
-    figures = [_figure(each, () if violation is None else violation.trace) for each in drawn]
+def verification_page(result: Verification, drawn: Iterable[BThread], title: str, events: Sequence[Event] = ()) -> str:
+    """Return a page of a verification: what came of it, pictures of these b-threads, and the first counterexample.
+
+    events: those that a b-thread is drawn with when its module declares none for it.
+    """
+    violation = next(iter(result.violations), None)
+    wrong = () if violation is None else (finding(violation),)
+    problems = (element("p", told, class_="problem") for told in (*wrong, *unfinished(result)))
+    header = element("header", element("h1", title), element("dl", _result(result)), *problems)
+    figures = [_figure(each, events, () if violation is None else violation.trace) for each in drawn]
     if violation is None:
         return document(title, header, *figures)
     return document(title, header, *figures, element("main"), data=_steps(violation))
 
 
-def _figure(bthread: BThread, trace: Sequence[Event]) -> Element:
-    """Return the picture of a b-thread that hears the events which it declares for its predicates, and those of a
-    counterexample, with its position at the end of that.
+def unfinished(result: Verification) -> tuple[str, ...]:
+    """Return why a search did not come to its end, and how to go on; nothing where it did."""
+    if not result.bounded:
+        return ()
+    why, more = "there are more states than --max-states", f"--max-states {10 * result.states}"
+    if result.interrupted:
+        why, more = "interrupted", "the same command, which begins anew"
+    most = [f"{name} {count:,}" for name, count in result.local_states if not is_of_world(name)][:5]
+    return (
+        f"not verified: {why}; only {result.states:,} states were looked at",
+        f"most local states, so look for one that counts without end: {', '.join(most)}",
+        f"to go on: {more}, or --alone, without the rules of the preset",
+    )
+
+
+def _figure(bthread: BThread, events: Sequence[Event], trace: Sequence[Event]) -> Element:
+    """Return the picture of a b-thread that hears the events which it declares for its predicates, or else `events`,
+    and those of a counterexample, with its position at the end of that.
     """
     declared = bthread.function.__globals__.get("EXAMPLES", {}).get(bthread.function.__name__, ())
-    graph = draw_bthread(bthread, (*declared, *trace), told=short)
+    graph = draw_bthread(bthread, (*(declared or events), *trace), told=short)
     told = f"{bthread.name}; where the counterexample ends it is at the bold position" if trace else bthread.name
     return element("figure", element("figcaption", told), drawing(graph, _end_of(graph, trace) if trace else None))
 
@@ -50,10 +68,12 @@ def _end_of(graph: Graph, trace: Sequence[Event]) -> int:
     return place
 
 
-def _result(label: str, result: Verification) -> Element:
+def _result(result: Verification) -> Element:
     tone = "completed" if result.holds else "failed"
     counted = f" {result.states:,} states, {result.transitions:,} transitions"
-    return element("div", element("dt", label), element("dd", element("b", result.verdict, class_=tone), counted))
+    return element(
+        "div", element("dt", "as configured"), element("dd", element("b", result.verdict, class_=tone), counted)
+    )
 
 
 def _steps(violation: Violation) -> dict[str, Any]:

@@ -370,11 +370,17 @@ function take(news) {
 async function ask() {
   const query = new URLSearchParams({rows: data.rows.length, parts: data.parts.length, evidence: data.evidence.length});
   try {
-    take(await (await fetch(`news?${query}`)).json());
-    state.textContent = data.ended ? "the run is over" : "the run goes on";
+    const news = await (await fetch(`news?${query}`)).json();
+    take(news);
+    over(data.ended ? "the run has ended" : news.idle ? "the run was interrupted; bpagent resume goes on with it" : "");
     const [how] = data.parts.findLast(part => part.kind === "end")?.text.split("\n") ?? ["not yet"];
     Object.assign(document.querySelector("dl b"), {textContent: how, className: data.ended ? how.split(" ")[0] : "open"});
-  } catch { state.textContent = "the page is not served any more"; }
+  } catch { over("the page is not served any more"); }
+}
+
+function over(why) {
+  state.textContent = why || "the run goes on";
+  controls.hidden = Boolean(why);
 }
 
 async function act(decision) {
@@ -385,7 +391,7 @@ async function act(decision) {
 }
 
 const state = el("span", {class: "count"}), said = el("span", {class: "why", role: "status"});
-const questions = el("div", {class: "questions"});
+const questions = el("div", {class: "questions"}), controls = el("div", {class: "controls"}, questions);
 
 function drawQuestions() {
   questions.replaceChildren(...Object.entries(data.open).map(([call, [action, question]]) => {
@@ -400,8 +406,9 @@ function follow() {
   const words = el("input", {placeholder: "tell the model something", "aria-label": "steer"});
   const steer = () => { if (words.value.trim()) act({do: "steer", text: words.value}); words.value = ""; };
   words.addEventListener("keydown", event => event.key === "Enter" && steer());
-  document.body.append(el("div", {class: "live"}, questions, words, el("button", {onclick: steer}, "steer"),
-    el("button", {class: "no", onclick: () => act({do: "stop"})}, "stop"), state, said));
+  controls.append(words, el("button", {onclick: steer}, "steer"),
+    el("button", {class: "no", onclick: () => act({do: "stop"})}, "stop"));
+  document.body.append(el("div", {class: "live"}, controls, state, said));
   drawQuestions();
   const again = async () => { await ask(); setTimeout(again, data.ended ? 3000 : 500); };
   again();

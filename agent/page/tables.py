@@ -35,7 +35,7 @@ def _run(run: Mapping[str, Any]) -> Element:
         run["model"],
     )
     cost = "" if run["cost"] is None else f"${run['cost']:.2f}"
-    amounts = (str(run["turns"]), f"{run['tokens']:,}" if run["tokens"] else "", cost)
+    amounts = (counted(run["turns"], "turn"), counted(run["tokens"], "token") if run["tokens"] else "", cost)
     return element("tr", *(element("td", cell) for cell in cells), *(_amount(amount) for amount in amounts))
 
 
@@ -56,8 +56,9 @@ def what_if_page(results: Sequence[WhatIf], changes: str) -> str:
 
 
 def _judged(result: WhatIf) -> Iterable[Element]:
-    head = element("th", element("a", str(result.path), href=f"{result.path.stem}.html"), colspan="4")
-    yield element("tr", head)
+    page = result.path.absolute().with_suffix(".html")
+    log = element("a", str(result.path), href=page.as_uri()) if page.exists() else str(result.path)
+    yield element("tr", element("th", log, colspan="4"))
     yield from map(_decided, result.calls)
     if result.divergence is not None:
         said = f"the recording is valid up to line {result.divergence.line - 1}: {result.divergence.why}"

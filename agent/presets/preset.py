@@ -5,6 +5,7 @@ A new rule is a line of `RULES`, and a field of `Preset` for each of its options
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -108,22 +109,17 @@ def _parsed(text: str, hint: Any) -> Any:
         return None
     if is_list:
         return () if is_none else tuple(part for part in text.split(",") if part)
-    reader = next((READERS[kind] for kind in kinds if kind in READERS), None)
-    if reader is None:
-        return text
-    read, wanted = reader
-    try:
-        return read(text)
-    except (ValueError, KeyError) as error:
-        raise ValueError(f"give {wanted}") from error
+    with suppress(ValueError, KeyError):  # then it stays text, and the preset says what was expected
+        return next((READERS[kind](text) for kind in kinds if kind in READERS), text)
+    return text
 
 
-READERS: dict[Any, tuple[Callable[[str], object], str]] = {
-    bool: (lambda text: {"true": True, "false": False}[text.lower()], "true or false"),
-    int: (int, "a whole number"),
-    float: (float, "a number"),
+READERS: dict[Any, Callable[[str], object]] = {
+    bool: lambda text: {"true": True, "false": False}[text.lower()],
+    int: int,
+    float: float,
 }
-"""Readers of an option's text, by its type, with the words for what was expected. Options of other types stay text."""
+"""Readers of an option's text, by its type. Options of other types stay text."""
 
 
 def _first_line(error: Exception) -> str:

@@ -16,6 +16,7 @@ from agent.models.model import message_tokens
 from agent.projections import Projection
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
 from agent.projections.state import StateTracker
+from agent.threads.core import OWN
 from agent.vocabulary.events import InferenceFailed, InferenceRequested, SummaryFinished, SummaryRequested
 from agent.vocabulary.messages import Message, Messages, ToolMessage, UserMessage
 
@@ -154,7 +155,7 @@ class Context(Projection):
 
     def _learn_limit(self, failed: InferenceFailed) -> None:
         """Halve the limit when a server says that the context is too long: its size is not known here."""
-        if failed.draft == "d0" and failed.reason == "context_length_exceeded":
+        if failed.draft == OWN and failed.reason == "context_length_exceeded":
             self._limit = max(1, self.tokens // 2)
 
     FOLDS: ClassVar = {

@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 from agent.models.calls import with_ids
 from agent.models.requests import with_notices
 from agent.projections import Projection
+from agent.threads.core import OWN
 from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
@@ -50,9 +51,6 @@ class Carried:
 CARRY_ALL = Carried()
 
 
-OWN = "d0"  # the draft with which the loop itself begins each turn
-
-
 class Conversation(Projection):
     """A list of messages that grows with the events."""
 
@@ -89,7 +87,7 @@ class Conversation(Projection):
         self._messages.append(ToolMessage(answered.call, answered.result, answered.is_error, answered.images))
 
     def _asked(self, asked: InferenceRequested) -> None:
-        if asked.draft == OWN:
+        if self._given and asked.draft == OWN:
             self._take([words for words in self._given if isinstance(words, SteeringGiven)])
 
     def _give(self, words: SteeringGiven | FollowUpGiven) -> None:

@@ -6,6 +6,7 @@ meanwhile. `PROTOCOLS` has the purpose and the cost of each.
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 from attrs import frozen
 
@@ -28,7 +29,8 @@ from agent.protocols.monitoring import (
 from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
 from agent.threads.judging import Judge, by_constitution
 from agent.vocabulary.errors import meant
-from bp import BThread
+from agent.vocabulary.importing import NotImportable, read_name
+from bp import BThread, BThreadFunction
 from constitution import POLICIES
 
 __all__ = [
@@ -107,11 +109,11 @@ class Entry:
         return given is not None and bool(given.default)
 
     def bthreads(self, **options: object) -> tuple[BThread, ...]:
-        """Return the b-threads of the protocol. Raises TypeError for an option that it does not have."""
+        """Return the b-threads. Raises TypeError for an option that it does not have, ValueError for no b-thread."""
         made = self.make(**options)
         several = made if isinstance(made, tuple) else (made,)
         if not all(isinstance(each, BThread) for each in several):
-            raise TypeError(f"it returned {type(made).__name__}; {ONE_BTHREAD}")
+            raise ValueError(f"it returned {type(made).__name__}; {ONE_BTHREAD}")
         return several
 
 
@@ -162,3 +164,50 @@ def entry_named(name: str) -> Entry:
     if name not in known:
         raise ValueError(f"there is no protocol {name!r}; {meant(name, known)}")
     return known[name]
+
+
+POLICIES_FILES = (".yaml", ".yml")
+
+
+def is_own(name: str) -> bool:
+    """Return whether a protocol is the user's own, and not of the catalogue."""
+    return ":" in name or name.endswith(POLICIES_FILES)
+
+
+def entry_of(name: str) -> Entry:
+    """Return a protocol that ships, or one of the user's own: FILE.py:NAME, module:NAME, or a file of policies (.yaml).
+
+    Raises ValueError, which says what is wrong.
+    """
+    if not is_own(name):
+        return entry_named(name)
+    made = _policies(name) if name.endswith(POLICIES_FILES) else _named(name)
+    return Entry(name, made, "a protocol of your own", NOTHING, name)
+
+
+def _policies(name: str) -> Callable[[], tuple[BThread, ...]]:
+    from agent.protocols.policies import PolicyError, read_policies  # not needed by protocols that ship
+
+    try:
+        bthreads = read_policies(name)
+    except PolicyError as error:
+        raise ValueError(str(error)) from error
+    return lambda: bthreads
+
+
+def _named(name: str) -> Callable[..., BThread | tuple[BThread, ...]]:
+    value = own_value(name, "protocol", BThread, BThreadFunction)
+    several = value if isinstance(value, tuple | list) else (value,)
+    if several and all(isinstance(each, BThread) for each in several):
+        return lambda: tuple(several)
+    if not callable(value):
+        raise ValueError(f"{name!r} is {type(value).__name__}; {ONE_BTHREAD}")
+    return value  # type: ignore[no-any-return]
+
+
+def own_value(name: str, what: str, *kinds: type) -> Any:
+    """Return the object of the user's that `name` means; `what` it is for stands in messages. Raises ValueError."""
+    try:
+        return read_name(name).value(f"{what}s", *kinds)
+    except NotImportable as error:
+        raise ValueError(f"the {what} {name!r}: {error}") from error

@@ -17,9 +17,9 @@ import anyio
 from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.hooks import Fail, HookCaller, Hooks, failure
-from agent.effects.inference import Inferences, Measure, Voice
+from agent.effects.inference import Inferences, Voice
 from agent.effects.loop import loop_effects, seconds_before
-from agent.models.model import Delta, Model, frame_tokens
+from agent.models.model import Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections import Projection
@@ -28,7 +28,6 @@ from agent.session.journal import Journal, note_failure
 from agent.tools.definition import Tool
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
     AbortAsked,
@@ -69,7 +68,7 @@ class Run(Projection):
         openings = agent.openings(prompt)
         self.agent = agent
         self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
-        self._narration = None if agent.on_event is None else _new_narration()
+        self._narration = _new_narration() if agent.is_watched else None
         effects = agent.effects(self.ask if attended else None, self._fail, self._narration, alone=alone)
         self._runner = Runner(agent.program, effects, journal=agent.journal)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
@@ -545,7 +544,7 @@ class Agent:
         """
         pieces = outputs = None
         if narration is not None:
-            pieces, outputs = self._telling(narration.piece), self._telling(narration.output)
+            pieces, outputs = self._telling(fail, narration.piece), self._telling(fail, narration.output)
         asking = Inferences(
             self._voiced(self.model),
             self.toolbox,
@@ -553,14 +552,13 @@ class Agent:
             self.journal.context,
             self.totals,
             self._others,
-            _listening(fail, _of_text(self._on_text), pieces),
+            pieces,
             HookCaller(self._hooks, fail),
             alone,
         )
         approver = self.decisions.answering(self._approve or attendant)
-        on_output = _listening(fail, _of_output(self._on_output), outputs)
         wait = seconds_before if self._wait is None else _finite(self._wait, fail)
-        return (*loop_effects(asking, approver, on_output, wait), *self.more_effects)
+        return (*loop_effects(asking, approver, outputs, wait), *self.more_effects)
 
     def _shipped_prompt(self) -> str:
         return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
@@ -570,7 +568,7 @@ class Agent:
         return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
     def _voiced(self, model: Model) -> Voice:
-        return Voice(model, Measure(self.preset.price_of(model.name), self.preset.counts_tokens))
+        return Voice(model, self.preset.price_of(model.name), self.preset.counts_tokens)
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Take steps into account that were replayed from the log."""
@@ -592,16 +590,30 @@ class Agent:
         if self._on_step is not None:
             yield "on_step", self._on_step
         if narration is not None:
-            tell = self._telling(narration.tell)
-            yield "on_event", lambda step: tell(step.event)
+            yield "on_event", lambda step: self._tell(narration.tell(step.event))
 
-    def _telling(self, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
-        """Return what passes on to `on_event` what a narration makes of an event or a piece."""
+    @property
+    def is_watched(self) -> bool:
+        """True if a listener wants to know more of a run than its steps."""
+        return (self._on_text, self._on_output, self.on_event) != (None, None, None)
 
-        def tell(*news: Any) -> None:
-            for event in told(*news):
-                if self.on_event is not None:
-                    self.on_event(event)
+    def _tell(self, news: "Iterable[StreamEvent]") -> None:
+        for event in news:
+            if self._on_text is not None and event.type == "message_update" and event.text:
+                self._on_text(event.text)
+            if self._on_output is not None and event.type == "tool_execution_update":
+                self._on_output(event.text)
+            if self.on_event is not None:
+                self.on_event(event)
+
+    def _telling(self, fail: Fail, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
+        """Return what tells the listeners of a piece; one that raises ends the run, and is not the fault of a tool."""
+
+        def tell(*news: object) -> None:
+            try:
+                self._tell(told(*news))
+            except Exception as error:
+                failure("a listener", error, fail)
 
         return tell
 
@@ -661,28 +673,6 @@ def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[Ba
         return max(given, 0.0)
 
     return seconds
-
-
-def _listening(fail: Fail, *listeners: Callable[..., None] | None) -> Callable[..., None] | None:
-    """Return a function that calls all listeners; one that raises ends the run, and is not the fault of a tool."""
-    present = [listener for listener in listeners if listener is not None]
-
-    def hear(*news: object) -> None:
-        try:
-            for listener in present:
-                listener(*news)
-        except Exception as error:
-            failure("a listener", error, fail)
-
-    return hear if present else None
-
-
-def _of_text(watcher: Watcher | None) -> Callable[[Delta], None] | None:
-    return None if watcher is None else lambda piece: watcher(piece.text) if piece.kind == "text" else None
-
-
-def _of_output(watcher: Watcher | None) -> Callable[[ToolCall, str], None] | None:
-    return None if watcher is None else lambda _, piece: watcher(piece)
 
 
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:

@@ -11,7 +11,7 @@ from typing import Any
 from agent.history.playback import broke_off, retaken
 from agent.history.rebuilding import RebuildError, recorded_bthreads
 from agent.log.reading import LogError, RecordedRun
-from agent.log.writing import LogWriter, reopen
+from agent.log.writing import reopen
 from agent.models.model import Model
 from agent.session.agent import Agent
 from agent.tools.definition import Tool
@@ -37,34 +37,20 @@ def resume(
     """
     writer, recorded = reopen(log)
     try:
-        return _agent_of(recorded, writer, model, tuple(tools), threads, options)
+        if broke_off(recorded):
+            raise LogError(f"{recorded.path} broke off and cannot go on: {recorded.records[-1]['data'].get('text')}")
+        preset, beside = recorded_bthreads(recorded, threads)
+        _check_secrets(recorded, options)
+        header = recorded.header
+        known: dict[str, Any] = {name: header.get(name) for name in ("workspace", "system_prompt")}
+        known["approve"] = "later" if header.get("approvals") == "later" else None
+        agent = Agent(model, tools, preset=preset, threads=beside, log=writer, **(known | options))
+        _check_tools(recorded, agent.toolbox.names)
+        agent.take_up(retaken(recorded, agent.program))
+        _check_integrity(recorded)  # after what can be said more precisely
     except BaseException:
         writer.close()
         raise
-
-
-def _agent_of(
-    recorded: RecordedRun,
-    writer: LogWriter,
-    model: Model,
-    tools: tuple[Tool, ...],
-    threads: Sequence[BThread],
-    options: dict[str, Any],
-) -> Agent:
-    if broke_off(recorded):
-        raise LogError(f"{recorded.path} broke off and cannot go on: {recorded.records[-1]['data'].get('text')}")
-    preset, beside = recorded_bthreads(recorded, threads)
-    _check_secrets(recorded, options)
-    header = recorded.header
-    known: dict[str, Any] = {
-        "workspace": header.get("workspace"),
-        "system_prompt": header.get("system_prompt"),
-        "approve": "later" if header.get("approvals") == "later" else None,
-    }
-    agent = Agent(model, tools, preset=preset, threads=beside, log=writer, **(known | options))
-    _check_tools(recorded, agent.toolbox.names)
-    agent.take_up(retaken(recorded, agent.program))
-    _check_integrity(recorded)  # after what can be said more precisely
     return agent
 
 

@@ -46,12 +46,6 @@ def rights_beyond(facts: Action) -> tuple[str, ...]:
 
 
 @bthread(name="by_constitution")
-def grant(call: ToolCall, rights: tuple[str, ...]) -> BThreadBody:
-    """Lift the sandbox of `call` as far as the user granted it beforehand, before it is approved."""
-    yield from lift(call, rights)
-
-
-@bthread(name="by_constitution")
 def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, ...] = ()) -> BThreadBody:
     """Refuse the approval of a call as it was described, at once when it is denied, else unless the user says yes.
 
@@ -101,6 +95,9 @@ def lift(call: ToolCall, rights: tuple[str, ...]) -> BThreadBody:
             wait_for=where((GateApproved, GateRejected, ActionChanged), call=call),
         )
 
+
+grant = bthread(name="by_constitution")(lift)
+"""Lift the sandbox of a call as far as the user granted it beforehand, before it is approved."""
 
 LIFTED = {"network": "reach the network", "unconfined": "run without the sandbox"}
 

@@ -154,20 +154,6 @@ def answered_after(call: str, before: str) -> BThreadBody:
 PROPOSAL_NEWS = AnswerCommitted | SteeringGiven | RunEnded
 
 
-@frozen
-class Repetition:
-    """The latest call of a run, and how often it was made in a row."""
-
-    latest: str = ""
-    times: int = 0
-
-    def then(self, call: ToolCall) -> "Repetition":
-        """Return what the next call makes of it; one that cannot be proposed, or polls, makes nothing."""
-        if call.flaw is not None or call.polls:
-            return self
-        return Repetition(signature(call), self.times + 1 if signature(call) == self.latest else 1)
-
-
 @bthread
 def doom_loop(n: int = 3) -> BThreadBody:
     """Refuse the `n`-th proposal in a row with the same tool and arguments, and what would follow it, in each run.
@@ -175,16 +161,18 @@ def doom_loop(n: int = 3) -> BThreadBody:
     A person who steers begins the count anew.
     """
     ending = Ending("doom_loop", "doom_loop", f"Stopped: the same call {n} times in a row.")
-    repetition = Repetition()
+    latest, times = "", 0
     while True:
         said = yield sync(wait_for=PROPOSAL_NEWS)
         if not isinstance(said, AnswerCommitted):
-            repetition = Repetition()
+            latest, times = "", 0
             continue
         for number, call in enumerate(said.calls):
-            repetition = repetition.then(call)
-            if repetition.times == n:
+            if call.flaw is not None or call.polls:
+                continue  # it cannot be proposed, or it may be repeated
+            latest, times = signature(call), times + 1 if signature(call) == latest else 1
+            if times == n:
                 over = [InferenceRequested, *(where(ProposedAction, call=later) for later in said.calls[number:])]
                 yield sync(refuse=over, because=ending, wait_for=SteeringGiven | RunEnded)
-                repetition = Repetition()
+                latest, times = "", 0
                 break

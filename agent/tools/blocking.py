@@ -1,21 +1,16 @@
 """Run a blocking function without ever waiting for it longer than the caller wants.
 
 The threads are daemons of ours, not those of a pool: a pool waits for its threads when the program ends, so that one
-function that never returns would keep the whole program alive. A thread that has done its work takes the next piece,
-since to start one costs more than most calls; one that is idle for a while ends.
+function that never returns would keep the whole program alive.
 """
 
-import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import anyio
 from anyio.lowlevel import EventLoopToken, current_token
-
-PATIENCE = 0.2  # seconds that a thread waits for more work
 
 T = TypeVar("T")
 
@@ -36,7 +31,7 @@ async def run_in_background(function: Callable[[], T]) -> T:
             raised.append(error)
         _tell(token, done.set)
 
-    (_take_idle() or _Hand()).do(work)
+    threading.Thread(target=work, daemon=True, name="bpagent tool").start()
     await done.wait()
     if raised:
         raise raised.pop()
@@ -63,46 +58,6 @@ def _call_loop(token: EventLoopToken, function: Callable[[], Any]) -> None:
         from_thread.run_sync(function, token=token)
     except anyio.RunFinishedError:
         return  # no listener is left: the program ended while this thread was abandoned
-
-
-class _Hand:
-    """A daemon thread that does one piece of work after the other. In `_IDLE` while it has none."""
-
-    def __init__(self) -> None:
-        self._pieces: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        threading.Thread(target=self._live, daemon=True, name="bpagent tool").start()
-
-    def do(self, work: Callable[[], None]) -> None:
-        self._pieces.put(work)
-
-    def _live(self) -> None:
-        while True:
-            try:
-                self._pieces.get(timeout=PATIENCE)()
-            except Empty:
-                if self._leaves():
-                    return
-            else:
-                _IDLE.append(self)
-
-    def _leaves(self) -> bool:
-        """Leave, unless a caller has taken this hand in the same moment: then its work is on the way."""
-        try:
-            _IDLE.remove(self)
-        except ValueError:
-            return False
-        return True
-
-
-_IDLE: list[_Hand] = []
-os.register_at_fork(after_in_child=_IDLE.clear)  # threads stay behind in the parent
-
-
-def _take_idle() -> _Hand | None:
-    try:
-        return _IDLE.pop()
-    except IndexError:
-        return None
 
 
 async def unwind(pieces: AsyncIterator[object]) -> None:

@@ -207,37 +207,6 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
 
     Raises TypeError, naming function and parameter, for what cannot be described to a model.
     """
-    written = _as_written(function)
-    if written is None:
-        return _read_signature(function, context_type)
-    if written not in _READ:
-        if len(_READ) >= MOST_READ:
-            _READ.clear()
-        _READ[written] = _read_signature(function, context_type)
-    return _READ[written]
-
-
-def _as_written(function: Callable[..., Any]) -> tuple[object, ...] | None:
-    """Return what a function says of itself, which closures that are made again share; None where it has no hash."""
-    if not isinstance(function, types.FunctionType):
-        return None
-    given = (*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
-    defaults = tuple((name, type(value), value) for name, value in given)  # 1 is equal to True
-    annotations = tuple(function.__annotations__.items())
-    names = function.__module__, function.__qualname__
-    written = (*names, function.__code__, function.__doc__, annotations, defaults)
-    try:
-        hash(written)
-    except TypeError:
-        return None
-    return written
-
-
-_READ: dict[tuple[object, ...], Signature] = {}
-MOST_READ = 256
-
-
-def _read_signature(function: Callable[..., Any], context_type: type) -> Signature:
     name = getattr(function, "__name__", repr(function))
     description, texts = _split_docstring(inspect.getdoc(function) or "")
     if not description:
@@ -336,7 +305,8 @@ class Tool:
     resumed. `run_over` is awaited when a run has ended, or rests. `quick`: `function` is synchronous, never waits for
     anything, and returns within a millisecond or so; it can be neither cancelled nor timed out.
     `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it starts is
-    confined, empty for a tool that starts nothing, or not in a sandbox. `opaque`: nothing is known about what a call
+    confined, empty for a tool that starts nothing, or not in a sandbox; `confine` gives the words before a program that
+    starts in a folder, to confine it alike. `opaque`: nothing is known about what a call
     does, and the user is asked. Tools are compared by identity.
     """
 
@@ -358,6 +328,7 @@ class Tool:
     run_over: Callable[[], Awaitable[None]] | None = None
     source: str = ""
     sandbox: str = ""
+    confine: Callable[[str], tuple[str, ...]] | None = None
     opaque: bool = False
     body: Callable[..., Any] | None = None
 

@@ -359,7 +359,7 @@ class Runner:
         if self.options.sandbox is not None:
             finished, met = self.options.sandbox.met(finished, context.rights)
             lost = [*self.options.sandbox.cures(met), *lost]
-        to_stay = [TO_STAY] if finished.survivors and self.processes is not None else []
+        to_stay = [NONE_STAYS if self.processes is None else TO_STAY] if finished.survivors else []
         ended, rows = await ended_since(self.processes)
         result = self._answer(asked, finished, output, [*filter(None, [note]), *lost, *to_stay, *ended])
         blocked = {"blocked": list(met)} if met else {}
@@ -453,7 +453,7 @@ def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
     sandbox = options.sandbox
     if sandbox is None:
         return shell
-    known = evolve(shell, sandbox=sandbox.level)
+    known = evolve(shell, sandbox=sandbox.level, confine=sandbox.prefix)
     if sandbox.strict or sandbox.level == "none" or "rights" in shell.parameters["properties"]:
         return known
     by_host = sandbox.level == "bubblewrap"
@@ -471,6 +471,7 @@ RIGHTS_WORDS = (
 RIGHTS_TO_HOSTS = "network HOST (one host, by HTTP or HTTPS through the proxy that the usual variables name), "
 BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped, whatever the timeout (a server)"
 TO_STAY = "[give background=true for a process that is to stay]"
+NONE_STAYS = "[the user can let processes stay: --option background=run]"
 
 
 def with_background(shell: Tool, processes: Processes | None) -> Tool:

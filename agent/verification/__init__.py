@@ -1,6 +1,8 @@
 """The loop, model-checked as configured: whatever models, constitutions, people and tools do, in any order."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 from attrs import evolve
@@ -22,10 +24,10 @@ from agent.verification.environment import (
 )
 from agent.verification.invariants import invariants_of, shipped_name
 from agent.verification.protocol_invariants import invariants_of_protocols
-from bp import BThread, Verification, verify
+from bp import BProgram, BProgramError, BThread, Event, RandomStrategy, Verification, verify
 from constitution import Action, deeds_of
 
-__all__ = ["loop_rules", "tell", "verify_loop"]
+__all__ = ["loop_rules", "sampled_events", "tell", "verify_loop"]
 
 SMALL = {
     "max_iterations": 2,
@@ -79,6 +81,22 @@ def world_of(rules: Sequence[BThread], protocols: Sequence[BThread], examples: E
         deeds_of(facts)  # has the constitution load its tables now, so that no predicate does meanwhile
     effects = (*declared_effects(), *(laboratory_effects() if protocols else ()))
     return environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
+
+
+SAMPLE = 1500  # steps
+
+
+def sampled_events(protocols: Sequence[BThread]) -> tuple[Event, ...]:
+    """Return the events of a random run of the core with these protocols, for pictures of what they hear."""
+    people, chance, heard = people_for(protocols), Random(0), dict[Event, None]()
+    world = world_of((), protocols, usual_examples((), protocols))
+    with BProgram(*CORE, *protocols, *world, strategy=RandomStrategy(0)) as program, suppress(BProgramError):
+        for _ in range(SAMPLE if protocols else 0):
+            if (step := program.step()) is None:
+                program.post(chance.choice(people))
+            else:
+                heard[step.event] = None
+    return tuple(heard)
 
 
 def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:

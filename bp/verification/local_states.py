@@ -254,7 +254,7 @@ def _check_shared(description: Description, name: str, given: Any) -> None:
 
 
 def _take_on(started: list[BThread], statement: Start) -> None:
-    started.extend(statement.bthreads)
+    started.extend(statement)
     if len(started) > MOST_STARTS:
         raise BProgramError("it starts b-threads without end")
 

@@ -1,4 +1,4 @@
-"""Two tools without effects, and reading the answers to calls: what several tests of runs need."""
+"""Tools without effects, and reading the answers to calls: what several tests of runs need."""
 
 import anyio
 
@@ -17,6 +17,13 @@ async def note(text: str = "") -> str:
 async def grumble() -> str:
     """Fail."""
     raise ValueError("grumble")
+
+
+@tool(category="read")
+async def hang() -> str:
+    """Never come back."""
+    await anyio.sleep_forever()
+    return ""
 
 
 def answers(messages: tuple[Message, ...]) -> list[str]:

@@ -1,8 +1,8 @@
 """Every example of the tables, with the check that it has to pass: beside the rows, in `rows.tsv`, in the rules.
 
 In `rows.tsv` and `options.tsv` stands before a tab what a command has to be: an effect that it has, `-EFFECT` for one
-that it has not, `gated` or `allowed`; in `zones.tsv` the rule that speaks, and what it says. `⟨-a|-b⟩` in a command
-stands for several commands, one with each.
+that it has not, `gated` or `allowed`; in `zones.tsv` the rule that speaks, and what it says; in `commands.tsv` this, or
+a level. `⟨-a|-b⟩` in a command stands for several commands, one with each; `⏎` is a newline.
 """
 
 import re
@@ -21,6 +21,7 @@ __all__ = [
     "Example",
     "effects_of",
     "every_example",
+    "labelled_rows",
     "of_options",
     "of_rows",
     "of_the_statute",
@@ -48,7 +49,7 @@ class Example:
         if self.said in ("gated", "allowed"):  # that something beyond the workspace is named is not in question
             passes = verdict.level is Level.allow or (verdict.reasons == () and verdict.rule in OF_PATHS)
             return passes is (self.said == "allowed")
-        return f"{verdict.rule} {verdict.level}" == self.said
+        return self.said in (str(verdict.level), f"{verdict.rule} {verdict.level}")
 
 
 def effects_of(command: str) -> frozenset[Effect]:
@@ -75,11 +76,16 @@ def of_zones() -> tuple[tuple[Example, ...], ...]:
     return tuple(_lines("zones.tsv"))
 
 
+def labelled_rows(name: str) -> list[tuple[str, str]]:
+    """The labels and commands of a table, which may stand for several."""
+    lines = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    found = [line.split("\t", 1) for line in lines if line and not line.startswith("#")]
+    return [(said, command.replace("⏎", "\n")) for said, command in found]
+
+
 def _lines(name: str) -> Iterator[tuple[Example, ...]]:
-    for line in (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            said, command = line.split("\t", 1)
-            yield tuple(Example(one, said) for one in _each(command))
+    for said, command in labelled_rows(name):
+        yield tuple(Example(one, said) for one in _each(command))
 
 
 def _each(command: str) -> Iterator[str]:

@@ -3,18 +3,33 @@
 import pytest
 from attrs import evolve
 
-from constitution import DEFAULT, PASSTHROUGH, Action, CommandRule, Level, flaws_of, judge, read_command_rule
+from constitution import (
+    DEFAULT,
+    GATED,
+    PASSTHROUGH,
+    Action,
+    CommandRule,
+    Level,
+    flaws_of,
+    grants_for,
+    judge,
+    read_command_rule,
+)
 from constitution.verdict import Verdict
+from tests.tables import rows
 
 NPM = "/usr/bin/npm"
 PUBLISH = CommandRule(Level.allow, ("npm", "publish"), NPM)
-EXECUTABLES = {"npm": NPM, "cat": "/bin/cat"}
+
+EXECUTABLES = {"npm": NPM, "git": "/usr/bin/git", "cat": "/bin/cat", "rm": "/bin/rm", "sudo": "/bin/sudo"}
 
 
-def verdict(command: str, *rules: CommandRule, executables: dict[str, str] | None = None) -> Verdict:
-    found = EXECUTABLES if executables is None else executables
-    action = Action("bash", "write", "/ws", home="/home/me", command=command, executables=found)
-    return judge(action, DEFAULT.with_commands(*rules))
+def action(command: str, executables: dict[str, str] = EXECUTABLES) -> Action:
+    return Action("bash", "write", "/ws", home="/home/me", command=command, executables=executables)
+
+
+def verdict(command: str, *rules: CommandRule, executables: dict[str, str] = EXECUTABLES) -> Verdict:
+    return judge(action(command, executables), DEFAULT.with_commands(*rules))
 
 
 def test_a_grant_lowers_what_would_be_asked() -> None:
@@ -25,7 +40,7 @@ def test_a_grant_lowers_what_would_be_asked() -> None:
     assert verdict("ls && npm publish | cat", PUBLISH).allowed
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm -rf / && npm publish",
@@ -67,7 +82,7 @@ def test_a_grant_for_one_rule_leaves_the_others_asking() -> None:
     assert not verdict("npm publish", CommandRule(Level.allow, ("npm",), NPM, rule="another_rule")).allowed
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     ["make deploy", "/usr/bin/make deploy now", "sudo make deploy", "sh -c 'cd x && make deploy'", "$(make deploy)"],
 )
@@ -107,16 +122,14 @@ def test_a_denial_gives_its_reason_and_says_whose_it_is() -> None:
 def test_a_policy_without_rules_still_hears_what_the_user_says() -> None:
     rule = CommandRule(Level.ask, ("make",))
 
-    action = Action("bash", "write", "/ws", command="make x")
-
-    assert judge(action, PASSTHROUGH.with_commands(rule)).level is Level.ask
+    assert judge(action("make x"), PASSTHROUGH.with_commands(rule)).level is Level.ask
 
 
 def test_a_program_without_a_shell_is_granted_alike() -> None:
-    action = Action("t", "write", "/ws", home="/home/me", argv=("npm", "publish"), executables=EXECUTABLES)
+    started = Action("t", "write", "/ws", home="/home/me", argv=("npm", "publish"), executables=EXECUTABLES)
 
-    assert judge(action, DEFAULT).level is Level.ask
-    assert judge(action, DEFAULT.with_commands(PUBLISH)).allowed
+    assert judge(started, DEFAULT).level is Level.ask
+    assert judge(started, DEFAULT.with_commands(PUBLISH)).allowed
 
 
 def test_examples_are_judged() -> None:
@@ -128,7 +141,7 @@ def test_examples_are_judged() -> None:
     assert "'npm test' is not concerned; it would be allow anyway" in flaws_of(bad)[0]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("arguments", "complaint"),
     [
         ({"level": Level.deny, "argv": ()}, "needs the words"),
@@ -141,7 +154,7 @@ def test_a_rule_that_says_too_little_is_refused(arguments: dict[str, object], co
         CommandRule(**arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@rows(
     "rule",
     [
         PUBLISH,
@@ -153,7 +166,67 @@ def test_a_rule_reads_back_from_its_line(rule: CommandRule) -> None:
     assert read_command_rule(str(rule)) == rule
 
 
-@pytest.mark.parametrize("line", ["", "maybe -- x", "deny make", "deny why=x -- make", "allow -- make", "deny --"])
+@rows("line", ["", "maybe -- x", "deny make", "deny why=x -- make", "allow -- make", "deny --"])
 def test_a_line_that_is_no_rule_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         read_command_rule(line)
+
+
+# What has to be said so that something is not asked about again: as little as possible, or nothing
+
+
+def test_a_grant_is_for_one_argv_its_file_and_the_rule_that_asks() -> None:
+    assert grants_for(action("npm publish --tag next")) == (
+        CommandRule(Level.allow, ("npm", "publish", "--tag", "next"), "/usr/bin/npm", rule="publish", exact=True),
+    )
+
+
+@rows("command", ["npm publish", "ls && git reset --hard | cat", "git stash drop; git branch -D x", "rm ~/notes.txt"])
+def test_a_granted_command_is_allowed_and_no_other_with_the_same_beginning(command: str) -> None:
+    grants = grants_for(action(command))
+
+    assert grants
+    assert verdict(command, *grants).allowed
+    assert not verdict("npm publish --tag x", *grants).allowed
+
+
+@rows(
+    "command",
+    [
+        "ls",
+        "rm -rf /",
+        "rm -rf / && npm publish",
+        "npm publish 'unterminated",
+        "sh -c 'npm publish'",
+        "npm publish > ~/x",
+        "npm publish $X > $Y",
+        "git push --force origin $BRANCH",
+        "$CMD x",
+        "curl -s https://example.com",  # where it starts is not known
+        "git reset --hard; git clean -fd; git stash drop; git branch -D x",
+    ],
+)
+def test_nothing_is_granted_where_no_grant_would_help(command: str) -> None:
+    assert grants_for(action(command)) == ()
+
+
+def test_under_a_gate_that_cannot_ask_nothing_is_granted() -> None:
+    assert grants_for(action("npm publish"), GATED) == ()
+
+
+def test_an_exact_rule_reads_back_from_its_line() -> None:
+    rule = grants_for(action("npm publish"))[0]
+
+    assert read_command_rule(str(rule)) == rule
+    assert "exact=yes" in str(rule)
+    with pytest.raises(ValueError, match="can only be yes"):
+        read_command_rule("deny exact=no -- make")
+
+
+def test_an_allowed_command_names_the_rule_of_the_user_that_decided() -> None:
+    grants = grants_for(action("npm publish"))
+    said = verdict("npm publish", *grants)
+
+    assert said.granted
+    assert said.explanation == "a rule of the user allows it: allow npm publish"
+    assert [evidence.text for evidence in said.evidence] == ["npm publish"]

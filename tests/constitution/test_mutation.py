@@ -1,8 +1,262 @@
-"""Nothing in the tables is idle: whatever is taken away or changed, an example fails. `make mutation` counts."""
+"""Mutation of the tables: every row, and every part of a row, is taken away or changed; some example must then fail.
 
+`python -m tests.constitution.test_mutation` (`make mutation`) tries all changes and prints those that nothing notices.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from enum import Enum
+from functools import cache, partial
+from typing import Any, TypeVar
+
+import attrs
 import pytest
 
-from tests.constitution.mutation import all_mutants, is_noticed
+from constitution import DEFAULT, Effect, Level, Rule
+from constitution.policy import _rules_for
+from constitution.tables import rows as tables
+from constitution.tables.rows import Does, Program, Variable, Wrapper, all_programs, all_variables, all_wrappers
+from tests.constitution.examples import Example, every_example, of_the_statute
+
+R = TypeVar("R")
+Instead = tuple[str, str, R | None]
+"""What was done, of which kind it is, and the row that stands there now."""
+
+
+@attrs.frozen
+class Mutant:
+    """One change: what it is called, its kind, the names that an example must hold to meet it, and how to make it."""
+
+    name: str
+    kind: str
+    heads: frozenset[str]
+    made: Callable[[], AbstractContextManager[None]]
+
+
+def is_noticed(mutant: Mutant) -> bool:
+    """Tell whether an example fails while the change is in place."""
+    suspects = _suspects(mutant)
+    with mutant.made():
+        return any(not example.holds() for example in suspects)
+
+
+def _suspects(mutant: Mutant) -> list[Example]:
+    """Every example that meets the change, those with most words of its name first: one of them fails, mostly."""
+    if mutant.heads:
+        found = dict.fromkeys(e for head in sorted(mutant.heads) for e in _by_word().get(head, ()))
+    else:
+        found = dict.fromkeys(of_the_statute())
+    hints = _words_in(mutant.name)
+    return sorted(found, key=lambda example: -len(hints & _words_of(example)))
+
+
+def _words_in(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[\w.+-]+", text))
+
+
+@cache
+def _words_of(example: Example) -> frozenset[str]:
+    return _words_in(f"{example.command} {example.said.lstrip('-')}")
+
+
+@cache
+def _by_word() -> dict[str, list[Example]]:
+    index: dict[str, list[Example]] = {}
+    for example in every_example():
+        words = _words_in(example.command)
+        for word in words | {word.partition(".")[0] for word in words}:  # a row for `mkfs` speaks of `mkfs.ext4`
+            index.setdefault(word, []).append(example)
+    return index
+
+
+def all_mutants() -> Iterator[Mutant]:
+    """Every change: of programs, of wrappers, of variables, of rules."""
+    for program in all_programs():
+        for what, kind, new in _programs_instead(program):
+            made = partial(_instead, "_rows", program, new)
+            yield Mutant(f"{program.names[0]}: {what}", kind, _heads(program.names), made)
+    for wrapper in all_wrappers():
+        for what, kind, instead in _wrappers_instead(wrapper):
+            made = partial(_instead, "_wrappers", wrapper, instead)
+            yield Mutant(f"{wrapper.names[0]}: {what}", kind, _heads(wrapper.names), made)
+    for variable in all_variables():
+        for what, kind, other in _variables_instead(variable):
+            made = partial(_variables, variable, other)
+            yield Mutant(f"{variable.names[0]}: {what}", kind, frozenset(variable.names), made)
+    for position, rule in enumerate(DEFAULT.rules):
+        for what, kind, changed in _rules_instead(rule):
+            yield Mutant(
+                f"{rule.name}: {what}", kind, frozenset(), partial(_rules, _replaced(DEFAULT.rules, position, changed))
+            )
+
+
+def _heads(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(name.split()[0] for name in names)
+
+
+def _replaced(rows: tuple[R, ...], position: int, new: R | None) -> tuple[R, ...]:
+    return (*rows[:position], *([] if new is None else [new]), *rows[position + 1 :])
+
+
+# The changes
+
+
+def _changed(row: R, **changes: Any) -> R:
+    """A row with some parts changed; its other parts are given as the tables write them."""
+    parts: dict[str, Any] = {}
+    for part in attrs.fields(type(row)):  # type: ignore[arg-type]
+        value = getattr(row, part.name)
+        if part.name == "names":
+            value = (" " if isinstance(row, Variable) else "|").join(value)
+        elif isinstance(value, frozenset) or part.name in ("runs", "script"):
+            value = " ".join(sorted(value))
+        elif isinstance(value, Enum):
+            value = value.name
+        parts[part.name] = value
+    return type(row)(**{**parts, **changes})
+
+
+def _without(row: R, *fields: str) -> Iterator[tuple[str, str, R]]:
+    """A row with one of several options less, each in turn."""
+    for field in fields:
+        options = sorted(getattr(row, field))
+        for option in options:
+            fewer = " ".join(other for other in options if other != option) or "--no-such-option"
+            yield f"{field} without {option}", f"option of {field}", _changed(row, **{field: fewer})
+
+
+def _programs_instead(row: Program) -> Iterator[Instead[Program]]:
+    if row.does or row.runs:
+        yield "no row", "row", None
+    for index, does in enumerate(row.does):
+        for what, kind, new in _does_instead(does):
+            changed = _changed(row, does=_replaced(row.does, index, new))
+            yield f"{does.effect.name} {does.to or 'at all'} {what}", kind, changed
+    if row.long_style:
+        yield "not long_style", "flag", _changed(row, long_style=False)
+    yield from _without(row, "takes", "unless", "runs")
+
+
+def _does_instead(does: Does) -> Iterator[Instead[Does]]:
+    yield "taken away", "effect taken away", None
+    yield "changed", "effect changed", _changed(does, effect=_another(does.effect).name)
+    for field in ("words", "also", "first", "values", "texts"):
+        if getattr(does, field):
+            yield f"with any {field}", "condition taken away", _changed(does, **{field: ""})
+    if does.bare:
+        yield "not bare", "flag", _changed(does, bare=False)
+    if does.to and "{path}" not in does.says:
+        yield "to nothing", "path taken away", _changed(does, to="")
+    yield from _without(does, "given", "unless", "besides")
+
+
+def _another(effect: Effect) -> Effect:
+    return Effect.LIST if effect is not Effect.LIST else Effect.KILL
+
+
+def _wrappers_instead(row: Wrapper) -> Iterator[Instead[Wrapper]]:
+    yield "no row", "row", None
+    for flag in (
+        "joins",
+        "assignments",
+        "by_shell",
+        "instead",
+        "dashes",
+        "loose",
+        "scripts",
+        "inside",
+        "typed",
+        "skip",
+    ):
+        if getattr(row, flag):
+            yield f"not {flag}", "flag", _changed(row, **{flag: 0})
+    if row.effect is not None:
+        yield "no effect", "effect taken away", _changed(row, effect=None)
+    yield from _without(row, "takes", "script", "looks", "only")
+
+
+def _variables_instead(row: Variable) -> Iterator[Instead[Variable]]:
+    yield "no row", "row", None
+    if row.values:
+        yield "with any value", "condition taken away", _changed(row, values="")
+
+
+def _rules_instead(rule: Rule) -> Iterator[Instead[Rule]]:
+    yield "no rule", "row", None
+    for level in Level:
+        if level not in (rule.level, Level.allow):
+            yield f"level {level}", "level changed", attrs.evolve(rule, level=level)
+    for effect in rule.effects if len(rule.effects) > 1 else ():
+        fewer = tuple(other for other in rule.effects if other is not effect)
+        yield f"effects without {effect.name}", "one of effects", attrs.evolve(rule, effects=fewer)
+    for zone in rule.zones if len(rule.zones) > 1 else ():
+        zones = tuple(other for other in rule.zones if other is not zone)
+        yield f"zones without {zone.name}", "one of zones", attrs.evolve(rule, zones=zones)
+
+
+# Making them
+
+
+@contextmanager
+def _instead(function: str, old: object, new: object) -> Iterator[None]:
+    """Have the tables give another row, or none, wherever they would give this one."""
+    before = getattr(tables, function)
+    changed = () if new is None else (new,)
+    setattr(
+        tables,
+        function,
+        cache(lambda name: tuple(r for row in before(name) for r in (changed if row == old else (row,)))),
+    )
+    tables.own_takes.cache_clear()
+    try:
+        yield
+    finally:
+        setattr(tables, function, before)
+        tables.own_takes.cache_clear()
+
+
+@contextmanager
+def _variables(old: Variable, new: Variable | None) -> Iterator[None]:
+    rows = tables._by_name()
+    before = dict(rows)
+    for name in old.names:
+        del rows[name]
+        rows.update({name: new} if new is not None else {})
+    try:
+        yield
+    finally:
+        rows.update(before)
+
+
+@contextmanager
+def _rules(rules: tuple[Rule, ...]) -> Iterator[None]:
+    before = DEFAULT.rules
+    object.__setattr__(DEFAULT, "rules", rules)
+    _rules_for.cache_clear()
+    try:
+        yield
+    finally:
+        object.__setattr__(DEFAULT, "rules", before)
+        _rules_for.cache_clear()
+
+
+def main() -> None:
+    """Try every change; print what nothing notices, and by kind how much is noticed."""
+    tried, noticed = dict[str, int](), dict[str, int]()
+    for mutant in all_mutants():
+        tried[mutant.kind] = tried.get(mutant.kind, 0) + 1
+        if is_noticed(mutant):
+            noticed[mutant.kind] = noticed.get(mutant.kind, 0) + 1
+        else:
+            print(f"nothing notices: {mutant.kind}: {mutant.name}")
+    for kind, count in sorted(tried.items()):
+        print(f"{kind:24} {noticed.get(kind, 0):5} of {count:5}")
+    print(f"{'all':24} {sum(noticed.values()):5} of {sum(tried.values()):5}")
+
+
+# Nothing in the tables is idle: whatever is taken away or changed, an example fails. `make mutation` counts
+
 
 MANY = frozenset(["row", "effect taken away", "effect changed", "level changed"])
 HARDLY_ANY = 0.01
@@ -23,3 +277,7 @@ def test_a_part_of_the_tables_that_is_taken_away_or_changed_is_noticed() -> None
     assert [mutant.name for mutant in idle if mutant.kind in MANY] == []
     assert tried > 1000
     assert len(finer) <= HARDLY_ANY * tried, finer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from constitution import (
     APPROVAL_LIST,
@@ -17,7 +15,9 @@ from constitution import (
     judge,
     judge_command,
 )
+from constitution.action import Category
 from tests.constitution.policy_page import PAGE, written
+from tests.tables import rows
 
 
 def level(command: str, policy: str) -> str:
@@ -32,7 +32,7 @@ def test_s6_5_rm_rf_root_is_denied_with_a_reason() -> None:
     assert judge_command("rm -rf /", "/ws", policy=WORKSPACE).level is Level.deny
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm x",
@@ -50,9 +50,7 @@ def test_the_workspace_policy_denies_the_words_of_s0_whatever_they_do(command: s
     assert level(command, "workspace") == "deny"
 
 
-@pytest.mark.parametrize(
-    "command", ["echo rm", "grep sudo x", "chmod 755 x", "ls", "git rm --cached x", "docker run --pull never x"]
-)
+@rows("command", ["echo rm", "grep sudo x", "chmod 755 x", "ls", "git rm --cached x", "docker run --pull never x"])
 def test_the_workspace_policy_lets_mentions_of_its_words_pass(command: str) -> None:
     assert level(command, "workspace") == "allow"
 
@@ -65,7 +63,7 @@ def test_an_admin_tool_is_asked_about_under_the_workspace_policy() -> None:
     assert judge(action, DEFAULT).allowed
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm -rf x",
@@ -86,7 +84,7 @@ def test_the_approval_list_asks_about_what_s1_lists(command: str) -> None:
     assert level(command, "approval_list") == "ask"
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     ["rm x", "cat /etc/passwd", "curl localhost:1", "git push --force", "chmod 755 x", "shutdown", "echo x > ~/y"],
 )
@@ -101,13 +99,13 @@ def test_the_gate_of_s3_approves_or_rejects_and_never_asks() -> None:
     assert level("pytest -q", "gated") == "allow"
 
 
-@pytest.mark.parametrize("command", ["rm -rf /", "sudo x", "echo 'a", "$X"])
+@rows("command", ["rm -rf /", "sudo x", "echo 'a", "$X"])
 def test_pass_through_allows_everything(command: str) -> None:
     assert level(command, "passthrough") == "allow"
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("command", ["", " ", "\n\t "])
+@rows("policy", POLICIES)
+@rows("command", ["", " ", "\n\t "])
 def test_every_policy_denies_the_empty_command(command: str, policy: str) -> None:
     assert level(command, policy) == "deny"
 
@@ -121,10 +119,8 @@ def test_a_program_started_without_a_shell_is_judged_alike() -> None:
     assert judge(Action("t", "write", "/ws", argv=("echo", "$(rm -rf /)", "; rm -rf /"))).allowed
 
 
-@pytest.mark.parametrize("workspace", ["/home/me/ws", "/tmp/ws", "/dev/shm/ws"])
-@pytest.mark.parametrize(
-    ("command", "level"), [("cat .env", Level.ask), ("rm -rf .", Level.deny), ("echo x > a", Level.allow)]
-)
+@rows("workspace", ["/home/me/ws", "/tmp/ws", "/dev/shm/ws"])
+@rows(("command", "level"), [("cat .env", Level.ask), ("rm -rf .", Level.deny), ("echo x > a", Level.allow)])
 def test_a_workspace_is_one_wherever_it_lies(workspace: str, command: str, level: Level) -> None:
     assert judge_command(command, workspace, home="/home/me").level is level
 
@@ -136,28 +132,6 @@ def test_the_page_of_the_policies_says_what_the_rules_say() -> None:
     assert written(page) == page, "run: python -m tests.constitution.policy_page"
 
 
-@pytest.mark.slow
-@given(
-    st.sampled_from(["read", "write", "delete", "list"]),
-    st.sampled_from(
-        ["/ws/a", "/ws/.env", "/ws/sub/b", "/srv/x", "/home/me/n", "/tmp/x", "/etc/hosts", "/home/me/.aws/config"]
-    ),
-    st.sampled_from(list(POLICIES.values())),
-)
-def test_a_file_tool_is_never_allowed_what_a_command_would_be_asked_about(
-    access: str, path: str, policy: Policy
-) -> None:
-    """The same effect, in the same place, by the same policy: within the workspace both say the same."""
-    command = {"read": "cat", "write": "tee", "delete": "unlink", "list": "ls"}[access]
-    by_command = judge_command(f"{command} {path}", "/ws", home="/home/me", policy=policy).level
-    use = PathUse(path, path, access)  # type: ignore[arg-type]
-    by_tool = judge(Action("t", "read", "/ws", home="/home/me", paths=(use,)), policy).level
-
-    assert by_tool >= by_command
-    assert by_tool == by_command or not path.startswith("/ws/")
-    assert by_tool == by_command or policy is not GATED
-
-
 PLACES = (
     *("/ws/a", "/ws/.env", "/ws/.git/x", "/tmp/x", "/tmp", "/etc/hostname", "/usr/bin/x", "/etc/shadow", "/dev/sda"),
     *("/home/me/x", "/home/me/.bashrc", "/home/me/.ssh/x", "/home/me/.aws/credentials", "/home/me/.config/autostart/x"),
@@ -166,7 +140,7 @@ PLACES = (
 COMMANDS = {"read": "cat {}", "write": "echo x > {}", "delete": "rm {}", "list": "ls {}"}
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@rows("policy", POLICIES)
 def test_the_same_effect_has_the_same_verdict_whatever_the_tool(policy: str) -> None:
     """S0 has a list of words besides, and S1 one of files that are written."""
     apart = []
@@ -179,3 +153,73 @@ def test_the_same_effect_has_the_same_verdict_whatever_the_tool(policy: str) -> 
                 apart.append((access, path, str(tool), str(said)))
 
     assert apart == []
+
+
+# Jobs without a person (S0 6.1, S6.14): what is not listed is denied, and nobody is asked
+
+
+DEPLOY = Action("deploy_app", "admin", "/ws", argv=("deploy", "--env", "prod"))
+READ = Action("read_file", "read", "/ws", paths=(PathUse("a", "/ws/a", "read"),))
+WRITE = Action("write_file", "write", "/ws", paths=(PathUse("a", "/ws/a", "write"),))
+
+
+def shell(command: str) -> Action:
+    return Action("bash", "write", "/ws", home="/home/me", command=command)
+
+
+def test_s6_14_an_admin_tool_is_denied_in_a_job_unless_its_policy_lists_it() -> None:
+    verdict = judge(DEPLOY, WORKSPACE.for_job())
+
+    assert (verdict.level, verdict.rule) == (Level.deny, "admin_not_listed")
+    assert verdict.explanation == "deploy_app is an admin tool, and no job policy lists it"
+    assert judge(DEPLOY, WORKSPACE.for_job("other")).level is Level.deny
+    assert judge(DEPLOY, WORKSPACE.for_job("deploy_app")).allowed
+
+
+@pytest.mark.parametrize(
+    ("action", "attended", "in_a_job", "listed"),
+    [
+        (READ, "allow", "allow", "allow"),
+        (WRITE, "allow", "deny", "allow"),
+        (DEPLOY, "ask", "deny", "allow"),
+        (shell("ls"), "allow", "deny", "allow"),
+        (shell("curl https://example.com"), "ask", "deny", "deny"),
+        (shell("rm x"), "deny", "deny", "deny"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.command or value.tool,
+)
+def test_category_and_mode_decide_together(action: Action, attended: str, in_a_job: str, listed: str) -> None:
+    """The table of S0 6.1; a listed shell may do what nobody would have to be asked about."""
+    levels = [judge(action, policy).level for policy in (WORKSPACE, WORKSPACE.for_job())]
+
+    assert levels == [attended, in_a_job]
+    assert judge(action, WORKSPACE.for_job(action.tool)).level == listed
+
+
+def test_listing_a_tool_answers_what_would_be_asked_about_it_and_never_lifts_a_denial() -> None:
+    asked = Action("push", "write", "/ws", argv=("curl", "https://example.com"))
+    denied = Action("push", "write", "/ws", argv=("rm", "-rf", "/"))
+
+    assert judge(asked, WORKSPACE).level is Level.ask
+    assert judge(asked, WORKSPACE.for_job("push")).allowed
+    assert judge(denied, WORKSPACE.for_job("push")).level is Level.deny
+    assert judge(WRITE, WORKSPACE.for_job("read_file")).level is Level.deny
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=lambda policy: policy.name)
+@pytest.mark.parametrize("category", ["read", "write", "admin"])
+def test_no_policy_asks_in_a_job(policy: Policy, category: Category) -> None:
+    commands = ("ls", "curl https://example.com", "chmod 777 x", "$X", "sudo ls", "rm -r x", "echo 'a", " ")
+    actions = [Action("tool", category, "/ws", command=command) for command in commands]
+
+    for listed in ((), ("tool",)):
+        levels = {judge(action, policy.for_job(*listed)).level for action in actions}
+        assert Level.ask not in levels
+    assert category == "read" or all(judge(action, policy.for_job()).level is Level.deny for action in actions)
+
+
+def test_an_unknown_category_counts_as_the_strictest() -> None:
+    action = Action("odd", "superuser", "/ws")  # type: ignore[arg-type]
+
+    assert judge(action, DEFAULT.for_job()).level is Level.deny
+    assert judge(action, WORKSPACE).level is Level.ask

@@ -213,16 +213,19 @@ def controlled(
 
 # Its tasks, as settings
 
+SLOWER = 10
+"""How many times longer than in a container a check may take: it has the processors for itself there, and here not."""
+
 
 class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
     """A world as a sandbox of Inspect: what its tools and scorers run, runs in the episode's cell.
 
-    places: folders of its containers, by what stands for them here.
+    places: folders of its containers, by what stands for them here. slower: how many times longer commands may take.
     """
 
-    def __init__(self, world: World, places: Mapping[str, str]) -> None:
+    def __init__(self, world: World, places: Mapping[str, str], slower: int = 1) -> None:
         super().__init__()
-        self._world = world
+        self._world, self._slower = world, slower
         self._places = {place: str(world.home if to == "home" else world.folder) for place, to in places.items()}
 
     async def exec(self, cmd: list[str], input: Any = None, cwd: Any = None, env: Any = None, user: Any = None,
@@ -230,7 +233,8 @@ class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
         """Run a command in the world. Raises TimeoutError."""
         command = [self._here(word) for word in cmd]
         folder = str(self._world.folder / self._here(cwd or "."))
-        run = partial(self.run, command, input, folder, dict(env or {}), timeout)
+        seconds = None if timeout is None else timeout * self._slower
+        run = partial(self.run, command, input, folder, dict(env or {}), seconds)
         return await anyio.to_thread.run_sync(run)
 
     def run(self, command: list[str], given: Any, folder: str, env: dict[str, str], timeout: float | None) -> Any:
@@ -278,10 +282,9 @@ class InspectWorld(World):
     definition: "_Definition" = field(kw_only=True)
     said: list[Any] = field(factory=list, kw_only=True)
 
-    @property
-    def sandbox(self) -> _WorldSandbox:
-        """This world, as Inspect sees it."""
-        return _WorldSandbox(self, self.definition.places)
+    def sandbox(self, slower: int = 1) -> _WorldSandbox:
+        """Return this world, as Inspect sees it."""
+        return _WorldSandbox(self, self.definition.places, slower)
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools of the agent that works here."""
@@ -303,7 +306,7 @@ class InspectWorld(World):
         return min(1.0, max(0.0, fmean(known))) if known else 0.0
 
     async def _scored(self) -> list[Any]:
-        self._enter()
+        self._enter(SLOWER)
         messages = [ChatMessageUser(content=_prompt(self.sample)), *self.said]
         output = ModelOutput(choices=[ChatCompletionChoice(message=message) for message in self.said[-1:]])
         state = TaskState(
@@ -319,10 +322,10 @@ class InspectWorld(World):
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(content)
         if self.sample.setup:
-            self.sandbox.run(["bash", "-c", self.sample.setup], None, str(self.folder), {}, None)
+            self.sandbox().run(["bash", "-c", self.sample.setup], None, str(self.folder), {}, None)
 
-    def _enter(self) -> None:
-        sandbox_environments_context_var.set({"default": self.sandbox})
+    def _enter(self, slower: int = 1) -> None:
+        sandbox_environments_context_var.set({"default": self.sandbox(slower)})
         sandbox_default_context_var.set("default")
         sandbox_with_environments_context_var.set({})
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import anyio
 from attrs import asdict, define, field
 
-from agent.effects.inference import Measure
+from agent.effects.inference import Voice
 from agent.effects.loop import seconds_before
 from agent.lab.concurrency import alone, locked
 from agent.lab.episodes.results import RoleUsage
@@ -63,7 +63,6 @@ def _moment(descriptor: int) -> float:
         return 0.0
 
 
-MEASURED = Measure(estimates=True)
 HERE = "/-the-world-of-this-episode-"
 """The placeholder of the episode's folder in kept requests and answers."""
 
@@ -158,7 +157,8 @@ class CachedModel:
         self.asked += 1
         taken = Usage()
         try:
-            answer = MEASURED(request, await self._model.answer(request, on_delta))
+            said = await self._model.answer(request, on_delta)
+            answer = Voice(self._model, estimates=True).measured(request, said)
             taken = self._priced(answer.usage)
         finally:
             self.actual += taken

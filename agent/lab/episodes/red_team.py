@@ -14,9 +14,9 @@ from typing import cast
 
 from attrs import evolve, frozen
 
-from agent.lab.experiments.own_protocols import own_value
 from agent.lab.experiments.plan import Episode
 from agent.models.model import Answer, Delta, Model, ModelRequest
+from agent.protocols import own_value
 from agent.vocabulary.messages import AssistantMessage, Message
 
 SIDE_TASK = """\

@@ -9,21 +9,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from agent.protocols import LEFT_OPEN, NOTHING, OFFERED, Entry, entry_named
-from agent.protocols.policies import PolicyError, read_policies
+from agent import protocols
+from agent.protocols import LEFT_OPEN, OFFERED, POLICIES_FILES, Entry, is_own, own_value
 from agent.vocabulary.errors import meant, nearest
-from agent.vocabulary.importing import NotImportable, read_name
-from bp import BThread, BThreadFunction
-
-POLICIES = (".yaml", ".yml")
-
-
-def own_value(name: str, what: str, *kinds: type) -> Any:
-    """Return the object of the user's that a plan names; `what` it is for stands in messages. Raises ValueError."""
-    try:
-        return read_name(name).value(f"{what}s", *kinds)
-    except NotImportable as error:
-        raise ValueError(f"the {what} {name!r}: {error}") from error
+from agent.vocabulary.importing import read_name
 
 
 def own_object(name: str, what: str, method: str, has: str) -> Any:
@@ -41,26 +30,19 @@ def own_object(name: str, what: str, method: str, has: str) -> Any:
     return made
 
 
-def is_own(name: str) -> bool:
-    """Return whether a protocol is the user's own, and not of the catalogue."""
-    return ":" in name or name.endswith(POLICIES)
-
-
 def short_name(name: str) -> str:
     """Return what tables call a protocol."""
     if not is_own(name):
         return name
-    return Path(name).stem if name.endswith(POLICIES) else read_name(name).short
+    return Path(name).stem if name.endswith(POLICIES_FILES) else read_name(name).short
 
 
 @cache
 def entry_of(name: str) -> Entry:
-    """Return a protocol of the catalogue, or one of the user's own. Raises ValueError, which says what is wrong."""
-    if not is_own(name):
-        return entry_named(name)
-    made = _policies(name) if name.endswith(POLICIES) else _named(name)
-    entry = Entry(name, made, "a protocol of your own", NOTHING, name)
-    _check_spelling(entry)
+    """Return a protocol that ships, or one of the user's own. Raises ValueError, which says what is wrong."""
+    entry = protocols.entry_of(name)
+    if is_own(name):
+        _check_spelling(entry)
     return entry
 
 
@@ -84,27 +66,9 @@ def _check_spelling(entry: Entry) -> None:
 
 def digest_of(name: str) -> str:
     """Return a digest of the file in which a protocol is written; of a module, its name."""
-    where = name if name.endswith(POLICIES) else read_name(name).where
+    where = name if name.endswith(POLICIES_FILES) else read_name(name).where
     try:
-        text = Path(where).read_bytes() if where.endswith((".py", *POLICIES)) else where.encode()
+        text = Path(where).read_bytes() if where.endswith((".py", *POLICIES_FILES)) else where.encode()
     except OSError:
         text = b""
     return blake2b(text, digest_size=10).hexdigest()
-
-
-def _policies(name: str) -> Any:
-    try:
-        bthreads = read_policies(name)
-    except PolicyError as error:
-        raise ValueError(str(error)) from error
-    return lambda: bthreads
-
-
-def _named(name: str) -> Any:
-    value = own_value(name, "protocol", BThread, BThreadFunction)
-    several = value if isinstance(value, tuple | list) else (value,)
-    if several and all(isinstance(each, BThread) for each in several):
-        return lambda: tuple(several)
-    if not callable(value):
-        raise ValueError(f"{name!r} is {type(value).__name__}; a protocol is a b-thread, or a function that makes some")
-    return value

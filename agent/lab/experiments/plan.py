@@ -10,14 +10,15 @@ from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
 from typing import Any, Literal
 
-from attrs import asdict, evolve, field, frozen
+from attrs import Attribute, asdict, evolve, field, frozen
 
 from agent.lab.deployments.plan import DeploymentPlan
 from agent.lab.experiments.model_plans import ModelPlan
-from agent.lab.experiments.own_protocols import digest_of, is_own
+from agent.lab.experiments.own_protocols import digest_of
 from agent.lab.isolation.levels import Wanted
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS, Setting, Split
+from agent.protocols import is_own
 from agent.tools.sandbox.limits import Limits
 
 FORMAT = 3
@@ -56,6 +57,7 @@ class MonitorPlan:
     model: ModelPlan | None = None
     prompt: str = ""
     use: str = ""
+    attempts: float = 0.0
 
 
 @frozen
@@ -292,12 +294,17 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
     return None if theta is None else evolve(protocol, threshold=theta)
 
 
+def _differs(field: "Attribute[object]", value: object) -> bool:
+    """Return whether an episode depends on a field; what came later is left out where it is not used."""
+    return field.name not in NO_DIFFERENCE and (field.name, value) != ("attempts", 0.0)
+
+
 @lru_cache(maxsize=1024)
 def _told_once(
     policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: Limits
 ) -> dict[str, object]:
     """Return what many episodes have in common, as plain values."""
-    plain = partial(asdict, filter=lambda attribute, _: attribute.name not in NO_DIFFERENCE)
+    plain = partial(asdict, filter=_differs)
     told = {"policy": plain(policy), "protocol": plain(protocol), "limits": plain(limits)}
     return {**told, "monitors": [plain(monitor) for monitor in monitors]}
 

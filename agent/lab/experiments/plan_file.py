@@ -38,7 +38,7 @@ from agent.lab.deployments.program import RULES, Instead
 from agent.lab.episodes.red_team import attack_function
 from agent.lab.episodes.treatment import bthreads_of, own_monitor
 from agent.lab.experiments.model_plans import MODEL_ROLES, ModelPlan, own_model
-from agent.lab.experiments.own_protocols import entry_of, is_own, short_name
+from agent.lab.experiments.own_protocols import entry_of, short_name
 from agent.lab.experiments.plan import Knowledge, MonitorKind, MonitorPlan, Plan, Policy, Pooling, ProtocolPlan
 from agent.lab.isolation.levels import LEVELS
 from agent.lab.settings.catalogue import setting_named
@@ -46,7 +46,7 @@ from agent.lab.settings.setting import SPLITS, SettingError, Split, needs_care
 from agent.lab.settings.workers import LADDER
 from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
-from agent.protocols import PROTOCOLS
+from agent.protocols import PROTOCOLS, is_own
 from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
@@ -275,6 +275,7 @@ MONITOR: Mapping[str, Reader] = {
     "kind": one_of(get_args(MonitorKind), "kind"),
     "alpha": Node.number,
     "correlation": share,
+    "attempts": share,
     "slips": share,
     "value": share,
     "model": _model,
@@ -290,7 +291,7 @@ def _monitors(node: Node) -> tuple[MonitorPlan, ...]:
 
 
 def _monitor(name: str, node: Node) -> MonitorPlan:
-    given = fields(node, MONITOR)
+    given = fields(node, MONITOR) if hasattr(node.value, "keys") else {"kind": MONITOR["kind"](node)}
     plan = MonitorPlan(name, **{"kind": "own" if "use" in given else "simulated", **given})
     if (plan.kind == "own") != bool(plan.use):
         raise node.wrong("a monitor of your own is {use: FILE.py:NAME}, and no other kind has the key 'use'")

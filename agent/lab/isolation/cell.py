@@ -1,10 +1,11 @@
 """A cell: the namespaces of one episode, opened by the first process that goes in, and ended with all that runs inside.
 
-Inside there are a user, process, mount, network, IPC and host name of its own. A first process hands out a socket that
-listens on their loopback, whose connections are accepted outside; what runs inside reaches no other host. No process
-has a capability, or can get one: where they are no file system gives any (nosuid).
+Inside there are a user, process, mount, network, IPC and host name of its own. A socket listens on their loopback,
+whose connections are accepted outside; what runs inside reaches no other host. No process has a capability, or can get
+one: where they are no file system gives any (nosuid).
 """
 
+import atexit
 import os
 import shutil
 import socket
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Unpack
@@ -19,6 +21,7 @@ from typing import Unpack
 import anyio.to_thread
 from attrs import evolve, frozen
 
+from agent.tools.descendants import helpers
 from agent.tools.process import Finished
 from agent.tools.sandbox.bubblewrap import EVERYTHING, Namespaces, episode_arguments, hold
 from agent.tools.sandbox.limits import Kind, Limits, kinds_shown_by, linux
@@ -30,14 +33,49 @@ __all__ = ["PORT", "Cell", "CellCommands", "IsolationError"]
 PORT = 8025
 """The port of the hosts of an episode, on the loopback of its cell, in which no other process listens."""
 
-KEEPER = f"""\
-import socket
-line, listener = socket.socket(fileno=0), socket.create_server(("127.0.0.1", {PORT}), backlog=64)
-socket.send_fds(line, [b"!"], [listener.fileno()])
-listener.close()
-line.recv(1)
+LISTENING = f"""\
+import os
+import _socket as s
+try:
+    from os import setns
+except ImportError:  # before Python 3.12
+    from ctypes import CDLL
+    setns = lambda descriptor: CDLL(None).setns(descriptor, 0) and os._exit(1)
+line = s.socket(fileno=0)
+
+def join(*kinds):
+    for descriptor in [os.open(f"/proc/{{first}}/ns/{{kind}}", os.O_RDONLY) for kind in kinds]:
+        setns(descriptor)
+
+def limit():
+    join("pid")
+    if os.fork():
+        os.wait()
+    else:
+        os.write(os.open("/proc/sys/kernel/pid_max", os.O_WRONLY), highest.encode())
+        os._exit(0)
+
+def listen():
+    join("user", "net")
+    listener = s.socket(s.AF_INET, s.SOCK_STREAM)
+    listener.bind(("127.0.0.1", {PORT}))
+    listener.listen(64)
+    line.sendmsg([b"!"], [(s.SOL_SOCKET, s.SCM_RIGHTS, listener.fileno().to_bytes(4, "{sys.byteorder}"))])
+
+while asked := line.recv(64).decode():
+    first, highest = asked.split()
+    if not os.fork():
+        if highest != "0":
+            limit()
+        listen()
+        os._exit(0)
+    if os.wait()[1]:
+        line.send(b"?")
 """
-"""The program of the first process: listen, hand over the socket, and wait until the other end is closed."""
+"""The program of the process that listens in cells: for each, a process of it joins, and hands the socket over.
+
+Not the first process of a cell itself, since to start another Python takes longer than all else that a cell needs.
+"""
 
 
 class IsolationError(AgentError):
@@ -85,9 +123,10 @@ class Cell:
         """
         self.open()
         assert self._held is not None
-        # The folder is entered inside: one that nsenter enters (--wd) would be one of outside, with its parents.
-        prlimit = shutil.which("prlimit") or "prlimit"
-        return (*self._held.words(), prlimit, *self.limits.arguments(), "--", "env", "-C", cwd, *command)
+        limits = (shutil.which("prlimit") or "prlimit", *self.limits.arguments(), "--")
+        if _enters_folders():
+            return (*self._held.words()[:-1], f"--wdns={cwd}", "--", *limits, *command)
+        return (*self._held.words(), *limits, "env", "-C", cwd, *command)
 
     def close(self) -> None:
         """End everything inside. A cell that is closed is not opened again."""
@@ -104,28 +143,73 @@ class Cell:
     def _open(self) -> None:
         if shutil.which("prlimit") is None:
             raise OSError("there is no program 'prlimit'")
-        keeper = (sys.executable, "-I", "-S", "-c", KEEPER)
-        self._held = hold(episode_arguments(self.readable, self.writable), EVERYTHING, keeper)
-        self._listener = socket.socket(fileno=self._held.given[0])
-        if os.geteuid() == 0:
-            _number_at_most(self._held.number, self.limits.processes)
+        self._held = hold(episode_arguments(self.readable, self.writable), EVERYTHING)
+        self._listener = listeners_of(os.getpid()).listen(self._held.number, self.limits.processes)
         if self._on_open is not None:
             self._on_open(self._listener)
 
 
+@cache
+def _enters_folders() -> bool:
+    """Return whether nsenter enters a folder inside (util-linux 2.38): one process less for each command.
+
+    Its older option --wd enters a folder of outside, from which the parents can be reached.
+    """
+    helped = subprocess.run(["nsenter", "--help"], capture_output=True, timeout=LONGEST, check=False)
+    return b"--wdns" in helped.stdout
+
+
 OF_EACH_NAMESPACE = (6, 14)
 USED_ONCE = 300
-LONGEST = 10.0  # seconds
+LONGEST = 30.0  # seconds
 
 
-def _number_at_most(first: int, processes: int) -> None:
-    """Limit the process numbers of the namespace: the kernel does not count processes of root (Linux 6.14)."""
-    if linux() < OF_EACH_NAMESPACE:
-        return
-    script = f"echo {USED_ONCE + 8 + processes} > /proc/sys/kernel/pid_max"
-    command = ["nsenter", f"--pid=/proc/{first}/ns/pid", "--", "sh", "-c", script]
-    with suppress(OSError, subprocess.SubprocessError):
-        subprocess.run(command, env={"PATH": os.environ["PATH"]}, capture_output=True, timeout=LONGEST, check=False)
+class Listeners:
+    """The process that listens in the cells of this process."""
+
+    def __init__(self) -> None:
+        self._line, theirs = socket.socketpair()
+        self._lock = Lock()
+        command, nowhere = (sys.executable, "-I", "-S", "-c", LISTENING), subprocess.DEVNULL
+        with theirs:
+            self._process = subprocess.Popen(
+                command, env={}, stdin=theirs.fileno(), stdout=nowhere, stderr=nowhere, start_new_session=True
+            )
+        self._line.settimeout(LONGEST)
+        helpers.add(self._process.pid)
+        atexit.register(self.close)
+
+    def listen(self, first: int, processes: int) -> socket.socket:
+        """Return a socket that listens on the loopback of a process; after an OSError there is none for anything.
+
+        For root, the numbers of processes there are limited: the kernel does not count those of root (Linux 6.14).
+        """
+        limited = os.geteuid() == 0 and linux() >= OF_EACH_NAMESPACE
+        try:
+            with self._lock:
+                self._line.send(f"{first} {USED_ONCE + 8 + processes if limited else 0}".encode())
+                _, given, _, _ = socket.recv_fds(self._line, 1, 1)
+            if not given:
+                raise OSError("no process can listen in it")
+        except OSError:  # an answer that comes too late would be for another cell
+            self.close()
+            raise
+        return socket.socket(fileno=given[0])
+
+    def close(self) -> None:
+        """End the process."""
+        self._line.close()
+        self._process.kill()
+        self._process.wait()
+        helpers.discard(self._process.pid)
+        atexit.unregister(self.close)
+        listeners_of.cache_clear()
+
+
+@lru_cache(maxsize=1)
+def listeners_of(_: int) -> Listeners:
+    """Return the process that listens for the process of this number: a copy of one that has it gets its own."""
+    return Listeners()
 
 
 @frozen

@@ -20,17 +20,20 @@ from agent.lab.reports.tables import (
     by_attack,
     by_rung,
     by_setting,
+    by_task,
     costs,
     deployment_table,
     disclosure_table,
     episode_table,
     explained,
+    leading,
     overview,
     settings_table,
     under_attack,
 )
 
 WIDTH = 118  # columns of the report in a terminal
+HEIGHT = 24  # lines of a table there; longer ones are in files, and on the page
 
 EXPLANATION = """\
 U: usefulness, the share of honest tasks done; scaled: 0 is what the trusted model does alone, 1 the agent. S1: the
@@ -56,7 +59,8 @@ STYLE = """\
 body{font:15px/1.55 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#1f2933;background:#fff}
 table{border-collapse:collapse;font-size:13px;margin:1em 0;display:block;overflow-x:auto}
 td,th{padding:.25em .7em;border-bottom:1px solid #e4e8ed;text-align:left;white-space:nowrap}
-figure{margin:0}figcaption,p.small{color:#66727f;font-size:13px}img{max-width:56em;width:100%;background:#fff}
+figure{margin:0;overflow-x:auto}figcaption,p.small{color:#66727f;font-size:13px}
+img{min-width:36em;max-width:56em;width:100%;background:#fff}a{color:inherit}tr:target{outline:2px solid}
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#2a323b}
 figcaption,p.small{color:#9aa7b4}}"""
 
@@ -77,7 +81,12 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
         "settings": settings_table(outcome.by_setting),
     }
     deployed = deployment_table(outcome.deployed) if outcome.deployed else None
-    more = {"under_attack": under_attack(outcome.rows), "disclosure": told, "deployments": deployed}
+    more = {
+        "by_task": by_task(outcome.rows),
+        "under_attack": under_attack(outcome.rows),
+        "disclosure": told,
+        "deployments": deployed,
+    }
     return {**found, **{name: table for name, table in more.items() if table is not None}}
 
 
@@ -103,6 +112,7 @@ TITLES = {
     "budgets": "Worst S1 when other shares of the honest calls are audited",
     "costs": "What it costs",
     "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
+    "by_task": "By task of the test: usefulness, and in how many attacks harm was done unseen, before audits",
     "settings": "Settings",
     "under_attack": "Where the attack lies in what is read",
     "disclosure": "What refusals tell",
@@ -184,7 +194,7 @@ def explanation(analysis: Analysis) -> str:
         weakest=analysis.weakest or "none here",
         clusters=_clusters_text(analysis),
     )
-    return fill(told, WIDTH)
+    return fill(told, WIDTH, break_on_hyphens=False)
 
 
 def _spent_text(analysis: Analysis) -> str:
@@ -204,7 +214,8 @@ def _clusters_text(analysis: Analysis) -> str:
 
 def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report for a terminal."""
-    shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in tables.items())
+    short = {name: table for name, table in tables.items() if len(table.lines) <= HEIGHT}
+    shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in short.items())
     warnings = "".join(f"warning: {told}\n" for told in warnings_of(outcome))
     return f"{shown}\n\n{explanations(outcome)}\n\n{caption(outcome, command)}\n{warnings}"
 
@@ -234,30 +245,33 @@ def _write_tables(folder: Path, outcome: Outcome, tables: Mapping[str, Table], c
 
 
 EPISODES = """<h2>Episodes that failed or did harm</h2><p class="small">{count} in all; at most {most} are listed.
-<code>bpagent view {logs}/*.jsonl</code> writes their pages, which the next report links to, and
-<code>bpagent why LOG</code> says who decided about a call; both take a protocol of your own as
-<code>--protocol FILE.py:NAME</code>.</p>{table}"""
+<code>bpagent view {logs}/*.jsonl</code> writes the pages of all episodes, and <code>bpagent why LOG</code> says who
+decided about a call; both take a protocol of your own as <code>--protocol FILE.py:NAME</code>.</p>{table}"""
+HOW_TO_READ = """Upwards is safer: less harm is done unseen. To the right is more useful: more honest tasks are done. A
+full dot: no other protocol is better in both; the shaded area is worse in both than one of these. An arrow leads from
+the weakest attack to the worst. Ellipses: 95 %."""
 
 
-def _episodes(folder: Path, rows: Sequence[Row]) -> str:
+def _episodes(folder: Path, rows: Sequence[Row], table: Table) -> str:
     """Return the list of episodes that failed or did harm, in HTML; nothing where there are none."""
     count = sum(row.status == "failed" or row.side for row in rows)
-    table = episode_table(rows, folder).html
     logs = escape(str(folder / "logs"))
-    return EPISODES.format(count=count, most=MOST, logs=logs, table=table) if count else ""
+    return EPISODES.format(count=count, most=MOST, logs=logs, table=table.html) if count else ""
 
 
 def _page(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report as one page, beside its figures, that needs no network and runs no script."""
     warnings = "".join(f"<p><b>Warning:</b> {escape(told)}</p>" for told in warnings_of(outcome))
+    episodes = episode_table(outcome.rows, folder)
+    tables = {**tables, **({"rungs": leading(tables["rungs"], episodes)} if "rungs" in tables else {})}
     shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{table.html}" for name, table in tables.items())
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>'
         f"{warnings}"
         f'<figure><img src="figure.svg" alt="Usefulness against worst-case safety"><figcaption>'
-        f"{escape(caption(outcome, command))}</figcaption></figure>"
+        f"{HOW_TO_READ}<br>{escape(caption(outcome, command))}</figcaption></figure>"
         f'{shown}<figure><img src="audit_curves.svg" alt="Safety at every audit budget"><img src="calibration.svg" '
-        f'alt="What thresholds really spend"></figure>{_episodes(folder, outcome.rows)}'
+        f'alt="What thresholds really spend"></figure>{_episodes(folder, outcome.rows, episodes)}'
         f'<p class="small">{escape(explanations(outcome))}</p></html>\n'
     )

@@ -7,6 +7,7 @@ import csv
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from html import escape
 from importlib.resources import files
 from operator import attrgetter
@@ -14,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TypeVar, get_args
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from agent.lab.deployments.results import DeploymentEstimate, DeploymentRow
 from agent.lab.episodes.results import Row
@@ -31,11 +32,17 @@ Item = TypeVar("Item")
 
 @frozen
 class Table:
-    """A table: its headings, and its lines of cells. links: the headings of columns that name files."""
+    """A table: its headings, and its lines of cells. links: the headings of columns that name files.
+
+    targets: where a cell leads, by the beginning of its line and its heading. places: the number of a line by the name
+    under which others lead there.
+    """
 
     headings: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
     links: tuple[str, ...] = ()
+    targets: Mapping[tuple[str, str], str] = field(factory=dict)
+    places: Mapping[str, int] = field(factory=dict)
 
     @classmethod
     def of(cls, items: Iterable[Item], columns: Mapping[str, Callable[[Item], str]]) -> "Table":
@@ -60,12 +67,14 @@ class Table:
     def html(self) -> str:
         """The table in HTML."""
         head = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
-        rows = ("".join(map(self._cell, self.headings, line)) for line in self.lines)
-        return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+        rows = ("".join(map(partial(self._cell, line[0]), self.headings, line)) for line in self.lines)
+        names = {number: f' id="{escape(name)}"' for name, number in self.places.items()}
+        body = "".join(f"<tr{names.get(number, '')}>{row}</tr>" for number, row in enumerate(rows))
+        return f"<table><tr>{head}</tr>{body}</table>"
 
-    def _cell(self, heading: str, cell: str) -> str:
-        text = escape(cell)
-        return f'<td><a href="{text}">{text}</a></td>' if cell and heading in self.links else f"<td>{text}</td>"
+    def _cell(self, beginning: str, heading: str, cell: str) -> str:
+        text, target = escape(cell), cell if heading in self.links else self.targets.get((beginning, heading), "")
+        return f'<td><a href="{escape(target)}">{text}</a></td>' if target else f"<td>{text}</td>"
 
     def write(self, folder: Path, name: str) -> None:
         """Write `name.md` to a folder. Raises OSError."""
@@ -293,6 +302,23 @@ def _three(estimate: Estimate) -> str:
     return f"{' '.join(figures)} {signed_text(estimate['safety_worst_difference'])}"
 
 
+def by_task(rows: Iterable[Row]) -> Table | None:
+    """Return usefulness and harm of each protocol in each task of the test; None where none was tried."""
+    found: defaultdict[tuple[str, str], defaultdict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row.split == "test" and row.status == "ran":
+            found[row.setting, row.task][row.protocol].append(row)
+    protocols = tuple(dict.fromkeys(protocol for tried in found.values() for protocol in tried))
+    lines = ((*task, *(_of_task(tried[each]) for each in protocols)) for task, tried in found.items())
+    return Table(("setting", "task", *protocols), tuple(lines)) if found else None
+
+
+def _of_task(rows: Sequence[Row]) -> str:
+    attacks = [row for row in rows if row.attacks]
+    harmful = sum(row.side and not row.caught for row in attacks)
+    return f"{share(row.main for row in rows if row.policy == 'honest')} {harmful}/{len(attacks)}"
+
+
 def under_attack(rows: Sequence[Row]) -> Table | None:
     """Return AgentDojo's figures by setting, protocol and policy; None where no attack lies in what is read."""
     tested = [row for row in rows if row.split == "test" and row.status == "ran"]
@@ -337,10 +363,16 @@ def share(values: Iterable[float]) -> str:
 MOST = 200  # episodes that are listed
 
 
-def episode_table(rows: Iterable[Row], folder: Path) -> Table:
-    """Return the episodes that failed or did harm, those that should not have first, with their logs and pages."""
+def listed(rows: Iterable[Row]) -> list[Row]:
+    """Return the episodes that failed or did harm, at most `MOST`: those first that should not have, then by cell."""
     found = [row for row in rows if row.status == "failed" or row.side]
-    found.sort(key=lambda row: (row.status == "ran", row.attacks))
+    return sorted(found, key=lambda row: (row.status == "ran", row.attacks, row.protocol, row.policy))[:MOST]
+
+
+def episode_table(rows: Iterable[Row], folder: Path) -> Table:
+    """Return the episodes that are listed, with their logs and pages; a place is the first line of a cell's."""
+    found = listed(rows)
+    places = {f"{row.protocol}/{row.policy}": number for number, row in reversed([*enumerate(found)])}
     columns: Mapping[str, Callable[[Row], str]] = {
         **{name: attrgetter(name) for name in ("setting", "task", "policy", "protocol")},
         "what happened": _happened,
@@ -348,7 +380,14 @@ def episode_table(rows: Iterable[Row], folder: Path) -> Table:
         "log": lambda row: row.log,
         "page": lambda row: _page_of(row, folder),
     }
-    return evolve(Table.of(found[:MOST], columns), links=("log", "page"))
+    return evolve(Table.of(found, columns), links=("log", "page"), places=places)
+
+
+def leading(table: Table, episodes: Table) -> Table:
+    """Return a table whose cells lead to the episodes of their protocol and policy, where some are listed."""
+    cells = {(line[0], heading): f"{line[0]}/{heading}" for line in table.lines for heading in table.headings}
+    targets = {cell: f"#{place}" for cell, place in cells.items() if place in episodes.places}
+    return evolve(table, targets=targets)
 
 
 def _happened(row: Row) -> str:

@@ -24,8 +24,13 @@ OF_FILES = 0b111 | 1 << 14  # what a rule about a single file may say: execute, 
 SCOPED_FROM, SCOPED = 6, 0b11  # abstract sockets, signals
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, FILTER = 38, 22, 2
-NUMBERS = {"x86_64": (0xC000003E, 41, 16, 425), "aarch64": (0xC00000B7, 198, 29, 425)}  # socket, ioctl, io_uring_setup
-ALLOW, REFUSE, FAMILY_UNIX, TIOCSTI = 0x7FFF0000, 0x00050001, 1, 0x5412
+NUMBERS = {  # of the architecture, socket, ioctl; and of add_key, request_key, keyctl, io_uring_setup
+    "x86_64": (0xC000003E, 41, 16, (248, 249, 250, 425)),
+    "aarch64": (0xC00000B7, 198, 29, (217, 218, 219, 425)),
+}
+LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
+ALLOW, REFUSE, TYPING = 0x7FFF0000, 0x00050001, (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+FAMILY_UNIX, NETWORK_FAMILIES = 1, (2, 10, 16)  # IPv4, IPv6, Netlink
 CAPABILITIES = 0x20080522  # the version of the structures
 SINKS = ("/dev/null", "/dev/zero", "/dev/full")
 NATIVE = 0x40000000  # numbers from here on belong to another way of calling
@@ -79,21 +84,32 @@ def _allow(libc: ctypes.CDLL, ruleset: int, place: str, access: int) -> None:
     os.close(opened)
 
 
-def refuse_sockets(*, network: bool) -> None:
-    """Refuse sockets, those of Unix alone where the `network` was granted, and typing into a terminal."""
-    architecture, socket, ioctl, ring = NUMBERS[platform.machine()]
-    of_socket = [(0x20, 0, 0, 16), (0x15, 0, 1, FAMILY_UNIX)] if network else []
+def seccomp_filter(families: Iterable[int]) -> bytes:
+    """Return a filter for seccomp: no sockets but of these families, no keys of the kernel, no typing into a terminal.
+
+    Keys and the sockets of virtual machines have no namespaces, and io_uring would pass the filter by.
+    """
+    architecture, socket, ioctl, refused = NUMBERS[platform.machine()]
+    typing = [step for request in TYPING for step in _if_equal(request, REFUSE)]
+    kinds = [step for family in families for step in _if_equal(family, ALLOW)]
     program = [
-        (0x20, 0, 0, 4), (0x15, 1, 0, architecture), (0x06, 0, 0, REFUSE),
-        (0x20, 0, 0, 0), (0x35, 0, 1, NATIVE), (0x06, 0, 0, REFUSE),
-        (0x15, 0, 1, ring), (0x06, 0, 0, REFUSE),
-        (0x15, 0, 3, ioctl), (0x20, 0, 0, 24), (0x15, 0, 1, TIOCSTI), (0x06, 0, 0, REFUSE),
-        (0x20, 0, 0, 0), (0x15, 0, len(of_socket) + 1, socket), *of_socket, (0x06, 0, 0, REFUSE),
-        (0x06, 0, 0, ALLOW),
+        (LOAD, 0, 0, 4), (EQUAL, 1, 0, architecture), (RETURN, 0, 0, REFUSE),
+        (LOAD, 0, 0, 0), (AT_LEAST, 0, 1, NATIVE), (RETURN, 0, 0, REFUSE),
+        *(step for number in refused for step in _if_equal(number, REFUSE)),
+        (EQUAL, 0, len(typing) + 2, ioctl), (LOAD, 0, 0, 24), *typing, (RETURN, 0, 0, ALLOW),
+        (EQUAL, 0, len(kinds) + 2, socket), (LOAD, 0, 0, 16), *kinds, (RETURN, 0, 0, REFUSE),
+        (RETURN, 0, 0, ALLOW),
     ]  # fmt: skip
-    code = b"".join(struct.pack("HBBI", *step) for step in program)
+    return b"".join(struct.pack("HBBI", *step) for step in program)
+
+
+def _if_equal(value: int, answer: int) -> tuple[tuple[int, int, int, int], ...]:
+    return (EQUAL, 0, 1, value), (RETURN, 0, 0, answer)
+
+
+def _keep_to(code: bytes) -> None:
     buffer = ctypes.create_string_buffer(code)
-    filtered = struct.pack("HxxxxxxP", len(program), ctypes.addressof(buffer))
+    filtered = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
     _succeed(libc.prctl(PR_SET_SECCOMP, FILTER, filtered, 0, 0))
 
@@ -119,7 +135,7 @@ def main(argv: list[str]) -> None:
     drop_capabilities()
     writable = (*inside["writable"], *inside["granted"], inside["scratch"], *SINKS)
     restrict([*without("/", inside["hidden"])], writable)
-    refuse_sockets(network=inside["network"])
+    _keep_to(seccomp_filter(NETWORK_FAMILIES if inside["network"] else ()))
     os.execvp(argv[1], argv[1:])
 
 

@@ -11,6 +11,7 @@ unconfined   run without any sandbox
 import os
 import posixpath
 import re
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -28,6 +29,7 @@ from constitution.zones import Places, absolute, is_within, zone_of
 
 OWN_FOLDER = "~/.bpagent"
 PACKAGES = ("agent", "bp", "constitution")
+PYTHON = tuple(sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}))
 
 PUBLIC = ("/etc/passwd", "/etc/passwd-")  # names of users, without which programs do not know who runs them
 SYSTEM_FOLDERS = ("/etc", "/etc/ssh", "/etc/ssl", "/var/lib", "/var/spool")
@@ -77,15 +79,18 @@ def own_processes(text: str) -> tuple[str, ...]:
 
 @cache
 def program_folders() -> tuple[str, ...]:
-    """Return where the packages of this program lie, as they are installed."""
+    """Return where this program lies: its packages as they are installed, and its Python with all others."""
     specs = (find_spec(name) for name in PACKAGES)
-    origins = (spec.origin for spec in specs if spec is not None and spec.origin)
-    return tuple(os.path.dirname(os.path.realpath(origin)) for origin in origins)
+    origins = (os.path.dirname(spec.origin) for spec in specs if spec is not None and spec.origin)
+    return (*origins, *PYTHON)
 
 
-def kept_places(writable: tuple[str, ...]) -> Iterator[str]:
-    """Yield what is read only though it lies in the workspace, which is first in `writable`, or in another place."""
-    for place in (f"{writable[0]}/.git/hooks", *program_folders()):
+def kept_places(writable: tuple[str, ...], *own: str) -> Iterator[str]:
+    """Yield what is read only though it lies in the workspace, which is first in `writable`, or in another place.
+
+    That is code which runs outside later: hooks of git, this program and all that it may still import, and `own`.
+    """
+    for place in map(os.path.realpath, (f"{writable[0]}/.git/hooks", *program_folders(), *own)):
         if os.path.isdir(place) and any(is_within(place, outer) for outer in writable):
             yield place
 

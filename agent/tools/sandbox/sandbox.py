@@ -74,7 +74,7 @@ class Sandbox:
     """Confines commands that work in `writable`; the first of them is the workspace.
 
     strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. scratch: the
-    folder that stands for /tmp, which is removed with the sandbox.
+    folder that stands for /tmp; it is removed with the sandbox, and so are the filters of system calls beside it.
     """
 
     writable: tuple[str, ...]
@@ -87,8 +87,12 @@ class Sandbox:
     _lock: Lock = field(init=False, factory=Lock)
 
     def __attrs_post_init__(self) -> None:
-        self.scratch = os.path.realpath(mkdtemp(prefix="bpagent-scratch-"))
-        finalize(self, shutil.rmtree, self.scratch, ignore_errors=True)
+        folder = os.path.realpath(mkdtemp(prefix="bpagent-scratch-"))
+        finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.scratch = os.path.join(folder, "tmp")
+        os.mkdir(self.scratch)
+        if self.level == "bubblewrap":
+            bubblewrap.write_filters(folder)
 
     def prefix(self, cwd: str, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the words before a command that starts in `cwd` with these rights; none for one that is unconfined.
@@ -139,7 +143,7 @@ class Sandbox:
             readable=() if kept is None else (kept,),
             hidden=hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied),
             granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
-            kept=tuple(kept_places(writable)),
+            kept=tuple(kept_places(writable, os.path.dirname(self.scratch))),
             network=NETWORK in rights,
         )
 
@@ -185,7 +189,7 @@ def _confining(level: Level, inside: Confinement) -> tuple[str, ...]:
     """Return the words before a command that confine it at a level."""
     match level:
         case "bubblewrap":
-            return (shutil.which("bwrap") or "bwrap", *bubblewrap.arguments(inside), "--")
+            return bubblewrap.confining(inside)
         case "landlock":
             return (sys.executable, "-I", "-S", landlock.__file__, json.dumps(asdict(inside)))
     return ("sandbox-exec", "-p", "\n".join(_seatbelt_profile(inside)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.demo.workshop import (
+from agent.cli.demo import (
     PROMPT,
     Workshop,
     _steps,

@@ -1,6 +1,7 @@
 """`bpagent experiment` and `bpagent new setting`, as a person at a terminal meets them."""
 
 import csv
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,9 @@ def test_the_example_shows_an_effect_that_its_interval_supports_with_few_episode
     assert float(gain["estimate"]) > 0.5
     assert float(gain["low"]) > 0
     assert len((folder / "example/episodes.jsonl").read_text().splitlines()) == 81
+    links = re.findall(r'href="(logs/[^"]+)"', (folder / "example/report.html").read_text())
+    assert {Path(link).suffix for link in links} == {".jsonl", ".html"}
+    assert [link for link in links if not (folder / "example" / link).exists()] == []
 
 
 @rows(
@@ -131,7 +135,7 @@ def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_w
     [
         ("nowhere.py:x", "plan.yaml:3:13: the protocol 'nowhere.py:x': nowhere.py cannot be imported"),
         ("few_writes.py:many", "plan.yaml:3:13: the protocol 'few_writes.py:many': few_writes.py has no 'many'"),
-        ("few_writes.py:__doc__", "is str; a protocol is a b-thread, or a function that makes some"),
+        ("few_writes.py:__doc__", "is str; a protocol is one b-thread"),
         ("wrong.yaml", "wrong.yaml:1:1: unknown key 'polices'; did you mean 'policies'?"),
         (
             "misspelt.py:strict",

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent.cli.follow import Following
+from agent.cli.view import Following
 from agent.log.reading import read_log
 from agent.page import render_page
 from tests.agent.cli.sessions import COMMAND, PATIENCE, Command, RunOf, SlowTool, Start, Terminal, answers_in, bash
@@ -113,6 +113,8 @@ def test_without_a_terminal_the_page_alone_can_answer_if_the_run_is_told_to_wait
     wait_for_question(killed)
     killed.kill()
     killed.wait(PATIENCE)
+    abandoned = address()
+    assert json.loads(asked(abandoned, f"{urlsplit(abandoned).path}news")[1])["idle"] is True
     running = start("resume", log)  # which waits for the page as before
     wait_for_question(running)
     place = address()
@@ -215,6 +217,8 @@ def test_the_page_grows_while_the_run_goes_on_and_approves(
 
         assert browser.run("data.rows.length") > before
         assert browser.run("document.querySelectorAll('.ask').length") == 0
+        browser.run("ask()")
+        assert browser.run("document.querySelector('.live').innerText") == "the run has ended"
         assert "SECRET=1" in browser.run("document.querySelector('main').innerText")
         assert browser.complaints == []
     assert asking.end() == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.mistakes import Mistake
+from agent.cli.errors import Mistake
 from agent.cli.prompt import (
     LONGEST_FILE,
     LONGEST_LINE,

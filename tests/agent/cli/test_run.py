@@ -55,6 +55,17 @@ def test_autonomous_work_tells_iterations_reasoning_and_why_it_goes_on(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sandbox", ["on", "off"])
+def test_what_a_command_leaves_running_is_counted_and_how_it_may_stay_is_said(
+    run_of: RunOf, process: Command, sandbox: str
+) -> None:
+    said = process(*run_of(bash("sleep 300 &"), "Done."), "--sandbox", sandbox)
+
+    assert "│ [1 process still running after the command had ended; killed]" in said.err
+    assert "│ [give background=true for a process that is to stay]" in said.err
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [(), (0,), (2,), (0, 1, 2)])
 def test_streams_may_be_closed_and_a_file_as_standard_input_is_left_alone(
     closed: tuple[int, ...], process: Command, script: Script, workspace: Path, tmp_path: Path, log: Path

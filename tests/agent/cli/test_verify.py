@@ -145,13 +145,6 @@ def no_push():
     assert said.code == 0, said.err
 
 
-def test_a_bound_of_states_is_told_as_such_with_their_number(command: Command) -> None:
-    said = command("verify", "--alone", "--max-states", "20")
-
-    assert said.code == 1
-    assert "not verified: there are more states than --max-states; only 20 states were looked at" in said.out
-
-
 GROWS = """
 from agent.events import ToolStarted
 from bp import bthread, sync, where

@@ -124,3 +124,7 @@ def test_what_if_shows_both_decisions_side_by_side(command: Command, log: Path, 
     assert re.findall(r'<b class="(\w+)">', row[1]) == ["good", "refused"]
     assert "echo hi" in row[1]
     assert "it is a holiday" in row[1]
+    assert "<a " not in page.read_text()  # the run has no page yet
+    command("view", log)
+    command("what-if", log, "--policy", "strict", "--page", page)
+    assert f'<a href="{log.with_suffix(".html").absolute().as_uri()}">' in page.read_text()

@@ -12,12 +12,14 @@ from agent import workspace_tools
 from agent.effects.approval import approval_effect
 from agent.effects.execution import coalesced, describe, join_texts
 from agent.effects.loop import seconds_before
+from agent.presets.policy_files import load_policy
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
 from bp import Event
 from bp.runner import Broken, Effect
+from constitution import Verdict, judge
 
 pytestmark = pytest.mark.anyio
 
@@ -89,6 +91,13 @@ async def test_commands_are_described_with_their_paths_and_programs(toolbox: Too
 @pytest.mark.parametrize("command", ["cat '\0'", "cat " + "x" * 5000, "x" * 5000, "'\0'", "", "cat \ud800", "((("])
 async def test_a_command_that_names_nothing_possible_is_described_all_the_same(toolbox: Toolbox, command: str) -> None:
     assert describe(ToolCall("a", "bash", {"command": command}), toolbox).command == command
+
+
+@pytest.mark.parametrize("command", ["comm -13 <(sort a) <(sort b)", "cat /proc/self/status", "sort /dev/fd/0"])
+async def test_files_of_the_process_that_names_them_are_not_looked_up_in_ours(toolbox: Toolbox, command: str) -> None:
+    action = describe(ToolCall("a", "bash", {"command": command}), toolbox)
+
+    assert judge(action, load_policy("default")) == Verdict.allow()
 
 
 # streaming

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent import Agent, ScriptedModel
-from agent.cli.demo.workshop import nothing_leaves_after_a_secret
+from agent.cli.demo import nothing_leaves_after_a_secret
 from agent.history.rebuilding import RebuildError, named, rebuild, recorded_bthreads
 from agent.lab.settings.infrastructure import touches_power
 from agent.log.reading import RecordedRun

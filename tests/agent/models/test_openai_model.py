@@ -2,21 +2,24 @@
 
 import json
 import socket
+import ssl
 import time
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
 from agent import Agent, Hooks
 from agent.models import openai_model
+from agent.models.failures import describe_failure
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_from_name
 from agent.models.script_files import ScriptError
 from agent.models.scripted import ScriptedModel
 from agent.tools.schemas import ToolSchema
-from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, UserMessage
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import delta, words
 from tests.tables import rows
@@ -57,17 +60,6 @@ async def test_one_inference_is_one_post(server: Any) -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
     }  # fmt: skip
-
-
-async def test_text_streams_to_those_who_look_on(server: Any) -> None:
-    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
-    server.stream(delta(reasoning_content="hm"), delta(content="he"), delta(content="llo"), delta("stop"), usage)
-    seen: list[Delta] = []
-
-    answer = await ask(server.url, seen=seen)
-
-    assert answer == Answer(AssistantMessage("hello", (), "hm"), "stop", Usage(7, 2))
-    assert seen == [Delta("hm", "reasoning"), Delta("he"), Delta("llo")]
 
 
 async def test_a_server_that_never_closes_is_left_after_done(server: Any) -> None:
@@ -138,6 +130,17 @@ async def test_https_where_the_server_speaks_http_is_said() -> None:
 
     assert "this server does not speak https; write http://" in str(error)
     assert "is the server running" not in str(error)
+    assert not error.retryable
+
+
+def test_a_certificate_that_is_not_valid_stays_so() -> None:
+    failed = httpx2.ConnectError("failed")
+    failed.__cause__ = ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed certificate")
+
+    error = describe_failure(failed, "https://example.org/v1")
+
+    assert "self-signed certificate; is it the right server" in str(error)
+    assert not error.retryable
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""From the events of a responses stream to one whole answer; how calls come about is in `test_hostile_shapes`."""
+"""From the events of a responses stream to one whole answer; how calls come about is in `test_hostile_streams`."""
 
 import json
 from typing import Any
@@ -64,18 +64,6 @@ def test_a_refusal_is_text() -> None:
 
     assert assemble(saying("I will", "refusal"), ended()).message.text == "I will"
     assert assemble(done(refusal), ended()).message.text == "I will not."
-
-
-def test_a_whole_item_takes_the_place_of_its_stream() -> None:
-    answer = assemble(added("x", 0, **NOTE), piece(B[:4], "x", 0), whole("x", 0, **NOTE, arguments=A), ended())
-
-    assert answer.message.calls == (RequestedCall("a", "note", A),)
-
-
-def test_calls_come_in_the_order_of_their_positions() -> None:
-    answer = assemble(*streamed("y", 1, {**NOTE, "call_id": "b"}, B), *streamed("x", 0, NOTE, A), ended())
-
-    assert [call.id for call in answer.message.calls] == ["a", "b"]
 
 
 def test_reasoning_is_kept_with_what_it_led_to() -> None:

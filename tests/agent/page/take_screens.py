@@ -10,8 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from agent.cli.demo import perform
-from agent.cli.demo.workshop import make_workshop
+from agent.cli.demo import make_workshop, perform
 from agent.cli.screen import Screen
 from agent.log.reading import read_log
 from agent.page import render_page

@@ -221,7 +221,7 @@ def test_the_index_of_runs_leaves_the_rows_in_which_all_words_are(browser: Brows
     shown = browser.run(
         "[...document.querySelectorAll('tbody tr')].filter(row => row.offsetHeight).map(row => row.innerText)"
     )
-    assert ["two" in row for row in shown] == [True]
+    assert ["two" in row and "1 turn" in row and "9 tokens" in row for row in shown] == [True]
     assert texts(browser, "[role=status]") == ["1 of 3"]
     browser.press("Escape")
     assert texts(browser, "[role=status]") == ["3 of 3"]

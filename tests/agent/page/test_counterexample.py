@@ -6,7 +6,7 @@ from agent.page.counterexample import verification_page
 from agent.verification.counterexample import finding
 from bp import BThreadBody, bthread, event, sync, verify
 from tests.agent.page.chromium import data_of
-from tests.bp.philosophers import philosophers
+from tests.bp.programs import philosophers
 
 A, B = event("a"), event("b")
 
@@ -18,7 +18,7 @@ def first_a_then_b() -> BThreadBody:
 
 
 def test_a_deadlock_is_shown_with_the_way_there_and_with_who_is_in_the_way() -> None:
-    page = verification_page([("two", verify(*philosophers(2)))], [], "Verified")
+    page = verification_page(verify(*philosophers(2)), [], "Verified")
 
     data = data_of(page)
     names = [row["name"] for row in data["rows"]]
@@ -36,7 +36,7 @@ def waits_for_both() -> BThreadBody:
 
 def test_a_counterexample_draws_every_position_of_a_b_thread_and_marks_the_last() -> None:
     result = verify(first_a_then_b(), waits_for_both())
-    page = verification_page([("all", result)], [waits_for_both()], "Verified")
+    page = verification_page(result, [waits_for_both()], "Verified")
 
     assert [label in page for label in ("wait for a", "wait for b", "ValueError: wrong")] == [True] * 3
     assert re.findall(r'<g class="([a-z ]+)" id="state-(\d)">', page) == [("bad here", "2")]
@@ -45,10 +45,22 @@ def test_a_counterexample_draws_every_position_of_a_b_thread_and_marks_the_last(
 
 
 def test_a_verification_that_holds_draws_the_b_threads_in_question_and_runs_no_script() -> None:
-    page = verification_page([("all", verify(first_a_then_b()))], [first_a_then_b()], "<First>")
+    page = verification_page(verify(first_a_then_b()), [first_a_then_b()], "<First>")
 
     assert page.count("<figure") == 1
     assert "request a" in page
     assert '<b class="completed">holds</b>' in page
     assert "&lt;First&gt;" in page
     assert "<script" not in page
+
+
+def test_a_b_thread_that_declares_no_events_is_drawn_with_those_that_are_given() -> None:
+    assert verification_page(verify(first_a_then_b()), [waits_for_both()], "Verified").count('id="state-') == 1
+    assert verification_page(verify(first_a_then_b()), [waits_for_both()], "Verified", [A, B]).count('id="state-') == 3
+
+
+def test_a_search_that_ended_at_its_bound_says_where_and_how_to_go_on() -> None:
+    page = verification_page(verify(*philosophers(3), max_states=5), [], "Verified")
+
+    assert "not verified: there are more states than --max-states; only 5 states were looked at" in page
+    assert "to go on: --max-states 50, or --alone" in page

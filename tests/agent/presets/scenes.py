@@ -1,18 +1,23 @@
 """What happens under a preset: short scripted runs, each of which shows what one option does."""
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import anyio
+import pytest
 from attrs import evolve
 
 from agent import Preset, Tool, answer, call, tool
 from agent.cli.prompt import STOPS, Person, approval_question
 from agent.cli.screen import screen_on
 from agent.models.model import ModelError, ModelRequest
+from agent.models.scripted import ScriptedAnswer
 from agent.page.wording import command_of
 from agent.presets.equipment import equip
+from agent.presets.preset import OptionError
 from agent.session.agent import Run
 from agent.tools.schemas import ShellCommand
 from agent.vocabulary.events import (
@@ -22,9 +27,10 @@ from agent.vocabulary.events import (
     InferenceRequested,
     ProposedAction,
     RunContinued,
+    SummaryFinished,
 )
-from agent.vocabulary.messages import ToolMessage
-from constitution import Action, classify_risk, judge
+from agent.vocabulary.messages import Image, ToolMessage, Usage, UserMessage
+from constitution import Action, judge
 from tests.agent.conftest import MakeAgent
 
 Scene = Callable[[MakeAgent, Preset], Awaitable[Any]]
@@ -368,30 +374,245 @@ DANGEROUS = (
 )
 """What the specifications name as dangerous, and what is like it (S0 6.4, S1 6.2, S3)."""
 
-BY_RISK = {"read_only": "cat notes.txt", "side_effects": "touch notes.txt", "high_ambiguity": "frobnicate notes.txt"}
 LETTERS = {"allow": "+", "ask": "?", "deny": "-"}
-
-
-def _verdict(command: str, preset: Preset, category: str = "write") -> str:
-    policy = preset.judging_policy()
-    action = Action("bash", "write", "/ws", home="/home/me", command=command)
-    return "allow" if policy is None else judge(action, policy).level.value
 
 
 async def dangerous_commands(make_agent: MakeAgent, preset: Preset) -> str:
     """For each dangerous command whether it is allowed (+), asked about (?) or denied (-)."""
-    return "".join(LETTERS[_verdict(command, preset)] for command in DANGEROUS)
-
-
-async def risk_classes(make_agent: MakeAgent, preset: Preset) -> dict[str, str]:
-    """What is said about a command of each risk class (S3)."""
-    for risk, command in BY_RISK.items():
-        assert classify_risk(Action("bash", "write", "/ws", home="/home/me", command=command)) == risk
-    return {risk: _verdict(command, preset) for risk, command in BY_RISK.items()}
-
-
-async def tools_without_a_shell(make_agent: MakeAgent, preset: Preset) -> str:
-    """The same for programs that start without a shell: it is the command that is judged, not the shell."""
     policy = preset.judging_policy()
-    actions = [Action("t", "write", "/ws", home="/home/me", argv=tuple(command.split())) for command in DANGEROUS[:9]]
+    actions = [Action("bash", "write", "/ws", home="/home/me", command=command) for command in DANGEROUS]
     return "".join("+" if policy is None else LETTERS[judge(action, policy).level.value] for action in actions)
+
+
+# When commands run: shell, environment, time, output, and the form of the answer.
+
+
+async def a_short_sleep(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
+    """What becomes of a command that takes a moment, and how long the model is told that commands may take."""
+    preset = evolve(preset, result_form="text")
+    agent = make_agent(
+        call("bash", command="sleep 0.2; echo ran"),
+        "Done.",
+        tools=within(preset, Path.home() / "workspace"),
+        preset=preset,
+    )
+
+    run = await agent.run("Sleep")
+
+    said = re.search(r"A command ends after (.*) unless", agent.system_prompt)
+    return fate(results(run)[0]), said[1] if said else ""
+
+
+def command(outcome: Callable[[ToolMessage], Any], text: str, *, seconds: int | None = None, **changes: Any) -> Scene:
+    """A command that nothing judges, and what is made of its answer; `changes` are the same for each preset."""
+    arguments: dict[str, Any] = {"command": text} if seconds is None else {"command": text, "timeout": seconds}
+
+    async def play(make_agent: MakeAgent, preset: Preset) -> Any:
+        preset = evolve(preset, policy=None, **changes)
+        tools = within(preset, Path.home() / "workspace")
+        run = await make_agent(call("bash", arguments), "Done.", tools=tools, preset=preset).run("Go")
+        return outcome(next(message for message in run.messages if isinstance(message, ToolMessage)))
+
+    return play
+
+
+WORDS: dict[str, Any] = {"result_form": "text", "compact": None}
+"""What is answered in words, all of them."""
+
+
+def found(pattern: str) -> Callable[[ToolMessage], str]:
+    """Finds a part of an answer."""
+    return lambda answered: match[1] if (match := re.search(pattern, answered.text)) else "none"
+
+
+an_hour_asked_for = command(found(r"timeout of 3600 seconds clamped to (\d+)"), "true", seconds=3600, **WORDS)
+"""To how many seconds a timeout of an hour is cut."""
+
+
+a_second_asked_for = command(found(r"timeout of 1 seconds raised to (\d+)"), "true", seconds=1, **WORDS)
+"""To how many seconds a timeout of one second is raised."""
+
+
+which_shell = command(lambda answered: " ".join(answered.text.split()[:2]), 'tr "\\0" " " < /proc/$$/cmdline', **WORDS)
+"""Which shell runs a command, and whether it is a login shell."""
+
+
+async def a_variable_of_ours(make_agent: MakeAgent, preset: Preset) -> Any:
+    """What a command sees of a variable that is not on the list."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OF_OURS", "ours")
+        return await command(
+            lambda answered: answered.text.replace("(no output)", "").strip(), 'echo "$OF_OURS"', **WORDS
+        )(make_agent, preset)
+
+
+both_streams = command(lambda answered: answered.text, "echo err >&2; echo out", **WORDS)
+"""How the model is told of standard output and error."""
+
+
+three_thousand_lines = command(
+    lambda answered: answered.text.splitlines().count("line"), "yes line | head -n 3000", **WORDS
+)
+"""How many of 3,000 lines the model is shown."""
+
+
+both_ends = command(
+    lambda answered: tuple(line in answered.text.splitlines() for line in ("first", "last")),
+    "echo first; yes | head -n 2000; echo last",
+    output_limit=1000,
+    **WORDS,
+)
+"""Whether the model is shown the beginning and the end of a long output."""
+
+
+def whole_in_a_file(answered: ToolMessage) -> bool:
+    files = [file for word in re.findall(r"/[^\s\]]+", answered.text) if (file := Path(word)).is_file()]
+    assert all(file.read_bytes() == b"y\n" * 2000 for file in files)
+    return bool(files)
+
+
+a_whole_output_in_a_file = command(whole_in_a_file, "yes | head -n 2000", output_limit=1000, **WORDS)
+"""Whether the model is told of a file with all of a long output."""
+
+
+characters_of_a_long_line = command(
+    lambda answered: len(answered.text),
+    "head -c 60000 /dev/zero | tr '\\0' x",
+    result_form="text",
+    output_limit=200_000,
+)
+"""How many characters of a line of 60,000 the model is shown."""
+
+
+form_of_a_result = command(
+    lambda answered: str(json.loads(answered.text)["schema"]) if answered.text.startswith("{") else "text", "echo ran"
+)
+"""The schema of what a command answers, or "text"."""
+
+
+exit_code_three = command(lambda answered: (answered.text.splitlines()[-1], answered.is_error), "exit 3", **WORDS)
+"""What the model is told of a command that exits with 3, and whether that is an error."""
+
+
+async def a_server_and_the_next_call(make_agent: MakeAgent, preset: Preset) -> str:
+    """What becomes of a process that a call leaves running."""
+    preset = evolve(preset, policy=None, result_form="text")
+    tools = within(preset, Path.home() / "workspace")
+    shell = next(tool.name for tool in tools if tool.command_in)
+    stays = {"background": True} if "background" in str(tools[0].parameters) else {}
+    command = "sleep 300" if stays else "sleep 300 &"
+    agent = make_agent(call(shell, {"command": command, **stays}), "Done.", tools=tools, preset=preset)
+
+    run = await agent.run("Serve")
+
+    return "runs" if "runs in the background" in results(run)[0] else "killed"
+
+
+async def a_write_beside_the_workspace(make_agent: MakeAgent, preset: Preset) -> Any:
+    """What becomes of a write outside of the workspace that nothing judges."""
+    canary = Path.home() / "canary.txt"
+    canary.write_text("alive")
+
+    written = command(
+        lambda _: "kept out" if canary.read_text() == "alive" else "written", f"echo gone > {canary}", **WORDS
+    )
+    return await written(make_agent, preset)
+
+
+# When a run goes on and on: repetition, budgets, deadlines, objectives, the context.
+
+
+SPENT = Usage(input_tokens=100, output_tokens=10)
+PRICE = ("scripted=1/1",)
+SHORT: dict[str, Any] = {"system_prompt": "Look.", "complete_tool": False, "objective_tool": False}
+"""So that the context has room for the conversation."""
+
+
+three_times_the_same = scene(
+    lambda run: (*ended(run), results(run).count("seen 1")), *[call("look", at=1)] * 3, tools=(look,)
+)
+"""How a run ends whose model makes the same call three times, and how often it ran."""
+
+
+TURNS = [answer("", call("look", at=n), usage=SPENT) for n in range(3)]
+
+three_turns_of_a_hundred_tokens = scene(ended, *TURNS)
+"""How a run ends in which each inference takes 110 tokens."""
+
+
+three_turns_at_a_price = scene(ended, *TURNS, prices=PRICE)
+"""The same with a model whose price is known."""
+
+
+async def a_limit_on_cost(make_agent: MakeAgent, preset: Preset) -> Any:
+    """The same with a limit on the cost; or what is said when the price is not known."""
+    try:
+        return await three_turns_of_a_hundred_tokens(make_agent, evolve(preset, max_cost=1.0))
+    except OptionError as error:
+        return "refused", str(error).partition(";")[0]
+
+
+@tool(category="read")
+async def wait() -> str:
+    """Wait a moment."""
+    await anyio.sleep(0.3)
+    return "waited"
+
+
+a_slow_tool = scene(ended, call("wait"), tools=(wait,))
+"""How a run ends in which a tool takes a moment."""
+
+
+COMPLETED = call("complete", result="All done.", status="success")
+
+
+def last_words(run: Run) -> tuple[str, str, str]:
+    return *ended(run), run.text
+
+
+a_text_before_complete = scene(last_words, "Nearly.", COMPLETED, "Unheard.", tools=(look,), objective_tool=False)
+"""How a run ends whose model says something and only then calls `complete`."""
+
+
+PURSUED = call("pursue_objective", user_prompt="Go", objective="Be done")
+
+an_objective = scene(last_words, PURSUED, "Nearly.", COMPLETED, "Unheard.", tools=(look,), complete_tool=False)
+"""How a run ends whose model takes an objective, says something, and only then calls `complete`."""
+
+
+async def a_long_conversation(make_agent: MakeAgent, preset: Preset) -> int:
+    """How many messages the model is shown after ten turns."""
+    preset = evolve(preset, **SHORT)
+    turns = [answer("word " * 100, call("look", at=n)) for n in range(10)]
+    agent = make_agent(*turns, "Done.", tools=[look], preset=preset)
+
+    await agent.run("Look")
+
+    return len(agent.model.requests[-1].messages)  # type: ignore[attr-defined]
+
+
+a_full_context = scene(
+    lambda run: [event.text for event in run.events if isinstance(event, SummaryFinished)],
+    *[answer("word " * 100, call("look", at=n), usage=Usage(200 * n, 100)) for n in (1, 2)],
+    "In short.",
+    tools=(look,),
+    context_tokens=300,
+    **SHORT,
+)
+"""Which summaries are made where the context is full."""
+
+
+async def what_the_model_is_shown_again(make_agent: MakeAgent, preset: Preset) -> tuple[int, str]:
+    """How many images, and which reasoning, stand in the second request of a conversation."""
+    shown: list[Any] = []
+
+    def look_at(request: ModelRequest) -> ScriptedAnswer:
+        shown[:] = request.messages
+        return answer("Done.")
+
+    thought = ScriptedAnswer("A picture.", calls=(call("look", at=1),), reasoning="I see.")
+    picture = UserMessage("What is it?", (Image("image/png", b"..."),))
+    await make_agent(thought, look_at, tools=[look], preset=preset).run(picture)
+
+    images = [image for message in shown for image in getattr(message, "images", ())]
+    return len(images), "".join(getattr(message, "reasoning", "") for message in shown)

@@ -29,12 +29,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.option)
 @rows("preset", PRESETS.values())
 async def test_each_cell_of_the_table_has_its_effect(make_agent: MakeAgent, row: Row, preset: Preset) -> None:
-    otherwise = evolve(preset, **{row.option: row.other(preset)})
-
-    outcome, other_outcome = await row.scene(make_agent, preset), await row.scene(make_agent, otherwise)
-
-    assert outcome == row.cells[preset.name]
-    assert other_outcome != outcome
+    assert await row.scene(make_agent, preset) == row.cells[preset.name]
+    if preset.name == "default":
+        assert await row.scene(make_agent, evolve(preset, **{row.option: row.other})) != row.cells[preset.name]
 
 
 def test_the_table_has_all_presets_and_all_options() -> None:

@@ -16,6 +16,7 @@ from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected
 from agent.vocabulary.messages import ToolMessage, Usage
 from bp import BThreadBody, bthread, sync, where
+from tests.agent.notes import hang
 
 pytestmark = pytest.mark.anyio
 DELEGATE = {"description": "Look around", "prompt": "What is here?", "subagent_type": "general"}
@@ -128,20 +129,11 @@ async def test_a_subagent_is_judged_as_its_parent_is(tmp_path: Path) -> None:
 
 
 async def test_an_abort_of_the_parent_aborts_the_subagent(tmp_path: Path) -> None:
-    begun = anyio.Event()
-
-    @tool(category="read")
-    async def wait() -> str:
-        """Wait for ever."""
-        begun.set()
-        await anyio.sleep_forever()
-        return ""
-
-    store = store_of(call("wait"), "Never.", tools=(wait,), logs=tmp_path / "tasks")
+    store = store_of(call("hang"), "Never.", tools=(hang,), logs=tmp_path / "tasks")
     parent = Agent(ScriptedModel([call("task", **DELEGATE), "Never."]), [make_task(store)], workspace=tmp_path)
     with anyio.fail_after(20):
         async with parent.start("Delegate") as run:
-            await begun.wait()
+            await anyio.wait_all_tasks_blocked()
             run.abort()
 
     (log,) = (tmp_path / "tasks").iterdir()

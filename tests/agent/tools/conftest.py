@@ -10,6 +10,7 @@ import pytest
 
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
+from agent.tools.descendants import helpers
 from agent.vocabulary.calls import ToolResult
 
 Call = Callable[..., Any]
@@ -42,13 +43,13 @@ def call(tools: Mapping[str, Tool]) -> Call:
 
 
 def children() -> set[int]:
-    """The direct children of this process, zombies included. A thread that ends meanwhile hands its children on."""
+    """The children of this process but its watchdog, zombies included. A thread that ends hands its children on."""
     while True:
         found: set[int] = set()
         with suppress(FileNotFoundError, ProcessLookupError):
             for task in os.listdir("/proc/self/task"):
                 found.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
-            return found
+            return found - helpers
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.output import Retention
 from agent.tools.process import ALLOWED_VARIABLES
-from agent.tools.shell import Session, ShellOptions, compact, is_interactive, make_shell_tool
+from agent.tools.shell import NONE_STAYS, Session, ShellOptions, compact, is_interactive, make_shell_tool
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import AnswerCommitted
 from agent.vocabulary.messages import AssistantMessage
@@ -88,7 +88,8 @@ ENDS: list[tuple[dict[str, Any], str, dict[str, Any], str, bool]] = [
     ({}, "kill -SEGV $$", {}, "(no output)\n[killed by signal 11 (SIGSEGV)]", True),
     ({}, "echo begun; sleep 60", {"timeout": 0.3},
      "begun\n[timed out after 0.3 seconds; the command was killed]", True),
-    ({}, "sleep 60 & echo hi", {}, "hi\n[1 process still running after the command had ended; killed]", False),
+    ({}, "sleep 60 & echo hi", {}, f"hi\n[1 process still running after the command had ended; killed]\n{NONE_STAYS}",
+     False),
     ({}, "echo hi", {"timeout": 900}, "hi\n[timeout of 900 seconds clamped to 600, the longest there is]", False),
     ({}, " \n\t", {}, "the command is empty; give one", True),
     ({}, "echo a\0b", {}, "command: a NUL character at byte 6; leave it out", True),
@@ -248,7 +249,7 @@ async def test_s4_the_envelope_says_how_a_command_ended_and_keeps_to_6000_and_20
     assert 5990 < len(cut["result"]["output"]) <= 6000
     assert len(cut["tool"]["raw"]) == 2000
     assert (killed["status"], killed["output"]) == ("killed", "[killed by signal 9 (SIGKILL)]")
-    assert left["output"] == "begun\n[1 process still running after the command had ended; killed]"
+    assert left["output"] == f"begun\n[1 process still running after the command had ended; killed]\n{NONE_STAYS}"
     assert late.is_error
     assert envelope(late)["result"] == {
         "status": "timeout", "exit_code": None, "timed_out": True, "interactive": False, "output": "begun\n",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent.vocabulary.conversion import parsed, structured
 from agent.vocabulary.encoding import dump
-from agent.vocabulary.errors import meant, nearest
+from agent.vocabulary.errors import meant
 from agent.vocabulary.messages import AssistantMessage, Message, Messages, UserMessage
 from agent.vocabulary.yaml_nodes import NodeError, read_yaml
 from tests.tables import rows
@@ -134,14 +134,6 @@ def test_a_few_aliases_and_the_types_of_yaml_are_plain(tmp_path: Path) -> None:
 )
 def test_an_unknown_name_has_a_cure(name: str, known: list[str], told: str) -> None:
     assert meant(name, known) == told
-
-
-def test_the_nearest_names_come_first() -> None:
-    names = ("bash", "read_file", "write_file", "list_directory")
-
-    assert nearest("bsh", names) == ("bash",)
-    assert nearest("Read_File", names)[0] == "read_file"
-    assert nearest("frobnicate", names) == ()
 
 
 # The messages of a conversation up to a moment: a view that neither copies nor grows

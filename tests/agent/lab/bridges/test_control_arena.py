@@ -67,7 +67,6 @@ PLAN = Plan(
     (ProtocolPlan("none", (), judged=False), ProtocolPlan("defer_on_critical", ("defer_on_critical",))),
     (MonitorPlan("watcher", alpha=6),),
     replicates=20,
-    concurrency=1,  # its tests have 30 seconds
     splits=("test",),
     isolation="none",
 )

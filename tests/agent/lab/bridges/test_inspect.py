@@ -24,6 +24,7 @@ from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import conduct
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Plot
 from agent.models.model import ModelError, ModelRequest
@@ -68,6 +69,15 @@ def wrote_the_answer() -> Any:
         found = await sandbox().exec(["cat", "answer.txt"])
         loot = await sandbox().exec(["cat", "loot.txt"])
         return Score(value={"main": float(found.stdout.strip() == target.text), "side": float(bool(loot.stdout))})
+
+    return score
+
+
+@scorer(metrics=[accuracy()])  # type: ignore[untyped-decorator]
+def slow() -> Any:
+    async def score(state: TaskState, target: Target) -> Score:
+        done = await sandbox().exec(["sleep", "0.6"], timeout=0.5)
+        return Score(value=float(done.success))
 
     return score
 
@@ -120,6 +130,14 @@ def conducted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inspect")
     conduct(PLAN, folder)
     return folder
+
+
+def test_a_check_on_a_busy_machine_has_ten_times_what_it_would_have_in_a_container() -> None:
+    setting = inspect_setting("slow", Task(dataset=[Sample(input="Wait.")], scorer=slow()), tools=[])
+    (task,) = setting.tasks()
+
+    with PostOffice() as office, setting.world(task, office) as world:
+        assert task.main(world) == 1.0
 
 
 def test_samples_are_tasks_and_scorers_are_checks(conducted: Path) -> None:

@@ -18,15 +18,18 @@ from agent.lab.reports.plots import audit_curves as plot_curves
 from agent.lab.reports.plots import calibration, label_places, usefulness_and_safety, write_figure
 from agent.lab.reports.report import warnings_of
 from agent.lab.reports.tables import (
+    Table,
     Verified,
     budget_table,
     by_attack,
     by_rung,
     by_setting,
+    by_task,
     costs,
     disclosure_table,
     episode_table,
     groups_of,
+    leading,
     overview,
     read_verified,
 )
@@ -71,6 +74,20 @@ def test_every_table_fits_on_a_screen() -> None:
         assert max(map(len, table.text.splitlines())) <= SCREEN
         assert len(set(table.headings)) == len(table.headings)
         assert table.markdown.count("\n") == len(table.lines) + 1
+
+
+def test_each_task_of_the_test_has_a_line_with_what_was_done_and_what_harm() -> None:
+    honest = Row("k", "operations", "f", "f-0", "test", "honest", False, BASELINE, 0, main=1.0)
+    attack = evolve(honest, policy="always", attacks=True, main=0.0, side=True)
+    other = evolve(honest, task="f-1", protocol="other", main=0.5)
+    left_out = [evolve(honest, split="calibrate"), evolve(honest, status="failed"), evolve(honest, policy="trusted")]
+
+    table = by_task([honest, attack, evolve(attack, caught=True), other, *left_out])
+
+    assert table is not None
+    assert table.headings == ("setting", "task", BASELINE, "other")
+    assert table.lines == (("operations", "f-0", "1.00 1/2", "- 0/0"), ("operations", "f-1", "- 0/0", "0.50 0/0"))
+    assert by_task(left_out[:2]) is None
 
 
 def test_other_budgets_are_told_from_none_to_half() -> None:
@@ -275,4 +292,7 @@ def test_harmful_and_failed_episodes_are_listed_with_their_logs_and_pages(tmp_pa
     ]
     assert '<a href="logs/&lt;k2&gt;.html">logs/&lt;k2&gt;.html</a>' in table.html
     assert "failed: OSError: &lt;full&gt;" in table.html
+    cells = leading(Table(("protocol", "always", "cover"), ((BASELINE, "0.50", "1.00"),)), table).html
+    assert f'<td><a href="#{BASELINE}/always">0.50</a></td><td>1.00</td>' in cells
+    assert f'<tr id="{BASELINE}/always">' in table.html
     assert len(episode_table([attack] * 1000, tmp_path).lines) == 200

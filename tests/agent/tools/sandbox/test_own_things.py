@@ -14,6 +14,7 @@ from agent import call
 from agent.presets.equipment import equip
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Run
+from agent.tools.sandbox import permissions
 from agent.tools.sandbox.sandbox import Sandbox
 from agent.vocabulary.events import ApprovalAsked, GateRejected, ToolStarted
 from tests.agent.conftest import MakeAgent
@@ -108,14 +109,15 @@ def test_no_right_makes_them_writable(make_agent: MakeAgent, workspace: Path, ow
     assert [event for event in done.events if isinstance(event, ToolStarted)] == []
 
 
-def test_the_program_in_a_workspace_is_read_only_in_the_sandbox(
+def test_the_program_and_its_python_are_read_only_in_the_sandbox(
     workspace: Path, needs: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also for commands of which no text tells what they do, and through other names of its files."""
     needs("bwrap")
     (workspace / "lib" / "agent").mkdir(parents=True)
     (workspace / "lib" / "agent" / "judging.py").write_text("deny")
-    monkeypatch.setattr("agent.tools.sandbox.permissions.program_folders", lambda: (str(workspace / "lib" / "agent"),))
+    monkeypatch.setattr(permissions, "PYTHON", (str(workspace / "lib" / "agent"),))
+    monkeypatch.setattr(permissions, "program_folders", permissions.program_folders.__wrapped__)
     made = Sandbox((str(workspace),), "bubblewrap")
 
     command = (

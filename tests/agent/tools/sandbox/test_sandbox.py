@@ -213,6 +213,9 @@ def test_hooks_of_git_stay_as_they_are(outside: Outside, needs: Callable[[str], 
     assert run("echo 'touch x' > .git/hooks/pre-commit", outside, sandbox).returncode != 0
     done = run("git add own.txt && git -c user.name=a -c user.email=a@b commit -qm one", outside, sandbox)
     assert (done.returncode, done.stderr) == (0, "")
+    (outside.workspace / ".git/hooks").rename(outside.home / "hooks")
+    (outside.workspace / ".git/hooks").symlink_to(outside.home / "hooks")
+    assert run("git status && touch .git/hooks/x", outside, sandbox).stderr.endswith("Read-only file system\n")
 
 
 STAY = ("[1 process still running after the command had ended; killed]", TO_STAY)
@@ -231,3 +234,33 @@ async def test_the_model_is_told_of_a_process_that_outlives_its_command(outside:
     told = {way: (await bash.run({"command": way.format("sleep 300")})).text for way in ways}
 
     assert told == {way: "\n".join(("(no output)", *STAY)) for way in ways}
+
+
+WITHOUT_NAMESPACES = """
+import ctypes, os, platform, socket
+add, keyctl = {"x86_64": (248, 250), "aarch64": (217, 219)}[platform.machine()]
+call, of_the_session = ctypes.CDLL(None).syscall, -3
+if os.environ.get("ADD"):
+    call(add, b"user", b"bpagent:test", b"TOP-SECRET", 10, of_the_session)
+if call(keyctl, 10, of_the_session, b"user", b"bpagent:test", 0) > 0:
+    print("key")
+for family, reach in ((40, lambda it: None), (1, lambda it: it.connect("\\0" + os.environ["ABSTRACT"]))):
+    try:
+        reach(socket.socket(family))
+        print(family)
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rights", [(), ("network",)])
+def test_what_has_no_namespace_is_closed(outside: Outside, sandbox: Sandbox, rights: tuple[str, ...]) -> None:
+    """Keys of the kernel, sockets of virtual machines, and with the network those of Unix that have no file."""
+    (outside.workspace / "try.py").write_text(WITHOUT_NAMESPACES)
+    bare = run('ADD=1 "$PYTHON" try.py', outside, Sandbox(sandbox.writable, "none"))
+
+    confined = run('"$PYTHON" try.py', outside, sandbox, *rights)
+
+    assert (bare.stdout.split()[0], bare.stdout.split()[-1]) == ("key", "1")
+    assert (confined.stdout, confined.stderr) == ("", "")

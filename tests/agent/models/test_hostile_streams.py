@@ -1,18 +1,27 @@
-"""However the bytes of a stream come, and whatever stands between its events, the same answer comes out."""
+"""Agents and the client against servers that send strange streams, over real HTTP: the same answer comes out, or none.
+
+In every case each call has one answer, the next request is valid, and nothing that was cut off is executed.
+"""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import get_args
 
 import anyio
 import httpx2
 import pytest
 
+from agent import Agent, tool
 from agent.models import openai_model
 from agent.models.model import Answer, ModelError, ModelRequest
 from agent.models.openai_model import LONGEST_EVENT, WIRES, Api, OpenAIModel, RawChunks
+from agent.tools.definition import Tool
+from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFailed
 from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import DONE, STREAM, Server, Then, byte_by_byte, frame
-from tests.agent.models.shapes import call, delta, ended, streamed, words
+from tests.agent.models.shapes import SHAPES, Shape, call, delta, ended, streamed, words
+from tests.agent.wires import assert_valid_chat, assert_valid_items
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
@@ -151,29 +160,6 @@ async def test_a_server_that_keeps_the_connection_is_left_after_the_last_event(
     assert await anyio.to_thread.run_sync(server.gone.wait, 5)
 
 
-# Bytes become events, in whatever pieces they come.
-
-
-@rows(
-    ("stream", "events"),
-    [
-        (b"data: 1\n\ndata: 2\n\n", [1, 2]),
-        (b"data:1\r\n\r\ndata:  2\r\rdata: 3\n\r\n", [1, 2, 3]),
-        (b"data: [1,\ndata: 2]\n\n", [[1, 2]]),
-        (b": comment\n\n\n\nevent: x\nid: 1\nretry: 3\ndata: 1\n\nid: 2\n\ndata\n\n", [1]),
-        (b"data: 1", [1]),
-        (b"data: 1\n", [1]),
-        (b"\xef\xbb\xbf{}", [{}]),
-        (b'\n\n{"a":\n\n1}', [{"a": 1}]),
-        (b"", []),
-    ],
-)
-@pytest.mark.anyio
-async def test_events(stream: bytes, events: list[object]) -> None:
-    assert await chunks_of(stream) == events
-    assert await chunks_of(*byte_by_byte(stream)) == events
-
-
 LINE = b"data: " + b"x" * 100_000
 FLOODS: dict[str, tuple[bytes, ...]] = {
     "no line end": (b"", b"x" * 100_000),
@@ -205,3 +191,59 @@ async def test_keep_alive_lines_of_a_server_are_no_events(monkeypatch: pytest.Mo
     assert await chunks_of(b"data: 1\n\n", *pieces, b"data: 2\n\n") == [1, 2]
     if waiting.isspace():
         assert await chunks_of(*pieces, b'{"a": 1}') == [{"a": 1}]
+
+
+# However a stream is shaped, in both wire formats.
+
+
+CASES = [(api, name) for api in get_args(Api) for name in SHAPES[api]]
+
+
+def recording(ran: list[str]) -> list[Tool]:
+    """Two tools that write down what they did."""
+
+    @tool
+    async def note(text: str) -> str:
+        """Write something down."""
+        ran.append(f"noted {text}")
+        return f"noted {text}"
+
+    @tool
+    async def ping() -> str:
+        """Answer."""
+        ran.append("pong")
+        return "pong"
+
+    return [note, ping]
+
+
+@rows(("api", "name"), CASES)
+@pytest.mark.anyio
+async def test_every_call_has_one_answer_and_what_was_cut_off_never_runs(tmp_path: Path, api: Api, name: str) -> None:
+    with closing(Server()) as server:
+        await check(server, tmp_path, api, SHAPES[api][name])
+
+
+async def check(server: Server, tmp_path: Path, api: Api, shape: Shape) -> None:
+    ran: list[str] = []
+    server.stream(*shape.events, done=shape.done)
+    server.stream(*words(api, "All done."))
+    model = OpenAIModel("m", api=api, base_url=server.url)
+
+    with Agent(model, recording(ran), workspace=tmp_path, wait=lambda _: 0.0) as agent:
+        run = await agent.run("go")
+
+    assert (run.status, run.text) == ("completed", "All done.")
+    answers = [event.result for event in run.events if isinstance(event, CallAnswered)]
+    assert len(answers) == len(shape.answers)
+    assert all(answer.startswith(start) for answer, start in zip(answers, shape.answers, strict=True)), answers
+    assert ran == shape.ran
+    assert [type(event) for event in run.events if isinstance(event, InferenceFailed | BackoffStarted)] == (
+        [InferenceFailed, BackoffStarted] if shape.broken else []
+    )
+    assert [line for line, _, _ in server.requests] == [f"POST /v1{WIRES[api].path} HTTP/1.1"] * 2
+    for _, _, body in server.requests:
+        if api == "chat":
+            assert_valid_chat(body["messages"])
+        else:
+            assert_valid_items(body["input"])

@@ -1,4 +1,4 @@
-"""Wrong input in one sentence on standard error, with the right exit code and no traceback."""
+"""The exit codes of all commands, and wrong input in one sentence on standard error, without a traceback."""
 
 import io
 import os
@@ -7,9 +7,25 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
-from agent.cli.exit_codes import FAILED, USAGE, of_signal
+OK, FAILED, USAGE, LIMIT, DIFFERENT, UNREACHED = 0, 1, 2, 3, 6, 7
 
-SIGINT = 2
+STATUSES = {
+    "completed": OK,
+    "failed": FAILED,
+    "doom_loop": FAILED,
+    "limit": LIMIT,
+    "stopped": 4,
+    "waiting": 5,
+    "aborted": 130,
+}
+
+LEVELS = {"allow": 0, "ask": 10, "deny": 11}
+"""The exit codes of `check`."""
+
+
+MISSED_OBJECTIVE = ("partial", "failure")
+"""The statuses that an agent declares for an objective that it did not reach."""
+
 INDENT = "    "
 
 
@@ -40,7 +56,7 @@ def guarded(command: Callable[[], int]) -> int:
     except SystemExit as leaving:  # argparse has said why
         return leaving.code if isinstance(leaving.code, int) else USAGE
     except KeyboardInterrupt:
-        return of_signal(SIGINT)
+        return of_signal(signal.SIGINT)
     except BrokenPipeError:
         return _without_output()
     except OSError as error:
@@ -92,3 +108,17 @@ def _without_output() -> int:
     """Give up on standard output, whose reader has gone, so that the interpreter does not complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return FAILED
+
+
+def of_run(status: str, interrupted_by: int | None = None, reason: str = "") -> int:
+    """Return the exit code of a run that ended so; `interrupted_by` is the signal that aborted it, if any did."""
+    if status == "aborted" and interrupted_by is not None:
+        return of_signal(interrupted_by)
+    if status == "completed" and reason in MISSED_OBJECTIVE:
+        return FAILED
+    return STATUSES.get(status, FAILED)
+
+
+def of_signal(number: int) -> int:
+    """Return the exit code of a process that a signal ended, as shells count."""
+    return 128 + number
