@@ -143,13 +143,15 @@ class Board:
         for event in new:
             self.kinds.meet(event._kind)
             self._requests[event._kind].setdefault(event, {})[running] = None
+        if running.held_by:
+            self._unpark(running)
         if new:
             self.requesters[running] = None
-            self._queue(running)
+            if not running.queued:
+                running.queued = True
+                heappush(self._heap, (running.rank, running))
         else:
             del self.requesters[running]
-            if running.held_by:
-                self._unpark(running)
             if len(self._heap) > 2 * len(self.requesters) + 8:
                 self._clear_heap()
 
@@ -203,14 +205,6 @@ class Board:
             self._queue_held(running)
 
     # Which event can be selected.
-
-    def _queue(self, running: Running) -> None:
-        """Put a requester into the heap."""
-        if running.held_by:
-            self._unpark(running)
-        if not running.queued:
-            running.queued = True
-            heappush(self._heap, (running.rank, running))
 
     def _queue_held(self, holder: Running) -> None:
         """Queue the requesters that were parked because of a b-thread whose statement has changed."""
@@ -308,7 +302,9 @@ class Board:
             if alternative is not None or running.alternative is not None:
                 self._set_alternative(running, alternative)
             if statement.requests and not running.queued:
-                self._queue(running)
+                self._unpark(running)
+                running.queued = True
+                heappush(self._heap, (running.rank, running))
 
     def _ask_otherwise(self, running: Running) -> Event:
         statement = running.statement

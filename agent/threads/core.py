@@ -1,6 +1,8 @@
 """The b-threads without which there is no loop: sessions, the conversation, drafts, one call, and the gate."""
 
 from functools import lru_cache, partial
+from itertools import repeat
+from operator import attrgetter
 
 from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.events import (
@@ -43,6 +45,7 @@ def session() -> BThreadBody:
         yield sync(wait_for=RunEnded, block=beginnings)
 
 
+DRAFT, ID = attrgetter("draft"), attrgetter("id")
 OWN = "d0"
 """The name of the draft with which the loop itself begins each turn; all others are wanted by protocols."""
 
@@ -62,8 +65,9 @@ def choose() -> BThreadBody:
         yield FIRST_ASKED
         drafts = yield from collected(OWN)
         if drafts:
-            answers = [committed(draft) for draft in drafts]
-            yield sync(request=answers, otherwise=DraftsRefused, refuse=InferenceRequested, because=TOO_LATE)
+            yield sync(
+                request=[*map(committed, drafts)], otherwise=DraftsRefused, refuse=InferenceRequested, because=TOO_LATE
+            )
 
 
 def collected(first: str) -> BThreadBody:
@@ -71,7 +75,7 @@ def collected(first: str) -> BThreadBody:
     outstanding: tuple[str, ...] = (first,)
     drafts: tuple[InferenceFinished, ...] = ()
     while True:
-        said = yield collecting(outstanding, tuple([draft.draft for draft in drafts]))
+        said = yield collecting(outstanding, tuple(map(DRAFT, drafts)))
         if isinstance(said, DraftsSettled):
             return drafts
         if isinstance(said, InferenceRequested):
@@ -167,7 +171,7 @@ def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
     news = where((SandboxLifted, ActionChanged, GateApproved, GateRejected), call=call)
     said = yield sync(wait_for=news)
     rights: tuple[str, ...] = ()
-    while isinstance(said, SandboxLifted | ActionChanged):
+    while isinstance(said, (SandboxLifted, ActionChanged)):
         rights = said.rights if isinstance(said, SandboxLifted) else ()
         said = yield sync(wait_for=news)
     if isinstance(said, GateRejected):
@@ -223,8 +227,8 @@ def completed(reason: str, text: str) -> BThreadBody:
 
 def have_carried_out(answer: AnswerCommitted, disclosure: Disclosure) -> BThreadBody:
     """Start the calls of an answer and wait until each is answered."""
-    yield start(*[carry_out(call, disclosure) for call in answer.calls])
-    unanswered = tuple([call.id for call in answer.calls])
+    yield start(*map(carry_out, answer.calls, repeat(disclosure)))
+    unanswered = tuple(map(ID, answer.calls))
     while unanswered:
         answered = yield ANSWER
         unanswered = without(unanswered, answered.call)
