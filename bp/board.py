@@ -236,7 +236,7 @@ class Board:
             is_accepted = alternative is None and len(requests) == 1 and len(running.answerable) > 0  # see `_judge`
             holders: tuple[Running, ...] = ()
             for event in requests:
-                holder = self._holder(event, is_accepted)
+                holder = self.holder_of(event, is_accepted)
                 if holder is None:
                     return event, running
                 holders += (holder,)
@@ -267,9 +267,9 @@ class Board:
 
     def is_free(self, event: Event) -> bool:
         """Return whether no b-thread blocks or refuses `event`. Raises EventSetError for a predicate that fails."""
-        return self._holder(event) is None
+        return self.holder_of(event) is None
 
-    def _holder(self, event: Event, is_accepted: bool = False) -> Running | None:
+    def holder_of(self, event: Event, is_accepted: bool = False) -> Running | None:
         """Return one of the b-threads that refuse or block `event`; of one that is accepted none is known to refuse."""
         if self._refusals.filed and not is_accepted:
             for holder in self._refusals.members(event):

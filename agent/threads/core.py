@@ -60,30 +60,22 @@ FIRST_ASKED = sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)  # said at e
 
 @bthread
 def choose() -> BThreadBody:
-    """Commit the first draft of each turn that no b-thread refuses."""
+    """Commit the first draft of each turn that no b-thread refuses, when all that were asked for have settled."""
     while True:
-        yield FIRST_ASKED
-        drafts = yield from collected(OWN)
+        said = yield FIRST_ASKED
+        outstanding: tuple[str, ...] = (OWN,)
+        drafts: tuple[InferenceFinished, ...] = ()
+        while not isinstance(said, DraftsSettled):
+            said = yield collecting(outstanding, tuple(map(DRAFT, drafts)))
+            if isinstance(said, InferenceRequested):
+                outstanding = (*outstanding, said.draft)
+            elif isinstance(said, (InferenceFinished, InferenceFailed)):
+                outstanding = without(outstanding, said.draft)
+            if isinstance(said, InferenceFinished):
+                drafts = (*drafts, said)
         if drafts:
-            yield sync(
-                request=[*map(committed, drafts)], otherwise=DraftsRefused, refuse=InferenceRequested, because=TOO_LATE
-            )
-
-
-def collected(first: str) -> BThreadBody:
-    """Wait until all drafts that were asked for are there and have settled; return those that did not fail."""
-    outstanding: tuple[str, ...] = (first,)
-    drafts: tuple[InferenceFinished, ...] = ()
-    while True:
-        said = yield collecting(outstanding, tuple(map(DRAFT, drafts)))
-        if isinstance(said, DraftsSettled):
-            return drafts
-        if isinstance(said, InferenceRequested):
-            outstanding = (*outstanding, said.draft)
-        else:
-            outstanding = without(outstanding, said.draft)
-        if isinstance(said, InferenceFinished):
-            drafts = (*drafts, said)
+            answers = [*map(committed, drafts)]
+            yield sync(request=answers, otherwise=DraftsRefused, refuse=InferenceRequested, because=TOO_LATE)
 
 
 @lru_cache(maxsize=1024)
@@ -198,26 +190,17 @@ def converse(disclosure: Disclosure = "full") -> BThreadBody:
         yield sync(wait_for=PromptGiven)
         said: Event = RunContinued(Refusals())
         while not isinstance(said, RunEnded):
-            said = yield from one_turn(disclosure)
-
-
-def one_turn(disclosure: Disclosure) -> BThreadBody:
-    """Take one turn; return `run_ended` if it was the last."""
-    said = yield INFERENCE
-    if isinstance(said, RunEnded):
-        return said
-    if isinstance(said, CompletionDeclared):
-        return (yield from completed(said.status, said.text))
-    said = yield END_OF_TURN
-    if isinstance(said, DraftsRefused):
-        return (yield sync(request=no_draft_left(said), otherwise=ended_instead))
-    if not isinstance(said, AnswerCommitted):
-        return said  # no draft at all: the inference failed, and is repeated unless a b-thread refuses
-    if said.calls:
-        return (yield from have_carried_out(said, disclosure))
-    if not said.is_empty:
-        return (yield from completed("answered", said.message.text))
-    return said
+            said = yield INFERENCE
+            if isinstance(said, InferenceRequested):
+                said = yield END_OF_TURN  # without any draft the inference is repeated unless a b-thread refuses
+            if isinstance(said, CompletionDeclared):
+                said = yield from completed(said.status, said.text)
+            elif isinstance(said, DraftsRefused):
+                said = yield sync(request=no_draft_left(said), otherwise=ended_instead)
+            elif isinstance(said, AnswerCommitted) and said.calls:
+                said = yield from have_carried_out(said, disclosure)
+            elif isinstance(said, AnswerCommitted) and not said.is_empty:
+                said = yield from completed("answered", said.message.text)
 
 
 def completed(reason: str, text: str) -> BThreadBody:

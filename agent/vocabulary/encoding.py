@@ -159,7 +159,10 @@ def _of_mapping(mapping: Mapping[Any, Any]) -> str:
 
 
 def _of_items(items: Any) -> str:
-    return f"[{','.join([_WRITERS[type(item)](item) for item in items])}]" if items else "[]"
+    parts = []
+    for item in items:  # a comprehension would be a call more for each list
+        parts.append(_WRITERS[type(item)](item))  # noqa: PERF401
+    return f"[{','.join(parts)}]"
 
 
 def _of_number(number: float) -> str:
