@@ -143,13 +143,15 @@ class Board:
         for event in new:
             self.kinds.meet(event._kind)
             self._requests[event._kind].setdefault(event, {})[running] = None
+        if running.held_by:
+            self._unpark(running)
         if new:
             self.requesters[running] = None
-            self._queue(running)
+            if not running.queued:
+                running.queued = True
+                heappush(self._heap, (running.rank, running))
         else:
             del self.requesters[running]
-            if running.held_by:
-                self._unpark(running)
             if len(self._heap) > 2 * len(self.requesters) + 8:
                 self._clear_heap()
 
@@ -204,14 +206,6 @@ class Board:
 
     # Which event can be selected.
 
-    def _queue(self, running: Running) -> None:
-        """Put a requester into the heap."""
-        if running.held_by:
-            self._unpark(running)
-        if not running.queued:
-            running.queued = True
-            heappush(self._heap, (running.rank, running))
-
     def _queue_held(self, holder: Running) -> None:
         """Queue the requesters that were parked because of a b-thread whose statement has changed."""
         held, holder.holds = holder.holds, {}
@@ -242,7 +236,7 @@ class Board:
             is_accepted = alternative is None and len(requests) == 1 and len(running.answerable) > 0  # see `_judge`
             holders: tuple[Running, ...] = ()
             for event in requests:
-                holder = self._holder(event, is_accepted)
+                holder = self.holder_of(event, is_accepted)
                 if holder is None:
                     return event, running
                 holders += (holder,)
@@ -273,9 +267,9 @@ class Board:
 
     def is_free(self, event: Event) -> bool:
         """Return whether no b-thread blocks or refuses `event`. Raises EventSetError for a predicate that fails."""
-        return self._holder(event) is None
+        return self.holder_of(event) is None
 
-    def _holder(self, event: Event, is_accepted: bool = False) -> Running | None:
+    def holder_of(self, event: Event, is_accepted: bool = False) -> Running | None:
         """Return one of the b-threads that refuse or block `event`; of one that is accepted none is known to refuse."""
         if self._refusals.filed and not is_accepted:
             for holder in self._refusals.members(event):
@@ -308,7 +302,9 @@ class Board:
             if alternative is not None or running.alternative is not None:
                 self._set_alternative(running, alternative)
             if statement.requests and not running.queued:
-                self._queue(running)
+                self._unpark(running)
+                running.queued = True
+                heappush(self._heap, (running.rank, running))
 
     def _ask_otherwise(self, running: Running) -> Event:
         statement = running.statement

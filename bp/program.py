@@ -481,7 +481,7 @@ class BProgram:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""
         turned_away = []
         for receipt in self._posts:
-            if self._board.is_free(receipt.event):
+            if self._board.holder_of(receipt.event) is None:
                 self._free_post = receipt
                 break
             if receipt.when_blocked != "keep":

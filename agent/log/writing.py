@@ -181,28 +181,24 @@ class LogWriter:
                 self._end.close()
 
     def _hand_over(self) -> None:
+        """Write what waits. Raises LogChanged unless the file at our path is the one that we write, as we left it."""
         if not self._waiting:
             return
-        self._check_place()
+        if S_ISREG(self._ours.st_mode):
+            try:
+                there = os.stat(self._place)
+            except FileNotFoundError:
+                raise LogChanged(f"the log {self.path} is gone; the run cannot go on without it") from None
+            if (there.st_ino, there.st_dev) != (self._ours.st_ino, self._ours.st_dev):
+                raise LogChanged(f"the log {self.path} was replaced by another file; the run cannot go on")
+            if there.st_size != self._size:
+                raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
         while self._waiting:
             count = os.write(self._descriptor, self._waiting)
             self._size += count
             del self._waiting[:count]
         if self._end is not None:
             self._end.note(self._lines, self._chain)
-
-    def _check_place(self) -> None:
-        """Raise LogChanged unless the file at our path is the one that we write, as long as we left it."""
-        if not S_ISREG(self._ours.st_mode):
-            return
-        try:
-            there = os.stat(self._place)
-        except FileNotFoundError:
-            raise LogChanged(f"the log {self.path} is gone; the run cannot go on without it") from None
-        if (there.st_ino, there.st_dev) != (self._ours.st_ino, self._ours.st_dev):
-            raise LogChanged(f"the log {self.path} was replaced by another file; the run cannot go on")
-        if there.st_size != self._size:
-            raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
