@@ -4,7 +4,8 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from itertools import count
+from itertools import count, starmap
+from operator import attrgetter
 from typing import Any
 
 from attrs import evolve
@@ -218,7 +219,7 @@ def with_ids(message: AssistantMessage, calls: tuple[ToolCall, ...]) -> Assistan
 
     `calls` are those that `read_calls` made of the same message. The argument texts stay as the model wrote them.
     """
-    renamed = tuple([_renamed(requested, call) for requested, call in zip(message.calls, calls, strict=True)])
+    renamed = tuple(starmap(_renamed, zip(message.calls, calls, strict=True)))
     return message if renamed == message.calls else evolve(message, calls=renamed)
 
 
@@ -229,7 +230,7 @@ def _renamed(requested: RequestedCall, call: ToolCall) -> RequestedCall:
 
 def _unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str]:
     """Keep the model's id unless it is missing, too long, or used before in this turn."""
-    taken = {call.id for call in requested}
+    taken = set(map(attrgetter("id"), requested))
     seen: set[str] = set()
     for position, call in enumerate(requested):
         usable = call.id.strip() and len(call.id) <= LONGEST_ID and call.id not in seen
