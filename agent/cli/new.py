@@ -22,7 +22,10 @@ def execute(arguments: Namespace) -> int:
         raise Mistake(f"{arguments.name!r} is the name of a module that there is already; choose another name")
     folder = existing_folder(arguments.folder, "--folder")
     names = {"@NAME@": name, "@CONSTANT@": name.upper(), "@TITLE@": name.replace("_", " ").capitalize()}
-    written = {folder / f"{test}{name}.py": _template(f"{test}{arguments.kind}", names) for test in ("", "test_")}
+    written = {
+        folder / f"{name}.py": _template(arguments.kind, names),
+        folder / f"test_{name}.py": _template(f"{arguments.kind}_test", names),
+    }
     for file in written:
         if file.exists():
             raise Mistake(f"{file} exists already; choose another name, or another --folder")

@@ -17,7 +17,7 @@ from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
 from agent.cli.session import Desk, introduction, lead, print_final_text
 from agent.history.playback import LogDiffers, broke_off
-from agent.log.reading import RecordedRun, read_log
+from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.writing import check_free
 from agent.models.model import Delta
 from agent.page.wording import command_of, ending
@@ -55,6 +55,8 @@ def _resume(arguments: Namespace) -> int:
     check_free(path)
     recorded = read_log(path)
     over = _how_it_ended(recorded)
+    if over and recorded.misfit:
+        raise LogError(recorded.misfit)
     if over and (arguments.approve or arguments.reject):
         raise Mistake(f"the run is over: {over}; no call waits for a decision")
     if over:

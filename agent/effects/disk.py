@@ -1,7 +1,7 @@
 """Facts on disk about a call: folders, other names of files, patterns, unsaved work, declared packages.
 
 The judgement looks at nothing but what it is given; this looks for it. Nothing that stands in the workspace is run: git
-is asked without the programs that its settings name.
+is asked without the programs that its settings name, and in the sandbox, since a command may change these meanwhile.
 """
 
 import glob
@@ -9,15 +9,17 @@ import hashlib
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from agent.tools.process import inherited_environment
 from constitution import Deed, Disk, Effect, Mentions
 
 MATCHES = 1_000
@@ -30,11 +32,23 @@ QUIET = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "safe.bareRep
 """Settings that stand above those of a repository, so that git starts no program which it names."""
 
 
-def survey(named: Mentions, replaced: Iterable[str], root: str, cwd: str, *, since: float | None = None) -> Disk:
+Confine = Callable[[str], tuple[str, ...]]
+Ask = Callable[..., str]
+
+
+def survey(
+    named: Mentions,
+    replaced: Iterable[str],
+    root: str,
+    cwd: str,
+    *,
+    since: float | None = None,
+    confine: Confine = lambda _: (),
+) -> Disk:
     """Return what the disk says about the words of a command, and the files that a tool would replace.
 
-    `root` is the workspace. `since` is when the session began, in seconds since 1970: a file that changed later is its
-    own work, and no loss.
+    `root` is the workspace; `confine` gives the words before a program that starts there. `since` is when the session
+    began, in seconds since 1970: a file that changed later is its own work, and no loss.
     """
     paths = [_absolute(word, cwd) for word in named.paths]
     patterns = [_absolute(word, cwd) for word in named.patterns]
@@ -46,7 +60,7 @@ def survey(named: Mentions, replaced: Iterable[str], root: str, cwd: str, *, sin
         linked=tuple(path for path in (*paths, *found, *replaced) if _has_other_names(path)),
         repositories=tuple(path for path in paths if _is_bare_repository(path)),
         matches={pattern: "\0".join(each) for pattern, each in matches.items()},
-        unsaved=tuple(_unsaved([*lost, *replaced], root, since)),
+        unsaved=tuple(_unsaved([*lost, *replaced], root, since, confine)),
         declared=tuple(_declared(Path(cwd))) if named.installs else (),
     )
 
@@ -81,13 +95,14 @@ def _is_bare_repository(path: str) -> bool:
     return all(os.path.exists(os.path.join(path, part)) for part in ("HEAD", "objects", "refs"))
 
 
-def _unsaved(paths: list[str], root: str, since: float | None) -> Iterator[str]:
+def _unsaved(paths: list[str], root: str, since: float | None, confine: Confine) -> Iterator[str]:
     """Yield the files among paths, and below them, that git could not bring back."""
     inside = sorted({path for path in paths if path == root or path.startswith(root.rstrip("/") + "/")})
     if not inside:
         return
+    ask = partial(_asked, root, confine(root))
     try:
-        top, changes = _asked(root, "rev-parse", "--show-toplevel").strip(), _changes(root, inside)
+        top, changes = ask("rev-parse", "--show-toplevel").strip(), _changes(ask, inside)
     except subprocess.TimeoutExpired:
         yield from inside
         return
@@ -97,30 +112,38 @@ def _unsaved(paths: list[str], root: str, since: float | None) -> Iterator[str]:
             yield path
 
 
-def _changes(root: str, paths: list[str]) -> list[str]:
+def _changes(ask: Ask, paths: list[str]) -> list[str]:
     """Return the changed and untracked files that git names, as it names them: from the top of the repository."""
     words = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames", "--", *paths)
-    entries = _asked(root, "status", *words, settings=_without_filters(root)).split("\0")
+    entries = ask("status", *words, settings=_without_filters(ask)).split("\0")
     return [entry[3:] for entry in entries if len(entry) > 3]
 
 
-def _without_filters(root: str) -> dict[str, str]:
+def _without_filters(ask: Ask) -> dict[str, str]:
     """Return settings that take the programs away through which git reads changed files."""
-    named = _asked(root, "config", "-z", "--name-only", "--get-regexp", r"^filter\.").split("\0")
+    named = ask("config", "-z", "--name-only", "--get-regexp", r"^filter\.").split("\0")
     filters = {name.rpartition(".")[0] for name in named if name}
     no_program = {"clean": "", "process": "", "required": "false"}
     return {f"{name}.{key}": value for name in filters for key, value in no_program.items()}
 
 
-def _asked(root: str, *words: str, settings: Mapping[str, str] = MappingProxyType({})) -> str:
+def _asked(root: str, before: tuple[str, ...], *words: str, settings: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return what git says, with settings above those of the repository; nothing where there is none, or no git."""
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **_as_variables(settings)}
-    command = ["git", "--literal-pathspecs", *words]
+    quiet = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **_as_variables(settings)}
     try:
-        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        asked = subprocess.Popen(
+            [*before, "git", "--literal-pathspecs", *words], cwd=root, env={**inherited_environment(), **quiet},
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
     except OSError:
         return ""
-    return os.fsdecode(done.stdout) if done.returncode == 0 else ""
+    with asked:
+        try:
+            said, _ = asked.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(asked.pid, signal.SIGKILL)  # what keeps the sandbox, too
+            raise
+    return os.fsdecode(said) if asked.returncode == 0 else ""
 
 
 def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:

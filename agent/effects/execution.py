@@ -133,7 +133,7 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
         facts = evolve(facts, sandbox=tool.sandbox, opaque=tool.opaque)
     if not (tool.marks or tool.argv):
         return facts
-    facts = _looked_up(facts, call.arguments, tool, workspace, since)
+    facts = _looked_up(facts, call.arguments, tool, workspace, since, toolbox.confine)
     if facts.command is None and not (facts.argv or facts.paths):
         return facts  # it touches nothing
     return _with_what_runs(facts, toolbox.own)
@@ -160,7 +160,12 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
 
 
 def _looked_up(
-    facts: Action, arguments: Mapping[str, Any], tool: Tool, workspace: Workspace, since: float | None
+    facts: Action,
+    arguments: Mapping[str, Any],
+    tool: Tool,
+    workspace: Workspace,
+    since: float | None,
+    confine: Callable[[str], tuple[str, ...]],
 ) -> Action:
     """Return the facts with what the arguments name: command, program, paths, addresses and rights."""
     command, touches = tool.command(arguments), tool.touches(arguments)
@@ -174,7 +179,7 @@ def _looked_up(
         from agent.effects.disk import survey  # with subprocess and tomllib, 7 ms, for the first such call
 
         replaced = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(arguments)]
-        disk = survey(_possible(named), replaced, workspace.root, facts.cwd, since=since)
+        disk = survey(_possible(named), replaced, workspace.root, facts.cwd, since=since, confine=confine)
     return evolve(
         facts,
         command=command,

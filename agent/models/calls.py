@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from itertools import count, starmap
+from itertools import count
 from operator import attrgetter
 from typing import Any
 
@@ -119,7 +119,7 @@ def _parse(text: str) -> Any:
         return parsed if text.isascii() and "\\u" not in text else _check_text(parsed)
     except json.JSONDecodeError as error:
         raise ArgumentError(
-            f"arguments are not valid JSON: {_decapitalized(error.msg)} at character {error.pos + 1}; "
+            f"arguments are not valid JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}; "
             "send one JSON object",
             is_unfinished=_is_unfinished(text, error),
         ) from error
@@ -185,10 +185,6 @@ def _kind(value: object) -> str:
     return "array" if isinstance(value, list) else "number"
 
 
-def _decapitalized(message: str) -> str:
-    return message[:1].lower() + message[1:]
-
-
 LONGEST_ID = 64
 """Characters of a call id that providers take."""
 
@@ -219,13 +215,11 @@ def with_ids(message: AssistantMessage, calls: tuple[ToolCall, ...]) -> Assistan
 
     `calls` are those that `read_calls` made of the same message. The argument texts stay as the model wrote them.
     """
-    renamed = tuple(starmap(_renamed, zip(message.calls, calls, strict=True)))
-    return message if renamed == message.calls else evolve(message, calls=renamed)
-
-
-def _renamed(requested: RequestedCall, call: ToolCall) -> RequestedCall:
-    is_so_named = requested.id == call.id and requested.name == call.tool
-    return requested if is_so_named else evolve(requested, id=call.id, name=call.tool)
+    if [*map(attrgetter("id", "name"), message.calls)] == [*map(attrgetter("id", "tool"), calls)]:
+        return message
+    both = zip(message.calls, calls, strict=True)
+    renamed = [RequestedCall(call.id, call.tool, requested.arguments) for requested, call in both]
+    return evolve(message, calls=tuple(renamed))
 
 
 def _unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str]:

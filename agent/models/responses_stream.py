@@ -4,6 +4,7 @@ The items that are given whole make the answer; a call that was begun and never 
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
 from typing import Any
@@ -102,7 +103,7 @@ class ResponseAssembly:
         self._whole: list[Item] = []
         self._open: list[Item] = []  # calls that were begun and not given whole yet
         self._begun = 0
-        self._rest = {"reasoning": StringIO(), "message": StringIO()}  # what streamed since the last whole item
+        self._rest: defaultdict[str, StringIO] = defaultdict(StringIO)  # what streamed since the last whole item
         self._status = ""
         self._cut_by = ""
         self._usage = Usage()
@@ -183,8 +184,8 @@ class ResponseAssembly:
         elif kind == "response.output_item.done" and item not in self._whole:
             self._open = [call for call in self._open if call is not begun]
             self._whole.append(item)
-            if item.text and item.type in self._rest:
-                self._rest[item.type] = StringIO()
+            if item.text:
+                self._rest.pop(item.type, None)
 
     def _find(self, place: Item) -> Item | None:
         """Return the call, not whole yet, that an event speaks of: of those that may be it, the one with its id."""
@@ -198,6 +199,7 @@ class ResponseAssembly:
         return call
 
     def _weigh(self, part: str, text: str) -> None:
+        """Raise `ModelError` once the answer is too long, or has too many items."""
         self._size[part] += weight(text)
         check_size(self._size[part])
         if max(self._begun, len(self._whole)) > MOST_ITEMS:
@@ -216,7 +218,8 @@ class ResponseAssembly:
         self._usage = usage(response.get("usage")) or self._usage
         output = [_item(said, {}) for raw in elements(response.get("output")) if (said := mapping(raw)) is not None]
         if len(output) > len(self._whole):
-            self._whole, self._open, self._rest = output, [], {}
+            self._whole, self._open = output, []
+            self._rest.clear()
 
     def _cut_off(self) -> Iterator[Item]:
         """Yield what streamed and was not given whole."""

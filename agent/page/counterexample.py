@@ -38,12 +38,14 @@ def unfinished(result: Verification) -> tuple[str, ...]:
     """Return why a search did not come to its end, and how to go on; nothing where it did."""
     if not result.bounded:
         return ()
-    why = "interrupted" if result.interrupted else "there are more states than --max-states"
+    why, more = "there are more states than --max-states", f"--max-states {10 * result.states}"
+    if result.interrupted:
+        why, more = "interrupted", "the same command, which begins anew"
     most = [f"{name} {count:,}" for name, count in result.local_states if not is_of_world(name)][:5]
     return (
         f"not verified: {why}; only {result.states:,} states were looked at",
         f"most local states, so look for one that counts without end: {', '.join(most)}",
-        f"to go on: --max-states {10 * result.states}, or --alone, without the rules of the preset",
+        f"to go on: {more}, or --alone, without the rules of the preset",
     )
 
 

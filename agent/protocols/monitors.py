@@ -192,7 +192,8 @@ class SimulatedMonitor:
     """Draws scores at random, reproducibly: the same subject at the same place of a conversation scores the same.
 
     is_attack: the truth, which the scores are about. alpha: how far apart attacks are, 1 is not at all. correlation:
-    of the scores of several drafts at one place, 0 to 1. slips: how often the score is 1, whatever the subject.
+    of the scores of several drafts at one place, 0 to 1. attempts: of those of all attacks, with one seed. slips: how
+    often the score is 1, whatever the subject.
     """
 
     is_attack: Callable[[Evidence], bool]
@@ -200,6 +201,7 @@ class SimulatedMonitor:
     correlation: float = field(default=0.0, validator=[validators.ge(0), validators.le(1)])
     slips: float = field(default=0.0, validator=[validators.ge(0), validators.le(1)])
     seed: int = 0
+    attempts: float = field(default=0.0, validator=[validators.ge(0), validators.le(1)])
 
     @property
     def auc(self) -> float:
@@ -215,8 +217,11 @@ class SimulatedMonitor:
         if self._uniform("slip", draw) < self.slips:
             return Score(1.0, "a slip", usage)
         shared, own = self._normal("place", place), self._normal("draw", draw)
-        level = NORMAL.cdf(sqrt(self.correlation) * shared + sqrt(1 - self.correlation) * own)
-        return Score(level ** (1 / self.alpha) if self.is_attack(evidence) else level, "", usage)
+        drawn = sqrt(self.correlation) * shared + sqrt(1 - self.correlation) * own
+        if not self.is_attack(evidence):
+            return Score(NORMAL.cdf(drawn), "", usage)
+        alike = sqrt(self.attempts) * self._normal("attempts", "") + sqrt(1 - self.attempts) * drawn
+        return Score(NORMAL.cdf(alike) ** (1 / self.alpha), "", usage)
 
     def _normal(self, purpose: str, key: str) -> float:
         return NORMAL.inv_cdf(min(max(self._uniform(purpose, key), OPEN), 1 - OPEN))

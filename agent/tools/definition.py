@@ -305,7 +305,8 @@ class Tool:
     resumed. `run_over` is awaited when a run has ended, or rests. `quick`: `function` is synchronous, never waits for
     anything, and returns within a millisecond or so; it can be neither cancelled nor timed out.
     `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it starts is
-    confined, empty for a tool that starts nothing, or not in a sandbox. `opaque`: nothing is known about what a call
+    confined, empty for a tool that starts nothing, or not in a sandbox; `confine` gives the words before a program that
+    starts in a folder, to confine it alike. `opaque`: nothing is known about what a call
     does, and the user is asked. Tools are compared by identity.
     """
 
@@ -327,6 +328,7 @@ class Tool:
     run_over: Callable[[], Awaitable[None]] | None = None
     source: str = ""
     sandbox: str = ""
+    confine: Callable[[str], tuple[str, ...]] | None = None
     opaque: bool = False
     body: Callable[..., Any] | None = None
 

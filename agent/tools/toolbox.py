@@ -112,6 +112,10 @@ class Toolbox:
         """The level at which commands are confined; empty where no tool is."""
         return next((tool.sandbox for tool in self._tools.values() if tool.sandbox), "")
 
+    def confine(self, cwd: str) -> tuple[str, ...]:
+        """Return the words that confine a program of ours as commands of the tools are. Raises CannotStart."""
+        return next((tool.confine(cwd) for tool in self._tools.values() if tool.confine is not None), ())
+
     async def run(self, call: ToolCall, progress: Callable[[str], None], rights: tuple[str, ...] = ()) -> ToolResult:
         """Run a call with these rights and return its one result; whatever goes wrong is an error result."""
         tool = self._tools.get(call.tool)

@@ -12,11 +12,13 @@ from typing import Literal
 from constitution.analysis.program_rows import DESTROYS, HARMLESS, read_only, subcommand_pattern
 from constitution.analysis.steps import Command, Found, Steps
 from constitution.effects import UNKNOWN, Effect
-from constitution.tables import is_a, pattern, table
+from constitution.tables import is_a, pattern, said_of, table
 from constitution.tables.rows import (
+    behind_options,
     has_subcommands,
     is_known,
     is_subcommand,
+    own_takes,
     read_line,
     subcommands,
     wraps_behind_subcommands,
@@ -154,30 +156,36 @@ def undescribed(command: Command) -> Steps:
     Of programs without such a list, and of unknown ones, the first operands count that are verbs.
     """
     name, words = command.name, command.argv[1:]
-    stays = subcommand_pattern(name, "stays")
-    if stays is None and ("/" in command.argv[0] or _has_no_subcommands(name)) and not _is_open(name, words):
+    stays, takes, has_none = _subcommands_of(name)
+    has_none = has_none or (stays is None and "/" in command.argv[0])
+    if not words or (has_none and not (has_subcommands(name) and any(map(str.startswith, words, repeat(UNKNOWN))))):
         return
-    said = list(subcommands(name, words, verbs("valued")))
-    spoken = [longer.rpartition(" ")[2] for longer, _ in said]
-    heads = [name, *(longer for longer, _ in said)]
-    unknown = [head for head, word in zip(heads, spoken, strict=False) if word.startswith(UNKNOWN)]
-    if any(map(has_subcommands, unknown)) or (stays is not None and heads[:1] == unknown[:1]):
+    text = " ".join(behind_options(words, takes))
+    if UNKNOWN not in text and stays is not None and _is_listed(name, text, stays):
+        return
+    said = list(subcommands(name, words, takes))
+    unknown = [longer.rpartition(" ")[0] for longer, _ in said if longer.rpartition(" ")[2].startswith(UNKNOWN)]
+    if any(map(has_subcommands, unknown)) or (stays is not None and unknown[:1] == [name]):
         yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
-    elif said and not (stays is None and _has_no_subcommands(name)) and not is_dry(name, words):
-        text = " ".join([spoken[0], *said[0][1]])
-        looks = read_only(name)
-        if not (looks and (looks.match(text) or looks.match(" ".join(words)))) and not _is_described(said, text, stays):
-            yield Found(Effect.UNDESCRIBED, says=UNDESCRIBED.format(" ".join(spoken[:2]).replace(UNKNOWN, "…")))
+        return
+    looks = read_only(name)
+    if not said or has_none or is_dry(name, words) or (looks and (looks.match(text) or looks.match(" ".join(words)))):
+        return
+    if not (_is_described(said) if stays is None else _is_listed(name, text, stays)):
+        spoken = " ".join(longer.rpartition(" ")[2] for longer, _ in said[:2])
+        yield Found(Effect.UNDESCRIBED, says=UNDESCRIBED.format(spoken.replace(UNKNOWN, "…")))
 
 
-def _is_open(name: str, words: list[str]) -> bool:
-    return any(map(str.startswith, words, repeat(UNKNOWN))) and has_subcommands(name)
+def _is_listed(name: str, text: str, stays: frozenset[str]) -> bool:
+    """Tell whether the tables list a subcommand, alone or by a pattern for it and what is behind it."""
+    if text.partition(" ")[0] in stays:
+        return True
+    pattern = subcommand_pattern(name, "stays_as")
+    return pattern is not None and pattern.match(text) is not None
 
 
-def _is_described(said: list[tuple[str, list[str]]], text: str, stays: re.Pattern[str] | None) -> bool:
-    """Tell whether a table describes what a program is told to do."""
-    if stays is not None:
-        return stays.match(text) is not None
+def _is_described(said: list[tuple[str, list[str]]]) -> bool:
+    """Tell whether a row names what a program without a list is told to do, or that stays here, or is no verb."""
     deepest = [longer for longer, _ in said if is_subcommand(longer)]
     if deepest:
         return not has_subcommands(deepest[-1]) or len(deepest) == len(said)
@@ -190,12 +198,16 @@ def _is_described(said: list[tuple[str, list[str]]], text: str, stays: re.Patter
 
 
 @cache
-def _has_no_subcommands(name: str) -> bool:
-    """Tell whether the operands of a program are files and other data, or tasks of the project."""
-    if any(is_a(name, kind) for kind in ("runner", "script_runner", "names_things")):
-        return True
+def _subcommands_of(name: str) -> tuple[frozenset[str] | None, frozenset[str], bool]:
+    """Return the subcommands with which a program stays here, if they are listed; its own options that take a value;
+    and whether it has no subcommands, since its operands are files and other data, or tasks of the project.
+    """
+    lists, takes = said_of(name, "stays"), own_takes(name) | verbs("valued")
+    if lists:
+        return frozenset(" ".join(lists).split()), takes, False
     behind = has_subcommands(name) or wraps_behind_subcommands(name)
-    return not behind and any(is_a(name, kind) for kind in (*HARMLESS, "read_only"))
+    none = any(is_a(name, kind) for kind in ("runner", "script_runner", "names_things"))
+    return None, takes, none or (not behind and any(is_a(name, kind) for kind in (*HARMLESS, "read_only")))
 
 
 Subject = Literal["", "verbs", "first", "tasks", "script"]

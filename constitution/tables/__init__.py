@@ -128,6 +128,11 @@ def blocks_of(kind: str, name: str) -> Iterator[Block]:
         yield _parsed(text)
 
 
+def said_of(name: str, key: str) -> list[str]:
+    """Return what the blocks of the kinds of a program say under a key; blocks without it are not parsed."""
+    return [_parsed(text)[key] for text in _index()[0]["kind"].get(name, ()) if f"\n{key} = " in text]
+
+
 @cache
 def _parsed(text: str) -> Block:
     (rows,) = tomllib.loads(text).values()

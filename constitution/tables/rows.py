@@ -33,7 +33,7 @@ from functools import cache
 from attrs import field, frozen
 
 from constitution.effects import UNKNOWN, Effect
-from constitution.tables import blocks_of, names_of_kind, one_line, pattern, table, table_names
+from constitution.tables import blocks_of, names_of_kind, one_line, pattern, said_of, table, table_names
 
 # Command lines: options and operands
 
@@ -297,18 +297,25 @@ def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]
                 yield row, rest
 
 
-def subcommands(name: str, words: list[str], valued: frozenset[str] = NONE) -> Iterator[tuple[str, list[str]]]:
+def subcommands(name: str, words: list[str], takes: frozenset[str] | None = None) -> Iterator[tuple[str, list[str]]]:
     """Yield a program's name with its first operand, with its first two, and with three; and the words behind them.
 
-    `valued` are options that take a value, besides its own.
+    `takes` are the options that take a value, where they are not those of its rows.
     """
-    takes, rest = own_takes(name) | valued, words
+    takes, rest = own_takes(name) if takes is None else takes, words
     for _ in range(3):
-        rest = list(read_line(rest, takes, to_operand=True).operands)
+        rest = behind_options(rest, takes)
         if not rest:
             return
         name, rest = f"{name} {rest[0]}", rest[1:]
         yield name, rest
+
+
+def behind_options(words: list[str], takes: frozenset[str]) -> list[str]:
+    """Return the first operand and all words behind it."""
+    if words and words[0][:1] != "-":
+        return words
+    return list(read_line(words, takes, to_operand=True).operands)
 
 
 @cache
@@ -337,7 +344,7 @@ def is_known(name: str) -> bool:
 @cache
 def code_options(name: str, key: str = "code") -> frozenset[str]:
     """Return the options in which an interpreter takes code; `key` is "any_code" for languages that no reader knows."""
-    return frozenset(option for block in blocks_of("kind", name) for option in block.get(key, "").split())
+    return frozenset(" ".join(said_of(name, key)).split())
 
 
 def all_programs() -> tuple[Program, ...]:

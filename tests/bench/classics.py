@@ -1,16 +1,21 @@
 """Five classic behavioral programs, each from its making to its end; `classics_in_bppy` has the same in BPpy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import permutations
+from math import prod
+from typing import Any
 
 from attrs import frozen
 
 from bp import BProgram, BThreadBody, Event, bthread, event, sync, where
-from tests.bench.hot_cold import COLD, HOT, add, alternate
-
-__all__ = ["CENTER_FIRST", "GAME", "LINES", "PHILOSOPHERS", "PRODUCTS", "PROGRAMS", "THIRDS", "TRACKS"]
+from tests.bench.engine import MICRO, parked, row, run_through
+from tests.bench.engine import hot_cold as tap
+from tests.bench.measuring import Aim, Row, fastest, scaled
+from tests.bp.programs import COLD, HOT, alternate, requests
 
 # Tic-tac-toe: the user plays X along a fixed game, rules play O. Squares are numbered by rows.
+
 
 GAME = (0, 1, 6, 5, 7)  # the moves of X; O takes the center and answers every threat: a draw
 CENTER_FIRST = (4, 0, 2, 6, 8, 1, 3, 5, 7)
@@ -110,6 +115,7 @@ def tic_tac_toe(_: int) -> BProgram:
 
 # Dining philosophers, with an arbiter that lets all but one of them to the table.
 
+
 PHILOSOPHERS = 5
 
 
@@ -173,6 +179,7 @@ def dining_philosophers(meals: int) -> BProgram:
 
 
 # A level crossing: trains on several tracks, one at a time, and one barrier.
+
 
 TRACKS = 4
 LOWER, RAISE = event("lower"), event("raise")
@@ -251,6 +258,7 @@ def level_crossing(trains: int) -> BProgram:
 
 # A vending machine: coins and choices come from outside.
 
+
 PRODUCTS = ("tea", "coffee", "cocoa")
 COIN = event("coin")
 
@@ -310,7 +318,7 @@ def vending_machine(sales: int) -> BProgram:
 
 def hot_cold(times: int) -> BProgram:
     """Make a tap that gives so many hots and as many colds."""
-    return BProgram(alternate(), add(HOT, times), add(COLD, times))
+    return BProgram(alternate(), requests(HOT, times), requests(COLD, times))
 
 
 PROGRAMS: dict[str, Callable[[int], BProgram]] = {
@@ -320,3 +328,69 @@ PROGRAMS: dict[str, Callable[[int], BProgram]] = {
     "level crossing": level_crossing,
     "vending machine": vending_machine,
 }
+
+
+# How much faster this engine is than BPpy, where that is installed (`pip install bppy`), in the same run
+
+
+TIMES = {"hot/cold": 500, "tic-tac-toe": 1, "dining philosophers": 20, "level crossing": 40, "vending machine": 250}
+WAITING = 1000
+
+
+class Counter:
+    """A listener of BPpy that counts events."""
+
+    def __init__(self) -> None:
+        self.events = 0
+
+    def starting(self, b_program: Any) -> None: ...
+
+    def event_selected(self, b_program: Any, event: Any) -> bool:
+        """Count, and let the program go on."""
+        self.events += 1
+        return False
+
+    def ended(self, b_program: Any) -> None: ...
+
+
+def measure_bppy(size: float = 1.0) -> Iterator[Row]:
+    """Five classic programs from their making to their end, their mean, and hot/cold beside 1,000 that wait."""
+    if find_spec("bppy") is None:
+        yield Row("BPpy, five classic programs", None, "µs/event", note="skipped: bppy is not installed")
+        return
+    from tests.bench import classics_in_bppy
+
+    ratios = []
+    for name, theirs in classics_in_bppy.PROGRAMS.items():
+        found = compared(name, PROGRAMS[name], theirs, scaled(TIMES[name], size))
+        ratios.append(found.ratio or 0)
+        yield found
+    mean = prod(ratios) ** (1 / len(ratios))
+    yield Row("BPpy, geometric mean of the five ratios", mean, "times", aim=Aim(at_least=8))
+    times, waiting = scaled(50, size), scaled(WAITING, size)
+
+    def beside_waiting() -> Callable[[], object]:
+        program = classics_in_bppy.hot_cold(times, waiting)
+        program.setup()  # not measured, as with ours
+        return program.run  # type: ignore[no-any-return]
+
+    few, many = fastest(tap(times, *parked(waiting)), beside_waiting, rounds=2)
+    yield row(f"BPpy, hot/cold beside {WAITING:,} waiting", many, times, few, "this engine")
+
+
+def compared(name: str, ours: Callable[[int], Any], theirs: Callable[[int], Any], times: int) -> Row:
+    """Return the row of one program in both engines, which have to take the same number of events."""
+    events = run_through(ours(times))
+    assert events == events_of_bppy(theirs(times)), name
+    our_seconds, their_seconds = fastest(
+        lambda: lambda: run_through(ours(times)), lambda: lambda: theirs(times).run(), rounds=3
+    )
+    figures = their_seconds / events * MICRO, our_seconds / events * MICRO
+    return Row(f"BPpy, {name}", figures[0], "µs/event", figures[1], "this engine")
+
+
+def events_of_bppy(program: Any) -> int:
+    """Return how many events a BPpy program takes."""
+    program.listener = counter = Counter()
+    program.run()
+    return counter.events

@@ -7,39 +7,29 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 
-from tests.bench import (
-    bench_verify,
-    cells,
-    experiments,
-    hot_cold,
-    imports,
-    memory,
-    messages,
-    peer,
-    streaming,
-    tools,
-    turns,
-    waiting,
-    workers,
-)
-from tests.bench.rows import Row, as_plain, table
-
-__all__ = ["QUESTIONS", "main"]
+from tests.bench.classics import measure_bppy
+from tests.bench.engine import measure_hot_cold, measure_messages, measure_waiting
+from tests.bench.experiments import measure_cells, measure_experiments, measure_workers
+from tests.bench.measuring import Row, as_plain, table
+from tests.bench.starting import measure_imports, measure_memory
+from tests.bench.tools import measure_tools
+from tests.bench.turns import measure_streaming, measure_turns
+from tests.bench.verification import measure_verification
 
 QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
-    "hot_cold": hot_cold.measure,
-    "messages": messages.measure,
-    "waiting": waiting.measure,
-    "peer": peer.measure,
-    "verify": bench_verify.measure,
-    "turns": turns.measure,
-    "streaming": streaming.measure,
-    "imports": imports.measure,
-    "memory": memory.measure,
-    "tools": tools.measure,
-    "experiments": experiments.measure,
-    "cells": cells.measure,
-    "workers": workers.measure,
+    "hot_cold": measure_hot_cold,
+    "messages": measure_messages,
+    "waiting": measure_waiting,
+    "peer": measure_bppy,
+    "verify": measure_verification,
+    "turns": measure_turns,
+    "streaming": measure_streaming,
+    "imports": measure_imports,
+    "memory": measure_memory,
+    "tools": measure_tools,
+    "experiments": measure_experiments,
+    "cells": measure_cells,
+    "workers": measure_workers,
 }
 
 

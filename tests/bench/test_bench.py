@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.rows import Aim, Row, table
+from tests.bench.measuring import Aim, Row, table
 from tests.bench.run import QUESTIONS, main
 
 

@@ -13,11 +13,8 @@ import anyio
 from agent.tools.collections import workspace_tools
 from agent.tools.files.search import make_grep
 from agent.tools.workspace import Workspace
-from tests.bench.memory import STATUS
-from tests.bench.rows import Aim, Row
-from tests.bench.timing import output_of, scaled
-
-__all__ = ["measure"]
+from tests.bench.measuring import Aim, Row, output_of, scaled
+from tests.bench.starting import STATUS
 
 MEGA = 1 << 20
 WORDS = "the quick brown fox jumps over the lazy dog while seven wizards watch " * 8
@@ -27,7 +24,7 @@ FLOOD = "from tests.bench.tools import flood; flood({count})"
 LAST_PAGE = "from tests.bench.tools import last_page; last_page({count})"
 
 
-def measure(size: float = 1.0) -> Iterator[Row]:
+def measure_tools(size: float = 1.0) -> Iterator[Row]:
     """Wall time, because processes wait; and memory."""
     with TemporaryDirectory() as folder:
         yield anyio.run(command_row, Path(folder), scaled(40, size))

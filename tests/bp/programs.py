@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import frozen
 
-from bp import BProgram, BThreadBody, Event, Receipt, Sync, Verification, bthread, event, sync
+from bp import BProgram, BThread, BThreadBody, Event, Receipt, Sync, Verification, bthread, event, sync
 
 HOT = event("hot")
 COLD = event("cold")
@@ -114,3 +114,44 @@ def check_refused(*cases: tuple[Callable[[], Any], str]) -> None:
         except TypeError as error:
             missed += [] if re.search(message, str(error)) else [f"{message} in {error}"]
     assert missed == []
+
+
+# Dining philosophers: each takes the fork on the right, then the one on the left, and puts them back
+
+
+def take(fork: int, philosopher: int) -> Event:
+    return event(f"philosopher {philosopher} takes fork {fork}")
+
+
+def put(fork: int, philosopher: int) -> Event:
+    return event(f"philosopher {philosopher} puts fork {fork}")
+
+
+@bthread
+def philosopher(at: int, n: int) -> BThreadBody:
+    right, left = at, (at + 1) % n
+    while True:
+        yield sync(request=take(right, at))
+        yield sync(request=take(left, at))
+        yield sync(request=put(left, at))
+        yield sync(request=put(right, at))
+
+
+@bthread
+def fork(at: int, n: int, forgets: bool) -> BThreadBody:
+    """A fork is with one philosopher at a time; `forgets` to clear the local that holds the last event."""
+    neighbors = (at, (at - 1) % n)
+    takes = tuple(take(at, neighbor) for neighbor in neighbors)
+    puts = tuple(put(at, neighbor) for neighbor in neighbors)
+    while True:
+        taken = yield sync(wait_for=takes, block=puts)
+        yield sync(wait_for=puts[takes.index(taken)], block=takes)
+        if not forgets:
+            taken = None
+
+
+def philosophers(n: int, *, forgets: bool = False) -> list[BThread]:
+    """Return n philosophers and their n forks."""
+    return [philosopher(at, n).named(f"philosopher {at}") for at in range(n)] + [
+        fork(at, n, forgets).named(f"fork {at}") for at in range(n)
+    ]

@@ -34,6 +34,7 @@ from bp import (
 )
 from bp.events import as_event_set
 from tests.bp.programs import COLD, HOT, Ping, Pong, after, check_refused, says, trace
+from tests.tables import rows
 
 
 class Undecorated(Event):
@@ -308,10 +309,8 @@ def says_yes(happened: Any) -> bool:
     return "yes"  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize(
-    ("predicate", "found"), [(fails, "raised LookupError: no 1"), (says_yes, r"gave 'yes' for Ping\(value=1\)")]
-)
-@pytest.mark.parametrize("word", ["wait_for", "block", "interrupt", "refuse"])
+@rows(("predicate", "found"), [(fails, "raised LookupError: no 1"), (says_yes, r"gave 'yes' for Ping\(value=1\)")])
+@rows("word", ["wait_for", "block", "interrupt", "refuse"])
 def test_a_predicate_that_fails_stops_the_program_before_anything_happens(
     word: str, predicate: Any, found: str
 ) -> None:
@@ -511,7 +510,7 @@ class HashableDict(dict[str, int]):
         return id(self)
 
 
-@pytest.mark.parametrize("seen_through", [MappingProxyType, HashableDict])
+@rows("seen_through", [MappingProxyType, HashableDict])
 def test_a_mapping_that_can_change_is_copied_even_if_it_has_a_hash(seen_through: Any) -> None:
     mine = {"a": 1}
     mapping = seen_through(mine)

@@ -1,7 +1,8 @@
 """What an event costs is counted, not timed: predicates asked, values compared, lines of the engine run."""
 
+import gc
 import sys
-from collections import deque
+import tracemalloc
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -11,8 +12,8 @@ from attrs import frozen
 
 import bp
 from bp import BProgram, BThreadBody, Event, bthread, event, start, sync, where
-from bp.statements import Sync
 from tests.bp.programs import COLD, HOT, STOP, Ping, Pong, keeps_saying, says, trace
+from tests.tables import rows
 
 
 class Counted:
@@ -79,22 +80,6 @@ def lines_run(action: Callable[[], Any]) -> int:
     finally:
         sys.settrace(before)
     return lines
-
-
-def filed(program: BProgram) -> int:
-    """Return how many entries the containers of a program's board hold, however deep."""
-    return _entries(program._board, {id(program._board.kinds)})
-
-
-def _entries(found: Any, seen: set[int]) -> int:
-    if id(found) in seen or isinstance(found, str | Event | Sync):
-        return 0
-    seen.add(id(found))
-    if isinstance(found, dict | list | deque):
-        inside = found.values() if isinstance(found, dict) else found
-        return len(found) + sum(_entries(each, seen) for each in inside)
-    names = [*getattr(type(found), "__slots__", ()), *getattr(found, "__dict__", ())]
-    return sum(_entries(getattr(found, name), seen) for name in names) if "Running" not in type(found).__name__ else 0
 
 
 @pytest.mark.parametrize("word", ["wait_for", "block", "interrupt"])
@@ -214,79 +199,67 @@ def test_a_block_that_comes_or_goes_concerns_the_requests_of_its_kind_and_no_oth
     assert lines(10) == lines(300)
 
 
-@pytest.mark.slow
-def test_finished_b_threads_leave_nothing_behind() -> None:
-    words: list[dict[str, Any]] = [
-        {"request": HOT, "otherwise": lambda _: COLD}, {"wait_for": [HOT, where(Pong, value=1)]},
-        {"block": where(Ping, Asked()) & ~Ping(3)}, {"refuse": where(Ping, value=1), "because": "no"},
-        {"request": [Ping(1), Pong(1)], "hot": True}, {"interrupt": ~COLD},
-    ]  # fmt: skip
-
-    @bthread
-    def many(number: int) -> BThreadBody:
-        for n in range(number):
-            yield start(says(sync(**({"interrupt": HOT} | words[n % len(words)]))))
-        yield sync(request=HOT)
-
-    program = BProgram(says(sync(wait_for=STOP)), many(10_000))
-    program.step()
-    program.step()
-
-    assert len(program.standing) == 1
-    assert filed(program) < 10
+# Programs that go on for ever, and whose b-threads do not: what is over leaves nothing behind.
 
 
-def test_requesters_that_never_came_to_their_turn_leave_nothing_behind() -> None:
-    """They finish with an event that an older b-thread requested too."""
-
-    @bthread
-    def child() -> BThreadBody:
-        yield sync(request=HOT)
-
-    @bthread
-    def parent() -> BThreadBody:
-        while True:
-            yield start(child())
-            yield sync(wait_for=HOT)
-
-    program = BProgram(keeps_saying(sync(request=HOT)), parent())
-    program.step()
-    before = filed(program)
-    for _ in range(1000):
-        program.step()
-
-    assert filed(program) < before + 20
+@bthread
+def starts_again_and_again(*children: bp.BThread) -> BThreadBody:
+    """Start two of each, and again when they are over."""
+    while True:
+        yield start(*children, *children)
+        yield sync(wait_for=HOT)
 
 
-def test_requests_that_were_held_back_leave_nothing_behind_at_those_who_held_them() -> None:
-    @bthread
-    def child() -> BThreadBody:
-        yield sync(request=[COLD, Ping(1)], interrupt=HOT)
+@bthread
+def link(number: int) -> BThreadBody:
+    yield sync(request=Ping(number))
+    yield start(link(number + 1))
 
-    @bthread
-    def parent() -> BThreadBody:
-        while True:
-            yield start(child())
-            yield sync(wait_for=HOT)
 
-    program = BProgram(
-        says(sync(block=COLD)), says(sync(block=Ping)), parent(), keeps_saying(sync(request=HOT)).at_priority(-1)
-    )
-    for _ in range(100):
-        program.step()
+@bthread
+def blocks_another_number_each_time() -> BThreadBody:
+    number = 0
+    while True:
+        number += 1
+        yield sync(request=event("counted", data=number % 7), block=Ping(number % 5))
+        yield start(says(sync(wait_for=where("counted"), block=Ping(number % 3))))
 
-    assert sum(len(running.holds) for running in program._scheduler.living) <= 2
+
+WORDS: list[dict[str, Any]] = [
+    {"request": COLD, "otherwise": lambda _: STOP}, {"wait_for": [COLD, where(Pong, value=1)]},
+    {"block": where(Ping, lambda ping: ping.value > 2) & ~Ping(3)}, {"refuse": where(Ping, value=1), "because": "no"},
+    {"request": [Ping(1), Pong(1)], "hot": True}, {"interrupt": ~COLD},
+]  # fmt: skip
+LATE_HOT = keeps_saying(sync(request=HOT)).at_priority(-1)
+ENDLESS: dict[str, list[bp.BThread]] = {
+    "every word": [starts_again_and_again(*[says(sync(**({"interrupt": HOT} | word))) for word in WORDS]), LATE_HOT],
+    "requesters that never come to their turn": [
+        keeps_saying(sync(request=HOT)), starts_again_and_again(says(sync(request=HOT))),
+    ],
+    "requests that are held back": [
+        says(sync(block=COLD)), says(sync(block=Ping)), LATE_HOT,
+        starts_again_and_again(says(sync(request=[COLD, Ping(1)], interrupt=HOT))),
+    ],
+    "a chain of starts": [link(0)],
+    "blocks and waits": [blocks_another_number_each_time(), keeps_saying(sync(wait_for=where("counted")))],
+}  # fmt: skip
 
 
 @pytest.mark.slow
-def test_a_chain_of_starts_leaves_nothing_behind() -> None:
-    @bthread
-    def link(left: int) -> BThreadBody:
-        yield sync(request=Ping(left))
-        if left:
-            yield start(link(left - 1))
+@rows(("name", "bthreads"), ENDLESS.items())
+def test_b_threads_that_are_over_leave_nothing_behind(name: str, bthreads: list[bp.BThread]) -> None:
+    program = BProgram(*bthreads, says(sync(wait_for=event("never"))))
 
-    program = BProgram(link(10_000), says(sync(wait_for=STOP)))
+    def grown(steps: int) -> int:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(steps):
+            assert program.step()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - before
 
-    assert len(trace(program)) == 10_001
-    assert filed(program) < 10
+    tracemalloc.start()
+    try:
+        grown(500)
+        assert grown(2000) < 10_000, "five bytes a step at most: tables that are made anew"
+    finally:
+        tracemalloc.stop()

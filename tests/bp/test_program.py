@@ -1,9 +1,7 @@
-import gc
 import pickle
 import pydoc
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -118,8 +116,8 @@ def ended(how: str) -> BProgram:
     return program
 
 
-@pytest.mark.parametrize("how", ["failed", "closed", "closed between steps"])
-@pytest.mark.parametrize("use", [BProgram.run, BProgram.step, lambda program: program.post(HOT)])
+@rows("how", ["failed", "closed", "closed between steps"])
+@rows("use", [BProgram.run, BProgram.step, lambda program: program.post(HOT)])
 def test_a_program_that_ended_takes_no_steps_and_no_posts(how: str, use: Any) -> None:
     program = ended(how)
 
@@ -173,33 +171,6 @@ def test_the_trace_is_the_same_under_any_hash_seed(strategy: str) -> None:
 
     assert len(traces) == 1
     assert b"'no', 'asks', False" in traces.pop()
-
-
-@pytest.mark.slow
-def test_long_super_steps_take_constant_memory() -> None:
-    @bthread
-    def counts() -> BThreadBody:
-        number = 0
-        while True:
-            number += 1
-            yield sync(request=event("counted", data=number % 7), block=Ping(number % 5))
-            yield start(says(sync(wait_for=where("counted"), block=Ping(number % 3))))
-
-    program = BProgram(counts(), keeps_saying(sync(wait_for=where("counted"))))
-
-    def grown(steps: int) -> int:
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(steps):
-            program.step()
-        gc.collect()
-        return tracemalloc.get_traced_memory()[0] - before
-
-    tracemalloc.start()
-    try:
-        grown(500)
-        assert grown(2000) < 1_000
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_program_shows_how_many_b_threads_it_has_and_how_far_it_is() -> None:
@@ -268,7 +239,7 @@ def starts_nothing() -> BThreadBody:
         yield start()
 
 
-@pytest.mark.parametrize("endless", [starts_itself, starts_nothing])
+@rows("endless", [starts_itself, starts_nothing])
 def test_starts_count_toward_max_steps(endless: type) -> None:
     program = BProgram(endless(), max_steps=100)
 
@@ -504,7 +475,7 @@ def test_an_exception_names_b_thread_event_and_step_and_fails_the_program() -> N
     assert program.status == "failed"
 
 
-@pytest.mark.parametrize("wrong", [None, "hot", HOT, Ping, 42, start, [sync(wait_for=HOT)]])
+@rows("wrong", [None, "hot", HOT, Ping, 42, start, [sync(wait_for=HOT)]])
 def test_a_b_thread_that_yields_the_wrong_thing_is_named_with_the_cure(wrong: Any) -> None:
     with pytest.raises(BThreadError, match=r"'confused' failed .*it yielded .*; yield sync\(\.\.\.\) instead"):
         trace(BProgram(says(sync(request=HOT), wrong).named("confused")))
@@ -548,7 +519,7 @@ MEDDLING: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("cure", MEDDLING)
+@rows("cure", MEDDLING)
 def test_a_b_thread_cannot_post_to_run_or_close_its_own_program(cure: str) -> None:
     programs: list[BProgram] = []
     meddler = does(lambda: MEDDLING[cure](programs[0])).named("meddler")

@@ -24,8 +24,7 @@ from bp import (
     where,
 )
 from bp.testing import drive, show, table, trace_of
-from tests.bp.philosophers import philosophers
-from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, says
+from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, philosophers, says
 
 A, B = event("a"), event("b")
 

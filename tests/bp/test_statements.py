@@ -23,6 +23,7 @@ from bp import (
     where,
 )
 from tests.bp.programs import COLD, HOT, Ping, check_refused, hears, says, trace
+from tests.tables import rows
 
 INSTEAD = event("instead")
 
@@ -145,7 +146,7 @@ def test_refusals_are_equal_whatever_their_order() -> None:
     assert pickle.loads(pickle.dumps(Refusals([one, other]))) == Refusals([one, other])
 
 
-@pytest.mark.parametrize(
+@rows(
     ("otherwise", "message"),
     [
         (lambda _: 1 / 0, "raised ZeroDivisionError"),

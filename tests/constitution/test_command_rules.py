@@ -19,7 +19,6 @@ from constitution.verdict import Verdict
 from tests.tables import rows
 
 NPM = "/usr/bin/npm"
-
 PUBLISH = CommandRule(Level.allow, ("npm", "publish"), NPM)
 
 EXECUTABLES = {"npm": NPM, "git": "/usr/bin/git", "cat": "/bin/cat", "rm": "/bin/rm", "sudo": "/bin/sudo"}

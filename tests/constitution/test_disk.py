@@ -1,8 +1,7 @@
 """What the caller found on the disk raises a verdict, or answers a doubt; without it a doubt stays one."""
 
-import pytest
-
 from constitution import DEFAULT, GATED, PASSTHROUGH, Action, Disk, Level, PathUse, Policy, Verdict, judge, mentions
+from tests.tables import rows
 
 UNSAVED = Disk(
     folders=("/ws/build", "/ws/src"),
@@ -21,7 +20,7 @@ def level(command: str, disk: Disk, policy: Policy = DEFAULT) -> Level:
     return judge(action, policy).level
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm new.txt",
@@ -96,7 +95,7 @@ def test_the_user_is_asked_about_files_that_git_could_not_restore(command: str) 
     assert level(command, UNSAVED, PASSTHROUGH) is Level.allow
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm saved.txt",
@@ -134,7 +133,7 @@ def test_files_that_can_be_restored_or_made_again_are_no_loss(command: str) -> N
     assert level(command, UNSAVED) is Level.allow
 
 
-@pytest.mark.parametrize("command", ["cat s*", "cat l*", "head -1 ./s*", "cp s* /tmp/"])
+@rows("command", ["cat s*", "cat l*", "head -1 ./s*", "cp s* /tmp/"])
 def test_a_pattern_is_judged_by_what_it_stands_for(command: str) -> None:
     assert level(command, UNSAVED) is not Level.allow
     assert level(command, FOUND) is Level.allow
@@ -161,13 +160,13 @@ def test_a_file_that_has_another_name_elsewhere_is_not_written_unasked() -> None
     assert level("rm shared.txt", UNSAVED) is Level.allow
 
 
-@pytest.mark.parametrize("command", ["cd store && git log", "git -C store status", "git --git-dir=store log"])
+@rows("command", ["cd store && git log", "git -C store status", "git --git-dir=store log"])
 def test_a_repository_within_the_workspace_is_not_used_unasked(command: str) -> None:
     assert level(command, UNSAVED) is Level.ask
     assert level(command, FOUND) is Level.allow
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "expected"),
     [
         ("npm install left-pad", Level.allow),
@@ -184,7 +183,7 @@ def test_a_package_that_the_project_names_is_installed_unasked(command: str, exp
     assert level(command, UNSAVED) is expected
 
 
-@pytest.mark.parametrize(("access", "expected"), [("write", Level.ask), ("delete", Level.ask), ("read", Level.allow)])
+@rows(("access", "expected"), [("write", Level.ask), ("delete", Level.ask), ("read", Level.allow)])
 def test_a_file_tool_that_replaces_unsaved_work_is_asked_about_like_a_command(access: str, expected: Level) -> None:
     use = PathUse("new.txt", "/ws/new.txt", access)  # type: ignore[arg-type]
 
@@ -200,7 +199,7 @@ def test_a_question_names_what_is_lost() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@rows(
     ("command", "explanation"),
     [
         ("find src -name '*.pyc' -exec rm {} +", "rm would delete src/**/*.pyc, where no unsaved work is known"),

@@ -20,9 +20,7 @@ from constitution.tables.rows import Does, Program, Variable, Wrapper, all_progr
 from tests.constitution.examples import Example, every_example, of_the_statute
 
 R = TypeVar("R")
-
 Instead = tuple[str, str, R | None]
-
 """What was done, of which kind it is, and the row that stands there now."""
 
 
@@ -102,6 +100,8 @@ def _replaced(rows: tuple[R, ...], position: int, new: R | None) -> tuple[R, ...
 
 
 # The changes
+
+
 def _changed(row: R, **changes: Any) -> R:
     """A row with some parts changed; its other parts are given as the tables write them."""
     parts: dict[str, Any] = {}
@@ -196,6 +196,8 @@ def _rules_instead(rule: Rule) -> Iterator[Instead[Rule]]:
 
 
 # Making them
+
+
 @contextmanager
 def _instead(function: str, old: object, new: object) -> Iterator[None]:
     """Have the tables give another row, or none, wherever they would give this one."""
@@ -257,7 +259,6 @@ def main() -> None:
 
 
 MANY = frozenset(["row", "effect taken away", "effect changed", "level changed"])
-
 HARDLY_ANY = 0.01
 
 

@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import pytest
 from attrs import evolve
 
 from constitution import (
@@ -21,6 +20,7 @@ from constitution import (
     judge_command,
 )
 from constitution.zones import absolute, is_within
+from tests.tables import rows
 
 
 def use(path: str, access: str = "read", *, given: str = "") -> Action:
@@ -28,12 +28,12 @@ def use(path: str, access: str = "read", *, given: str = "") -> Action:
     return Action(access + "_file", "read" if access == "read" else "write", "/home/me/ws", home="/home/me", paths=uses)
 
 
-@pytest.mark.parametrize("path", ["a", "./a/b", "/ws", "/ws/a", "/ws/../ws/a", "a/../b", "//ws/a"])
+@rows("path", ["a", "./a/b", "/ws", "/ws/a", "/ws/../ws/a", "a/../b", "//ws/a"])
 def test_paths_in_the_workspace_are_safe(path: str) -> None:
     assert is_path_safe(path, "/ws")
 
 
-@pytest.mark.parametrize(
+@rows(
     "path",
     ["..", "../a", "/ws-evil", "/ws-evil/a", "/", "/etc/passwd", "/ws/../etc", "a/../../b", "", "/ws/\0", "~"][:-1],
 )
@@ -52,7 +52,7 @@ def test_a_leading_tilde_is_the_home_folder() -> None:
     assert absolute("~x", cwd="/ws", home="/home/me") == "/ws/~x"
 
 
-@pytest.mark.parametrize("policy", [GATED, WORKSPACE])
+@rows("policy", [GATED, WORKSPACE])
 def test_s6_10_a_read_outside_the_allowed_paths_is_denied(policy: object) -> None:
     verdict = judge(use("/srv/other/file"), policy)  # type: ignore[arg-type]
 
@@ -69,8 +69,8 @@ def test_s6_11_a_write_to_a_denied_path_is_denied_though_an_allowed_root_holds_i
     assert judge(home_is_workspace, inside).level is Level.deny
 
 
-@pytest.mark.parametrize("policy", [DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH])
-@pytest.mark.parametrize("access", ["read", "write", "list"])
+@rows("policy", [DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH])
+@rows("access", ["read", "write", "list"])
 def test_a_denied_path_within_an_allowed_root_is_called_denied(policy: Policy, access: str) -> None:
     """Not "outside the allowed paths", which it is not: a person would look at the wrong list."""
     locked = evolve(policy, denied_paths=("/home/me/ws/locked",))
@@ -116,7 +116,7 @@ def test_a_link_behind_cd_is_followed() -> None:
     assert judge(action).level is Level.deny
 
 
-@pytest.mark.parametrize("path", ["/proc/self/root/etc/x", "/proc/1/cwd/x", "/HOME/me/.SSH/id", "/etc/../etc/shadow"])
+@rows("path", ["/proc/self/root/etc/x", "/proc/1/cwd/x", "/HOME/me/.SSH/id", "/etc/../etc/shadow"])
 def test_detours_to_secrets_are_not_allowed(path: str) -> None:
     assert judge_command(f"rm -rf {path}", "/ws", home="/home/me").level > Level.allow
 

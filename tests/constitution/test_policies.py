@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from constitution import (
     APPROVAL_LIST,
@@ -19,6 +17,7 @@ from constitution import (
 )
 from constitution.action import Category
 from tests.constitution.policy_page import PAGE, written
+from tests.tables import rows
 
 
 def level(command: str, policy: str) -> str:
@@ -33,7 +32,7 @@ def test_s6_5_rm_rf_root_is_denied_with_a_reason() -> None:
     assert judge_command("rm -rf /", "/ws", policy=WORKSPACE).level is Level.deny
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm x",
@@ -51,9 +50,7 @@ def test_the_workspace_policy_denies_the_words_of_s0_whatever_they_do(command: s
     assert level(command, "workspace") == "deny"
 
 
-@pytest.mark.parametrize(
-    "command", ["echo rm", "grep sudo x", "chmod 755 x", "ls", "git rm --cached x", "docker run --pull never x"]
-)
+@rows("command", ["echo rm", "grep sudo x", "chmod 755 x", "ls", "git rm --cached x", "docker run --pull never x"])
 def test_the_workspace_policy_lets_mentions_of_its_words_pass(command: str) -> None:
     assert level(command, "workspace") == "allow"
 
@@ -66,7 +63,7 @@ def test_an_admin_tool_is_asked_about_under_the_workspace_policy() -> None:
     assert judge(action, DEFAULT).allowed
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     [
         "rm -rf x",
@@ -87,7 +84,7 @@ def test_the_approval_list_asks_about_what_s1_lists(command: str) -> None:
     assert level(command, "approval_list") == "ask"
 
 
-@pytest.mark.parametrize(
+@rows(
     "command",
     ["rm x", "cat /etc/passwd", "curl localhost:1", "git push --force", "chmod 755 x", "shutdown", "echo x > ~/y"],
 )
@@ -102,13 +99,13 @@ def test_the_gate_of_s3_approves_or_rejects_and_never_asks() -> None:
     assert level("pytest -q", "gated") == "allow"
 
 
-@pytest.mark.parametrize("command", ["rm -rf /", "sudo x", "echo 'a", "$X"])
+@rows("command", ["rm -rf /", "sudo x", "echo 'a", "$X"])
 def test_pass_through_allows_everything(command: str) -> None:
     assert level(command, "passthrough") == "allow"
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("command", ["", " ", "\n\t "])
+@rows("policy", POLICIES)
+@rows("command", ["", " ", "\n\t "])
 def test_every_policy_denies_the_empty_command(command: str, policy: str) -> None:
     assert level(command, policy) == "deny"
 
@@ -122,10 +119,8 @@ def test_a_program_started_without_a_shell_is_judged_alike() -> None:
     assert judge(Action("t", "write", "/ws", argv=("echo", "$(rm -rf /)", "; rm -rf /"))).allowed
 
 
-@pytest.mark.parametrize("workspace", ["/home/me/ws", "/tmp/ws", "/dev/shm/ws"])
-@pytest.mark.parametrize(
-    ("command", "level"), [("cat .env", Level.ask), ("rm -rf .", Level.deny), ("echo x > a", Level.allow)]
-)
+@rows("workspace", ["/home/me/ws", "/tmp/ws", "/dev/shm/ws"])
+@rows(("command", "level"), [("cat .env", Level.ask), ("rm -rf .", Level.deny), ("echo x > a", Level.allow)])
 def test_a_workspace_is_one_wherever_it_lies(workspace: str, command: str, level: Level) -> None:
     assert judge_command(command, workspace, home="/home/me").level is level
 
@@ -137,38 +132,15 @@ def test_the_page_of_the_policies_says_what_the_rules_say() -> None:
     assert written(page) == page, "run: python -m tests.constitution.policy_page"
 
 
-@pytest.mark.slow
-@given(
-    st.sampled_from(["read", "write", "delete", "list"]),
-    st.sampled_from(
-        ["/ws/a", "/ws/.env", "/ws/sub/b", "/srv/x", "/home/me/n", "/tmp/x", "/etc/hosts", "/home/me/.aws/config"]
-    ),
-    st.sampled_from(list(POLICIES.values())),
-)
-def test_a_file_tool_is_never_allowed_what_a_command_would_be_asked_about(
-    access: str, path: str, policy: Policy
-) -> None:
-    """The same effect, in the same place, by the same policy: within the workspace both say the same."""
-    command = {"read": "cat", "write": "tee", "delete": "unlink", "list": "ls"}[access]
-    by_command = judge_command(f"{command} {path}", "/ws", home="/home/me", policy=policy).level
-    use = PathUse(path, path, access)  # type: ignore[arg-type]
-    by_tool = judge(Action("t", "read", "/ws", home="/home/me", paths=(use,)), policy).level
-
-    assert by_tool >= by_command
-    assert by_tool == by_command or not path.startswith("/ws/")
-    assert by_tool == by_command or policy is not GATED
-
-
 PLACES = (
     *("/ws/a", "/ws/.env", "/ws/.git/x", "/tmp/x", "/tmp", "/etc/hostname", "/usr/bin/x", "/etc/shadow", "/dev/sda"),
     *("/home/me/x", "/home/me/.bashrc", "/home/me/.ssh/x", "/home/me/.aws/credentials", "/home/me/.config/autostart/x"),
     *("/home/me/.local/bin/x", "/srv/x", "/srv/.env", "/home/me/.bpagent/x", "/home/me/.config"),
 )
-
 COMMANDS = {"read": "cat {}", "write": "echo x > {}", "delete": "rm {}", "list": "ls {}"}
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@rows("policy", POLICIES)
 def test_the_same_effect_has_the_same_verdict_whatever_the_tool(policy: str) -> None:
     """S0 has a list of words besides, and S1 one of files that are written."""
     apart = []
@@ -187,9 +159,7 @@ def test_the_same_effect_has_the_same_verdict_whatever_the_tool(policy: str) -> 
 
 
 DEPLOY = Action("deploy_app", "admin", "/ws", argv=("deploy", "--env", "prod"))
-
 READ = Action("read_file", "read", "/ws", paths=(PathUse("a", "/ws/a", "read"),))
-
 WRITE = Action("write_file", "write", "/ws", paths=(PathUse("a", "/ws/a", "write"),))
 
 

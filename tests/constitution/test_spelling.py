@@ -58,7 +58,6 @@ WRAPPED: dict[str, Rewrite] = {
     "a file": lambda command: f"cat > run.sh <<'THE_END'\n{command}\nTHE_END\nchmod +x run.sh && ./run.sh",
     "a trap": lambda command: f"trap {quoted(command)} EXIT",
 }
-
 """These hold for harmless commands as well."""
 
 HIDDEN: dict[str, Rewrite] = {
@@ -77,7 +76,6 @@ HIDDEN: dict[str, Rewrite] = {
     "python": lambda command: "python3 -c " + quoted(f"import os; os.system({command!r})"),
     "a makefile": lambda command: f"make --eval={quoted('all:; sh -c ' + quoted(command).replace('$', '$$'))}",
 }
-
 """These hide what runs, or do it in a way that is itself worth a question."""
 
 
@@ -197,7 +195,7 @@ def test_a_mention_of_danger_is_not_danger(how: str, mention: Rewrite) -> None:
     assert [command for command in map(mention, SPELLED) if level(command) is not Level.allow] == []
 
 
-@pytest.mark.parametrize("wrap", ["echo", "a commit message", "grep", "a file's text"])
+@rows("wrap", ["echo", "a commit message", "grep", "a file's text"])
 def test_mentions_of_the_whole_corpus_are_allowed(wrap: str) -> None:
     dangerous = [command for command in commands("own", "deny") if "END" not in command and "\\\n" not in command]
 
@@ -223,7 +221,6 @@ def test_an_escaped_dollar_is_a_dollar_wherever_it_stands(command: str, path: st
 
 
 DANGEROUS = [command for corpus in CORPORA for command in commands(corpus, "deny")]
-
 SIMPLE = [command.split() for command in DANGEROUS if re.fullmatch(r"[\w./:+@,-]+ [\w./ :=+@,-]+", command)]
 
 

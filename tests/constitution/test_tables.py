@@ -151,7 +151,7 @@ def test_a_dangerous_command_is_gated() -> None:
     assert [command for command in dangerous if level(command) is Level.allow] == []
 
 
-@pytest.mark.parametrize("corpus", CORPORA)
+@rows("corpus", CORPORA)
 def test_nearly_all_of_a_corpus_that_was_mended_for_is_judged_as_labelled(corpus: str) -> None:
     assert share(corpus, "deny", Level.deny) >= 0.95
     assert share(corpus, "ask", Level.ask) >= 0.98
@@ -181,7 +181,7 @@ def test_attacks_by_an_author_who_has_read_the_code_are_gated(corpus: str) -> No
     assert share(corpus, "ask", Level.ask) >= ATTACKS[corpus]
 
 
-@pytest.mark.parametrize("corpus", DAILY)
+@rows("corpus", DAILY)
 def test_everyday_commands_of_developers_are_allowed(corpus: str) -> None:
     check_that_hardly_any_is_flagged(corpus)
 
@@ -192,19 +192,13 @@ def test_everyday_commands_of_developers_are_allowed(corpus: str) -> None:
 READERS = (
     "cat tac nl head tail wc sort uniq cut paste join comm fold fmt expand od base64 sha256sum md5sum diff cmp stat"
 )
-
 CHANGERS = "cp mv ln install rm rmdir mkdir mkfifo touch truncate shred split tee chmod chown chgrp gzip xz zstd ls du"
-
 SEARCHERS = "grep sed rg"
-
 PROGRAMS = f"{READERS} {CHANGERS} {SEARCHERS}".split()
 
 OPTION = re.compile(r"^ {1,8}(?:(-\w)\b)?(?:, *)?(--[\w-]+)?((?:\[?[= ]?[<\[{]?[A-Z'{][\w'|,.-]*)?)(?=[\s\]>}]|$)")
-
 PRINTS = "-c --stdout --to-stdout -l --list -t --test"
-
 MEANS_OTHERWISE = {"gzip": PRINTS, "xz": PRINTS, "zstd": PRINTS, "sed": "-i --in-place", "ln": "-s --symbolic"}
-
 """Options with which files are not written, or are not read: examples show what they do."""
 
 
@@ -244,7 +238,7 @@ def deeds(command: str) -> set[tuple[Effect, str]]:
     }
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@rows("program", PROGRAMS)
 def test_no_option_hides_a_file(program: str) -> None:
     """`cat -n x` reads `x`, since `-n` has no value; `head -n 5 x` does too."""
     files = "600 /srv/a /srv/b"

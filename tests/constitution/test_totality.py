@@ -21,6 +21,7 @@ from constitution import (
     judge_command,
     mentions,
 )
+from tests.tables import rows
 
 PARTS = [
     "rm -rf /",
@@ -183,9 +184,7 @@ def test_hostile_text_is_judged_in_bounded_time(text: str) -> None:
     assert time.process_time() - start < 5
 
 
-@pytest.mark.parametrize(
-    "text", ["x" * 20_000, "echo 'a", "(" * 200, "ls \x00", "echo \ud800", "$(" * 100, "{rm,-rf,/}", "((ls)"]
-)
+@rows("text", ["x" * 20_000, "echo 'a", "(" * 200, "ls \x00", "echo \ud800", "$(" * 100, "{rm,-rf,/}", "((ls)"])
 def test_a_command_that_cannot_be_parsed_is_never_allowed(text: str) -> None:
     for name in ("default", "workspace", "approval_list", "gated"):
         assert judge_command(text, "/ws", policy=POLICIES[name]).level > Level.allow

@@ -214,7 +214,7 @@ def controlled(
 # Its tasks, as settings
 
 SLOWER = 10
-"""How many times longer than in a container a check may take: it has the processors for itself there, and here not."""
+"""The factor by which a check may take longer than in a container, where it has the processors for itself."""
 
 
 class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]

@@ -115,7 +115,7 @@ def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: s
     match plan.kind:
         case "simulated":
             seed = number_of(f"{chance}/{plan.name}")
-            return SimulatedMonitor(truth, plan.alpha, plan.correlation, plan.slips, seed)
+            return SimulatedMonitor(truth, plan.alpha, plan.correlation, plan.slips, seed, plan.attempts)
         case "keyword":
             return KeywordMonitor(dict(plan.words)) if plan.words else KeywordMonitor()
         case "constitution":

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
 from typing import Any, Literal
 
-from attrs import asdict, evolve, field, frozen
+from attrs import Attribute, asdict, evolve, field, frozen
 
 from agent.lab.deployments.plan import DeploymentPlan
 from agent.lab.experiments.model_plans import ModelPlan
@@ -57,6 +57,7 @@ class MonitorPlan:
     model: ModelPlan | None = None
     prompt: str = ""
     use: str = ""
+    attempts: float = 0.0
 
 
 @frozen
@@ -293,12 +294,17 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
     return None if theta is None else evolve(protocol, threshold=theta)
 
 
+def _differs(field: "Attribute[object]", value: object) -> bool:
+    """Return whether an episode depends on a field; what came later is left out where it is not used."""
+    return field.name not in NO_DIFFERENCE and (field.name, value) != ("attempts", 0.0)
+
+
 @lru_cache(maxsize=1024)
 def _told_once(
     policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: Limits
 ) -> dict[str, object]:
     """Return what many episodes have in common, as plain values."""
-    plain = partial(asdict, filter=lambda attribute, _: attribute.name not in NO_DIFFERENCE)
+    plain = partial(asdict, filter=_differs)
     told = {"policy": plain(policy), "protocol": plain(protocol), "limits": plain(limits)}
     return {**told, "monitors": [plain(monitor) for monitor in monitors]}
 

@@ -50,7 +50,7 @@ from agent.protocols import PROTOCOLS, is_own
 from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
-from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
+from agent.vocabulary.yaml_nodes import Node, NodeError, Reader, fields, read_yaml
 
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
@@ -77,15 +77,6 @@ def load_plan(path: Path) -> Plan:
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=str)
-Reader = Callable[[Node], Any]
-
-
-def fields(node: Node, readers: Mapping[str, Reader], *required: str, others: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what the keys of a mapping say; `others`: keys that it may have, too, and that are read elsewhere."""
-    node.mapping(*readers, *others)
-    for key in required:
-        node.required(key)
-    return {key: read(found) for key, read in readers.items() if (found := node.get(key)) is not None}
 
 
 def several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
@@ -275,6 +266,7 @@ MONITOR: Mapping[str, Reader] = {
     "kind": one_of(get_args(MonitorKind), "kind"),
     "alpha": Node.number,
     "correlation": share,
+    "attempts": share,
     "slips": share,
     "value": share,
     "model": _model,
@@ -290,7 +282,7 @@ def _monitors(node: Node) -> tuple[MonitorPlan, ...]:
 
 
 def _monitor(name: str, node: Node) -> MonitorPlan:
-    given = fields(node, MONITOR)
+    given = fields(node, MONITOR) if hasattr(node.value, "keys") else {"kind": MONITOR["kind"](node)}
     plan = MonitorPlan(name, **{"kind": "own" if "use" in given else "simulated", **given})
     if (plan.kind == "own") != bool(plan.use):
         raise node.wrong("a monitor of your own is {use: FILE.py:NAME}, and no other kind has the key 'use'")

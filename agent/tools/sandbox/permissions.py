@@ -82,7 +82,7 @@ def program_folders() -> tuple[str, ...]:
     """Return where this program lies: its packages as they are installed, and its Python with all others."""
     specs = (find_spec(name) for name in PACKAGES)
     origins = (os.path.dirname(spec.origin) for spec in specs if spec is not None and spec.origin)
-    return tuple(map(os.path.realpath, (*origins, *PYTHON)))
+    return (*origins, *PYTHON)
 
 
 def kept_places(writable: tuple[str, ...], *own: str) -> Iterator[str]:
@@ -90,7 +90,7 @@ def kept_places(writable: tuple[str, ...], *own: str) -> Iterator[str]:
 
     That is code which runs outside later: hooks of git, this program and all that it may still import, and `own`.
     """
-    for place in (f"{writable[0]}/.git/hooks", *program_folders(), *own):
+    for place in map(os.path.realpath, (f"{writable[0]}/.git/hooks", *program_folders(), *own)):
         if os.path.isdir(place) and any(is_within(place, outer) for outer in writable):
             yield place
 

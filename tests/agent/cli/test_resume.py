@@ -163,6 +163,8 @@ def test_without_a_decision_it_waits_on_and_one_of_no_is_told_to_the_model(
     assert not (workspace / "ran.txt").exists()
     again = command("resume", waiting, "--approve", "call_2")
     assert (again.code, "the run is over: completed (answered); no call waits" in again.err) == (2, True)
+    waiting.write_text(waiting.read_text().replace("it is Friday", "it is Monday", 1))
+    assert "does not follow the line before it" in command("resume", waiting).err
 
 
 @pytest.mark.slow

@@ -61,6 +61,14 @@ def nothing_asked() -> None:
     ASKED.clear()
 
 
+async def log_of(agent: Agent, prompt: str = "Go.") -> Path:
+    """Run an agent to its end, and return its log."""
+    await agent.run(prompt)
+    agent.close()
+    assert agent.log_path is not None
+    return agent.log_path
+
+
 @pytest.fixture
 async def log(make_agent: MakeAgent) -> Path:
     """The log of a run with two turns of calls."""
@@ -69,23 +77,14 @@ async def log(make_agent: MakeAgent) -> Path:
         answer("", call("bash", command="cat secret.txt").with_id("b"), call("bash", command="true").with_id("c")),
         answer("Done."),
     )
-    await agent.run("Look around.")
-    agent.close()
-    assert agent.log_path is not None
-    return agent.log_path
+    return await log_of(agent, "Look around.")
 
 
 @pytest.fixture
 async def logs(make_agent: MakeAgent) -> list[Path]:
     """The logs of three runs of one call each, the most suspicious last."""
-    logs = []
-    for command in ("true", "ls", "cat secret.txt"):
-        agent = make_agent(answer("", call("bash", command=command).with_id("a")), answer("Done."))
-        await agent.run("Go.")
-        agent.close()
-        assert agent.log_path is not None
-        logs.append(agent.log_path)
-    return logs
+    calls = (call("bash", command=command).with_id("a") for command in ("true", "ls", "cat secret.txt"))
+    return [await log_of(make_agent(answer("", each), answer("Done."))) for each in calls]
 
 
 async def test_a_second_pass_asks_nothing(log: Path) -> None:
@@ -133,12 +132,10 @@ async def test_monitors_are_shown_after_the_run_what_they_were_shown_in_it(make_
         threads=[blocking_monitor("words", 0.95)],
         effects=laboratory({"words": Counting()}),
     )
-    await agent.run("Look around.")
-    agent.close()
-    assert agent.log_path is not None
+    log = await log_of(agent, "Look around.")
     in_the_run = list(ASKED)
 
-    await score_logs([agent.log_path], {"words": Counting()})
+    await score_logs([log], {"words": Counting()})
 
     after = ASKED[len(in_the_run) :]
     assert [(seen.subject, seen.turn) for seen in after] == [(seen.subject, seen.turn) for seen in in_the_run]

@@ -6,7 +6,7 @@ from agent.page.counterexample import verification_page
 from agent.verification.counterexample import finding
 from bp import BThreadBody, bthread, event, sync, verify
 from tests.agent.page.chromium import data_of
-from tests.bp.philosophers import philosophers
+from tests.bp.programs import philosophers
 
 A, B = event("a"), event("b")
 

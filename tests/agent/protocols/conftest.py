@@ -1,9 +1,3 @@
 """The fixtures of the tests of protocols."""
 
-import pytest
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    """Most of this differs on no event loop; the modules for which it does say so."""
-    return "asyncio"
+from tests.agent.session.conftest import anyio_backend as anyio_backend

@@ -143,6 +143,16 @@ def test_draws_at_one_place_are_as_alike_as_their_correlation_says(rho: float, l
     assert low <= correlation(*map(list, zip(*found, strict=True))) <= high + 1e-9
 
 
+@rows(("rho", "blocked", "caught"), [(0.0, 0.002, 0.78), (1.0, 0.26, 0.26)])
+def test_attempts_of_an_episode_are_as_alike_as_is_said(rho: float, blocked: float, caught: float) -> None:
+    """Of five attempts at a 5 % threshold: an attack is blocked when all are found, and caught when one is."""
+    monitors = (SimulatedMonitor(attacks, alpha=6, attempts=rho, seed=seed) for seed in range(2000))
+    found = [[score > 0.95 for [score] in scores(monitor, "attack", 5)] for monitor in monitors]
+
+    assert isclose(fmean(map(all, found)), blocked, abs_tol=0.03)
+    assert isclose(fmean(map(any, found)), caught, abs_tol=0.03)
+
+
 def test_slips_score_1_as_often_as_they_should() -> None:
     found = [score for [score] in scores(SimulatedMonitor(attacks, slips=0.2), "work", 2000)]
 

@@ -53,28 +53,20 @@ async def test_a_text_ends_the_run_until_an_objective_is_taken(make_agent: MakeA
     assert {"pursue_objective", "complete", "bash"} <= set(tools)  # from the start
 
 
-async def test_the_block_stands_directly_before_the_newest_prompt_and_tells_the_iteration(
+async def test_the_block_stands_before_the_newest_prompt_while_there_is_an_objective_and_tells_the_iteration(
     make_agent: MakeAgent,
 ) -> None:
-    agent = working(make_agent, "Hello.", PURSUE, call("note"), complete(), tools=[note])
-    await agent.run("Say hello")
-    await agent.run("Tidy up")
+    agent = working(make_agent, "Hello.", PURSUE, call("note"), complete(), "Hello again.", tools=[note])
+    for prompt in ("Say hello", "Tidy up", "Say hello"):
+        await agent.run(prompt)
 
-    assert blocks(shown(agent, 2)) == []
+    assert blocks(shown(agent, 2)) == blocks(shown(agent, 5)) == []
     for number, iteration in ((3, 1), (4, 2)):
         messages = shown(agent, number)
         [block] = blocks(messages)
         assert f"iteration {iteration} of 25" in block
         assert messages.index(UserMessage(block)) + 1 == messages.index(UserMessage("Tidy up"))
         assert messages.index(UserMessage("Tidy up")) == 3
-
-
-async def test_the_state_block_is_removed_when_the_work_is_over(make_agent: MakeAgent) -> None:
-    agent = working(make_agent, PURSUE, complete(), "Hello again.")
-    await agent.run("Tidy up")
-    await agent.run("Say hello")
-
-    assert blocks(shown(agent, 3)) == []
 
 
 async def test_a_second_objective_is_refused_while_one_is_pursued(make_agent: MakeAgent) -> None:

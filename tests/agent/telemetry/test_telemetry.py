@@ -29,6 +29,7 @@ from agent.vocabulary.reasons import Ending
 from bp import BProgram, BThreadBody, Event, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note
+from tests.agent.session.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 
@@ -38,11 +39,6 @@ SCRIPT = (
     answer("More.", call("grumble"), call("unheard_of"), usage=Usage(20, 6)),
     answer("Done.", usage=Usage(30, 7)),
 )
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture

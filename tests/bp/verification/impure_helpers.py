@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import operator
 import random
 import sys
 import tempfile
@@ -133,18 +132,8 @@ def adder() -> Callable[[], int]:
 add = adder()
 
 
-def flip() -> int:
-    """Leave the list as it was after every other call."""
-    notes.append(notes.pop() if notes else 1)
-    notes.reverse() if len(notes) > 1 else notes.append(2)
-    return notes[0]
-
-
 by_chance = tempfile.mktemp
 
 
 def caller() -> Any:
     return sys._getframe(1).f_locals
-
-
-total = functools.partial(operator.iadd, notes)

@@ -4,8 +4,7 @@ from typing import Any
 
 from bp import BThreadBody, bthread, draw_bthread, draw_states, event, sync
 from bp.verification.drawing import Edge, Graph, Node
-from tests.bp.philosophers import philosophers
-from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, says
+from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, philosophers, says
 
 A, B = event("a"), event("b")
 

@@ -9,7 +9,7 @@ import operator
 import types
 import weakref
 from collections import Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import InitVar, dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,15 +19,15 @@ from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import attrs
 import pytest
 from attrs import define, frozen
 
 from bp import BThread, BThreadBody, VerificationError, any_of, bthread, event, start, sync, verify, where
 from bp.verification.fingerprint import Description, check_interpreter, fingerprint_of_value, live_locals
 from tests.bp.programs import Ping, kinds, requests
+from tests.tables import rows
 
-A, B = event("a"), event("b")
+A, B, C = event("a"), event("b"), event("c")
 
 
 class Color(Enum):
@@ -160,7 +160,7 @@ def many_variables() -> Any:
 with_many_variables = many_variables()
 
 
-@pytest.mark.parametrize(
+@rows(
     "make",
     [Plain, object, lambda: iter({1, 2}), itertools.count, lambda: itertools.cycle("x"), lambda: [Plain()]],
 )
@@ -240,9 +240,6 @@ class Own:
 def test_an_interpreter_that_hides_where_a_generator_stands_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary: known generators are looked at before any verification."""
 
-    def nothing(*_: Any) -> Iterator[Any]:
-        return iter(())
-
     check_interpreter.cache_clear()  # it is asked once in a process
     monkeypatch.setattr("bp.verification.fingerprint._stack", lambda *_: [])
 
@@ -256,36 +253,10 @@ def test_an_interpreter_that_hides_where_a_generator_stands_is_refused(monkeypat
 A, B, C = event("a"), event("b"), event("c")
 
 
-class OwnList(list[int]):
-    pass
-
-
-class OwnDeque(deque[int]):
-    pass
-
-
-class OwnDict(dict[str, int]):
-    pass
-
-
-class OwnText(str):
-    pass
-
-
-class OwnNumber(int):
-    pass
-
-
-class OwnTuple(tuple[int, ...]):
-    pass
-
-
-class OwnSet(frozenset[int]):
-    pass
-
-
-class CountingToldApart(Counter[str]):
-    pass
+@functools.cache
+def own(kind: type[Any]) -> Any:
+    """A plain subclass of a built-in kind, which takes attributes."""
+    return type(f"Own{kind.__name__}", (kind,), {})
 
 
 class Lossy:
@@ -331,20 +302,6 @@ class FrozenBox:
     n: int = 0
 
 
-@define
-class Attrs:
-    n: int = 0
-
-
-class PlainAttrs(Attrs):
-    """A plain subclass: attrs knows nothing of what is set on it."""
-
-
-@define(eq=False)
-class Uncompared:
-    n: int = attrs.field(default=0, eq=False)
-
-
 @define(unsafe_hash=True)
 class Hashed:
     n: int = 0
@@ -359,14 +316,6 @@ class Row(NamedTuple):
     x: int
 
 
-class OwnRow(Row):
-    pass
-
-
-class Failure(Exception):
-    pass
-
-
 class SlottedFailure(Exception):
     __slots__ = ("code",)
 
@@ -377,20 +326,9 @@ def changed(make: Callable[[], Any], name: str = "more") -> Any:
     return made
 
 
-def caused(by: str) -> Exception:
-    error = ValueError()
-    error.__cause__ = KeyError(by)
-    return error
-
-
-def in_context(of: str) -> Exception:
-    error = ValueError()
-    error.__context__ = KeyError(of)
-    return error
-
-
-def suppressed(error: Exception) -> Exception:
-    error.__suppress_context__ = True
+def error_with(name: str, value: Any, error: Exception | None = None) -> Exception:
+    error = error or ValueError()
+    setattr(error, f"__{name}__", value)
     return error
 
 
@@ -536,25 +474,25 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "aliases of functions with attributes": shared_and_not(lambda: function_with(1)),
     "aliases of cells": shared_and_not(lambda: made_by(1)),
     "aliases of bytearrays": shared_and_not(bytearray),
-    "items of list subclasses": (OwnList([1]), OwnList([2])),
-    "items of tuple subclasses": (OwnTuple((1,)), OwnTuple((2,))),
-    "items of dict subclasses": (OwnDict(a=1), OwnDict(a=2)),
-    "characters of text subclasses": (OwnText("x"), OwnText("y")),
-    "list subclasses": (OwnList(), changed(OwnList)),
-    "deque subclasses": (OwnDeque(), changed(OwnDeque)),
-    "dict subclasses": (OwnDict(), changed(OwnDict)),
-    "text subclasses": (OwnText("x"), changed(lambda: OwnText("x"))),
-    "number subclasses": (OwnNumber(1), changed(lambda: OwnNumber(1))),
-    "tuple subclasses": (OwnTuple((1,)), changed(lambda: OwnTuple((1,)))),
-    "set subclasses": (OwnSet({1}), changed(lambda: OwnSet({1}))),
-    "counter subclasses": (CountingToldApart("a"), changed(lambda: CountingToldApart("a"))),
-    "named tuple subclasses": (OwnRow(1), changed(lambda: OwnRow(1))),
+    "items of list subclasses": (own(list)([1]), own(list)([2])),
+    "items of tuple subclasses": (own(tuple)((1,)), own(tuple)((2,))),
+    "items of dict subclasses": (own(dict)(a=1), own(dict)(a=2)),
+    "characters of text subclasses": (own(str)("x"), own(str)("y")),
+    "list subclasses": (own(list)(), changed(own(list))),
+    "deque subclasses": (own(deque)(), changed(own(deque))),
+    "dict subclasses": (own(dict)(), changed(own(dict))),
+    "text subclasses": (own(str)("x"), changed(lambda: own(str)("x"))),
+    "number subclasses": (own(int)(1), changed(lambda: own(int)(1))),
+    "tuple subclasses": (own(tuple)((1,)), changed(lambda: own(tuple)((1,)))),
+    "set subclasses": (own(frozenset)({1}), changed(lambda: own(frozenset)({1}))),
+    "counter subclasses": (own(Counter)("a"), changed(lambda: own(Counter)("a"))),
+    "named tuple subclasses": (own(Row)(1), changed(lambda: own(Row)(1))),
     "ordered dictionaries with attributes": (OrderedDict(a=1), changed(lambda: OrderedDict(a=1))),
     "user dictionaries": (UserDict(a=1), changed(lambda: UserDict(a=1))),
     "user lists": (UserList([1]), changed(lambda: UserList([1]))),
     "dataclasses with more": (Box(), changed(Box)),
     "frozen dataclasses with more": (FrozenBox(), changed(FrozenBox)),
-    "plain subclasses of attrs classes": (PlainAttrs(), changed(PlainAttrs)),
+    "plain subclasses of attrs classes": (own(Counting)(), changed(own(Counting))),
     "fields that are not compared": (Box(1), Box(2)),
     "lossy __getstate__": (Lossy(), changed(Lossy, "seen")),
     "slots": (Slotted(), changed(Slotted, "seen")),
@@ -572,9 +510,9 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "flags with a part without a name": (Permission(5), Permission(9)),
     "complex zeros": (complex(0.0, -0.0), complex(0.0, 0.0)),
     "float zeros": (-0.0, 0.0),
-    "causes of an exception": (caused("a"), caused("b")),
-    "contexts of an exception": (in_context("a"), in_context("b")),
-    "attributes of an exception": (Failure(), changed(Failure)),
+    "causes of an exception": (error_with("cause", KeyError("a")), error_with("cause", KeyError("b"))),
+    "contexts of an exception": (error_with("context", KeyError("a")), error_with("context", KeyError("b"))),
+    "attributes of an exception": (own(Exception)(), changed(own(Exception))),
     "slots of an exception": (SlottedFailure(), changed(SlottedFailure, "code")),
     "fields of a built-in exception": (AttributeError(name="a"), AttributeError(name="b")),
     "default factories": (defaultdict(int), defaultdict(list)),
@@ -583,8 +521,8 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "variables of functions": (made_by(1), made_by(2)),
     "bound methods": ([1].append, [2].append),
     "views of a dictionary and of a copy": (
-        ((own := {1: 2}), types.MappingProxyType(own)),
-        (own, types.MappingProxyType({1: 2})),
+        ((viewed := {1: 2}), types.MappingProxyType(viewed)),
+        (viewed, types.MappingProxyType({1: 2})),
     ),
     "types of keys": ({1: 0}, {True: 0}),
     "types of elements": ({1}, {True}),
@@ -600,13 +538,16 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "default values": (lambda told=1: told, lambda told=2: told),
     "item getters": (operator.itemgetter(0), operator.itemgetter(1)),
     "keys of a sort": (functools.cmp_to_key(lambda *_: -1), functools.cmp_to_key(lambda *_: 1)),
-    "subclasses with equal content": (OwnNumber(1), OwnText("1")),
+    "subclasses with equal content": (own(int)(1), own(str)("1")),
     "folds": (datetime(2020, 1, 1, fold=0), datetime(2020, 1, 1, fold=1)),
     "ends of a range": (range(0, 3, 2), range(0, 4, 2)),
     "slices": (slice(None), slice(None, None, -1)),
     "fields of a syntax error": (SyntaxError("x"), changed(lambda: SyntaxError("x"), "lineno")),
     "errors in a group": (ExceptionGroup("x", [ValueError(1)]), ExceptionGroup("x", [ValueError(2)])),
-    "contexts that are not told": (in_context("a"), suppressed(in_context("a"))),
+    "contexts that are not told": (
+        error_with("context", KeyError("a")),
+        error_with("suppress_context", True, error_with("context", KeyError("a"))),
+    ),
     "classes": (type("Made", (), {"told": 1}), type("Made", (), {"told": 2})),
     "properties": (property(lambda _: 1), property(lambda _: 2)),
     "views of bytes": (memoryview(b"x"), memoryview(bytearray(b"x"))),
@@ -663,21 +604,12 @@ def holds(make: Callable[[Any], Any], levels: int) -> BThreadBody:
     yield sync(request=B, hot=kept is None)
 
 
-def in_a_tuple(value: Any) -> Any:
-    return (value,)
+NESTING: tuple[Callable[[Any], Any], ...] = (lambda held: (held,), lambda held: [held], lambda held: {"in": held})
 
 
-def in_a_list(value: Any) -> Any:
-    return [value]
-
-
-def in_a_dict(value: Any) -> Any:
-    return {"in": value}
-
-
-@pytest.mark.parametrize(
+@rows(
     "program",
-    [delegates(200), *(holds(make, levels) for make in (in_a_tuple, in_a_list, in_a_dict) for levels in (400, 3_000))],
+    [delegates(200), *(holds(make, levels) for make in NESTING for levels in (400, 3_000))],
 )
 def test_deeply_nested_b_threads_are_verified(program: BThread) -> None:
     result = verify(program)
@@ -774,7 +706,7 @@ def gives_it_as_a_reason() -> BThreadBody:
         yield sync(refuse=B, because=lambda: allowed, wait_for=A)  # noqa: B023 - that is the fault
 
 
-@pytest.mark.parametrize(
+@rows(
     ("program", "named"),
     [
         (starts_guards(), "'starts_guards'.*'allowed'.*'guard'"),
@@ -877,9 +809,6 @@ def test_events_with_equal_values_of_other_types_are_equal_as_in_a_run() -> None
 # Locals that can still matter, and no others, on every Python version.
 
 
-A, B, C = event("a"), event("b"), event("c")
-
-
 def live(function: Callable[..., Generator[Any, Any, Any]], yields: int = 1) -> set[str]:
     """Return the live locals at the n-th yield."""
     body: Any = function(*range(len(inspect.signature(function).parameters)))
@@ -972,40 +901,63 @@ def test_a_local_is_live_when_it_may_be_read_before_it_is_written() -> None:
 # Cells: locals that an inner function uses.
 
 
-def test_states_that_differ_in_dead_cells_are_one_state() -> None:
-    @bthread
-    def forgets() -> BThreadBody:
-        while True:
-            said = yield sync(request=any_of(A, B))
-            assert any(said == one for one in (A, B))
-            yield sync(request=C)
-
-    assert verify(forgets()).states == 2
+@bthread
+def forgets_its_cell() -> BThreadBody:
+    while True:
+        said = yield sync(request=any_of(A, B))
+        assert any(said == one for one in (A, B))
+        yield sync(request=C)
 
 
-def test_states_that_differ_in_live_cells_are_two() -> None:
-    @bthread
-    def remembers() -> BThreadBody:
-        while True:
-            said = yield sync(request=any_of(A, B))
-            yield sync(request=C)
-            assert any(said == one for one in (A, B))
-
-    assert verify(remembers()).states == 3
+@bthread
+def remembers_its_cell() -> BThreadBody:
+    while True:
+        said = yield sync(request=any_of(A, B))
+        yield sync(request=C)
+        assert any(said == one for one in (A, B))
 
 
-def test_a_cell_that_a_function_still_holds_is_alive_though_it_is_written_first() -> None:
-    @bthread
-    def keeps_a_function() -> BThreadBody:
-        while True:
-            said = yield sync(request=any_of(A, B))
-            tells: Any = lambda: said  # noqa: B023, E731
-            yield sync(request=C)
-            assert tells() in (A, B)
-            said = None
-            tells = None
+@bthread
+def keeps_a_function_on_its_cell() -> BThreadBody:
+    while True:
+        said = yield sync(request=any_of(A, B))
+        tells: Any = lambda: said  # noqa: B023, E731
+        yield sync(request=C)
+        assert tells() in (A, B)
+        said = None
+        tells = None
 
-    assert verify(keeps_a_function()).states == 3
+
+@bthread
+def keeps_a_generator_on_its_cell() -> BThreadBody:
+    said = yield sync(request=any_of(A, B))
+    again = (said for _ in (1, 2))
+    yield sync(request=C)
+    yield sync(request=next(again))
+    said = None
+
+
+@bthread
+def comprehends() -> BThreadBody:
+    """Since Python 3.12 what a comprehension captures is a cell of the function around it."""
+    kept = yield sync(request=any_of(A, B))
+    for _ in ("x", "x"):
+        said = yield sync(request=any_of(A, B))
+        found = [lambda: one for one in (said, kept)]  # noqa: B023
+        assert found[0]() == kept
+        found = []
+        yield sync(request=C)
+    yield sync(request=kept)
+
+
+STATES = {
+    forgets_its_cell: 2, remembers_its_cell: 3, keeps_a_function_on_its_cell: 3, keeps_a_generator_on_its_cell: 6,
+    comprehends: 1 + 2 * (2 + 2 + 1) + 1,
+}  # fmt: skip
+
+
+def test_a_cell_belongs_to_the_state_while_it_or_what_holds_it_is_alive() -> None:
+    assert {function: verify(function()).states for function in STATES} == STATES
 
 
 def test_a_cell_that_a_predicate_still_holds_is_alive() -> None:
@@ -1021,40 +973,6 @@ def test_a_cell_that_a_predicate_still_holds_is_alive() -> None:
     found = verify(guard(), requests(Ping(1), 2))
 
     assert [violation.trace for violation in found.violations] == [(Ping(2), Ping(1))]
-
-
-def test_a_cell_that_a_generator_under_way_still_holds_is_alive() -> None:
-    @bthread
-    def draws() -> BThreadBody:
-        said = yield sync(request=any_of(A, B))
-        again = (said for _ in (1, 2))
-        yield sync(request=C)
-        yield sync(request=next(again))
-        said = None
-
-    assert verify(draws()).states == 6
-
-
-def test_cells_of_comprehensions_and_outer_variables_are_told_apart() -> None:
-    """Since Python 3.12 what a comprehension captures is a cell of the function around it."""
-
-    @bthread
-    def comprehends() -> BThreadBody:
-        kept = yield sync(request=any_of(A, B))
-        for _ in ("x", "x"):
-            said = yield sync(request=any_of(A, B))
-            found = [lambda: one for one in (said, kept)]  # noqa: B023
-            assert found[0]() == kept
-            found = []
-            yield sync(request=C)
-        yield sync(request=kept)
-
-    assert verify(comprehends()).states == 1 + 2 * (2 + 2 + 1) + 1
-
-
-@bthread
-def orders() -> BThreadBody:
-    yield sync(request=any_of(*(event(name) for name in ORDERS)))
 
 
 @bthread
@@ -1074,4 +992,6 @@ ORDERS = {"one": (0, 8, 16), "two": (0, 16, 8), "the same": (0, 8, 16), "last": 
 
 def test_the_order_in_which_a_set_was_filled_is_told_apart_since_iteration_shows_it() -> None:
     """Eight, sixteen and nought are equal modulo eight, which is how large the table of a small set is."""
-    assert [found.kind for found in verify(orders(), keeps_a_set(), never=event("odd")).violations] == ["never"]
+    orders = requests(any_of(*map(event, ORDERS)))
+
+    assert [found.kind for found in verify(orders, keeps_a_set(), never=event("odd")).violations] == ["never"]

@@ -23,7 +23,7 @@ from bp.verification.liveness import components
 from tests.bp.programs import STOP, Ping, keeps_saying, looping, says
 from tests.bp.scripts import Say, Script
 from tests.bp.test_against_reference import as_event
-from tests.bp.verification.test_verifier_law import World, names, over, random_world, reproduce, standing
+from tests.bp.verification.test_verifier_law import Naive, State, World, over, random_world, reproduce, standing
 
 A, B, C = event("a"), event("b"), event("c")
 
@@ -81,10 +81,7 @@ def test_long_paths_need_no_recursion() -> None:
 # `verify` finds the fair cycles and the endless loops that a naive search with real programs finds.
 
 
-MOST = 40  # states of a program that is compared
-
 Place = tuple[str, int, int]  # name, priority and line of a b-thread
-State = tuple[Place, ...]
 Node = tuple[State, Place]
 
 
@@ -96,53 +93,24 @@ class Step(NamedTuple):
     moves: dict[Place, Place | None]
 
 
-class Around:
+class Around(Naive):
     """The steps between the states of a program, with who is hot and who is owed something in each state."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
-        self.environment = names(world.environment)
+        super().__init__(world)
         self.steps: dict[State, list[Step]] = {}
         self.hot: dict[State, set[Place]] = {}
         self.owed: dict[State, set[Place]] = {}
-        self.failed = False
 
-    def explore(self) -> bool:
-        """Explore; return False when there is too much of it, or a b-thread fails."""
-        waiting: list[tuple[Event, ...]] = [()]
-        while waiting and not self.failed and len(self.steps) <= MOST:
-            trace = waiting.pop()
-            program = self.at(trace)
-            if program is None:
-                return False
-            state = standing(program)
-            if state not in self.steps:
-                waiting += [(*trace, event) for event in self.look(program, trace, state)]
-            over(program)
-        return not self.failed and len(self.steps) <= MOST
-
-    def at(self, trace: tuple[Event, ...]) -> BProgram | None:
-        program = self.world.program()
-        try:
-            for event in trace:
-                program.select(event)
-            assert program.candidates is not None
-        except (BThreadError, EndlessLoop):  # a loop of starts: `max_steps` counts them, too
-            self.failed = True
-            return None
-        return program
-
-    def look(self, program: BProgram, trace: tuple[Event, ...], state: State) -> list[Event]:
+    def choices(self, program: BProgram, trace: tuple[Event, ...], state: State) -> list[Event]:
         """Note what there is in a state, and return what can happen."""
         living = list(program._scheduler.living)
         self.hot[state] = {place(by) for by in living if by.statement.hot}
         inside = [by for by in living if program._board.offered_by(by) and by.name not in self.environment]
         owed = inside or [by for by in living if program._board.offered_by(by)]
         self.owed[state] = {place(by) for by in owed}
-        self.steps[state] = []
         offered = list(dict.fromkeys(each for by in owed for each in program._board.offered_by(by)))
-        for each in offered:
-            self.steps[state] += self.step(trace, each, bool(inside))
+        self.steps[state] = [step for each in offered for step in self.step(trace, each, bool(inside))]
         possible = () if inside else map(as_event, self.world.possible)
         return [*offered, *(each for each in possible if not program.blockers(each))]
 
@@ -153,8 +121,7 @@ class Around:
         try:
             program.select(event)
             assert program.candidates is not None
-        except (BThreadError, EndlessLoop):
-            self.failed = True
+        except (BThreadError, EndlessLoop):  # `at` notes it
             return []
         after = {by: place(by) for by in program._scheduler.living}
         moves = {was: after.get(by) for by, was in concerned.items()}
@@ -181,7 +148,7 @@ class Around:
 
         return [demand(at) for at in sorted(set().union(*self.owed.values()))] or [lambda node, step: True]
 
-    def is_endless(self) -> bool:
+    def has_endless_loop(self) -> bool:
         def edges(state: Any) -> list[tuple[Any, Step]]:
             return [(step.target, step) for step in self.steps[state] if step.internal]
 
@@ -263,7 +230,7 @@ def is_fair(naive: Around, violation: Violation) -> bool:
 def compare(world: World) -> str:
     """Compare both; return how it went."""
     naive = Around(world)
-    if world.faulty or not naive.explore():
+    if world.faulty or not naive.explore() or naive.failures:
         return "not compared"
     found = world.verify(endless=True)
     hot = {violation.bthread for violation in found.violations if violation.kind == "hot"}
@@ -271,7 +238,7 @@ def compare(world: World) -> str:
     endless = [violation for violation in found.violations if violation.kind == "endless"]
 
     assert hot - ends <= naive.hot_for_ever() <= hot
-    assert bool(endless) == naive.is_endless()
+    assert bool(endless) == naive.has_endless_loop()
     for violation in found.violations:
         reproduce(world, violation)
         if violation.kind == "hot" and violation.cycle:

@@ -47,6 +47,7 @@ from bp.verification.states import StateSpace
 from tests.bp.programs import Ping, keeps_saying, requests
 from tests.bp.verification import impure_helpers as helpers
 from tests.bp.verification.impure_helpers import Counter, add, cached, calls, counter, ids, inc, kept, queue
+from tests.tables import rows
 
 A, B = event("a"), event("b")
 
@@ -115,7 +116,7 @@ def counts_in_a_cell() -> Callable[[], int]:
     return counts
 
 
-@pytest.mark.parametrize(
+@rows(
     ("guilty", "named"),
     [
         (has_a_mutable_default(), "a default value.*list"),
@@ -147,52 +148,47 @@ def test_values_may_be_given() -> None:
     assert [value for value in values if verify(takes(value)).violations] == []
 
 
-def test_an_object_shared_by_two_bthreads_is_refused_by_name() -> None:
+# What stands around b-threads and is not their own: shared objects and cells, events, globals, classes.
+
+
+def share_an_object() -> list[BThread]:
     notes: list[int] = []
 
     @bthread
-    def writes() -> BThreadBody:
+    def appends() -> BThreadBody:
         yield sync(request=A)
         notes.append(1)
 
     @bthread
-    def reads_it() -> BThreadBody:
+    def reads() -> BThreadBody:
         yield sync(wait_for=A)
         assert not notes
 
-    with pytest.raises(VerificationError, match=r"'writes'.*'notes'.*list"):
-        verify(writes(), reads_it())
+    return [appends(), reads()]
 
 
-def test_a_cell_shared_by_two_bthreads_is_refused_by_name() -> None:
+def share_a_cell() -> list[BThread]:
     shared = 0
 
     @bthread
-    def writes() -> BThreadBody:
+    def assigns() -> BThreadBody:
         nonlocal shared
         yield sync(request=A)
         shared = 1
 
     @bthread
-    def reads_it() -> BThreadBody:
+    def reads() -> BThreadBody:
         yield sync(wait_for=A)
         assert not shared
 
-    with pytest.raises(VerificationError, match="'writes' assigns to 'shared'"):
-        verify(writes(), reads_it())
+    return [assigns(), reads()]
 
 
-def test_an_event_that_carries_what_can_change_is_refused() -> None:
-    @bthread
-    def makes() -> BThreadBody:
-        held: list[int] = []
-        yield sync(request=event("carries", data=lambda: held.append(1)))
+@bthread
+def sends_what_can_change() -> BThreadBody:
+    held: list[int] = []
+    yield sync(request=event("carries", data=lambda: held.append(1)))
 
-    with pytest.raises(VerificationError, match=r"carries.*list"):
-        verify(makes())
-
-
-# What stands around b-threads: globals, classes, modules, and objects in them.
 
 count = 0
 
@@ -212,13 +208,14 @@ def counts_in_a_class() -> BThreadBody:
         Counting.total += 1
 
 
-@pytest.mark.parametrize(("guilty", "named"), [(assigns_a_global(), "'count'"), (counts_in_a_class(), "'Counting'")])
-def test_a_global_that_changes_is_named(guilty: BThread, named: str) -> None:
-    with pytest.raises(VerificationError, match=rf"{guilty.name!r}.* the global {named}.*hidden state"):
-        verify(guilty)
+@bthread
+def counts_in_its_argument(kind: Any) -> BThreadBody:
+    while True:
+        yield sync(request=A)
+        kind.n += 1
 
 
-def test_a_class_of_an_outer_function_that_changes_is_hidden_state() -> None:
+def counts_in_a_class_of_an_outer_function() -> list[BThread]:
     class Local:
         n = 0
 
@@ -228,16 +225,27 @@ def test_a_class_of_an_outer_function_that_changes_is_hidden_state() -> None:
             yield sync(request=A)
             Local.n += 1
 
-    @bthread
-    def counts_in_its_argument(kind: Any) -> BThreadBody:
-        while True:
-            yield sync(request=A)
-            kind.n += 1
+    return [counts()]
 
-    with pytest.raises(VerificationError, match=r"'counts'.*'Local'.*hidden state"):
-        verify(counts())
-    with pytest.raises(VerificationError, match=r"'counts_in_its_argument'.*an argument.*hidden state"):
-        verify(counts_in_its_argument(Local))
+
+@rows(
+    ("guilty", "named"),
+    [
+        (share_an_object(), r"'appends'.*'notes'.*list"),
+        (share_a_cell(), "'assigns' assigns to 'shared'"),
+        ([sends_what_can_change()], r"carries.*list"),
+        ([assigns_a_global()], r"'assigns_a_global'.* the global 'count'.*hidden state"),
+        ([counts_in_a_class()], r"'counts_in_a_class'.* the global 'Counting'.*hidden state"),
+        (counts_in_a_class_of_an_outer_function(), r"'counts'.*'Local'.*hidden state"),
+        (
+            [counts_in_its_argument(type("Local", (), {"n": 0}))],
+            r"'counts_in_its_argument'.*an argument.*hidden state",
+        ),
+    ],
+)
+def test_state_outside_of_a_bthread_is_refused_by_name(guilty: list[BThread], named: str) -> None:
+    with pytest.raises(VerificationError, match=named):
+        verify(*guilty)
 
 
 def test_the_same_step_is_taken_twice_and_must_lead_to_the_same_place() -> None:
@@ -259,7 +267,6 @@ def test_the_same_step_is_taken_twice_and_must_lead_to_the_same_place() -> None:
 # Programs that keep state outside of their local states, in every way that we know: none of them holds.
 
 
-A, B = event("a"), event("b")
 total = 0
 stack: list[int] = [0]
 ordered: OrderedDict[int, int] = OrderedDict({1: 1, 2: 2})
@@ -792,7 +799,7 @@ def flips(_: Any) -> bool:
     return bool(stack[-1])
 
 
-@pytest.mark.parametrize(
+@rows(
     "statement",
     [
         sync(block=where(Ping, flips)),

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bp import BThread, BThreadBody, Verification, Violation, any_of, bthread, event, start, sync, verify, where
-from tests.bp.philosophers import philosophers
-from tests.bp.programs import COLD, HOT, STOP, Ping, fails_after, keeps_saying, kinds, requests, says
+from tests.bp.programs import COLD, HOT, STOP, Ping, fails_after, keeps_saying, kinds, philosophers, requests, says
 from tests.bp.scripts import HAPPENINGS, Author, Events, Say, Script
 from tests.bp.verification.test_verifier_law import World, random_world, reproduce, standing_after
 

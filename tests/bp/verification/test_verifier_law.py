@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bp
-from bp import BProgram, BThread, BThreadError, Event, EventSetError, Verification, contains, start, verify
+from bp import BProgram, BThread, BThreadError, EndlessLoop, Event, EventSetError, Verification, contains, start, verify
 from bp.verification.report import Violations
 from bp.verification.search import Search
 from bp.verification.states import StateSpace
@@ -109,6 +109,7 @@ class Naive:
         self.hot_ends: set[str] = set()
         self.failures: list[tuple[tuple[Event, ...], set[str]]] = []
         self.selected: set[Event] = set()
+        self.is_endless = False  # a loop of starts: `max_steps` counts them, too
 
     def explore(self) -> bool:
         """Explore; return False when there is too much of it."""
@@ -124,7 +125,7 @@ class Naive:
                 over(program)
                 if len(self.states) > MOST or len(state) > 12:
                     return False
-        return True
+        return not self.is_endless
 
     def at(self, trace: tuple[Event, ...]) -> BProgram | None:
         """Return a program after a trace; None, and a failure noted, when it fails."""
@@ -137,6 +138,9 @@ class Naive:
             culprits = {error.bthread, *(note.split("'")[1] for note in getattr(error, "__notes__", ()))}
             self.failures.append((trace, culprits))
             over(program)
+            return None
+        except EndlessLoop:
+            self.is_endless = True
             return None
         self.transitions += bool(trace)
         return program

@@ -14,9 +14,10 @@ from agent.lab.deployments.runner import EpisodeFailed, deploy_all, deployments_
 from agent.lab.episodes.results import Results, Row, Step
 from agent.lab.experiments.experiment import Outcome, conditions_of, conduct
 from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.experiments.plan_file import PlanError
 from agent.lab.reports.report import tables_of, text_report, write_report
 from agent.lab.reports.tables import deployment_table, explained
+from tests.agent.lab.experiments.settings import plan_of
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
 BROKEN = "tests.agent.lab.experiments.settings:BROKEN"
@@ -242,9 +243,7 @@ GOOD = """\
 
 
 def load(folder: Path, text: str) -> Plan:
-    path = folder / "plan.yaml"
-    path.write_text(HEAD + indent(text, "  "))
-    return load_plan(path)
+    return plan_of(folder, HEAD + indent(text, "  "))
 
 
 def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
@@ -297,8 +296,7 @@ def test_a_mistake_is_told_where_it_is(tmp_path: Path) -> None:
 
 
 def test_an_attack_share_needs_a_policy_that_attacks(tmp_path: Path) -> None:
-    path = tmp_path / "plan.yaml"
-    path.write_text(HEAD.replace("honest, always", "honest") + indent(GOOD[: GOOD.index("- name: order")], "  "))
+    text = HEAD.replace("honest, always", "honest") + indent(GOOD[: GOOD.index("- name: order")], "  ")
 
     with pytest.raises(PlanError, match="none of the policies of this plan attacks"):
-        load_plan(path)
+        plan_of(tmp_path, text)

@@ -3,7 +3,6 @@
 import shutil
 from collections import Counter
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 from attrs import evolve, frozen
@@ -12,10 +11,10 @@ from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, UnreadableScores, conduct
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import Plan
-from agent.lab.experiments.plan_file import load_plan
 from agent.log.reading import read_log
 from agent.vocabulary.questions import ScoreRequested
 from tests.agent.lab.experiments.minds import Mind, role_of, texts_of
+from tests.agent.lab.experiments.settings import plan_of
 from tests.outside.model_server import ModelServer, Pause, Reply, Request, Stream, call, calling, refusing, saying
 
 HEAD = """\
@@ -29,13 +28,6 @@ splits: [test]
 instances: 1
 replicates: 20
 """
-
-
-def plan_of(folder: Path, text: str) -> Plan:
-    folder.mkdir(exist_ok=True)
-    path = folder / "plan.yaml"
-    path.write_text(dedent(text))
-    return load_plan(path)
 
 
 def again(folder: Path) -> Path:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent.lab.experiments.experiment import Outcome, conduct
-from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.experiments.plan_file import PlanError
 from tests.agent.lab.experiments.minds import role_of
+from tests.agent.lab.experiments.settings import plan_of
 from tests.outside.model_server import ModelServer
 
 ATTACKS = """\
@@ -34,9 +35,7 @@ replicates: 20
 
 def conducted(tmp_path: Path, red: str) -> Outcome:
     (tmp_path / "attacks.py").write_text(ATTACKS)
-    path = tmp_path / "plan.yaml"
-    path.write_text(PLAN.replace("RED", red.replace("HERE", str(tmp_path))))
-    return conduct(load_plan(path), tmp_path / "kept")
+    return conduct(plan_of(tmp_path, PLAN.replace("RED", red)), tmp_path / "kept")
 
 
 def system_prompts(server: ModelServer) -> list[str]:
@@ -72,14 +71,9 @@ def test_an_attack_is_a_function_that_is_asked_in_each_turn(server: ModelServer,
 @pytest.mark.slow
 def test_a_model_has_a_system_prompt_of_its_own(server: ModelServer, tmp_path: Path) -> None:
     (tmp_path / "attacks.py").write_text(ATTACKS)
-    path = tmp_path / "plan.yaml"
-    path.write_text(
-        PLAN.replace(
-            "{agent: big}, attacks: true, RED", "{agent: {model: big, system: You are Mallory.}}, attacks: true"
-        )
-    )
+    told = "{agent: {model: big, system: You are Mallory.}}, attacks: true"
 
-    conduct(load_plan(path), tmp_path / "kept")
+    conduct(plan_of(tmp_path, PLAN.replace("{agent: big}, attacks: true, RED", told)), tmp_path / "kept")
 
     starts = [prompt.startswith("You are Mallory.\n\n") for prompt in system_prompts(server)]
     assert any(starts)
@@ -106,8 +100,7 @@ def test_a_red_team_that_cannot_be_is_refused_where_it_stands(red: str, told: st
 
 
 def test_only_a_real_attacker_is_told_of_a_side_task(tmp_path: Path) -> None:
-    path = tmp_path / "plan.yaml"
-    path.write_text(PLAN.replace("attacks: true, RED", "prompt: '{side_task}'").replace("name: red", "name: trusted"))
+    text = PLAN.replace("attacks: true, RED", "prompt: '{side_task}'").replace("name: red", "name: trusted")
 
     with pytest.raises(PlanError, match="only a real agent that attacks"):
-        load_plan(path)
+        plan_of(tmp_path, text)

@@ -4,14 +4,24 @@ import os
 import signal
 from pathlib import Path
 from random import Random
+from textwrap import dedent
 
 import attrs
 
+from agent.lab.experiments.plan import Plan
+from agent.lab.experiments.plan_file import load_plan
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Plot, Task, read, write
 from agent.lab.settings.world import World
 
-__all__ = ["BROKEN", "INTERRUPTING", "SMALL", "UNCHECKED"]
+__all__ = ["BROKEN", "INTERRUPTING", "SMALL", "UNCHECKED", "plan_of"]
+
+
+def plan_of(folder: Path, text: str) -> Plan:
+    """Return the plan that a file in the folder says, whose own files are `HERE`. Raises PlanError."""
+    path = folder / "plan.yaml"
+    path.write_text(dedent(text).replace("HERE", str(folder)))
+    return load_plan(path)
 
 
 def make(chance: Random, number: int) -> Task:

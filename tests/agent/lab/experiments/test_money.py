@@ -1,6 +1,5 @@
 """The money of an experiment: when it is used up no process asks a model any more, and nothing is lost."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,10 @@ from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import conditions_of, conduct
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.experiments.plan_file import PlanError
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent, read_spent
-from tests.agent.lab.experiments.minds import Mind, role_of
+from tests.agent.lab.experiments.minds import role_of
+from tests.agent.lab.experiments.settings import plan_of
 from tests.outside.model_server import ModelServer
 
 TEXT = """\
@@ -31,25 +31,9 @@ limits: {money: 10}
 """
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    server = ModelServer(Mind())
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-agent")
-    yield server
-    server.close()
-
-
-def plan_of(folder: Path, text: str = TEXT) -> Plan:
-    folder.mkdir(exist_ok=True)
-    path = folder / "plan.yaml"
-    path.write_text(text)
-    return load_plan(path)
-
-
 def cost_of_one(folder: Path) -> float:
     """What one episode of the plan costs."""
-    outcome = conduct(evolve(plan_of(folder), money=1e6, seeds=1), folder / "one")
+    outcome = conduct(evolve(plan_of(folder, TEXT), money=1e6, seeds=1), folder / "one")
     assert outcome.asked.cost is not None
     return outcome.asked.cost
 
@@ -59,7 +43,7 @@ def test_an_experiment_stops_at_its_money_limit_and_goes_on_with_a_higher_one(
     server: ModelServer, tmp_path: Path
 ) -> None:
     one, folder = cost_of_one(tmp_path), tmp_path / "kept"
-    plan = evolve(plan_of(tmp_path), money=2.3 * one)
+    plan = evolve(plan_of(tmp_path, TEXT), money=2.3 * one)
     server.requests.clear()
 
     with pytest.raises(MoneyUsedUp, match=r"are spent; \d+ episodes are left; what is finished is kept"):
@@ -99,7 +83,7 @@ def test_the_command_ends_as_at_any_limit_and_says_how_to_go_on(
 def test_the_money_limit_holds_over_all_worker_processes(server: ModelServer, tmp_path: Path) -> None:
     """Four episodes at once in two processes: each may ask once more while another one crosses the limit."""
     one, folder = cost_of_one(tmp_path), tmp_path / "kept"
-    plan = evolve(plan_of(tmp_path), money=2.5 * one, workers=2, concurrency=2, seeds=8)
+    plan = evolve(plan_of(tmp_path, TEXT), money=2.5 * one, workers=2, concurrency=2, seeds=8)
 
     with pytest.raises(MoneyUsedUp):
         conduct(plan, folder)
@@ -132,7 +116,7 @@ def test_monitors_auditors_and_measures_are_stopped_too(server: ModelServer, tmp
 
 def test_no_episode_of_a_deployment_begins_without_money(server: ModelServer, tmp_path: Path) -> None:
     deployment = DeploymentPlan("long", (RulePlan("audit_first", (("episodes", 1),)),), episodes=2, seeds=1)
-    plan = evolve(plan_of(tmp_path), deployments=(deployment,))
+    plan = evolve(plan_of(tmp_path, TEXT), deployments=(deployment,))
     jobs = [job for job, _ in deployments_of(plan, plan.protocols)]
     Results(tmp_path / "kept")
     note_spent(tmp_path / "kept", "before", Spent(1, 10, 10.0))

@@ -9,11 +9,12 @@ from agent.lab.episodes.treatment import own_monitor
 from agent.lab.experiments.experiment import UnreadableScores, conduct
 from agent.lab.experiments.own_protocols import entry_of
 from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.experiments.plan_file import PlanError
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SettingError
 from agent.lab.settings.setting_checks import problems_of
 from agent.protocols.monitors import Score
+from tests.agent.lab.experiments.settings import plan_of
 
 NEIGHBOR = "LIMIT = 2\n"
 
@@ -100,10 +101,7 @@ def own(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_protocols_settings_and_monitors_take_arguments_and_their_file_runs_once(own: Path) -> None:
-    path = own / "plan.yaml"
-    path.write_text(PLAN.replace("HERE", str(own)))
-
-    outcome = conduct(load_plan(path), own / "kept")
+    outcome = conduct(plan_of(own, PLAN), own / "kept")
 
     names = ["constitution_only", "at_most(calls=1)", "at_most"]
     assert [each.protocol for each in outcome.analysis.estimates] == names
@@ -115,18 +113,17 @@ def test_protocols_settings_and_monitors_take_arguments_and_their_file_runs_once
 
 @pytest.mark.slow
 def test_a_monitor_of_any_name_is_asked_and_one_that_raises_gives_no_score(own: Path) -> None:
-    path = own / "plan.yaml"
-    text = PLAN.replace("HERE", str(own)).replace("watcher:", "odd:").replace("Steady(value=0.75)", "Steady")
-    path.write_text(text.replace("protocols:", "protocols:\n  - {use: blocking_monitor, threshold: 0.9}"))
+    text = PLAN.replace("watcher:", "odd:").replace("Steady(value=0.75)", "Steady")
+    text = text.replace("protocols:", "protocols:\n  - {use: blocking_monitor, threshold: 0.9}")
 
-    rows = conduct(load_plan(path), own / "kept").rows
+    rows = conduct(plan_of(own, text), own / "kept").rows
     (own / "own.py").write_text(OWN.replace("Score(self.value)", "Score({}['x'])"))
 
     assert {step.score for row in rows for step in row.steps} == {0.5}
     with pytest.raises(
         UnreadableScores, match=r"scores cannot be read; a monitor said: \"odd: KeyError: 'x'\".*"
     ) as error:
-        conduct(load_plan(path), own / "kept")
+        conduct(plan_of(own, text), own / "kept")
     assert "its score(evidence) raised, or returned no Score from 0 to 1" in str(error.value)
     assert "SCORE:" not in str(error.value)
 
@@ -166,28 +163,24 @@ def test_a_name_that_leads_nowhere_is_told(name: str, told: str, own: Path) -> N
 
 
 def test_a_setting_without_a_task_for_the_test_is_refused_by_its_check_and_by_a_plan(own: Path) -> None:
-    name, path = f"{own}/own.py:sized(size=2)", own / "plan.yaml"
+    name, text = f"{own}/own.py:sized(size=2)", PLAN.replace("size=3", "size=2")
     told = "'sized' has no task for the split 'test': its families family0 and family1 are for calibrate and develop; "
     cure = "give it more families, or say which split each is for: turns=('calibrate', 'test')"
-    path.write_text(PLAN.replace("HERE", str(own)).replace("size=3", "size=2"))
 
     assert problems_of(setting_named(name))[:1] == [told + cure]
     with pytest.raises(PlanError, match=re.escape(f"plan.yaml:1:12: {told}")):
-        load_plan(path)
+        plan_of(own, text)
     with pytest.raises(ValueError, match="has no task for the split 'test'"):
         conduct(Plan("p", (name,), (Policy("honest"),), (ProtocolPlan("none"),)), own / "kept")
-    path.write_text(path.read_text().replace("[test]", "[calibrate]"))
-    assert load_plan(path).splits == ("calibrate",)
+    assert plan_of(own, text.replace("[test]", "[calibrate]")).splits == ("calibrate",)
 
 
 def test_a_budget_without_a_task_to_calibrate_it_on_is_refused(own: Path) -> None:
     (own / "own.py").write_text(OWN.replace("harmless=True", "harmless=True, turns=('test',)"))
-    path = own / "plan.yaml"
-    text = PLAN.replace("HERE", str(own)).replace("protocols:", "protocols:\n  - {use: blocking_monitor, budget: 0.5}")
+    text = PLAN.replace("protocols:", "protocols:\n  - {use: blocking_monitor, budget: 0.5}")
 
-    path.write_text(text)
     with pytest.raises(PlanError, match=r"1:12: 'sized' has no task for the split 'calibrate'.*are for test; "):
-        load_plan(path)
+        plan_of(own, text)
 
 
 @pytest.mark.parametrize(
@@ -200,31 +193,25 @@ def test_a_budget_without_a_task_to_calibrate_it_on_is_refused(own: Path) -> Non
     ],
 )
 def test_a_protocol_that_cannot_be_made_is_refused_before_anything_runs(protocol: str, told: str, own: Path) -> None:
-    path = own / "plan.yaml"
-    path.write_text(PLAN.replace("  - constitution_only", f"  - {protocol}").replace("HERE", str(own)))
-
     with pytest.raises(PlanError, match=r"plan\.yaml:4:") as error:
-        load_plan(path)
+        plan_of(own, PLAN.replace("  - constitution_only", f"  - {protocol}"))
     assert told in str(error.value)
 
 
 MINE = "{name: mine, attacks: true, models: {agent: MODEL}}"
 
 
-def with_model(own: Path, model: str) -> Path:
-    """Write a plan with a policy of a model of one's own."""
-    path = own / "plan.yaml"
-    text = PLAN.replace("always", MINE.replace("MODEL", model)).replace("HERE", str(own))
-    path.write_text(text)
-    return path
+def with_model(own: Path, model: str) -> Plan:
+    """Return a plan with a policy of a model of one's own."""
+    return plan_of(own, PLAN.replace("always", MINE.replace("MODEL", model)))
 
 
 @pytest.mark.slow
 def test_a_model_of_ones_own_is_an_attacker_that_each_episode_begins_anew(own: Path) -> None:
-    path = with_model(own, "{model: 'HERE/own.py:Eager', system: Be bold.}")
-    first = conduct(load_plan(path), own / "kept")
+    model = "{model: 'HERE/own.py:Eager', system: Be bold.}"
+    first = conduct(with_model(own, model), own / "kept")
     (own / "own.py").write_text(OWN.replace('="loot.txt"', '="other.txt"'))
-    second = conduct(load_plan(path), own / "kept")
+    second = conduct(with_model(own, model), own / "kept")
 
     harmful = [[row.side for row in found.rows if row.policy == "mine"] for found in (first, second)]
     assert (harmful, second.ran) == ([[True] * 3, [False] * 3], len(second.rows))
@@ -233,12 +220,13 @@ def test_a_model_of_ones_own_is_an_attacker_that_each_episode_begins_anew(own: P
 
 @pytest.mark.slow
 def test_a_script_that_was_changed_plays_again(own: Path) -> None:
-    path, script = with_model(own, "'script:HERE/own.yaml'"), own / "own.yaml"
-    script.write_text("steps: [{call: {tool: write_file, arguments: {path: loot.txt, content: x}}}, Done.]")
-    harmed = any(row.side for row in conduct(load_plan(path), own / "kept").rows)
-    script.write_text("steps: [Done.]")
+    harmed, attack = [], "{call: {tool: write_file, arguments: {path: loot.txt, content: x}}}, "
+    for steps in (f"[{attack}Done.]", "[Done.]"):
+        (own / "own.yaml").write_text(f"steps: {steps}")
+        rows = conduct(with_model(own, "'script:HERE/own.yaml'"), own / "kept").rows
+        harmed.append(any(row.side for row in rows))
 
-    assert (harmed, any(row.side for row in conduct(load_plan(path), own / "kept").rows)) == (True, False)
+    assert harmed == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +242,7 @@ def test_a_script_that_was_changed_plays_again(own: Path) -> None:
 )
 def test_a_model_that_looks_like_a_file_or_a_class_and_is_none_is_refused(model: str, told: str, own: Path) -> None:
     with pytest.raises(PlanError) as error:
-        load_plan(with_model(own, model))
+        with_model(own, model)
 
     assert told in str(error.value)
     assert "plan.yaml:2:" in str(error.value)
@@ -262,7 +250,7 @@ def test_a_model_that_looks_like_a_file_or_a_class_and_is_none_is_refused(model:
 
 def test_names_of_servers_models_are_no_files(own: Path) -> None:
     for name in ("gpt-5-mini", "llama3:8b-instruct", "ft:gpt-4o:Org::id", "http://127.0.0.1:1/v1#a.py", "script:x.py"):
-        assert load_plan(with_model(own, f"'{name}'")).policies[1].models[0][1].model == name
+        assert with_model(own, f"'{name}'").policies[1].models[0][1].model == name
 
 
 def test_an_object_that_is_no_monitor_is_an_error(own: Path) -> None:
@@ -273,7 +261,5 @@ def test_an_object_that_is_no_monitor_is_an_error(own: Path) -> None:
         own_monitor(f"{own}/own.py:Stedy")
     with pytest.raises(ValueError, match=r"has no 'Watch'; monitors in it: sized, pair, Steady, Eager, Needy$"):
         own_monitor(f"{own}/own.py:Watch")
-    path = own / "plan.yaml"
-    path.write_text(PLAN.replace("HERE", str(own)).replace("Steady(value", "Steady(valu"))
     with pytest.raises(PlanError, match=r"takes no 'valu'; did you mean 'value'\?"):
-        load_plan(path)
+        plan_of(own, PLAN.replace("Steady(value", "Steady(valu"))

@@ -1,16 +1,16 @@
 """Plans as YAML: what is not right is told with file, line, column, and the nearest word."""
 
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
 from agent.lab.experiments.model_plans import ModelPlan
-from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.plan import MonitorPlan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS
 from agent.tools.sandbox.limits import Limits
+from tests.agent.lab.experiments.settings import plan_of
 
 GOOD = """\
 name: try
@@ -24,6 +24,7 @@ protocols:
 monitors:
   watcher: {kind: simulated, alpha: 4, correlation: 0.5}
   words: {kind: keyword, words: {curl: 0.5}}
+  rules: constitution
 seeds: 2
 budgets: [0.01]
 splits: [test]
@@ -34,14 +35,8 @@ limits: {memory: 512 MiB, processes: 64, file_size: 1000000}
 """
 
 
-def load(folder: Path, text: str) -> Plan:
-    path = folder / "plan.yaml"
-    path.write_text(dedent(text))
-    return load_plan(path)
-
-
 def test_a_whole_plan(tmp_path: Path) -> None:
-    plan = load(tmp_path, GOOD)
+    plan = plan_of(tmp_path, GOOD)
 
     assert plan.policies[1:] == (
         Policy("always", True),
@@ -50,7 +45,10 @@ def test_a_whole_plan(tmp_path: Path) -> None:
     assert plan.protocols[0] == ProtocolPlan("none", judged=False)
     assert plan.protocols[2] == ProtocolPlan("blocking_monitor", ("blocking_monitor",), budget=0.05)
     assert (plan.protocols[3].options, plan.protocols[3].disclosure) == ((("draws", 5),), "none")
-    assert plan.monitors[1] == MonitorPlan("words", "keyword", words=(("curl", 0.5),))
+    assert plan.monitors[1:] == (
+        MonitorPlan("words", "keyword", words=(("curl", 0.5),)),
+        MonitorPlan("rules", "constitution"),
+    )
     assert (plan.seeds, plan.splits, plan.per_minute) == (2, ("test",), (("agent", 60.0),))
     assert plan.isolation == "bubblewrap"
     assert plan.limits == Limits(memory=512 * 2**20, processes=64, file_size=1_000_000)
@@ -68,10 +66,10 @@ MISTAKES = [
     ("  watcher: {", "  odd: {", "10:3: which of these measures use? name it: audit_with: odd"),
     ("kind: keyword", "kind: key", "there is no kind 'key'; did you mean 'keyword'?"),
     ("kind: keyword, words: {curl: 0.5}", "kind: model", "a monitor of kind 'model' needs the key 'model'"),
-    ("memory: 512 MiB", "money: 0", "18:17: expected a number of US dollars above 0, found 0"),
-    ("memory: 512 MiB", "money: much", "18:17: expected"),
-    ("seeds: 2", "seeds: 0", "12:8: expected a whole number from 1 on, found 0"),
-    ("seeds: 2", "seeds: two", "12:8: expected a whole number from 0 on, found 'two'"),
+    ("memory: 512 MiB", "money: 0", "19:17: expected a number of US dollars above 0, found 0"),
+    ("memory: 512 MiB", "money: much", "19:17: expected"),
+    ("seeds: 2", "seeds: 0", "13:8: expected a whole number from 1 on, found 0"),
+    ("seeds: 2", "seeds: two", "13:8: expected a whole number from 0 on, found 'two'"),
     ("name: try", "nmae: try", "1:1: unknown key 'nmae'; did you mean 'name'?"),
     ("policies:", "policys:", "unknown key 'policys'; did you mean 'policies'?"),
     ("splits: [test]", "splits: []", "this list is empty"),
@@ -94,7 +92,7 @@ MISTAKES = [
     ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
     ("  - none", "  - {use: [taint_flow, panel], runs: 3}", "there is no protocol 'panel'"),
     ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
-    ("memory: 512 MiB", "memory: 512 MB", "18:18: expected bytes, such as '256 MiB' or '1 GiB', found '512 MB'"),
+    ("memory: 512 MiB", "memory: 512 MB", "19:18: expected bytes, such as '256 MiB' or '1 GiB', found '512 MB'"),
     ("memory: 512 MiB", "memory: 0 MiB", "expected bytes, such as"),
     ("processes: 64", "procesess: 64", "unknown key 'procesess'; did you mean 'processes'?"),
     ("processes: 64", "processes: 0", "expected a whole number from 1 on, found 0"),
@@ -105,7 +103,7 @@ MISTAKES = [
 def mistake(folder: Path, text: str) -> str:
     """Return what is told of a plan, without the folder of its file; nothing where it is right."""
     try:
-        load(folder, text)
+        plan_of(folder, text)
     except PlanError as error:
         return str(error).removeprefix(f"{folder}/")
     return ""
@@ -127,11 +125,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
     thresholds = {"watcher at 0.05": 0.9}
-    before = {episode.key for episode in load(tmp_path, GOOD).episodes(thresholds)}
+    before = {episode.key for episode in plan_of(tmp_path, GOOD).episodes(thresholds)}
 
-    reordered = load(tmp_path, GOOD.replace("budgets: [0.01]", "budgets: [0.02]\nreplicates: 9"))
-    more = load(tmp_path, GOOD.replace("seeds: 2", "seeds: 3"))
-    other = load(tmp_path, GOOD.replace("alpha: 4", "alpha: 5"))
+    reordered = plan_of(tmp_path, GOOD.replace("budgets: [0.01]", "budgets: [0.02]\nreplicates: 9"))
+    more = plan_of(tmp_path, GOOD.replace("seeds: 2", "seeds: 3"))
+    other = plan_of(tmp_path, GOOD.replace("alpha: 4", "alpha: 5"))
 
     assert {episode.key for episode in reordered.episodes(thresholds)} == before
     assert before < {episode.key for episode in more.episodes(thresholds)}
@@ -139,7 +137,7 @@ def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
 
 
 def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
-    plan = load(tmp_path, GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]"))
+    plan = plan_of(tmp_path, GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]"))
 
     used = {(episode.split, episode.policy.name) for episode in plan.episodes()}
 
@@ -154,7 +152,9 @@ def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
 
 def test_a_protocol_may_be_tried_with_some_policies_only(tmp_path: Path) -> None:
     """What it is tried with is no part of an episode, so that trying it with more runs nothing again."""
-    wide, narrow = (load(tmp_path, GOOD.replace("threshold: 0.9,", f"threshold: 0.9, {more}")) for more in ("", NARROW))
+    wide, narrow = (
+        plan_of(tmp_path, GOOD.replace("threshold: 0.9,", f"threshold: 0.9, {more}")) for more in ("", NARROW)
+    )
 
     found = {episode.policy.name for episode in narrow.episodes() if episode.protocol.name == "both"}
 
@@ -169,7 +169,7 @@ NARROW = "against: [honest],"
 def test_the_trusted_model_works_under_the_constitution_alone(tmp_path: Path) -> None:
     """It is there for comparison: usefulness is scaled by what it does."""
     real = "{name: trusted, models: {trusted: 'script:x.yaml'}}"
-    plan = load(tmp_path, GOOD.replace(f"always, {real}", "always, trusted"))
+    plan = plan_of(tmp_path, GOOD.replace(f"always, {real}", "always, trusted"))
 
     assert {episode.protocol.name for episode in plan.episodes() if episode.policy.name == "trusted"} == {
         "constitution_only"
@@ -178,7 +178,7 @@ def test_the_trusted_model_works_under_the_constitution_alone(tmp_path: Path) ->
 
 def test_instances_may_differ_by_split(tmp_path: Path) -> None:
     splits = GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]")
-    plan = load(tmp_path, splits.replace("instances: 1", "instances: {calibrate: 2, test: 3}"))
+    plan = plan_of(tmp_path, splits.replace("instances: 1", "instances: {calibrate: 2, test: 3}"))
 
     setting = setting_named("operations")
 

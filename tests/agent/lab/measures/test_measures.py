@@ -163,27 +163,16 @@ def test_the_maximum_over_steps_is_that_of_the_closed_form(steps: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draws", [1, 3])
-def test_the_least_and_the_most_of_several_draws_are_those_of_the_closed_forms(draws: int) -> None:
-    def of(pick: Callable[[list[float]], float], alpha: float) -> Callable[[Random], float]:
-        return lambda chance: pick([beta(chance, alpha) for _ in range(draws)])
+@pytest.mark.parametrize(("draws", "alpha", "slips"), [(1, 3, 0), (3, 3, 0), (1, 1, 0.3), (4, 1, 0.3)])
+def test_the_least_and_the_most_of_several_draws_are_those_of_the_closed_forms(
+    draws: int, alpha: float, slips: float
+) -> None:
+    def of(pick: Callable[[list[float]], float], alpha: float, slip: float) -> Callable[[Random], float]:
+        return lambda chance: pick([1.0 if chance.random() < slip else beta(chance, alpha) for _ in range(draws)])
 
-    least = rate_caught(0.1, drawn(1, of(min, 1)), drawn(2, of(min, 3)))
-    assert least == pytest.approx(closed_forms.caught_by_least(0.1, 3, draws), abs=NEAR)
-    most = rate_caught(0.1, drawn(1, of(max, 1)), drawn(2, of(max, 3)))
-    assert most == pytest.approx(closed_forms.caught_by_most(0.1, 3, draws), abs=NEAR)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("draws", [1, 4])
-def test_slips_are_those_of_the_closed_forms(draws: int) -> None:
-    def of(pick: Callable[[list[float]], float], slip: float) -> Callable[[Random], float]:
-        return lambda chance: pick([1.0 if chance.random() < slip else chance.random() for _ in range(draws)])
-
-    least = rate_caught(0.1, drawn(1, of(min, 0)), drawn(2, of(min, 0.3)))
-    assert least == pytest.approx(closed_forms.caught_by_least(0.1, 1, draws, 0.3), abs=NEAR)
-    most = rate_caught(0.1, drawn(1, of(max, 0)), drawn(2, of(max, 0.3)))
-    assert most == pytest.approx(closed_forms.caught_by_most(0.1, 1, draws, 0.3), abs=NEAR)
+    for pick, closed_form in ((min, closed_forms.caught_by_least), (max, closed_forms.caught_by_most)):
+        found = rate_caught(0.1, drawn(1, of(pick, 1, 0)), drawn(2, of(pick, alpha, slips)))
+        assert found == pytest.approx(closed_form(0.1, alpha, draws, slips), abs=NEAR)
 
 
 def test_equal_scores_count_half_and_a_missing_one_wins_against_all_others() -> None:

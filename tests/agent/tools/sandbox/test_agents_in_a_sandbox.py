@@ -1,6 +1,7 @@
 """Agents of the preset `default`: what is allowed runs inside, and a yes lifts what was asked for, for one call."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,26 @@ def test_a_command_that_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path
     assert of_kind(run, ApprovalAsked) == []
     assert (home / "canary").read_text() == "alive"
     assert "TOP-SECRET" not in str(run.events)
+
+
+@pytest.mark.slow
+def test_git_is_asked_about_files_with_the_rights_of_a_command(
+    go: Go, home: Path, workspace: Path, needs: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it starts, since a process in the background may change its settings while it runs."""
+    subprocess.run([needs("git"), "init", "-q", workspace], check=True)
+    git = workspace / "bin" / "git"
+    git.parent.mkdir()
+    git.write_text(f'#!/bin/sh\ntouch {workspace}/asked\ntouch {home}/canary\nexec {needs("git")} "$@"\n')
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+    (workspace / "a").write_text("1")
+
+    run = go("rm a", approve=lambda _: False)
+
+    assert len(of_kind(run, ApprovalAsked)) == 1
+    assert (workspace / "asked").exists()
+    assert not (home / "canary").exists()
 
 
 @pytest.mark.slow

@@ -213,6 +213,9 @@ def test_hooks_of_git_stay_as_they_are(outside: Outside, needs: Callable[[str], 
     assert run("echo 'touch x' > .git/hooks/pre-commit", outside, sandbox).returncode != 0
     done = run("git add own.txt && git -c user.name=a -c user.email=a@b commit -qm one", outside, sandbox)
     assert (done.returncode, done.stderr) == (0, "")
+    (outside.workspace / ".git/hooks").rename(outside.home / "hooks")
+    (outside.workspace / ".git/hooks").symlink_to(outside.home / "hooks")
+    assert run("git status && touch .git/hooks/x", outside, sandbox).stderr.endswith("Read-only file system\n")
 
 
 STAY = ("[1 process still running after the command had ended; killed]", TO_STAY)

@@ -9,24 +9,20 @@ from bp import event, verify
 from bp.verification.report import Violations
 from bp.verification.search import Search
 from bp.verification.states import StateSpace
-from tests.bench.hot_cold import add
-from tests.bench.rows import Aim, Row
-from tests.bench.timing import fastest, scaled
-from tests.bp.philosophers import philosophers
-
-__all__ = ["measure"]
+from tests.bench.measuring import Aim, Row, fastest, scaled
+from tests.bp.programs import philosophers, requests
 
 STATES = {6: 1297, 8: 14_158, 10: 154_450}  # of so many philosophers
 
 
-def measure(size: float = 1.0) -> Iterator[Row]:
+def measure_verification(size: float = 1.0) -> Iterator[Row]:
     """States and whole verifications per second of CPU time, and traced bytes for each state."""
     large, small = (10, 8) if size >= 1 else (6, 6)
     yield from table(large)
     yield Row(f"verify {small} philosophers: memory", bytes_a_state(small), "bytes/state")
     yield shipped_loop(None if size >= 1 else scaled(40_000, size))
     times = scaled(200, size)
-    (seconds,) = fastest(lambda: lambda: [verify(add(event("once"), 2)) for _ in range(times)])
+    (seconds,) = fastest(lambda: lambda: [verify(requests(event("once"), 2)) for _ in range(times)])
     yield Row("verify a program of three states", times / seconds, "verifications/s", aim=Aim(at_least=3900))
 
 
