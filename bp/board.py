@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
 from heapq import heapify, heappop, heappush
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -233,7 +233,7 @@ class Board:
             running = heap[0][1]
             alternative = running.alternative  # the first of `offers_of`, without judging the others of `any_of`
             requests = running.statement.requests if alternative is None else (alternative,)
-            is_accepted = alternative is None and len(requests) == 1 and len(running.answerable) > 0  # see `_judge`
+            is_accepted = alternative is None and len(requests) == 1 if running.answerable else False  # see `_judge`
             holders: tuple[Running, ...] = ()
             for event in requests:
                 holder = self.holder_of(event, is_accepted)
@@ -271,11 +271,12 @@ class Board:
 
     def holder_of(self, event: Event, is_accepted: bool = False) -> Running | None:
         """Return one of the b-threads that refuse or block `event`; of one that is accepted none is known to refuse."""
-        if self._refusals.filed and not is_accepted:
-            for holder in self._refusals.members(event):
+        kinds, refusals, blocks = event._kinds, self._refusals, self._blocks  # of most kinds nothing is filed there
+        if refusals.filed and not is_accepted and (not refusals.kinds.isdisjoint(kinds) or None in refusals.filed):
+            for holder in refusals.members(event):
                 return holder
-        if self._blocks.filed:
-            for holder in self._blocks.members(event):
+        if not blocks.kinds.isdisjoint(kinds) or None in blocks.filed:
+            for holder in blocks.members(event):
                 return holder
         return None
 
@@ -493,7 +494,7 @@ class Index:
             return NO_MEMBERS
         if self._asks and (None in self._asks or not self._asks.isdisjoint(event._kinds)):
             return _with_accepting(matching, event)
-        return matching[0] if len(matching) == 1 else {member: None for each in matching for member in each}
+        return matching[0] if len(matching) == 1 else dict.fromkeys(chain.from_iterable(matching))
 
 
 def _with_accepting(matching: list[Filed], event: Event) -> Filed:

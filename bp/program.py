@@ -363,12 +363,13 @@ class BProgram:
             raise TypeError(f"post({event!r}): only events can be posted")
         if when_blocked not in ("keep", "drop", "reject"):
             raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
-        self._check_usable()
+        is_alive = self._phase == "alive"
+        if not is_alive:
+            self._check_usable()
         if self._scheduler.busy:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
-        is_alive = self._phase == "alive"
         turn_is_now = is_alive and not self._stepping and self._free_post is None
         turn_is_now = turn_is_now and (self._rests or not self._asking(self._can_step))
         self._posts.append(receipt)

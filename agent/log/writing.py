@@ -3,11 +3,12 @@
 import fcntl
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from agent.log.chain import APPROVAL, CHAIN, End, link, new_seed, signature_of
+from agent.log.chain import APPROVAL, CHAIN, End, new_seed, signature_of
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.redaction import Redaction
 from agent.vocabulary.encoding import dump, record_line
@@ -107,7 +108,7 @@ class LogWriter:
             seed = new_seed()
             self._end = None if late else _end_of_log(self.path, seed)  # no tool sees a late log
             self.record({**header, CHAIN: seed})
-            self._chain = link(self._last)
+            self._chain = sha256(self._last).hexdigest()
             self.flush()
         except OSError as error:
             self.close()
@@ -145,7 +146,7 @@ class LogWriter:
         if self._chain:
             signed = signature_of(line, self._chain) if APPROVAL in line else ""
             self._last = f'{line[:-1]},"{CHAIN}":"{self._chain}"{signed}}}'.encode()
-            self._chain = link(self._last)
+            self._chain = sha256(self._last).hexdigest()
         else:
             self._last = line.encode()
         self._waiting += self._last + b"\n"
