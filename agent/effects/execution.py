@@ -229,7 +229,7 @@ def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str,
 
 
 _IN_ITS_PROCESS = re.compile(r"/dev/fd/\d+|/proc/self/(?!root$|cwd$|exe$|fd$)\w+")
-"""What belongs to the process that names it: looked up by us, it would be a file of our own process."""
+"""Paths that mean another file in each process: looked up here, they would be files of our own process."""
 
 
 def _from(cwd: str, path: str) -> str:
