@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
 from heapq import heapify, heappop, heappush
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -143,13 +143,15 @@ class Board:
         for event in new:
             self.kinds.meet(event._kind)
             self._requests[event._kind].setdefault(event, {})[running] = None
+        if running.held_by:
+            self._unpark(running)
         if new:
             self.requesters[running] = None
-            self._queue(running)
+            if not running.queued:
+                running.queued = True
+                heappush(self._heap, (running.rank, running))
         else:
             del self.requesters[running]
-            if running.held_by:
-                self._unpark(running)
             if len(self._heap) > 2 * len(self.requesters) + 8:
                 self._clear_heap()
 
@@ -204,13 +206,6 @@ class Board:
 
     # Which event can be selected.
 
-    def _queue(self, running: Running) -> None:
-        if running.held_by:
-            self._unpark(running)
-        if not running.queued:
-            running.queued = True
-            heappush(self._heap, (running.rank, running))
-
     def _queue_held(self, holder: Running) -> None:
         """Queue the requesters that were parked because of a b-thread whose statement has changed."""
         held, holder.holds = holder.holds, {}
@@ -238,10 +233,10 @@ class Board:
             running = heap[0][1]
             alternative = running.alternative  # the first of `offers_of`, without judging the others of `any_of`
             requests = running.statement.requests if alternative is None else (alternative,)
-            is_accepted = alternative is None and len(requests) == 1 and len(running.answerable) > 0  # see `_judge`
+            is_accepted = alternative is None and len(requests) == 1 if running.answerable else False  # see `_judge`
             holders: tuple[Running, ...] = ()
             for event in requests:
-                holder = self._holder(event, is_accepted)
+                holder = self.holder_of(event, is_accepted)
                 if holder is None:
                     return event, running
                 holders += (holder,)
@@ -272,15 +267,16 @@ class Board:
 
     def is_free(self, event: Event) -> bool:
         """Return whether no b-thread blocks or refuses `event`. Raises EventSetError for a predicate that fails."""
-        return self._holder(event) is None
+        return self.holder_of(event) is None
 
-    def _holder(self, event: Event, is_accepted: bool = False) -> Running | None:
+    def holder_of(self, event: Event, is_accepted: bool = False) -> Running | None:
         """Return one of the b-threads that refuse or block `event`; `is_accepted`: known not to be refused."""
-        if self._refusals.filed and not is_accepted:
-            for holder in self._refusals.members(event):
+        kinds, refusals, blocks = event._kinds, self._refusals, self._blocks  # of most kinds nothing is filed there
+        if refusals.filed and not is_accepted and (not refusals.kinds.isdisjoint(kinds) or None in refusals.filed):
+            for holder in refusals.members(event):
                 return holder
-        if self._blocks.filed:
-            for holder in self._blocks.members(event):
+        if not blocks.kinds.isdisjoint(kinds) or None in blocks.filed:
+            for holder in blocks.members(event):
                 return holder
         return None
 
@@ -307,7 +303,9 @@ class Board:
             if alternative is not None or running.alternative is not None:
                 self._set_alternative(running, alternative)
             if statement.requests and not running.queued:
-                self._queue(running)
+                self._unpark(running)
+                running.queued = True
+                heappush(self._heap, (running.rank, running))
 
     def _ask_otherwise(self, running: Running) -> Event:
         statement = running.statement
@@ -494,7 +492,7 @@ class Index:
             return NO_MEMBERS
         if self._asks and (None in self._asks or not self._asks.isdisjoint(event._kinds)):
             return _with_accepting(matching, event)
-        return matching[0] if len(matching) == 1 else {member: None for each in matching for member in each}
+        return matching[0] if len(matching) == 1 else dict.fromkeys(chain.from_iterable(matching))
 
 
 def _with_accepting(matching: list[Filed], event: Event) -> Filed:

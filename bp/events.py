@@ -470,7 +470,7 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
     if predicate is None and len(fields) == 1 and isinstance(kinds, type) and kinds in _FIELDS:  # the common case
         ((name, value),) = fields.items()
         if name in _FIELDS[kinds]:
-            value = FREEZERS[type(value)](value)
+            value = value if value is LATEST.get(type(value)) else FREEZERS[type(value)](value)
             return Where((kinds,), (name,), (value,), None, (((kinds, (name,), value), kinds, (name,), None),))
     chosen = kinds if type(kinds) is tuple else (kinds,)
     for kind in chosen:
@@ -483,7 +483,8 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
     names = tuple(sorted(fields)) or None
     values: tuple[Any, ...] = ()
     for name in names or ():
-        values += (FREEZERS[type(fields[name])](fields[name]),)
+        value = fields[name]
+        values += (value if value is LATEST.get(type(value)) else FREEZERS[type(value)](value),)
     wanted = values[0] if len(values) == 1 else values
     test = None if predicate is None else partial(_ask, chosen, predicate)  # a method would be a cycle
     keys = chosen if names is None else zip(chosen, repeat(names), repeat(wanted))  # in C

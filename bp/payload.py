@@ -116,7 +116,10 @@ def as_it_is(value: Any) -> Any:
 
 def _freeze_elements(value: Sequence[Any] | Set[Any]) -> Any:
     """Freeze a collection; a tuple of frozen elements stays the same object."""
-    elements = [FREEZERS[type(element)](element) for element in value]
+    elements = []
+    for element in value:  # a comprehension would be a call more for each value
+        kind = type(element)
+        elements.append(element if element is LATEST.get(kind) else FREEZERS[kind](element))
     if isinstance(value, bytearray | memoryview):
         raise TypeError(f"{type(value).__name__} can change; use bytes")
     if isinstance(value, tuple | frozenset) and all(map(is_, elements, value)):

@@ -361,12 +361,13 @@ class BProgram:
             raise TypeError(f"post({event!r}): only events can be posted")
         if when_blocked not in ("keep", "drop", "reject"):
             raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
-        self._check_usable()
+        is_alive = self._phase == "alive"
+        if not is_alive:
+            self._check_usable()
         if self._scheduler.busy:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
         self._board.kinds.meet(event._kind)
         receipt = Receipt(event, when_blocked)
-        is_alive = self._phase == "alive"
         turn_is_now = is_alive and not self._stepping and self._free_post is None
         turn_is_now = turn_is_now and (self._rests or not self._asking(self._can_step))
         self._posts.append(receipt)
@@ -477,7 +478,7 @@ class BProgram:
         """Return the first post that can be taken; those before it follow their `when_blocked`."""
         turned_away = []
         for receipt in self._posts:
-            if self._board.is_free(receipt.event):
+            if self._board.holder_of(receipt.event) is None:
                 self._free_post = receipt
                 break
             if receipt.when_blocked != "keep":

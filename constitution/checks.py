@@ -9,25 +9,12 @@ from constitution.action import Action
 from constitution.effects import UNKNOWN, Effect
 from constitution.judge import NO_HOME, findings_of, judge, judge_command, verdict_on
 from constitution.policy import DEFAULT, NO_RULES, Policy
-from constitution.rules import DOUBTS, CommandRule
+from constitution.rules import CommandRule, effects_called
 from constitution.verdict import Level, Verdict
 from constitution.zones import FOUND, GLOB, is_within
 
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
-
-LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.MENTION, Effect.LIST, Effect.SHOW_ENVIRONMENT})
-AMBIGUOUS = frozenset(
-    {
-        Effect.UNKNOWN_COMMAND,
-        Effect.UNKNOWN_PROGRAM,
-        Effect.UNREADABLE,
-        Effect.RUN_UNKNOWN_CODE,
-        Effect.RUN_FETCHED_CODE,
-        Effect.RISKY_CODE,
-        Effect.EXECUTE,
-    }
-)
 
 
 def classify_risk(action: Action) -> Risk:
@@ -39,9 +26,11 @@ def classify_risk(action: Action) -> Risk:
 
     examination = findings_of(action)
     effects = {finding.effect for finding in examination.findings}
-    if effects & AMBIGUOUS:
+    if effects & effects_called("ambiguous"):
         return "high_ambiguity"
-    if effects - LOOKS or not all(only_looks(invocation.argv) for invocation in examination.invocations):
+    if effects - effects_called("looks") or not all(
+        only_looks(invocation.argv) for invocation in examination.invocations
+    ):
         return "side_effects"
     if action.command is None and not action.argv and action.category != "read":
         return "side_effects"
@@ -109,7 +98,10 @@ def grants_for(action: Action, policy: Policy = DEFAULT) -> tuple[CommandRule, .
             asked[finding.invocation, verdict.rule] = finding.effect
     if not asked or len(asked) > MOST:
         return ()
-    if any(not argv or UNKNOWN in "".join(argv) or effect in DOUBTS for (argv, _), effect in asked.items()):
+    if any(
+        not argv or UNKNOWN in "".join(argv) or effect in effects_called("doubts")
+        for (argv, _), effect in asked.items()
+    ):
         return ()
     try:
         grants = tuple(

@@ -11,7 +11,7 @@ from attrs import evolve
 from constitution.action import Action, PathUse
 from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
-from constitution.rules import DOUBTS, CommandRule, Rule
+from constitution.rules import CommandRule, Rule, effects_called
 from constitution.verdict import GRANTED, Evidence, Level, Verdict
 from constitution.zones import Places, is_within, zone_of, zones_of
 
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 NO_HOME = "/home/.unknown"
 """The default home folder of an action."""
 TARGET = re.compile(r"\S+ [A-Za-z][\w:-]{0,30}")
-ACCESS = {
-    "read": Effect.READ,
-    "write": Effect.WRITE,
-    "delete": Effect.DELETE,
-    "list": Effect.LIST,
-    "execute": Effect.EXECUTE,
-}
 
 
 def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
@@ -131,7 +124,7 @@ def findings_of(action: Action) -> "Examination":
         if use.access == "read" and action.outputs and is_within(use.resolved, action.outputs):
             continue  # a long output of a command of this run
         says = f"{use.access} {use.given}"
-        examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
+        examination.report(Finding(Effect[use.access.upper()], use.resolved, says, action.tool, Evidence(use.given)))
         for lost in losses(use.resolved, action.disk, action.workspace) if use.access in ("write", "delete") else ():
             verb = "replace" if use.access == "write" else "delete"
             says = f"{verb} {lost}, which version control could not bring back"
@@ -149,7 +142,7 @@ def _verdict(finding: Finding, zones: tuple[Zone, ...], policy: Policy) -> Verdi
 
 def _with_grants(verdict: Verdict, finding: Finding, action: Action, policy: Policy) -> Verdict:
     """Apply the user's rules to a verdict; they never lower a denial or a doubt."""
-    if verdict.level is not Level.ask or finding.effect in DOUBTS or not finding.invocation:
+    if verdict.level is not Level.ask or finding.effect in effects_called("doubts") or not finding.invocation:
         return verdict
     argv, rules = finding.invocation, [rule for rule in policy.commands if rule.rule in (None, verdict.rule)]
     if (granting := next((rule for rule in rules if rule.grants(argv, action)), None)) is not None:

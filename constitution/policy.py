@@ -119,16 +119,9 @@ def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 def _bounded(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Turn ask into deny outside the workspace: commands have the same bounds as file tools."""
-    return tuple(evolve(rule, level=Level.deny) if rule.name in OF_BOUNDS else rule for rule in rules)
+    bounds = {row["name"] for row in without_examples("rules")["rule"] if row.get("bounds")}
+    return tuple(evolve(rule, level=Level.deny) if rule.name in bounds else rule for rule in rules)
 
-
-OF_BOUNDS = (
-    "read_beyond_workspace",
-    "write_beyond_workspace",
-    "read_outside_workspace",
-    "write_outside_workspace",
-    "delete_file_outside_workspace",
-)
 
 DEFAULT = Policy("default", _rules("default"), bounded=False)
 

@@ -14,13 +14,14 @@ effects of redirections and variables.
 
 from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 from typing import TypeVar
 
 from attrs import field, frozen
 
 from constitution.action import Action
 from constitution.effects import Effect, Zone
-from constitution.tables import table
+from constitution.tables import table, without_examples
 from constitution.verdict import Level
 
 K = TypeVar("K", bound=Enum)
@@ -94,16 +95,10 @@ def _named(kind: type[K], word: str) -> K:
     return known[word]
 
 
-DOUBTS = frozenset(
-    {
-        Effect.UNREADABLE,
-        Effect.UNKNOWN_COMMAND,
-        Effect.RUN_UNKNOWN_CODE,
-        Effect.RUN_FETCHED_CODE,
-        Effect.EMPTY,
-    }
-)
-"""Findings about unknown code. No grant lowers these."""
+@cache
+def effects_called(group: str) -> frozenset[Effect]:
+    """Return a group of effects by its name in the table: "doubts" say that it is not known what would run."""
+    return frozenset(Effect[word.upper()] for word in without_examples("rules")["effects"][group].split())
 
 
 def _some_words(rule: object, attribute: object, argv: tuple[str, ...]) -> None:

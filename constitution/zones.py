@@ -190,23 +190,16 @@ def _home_in_workspace(path: str, places: Places) -> Zone:
     return zone if zone in stays else _workspace_zone(path, places)
 
 
-OF_HOME = {
-    "own": Zone.OWN,
-    "secret": Zone.SECRET,
-    "autostart": Zone.AUTOSTART,
-    "startup": Zone.STARTUP,
-    "keeps_secrets": Zone.KEEPS_SECRETS,
-    "programs": Zone.HOME_PROGRAMS,
-}
-"""Zones of places in a home folder, by their key in the table, in the order in which they apply."""
+OF_HOME = ("own", "secret", "autostart", "startup", "keeps_secrets", "home_programs")
+"""Zones of places in a home folder, as the table names them, in the order in which they are asked."""
 
 
 def _home_zone(inner: str) -> Zone:
     if not inner:
         return Zone.HOME_ROOT
-    for kind, zone in OF_HOME.items():
+    for kind in OF_HOME:
         if _home(kind).match(inner):
-            return zone
+            return Zone[kind.upper()]
     return Zone.PRIVATE_OUTSIDE if is_private(inner) else Zone.HOME
 
 

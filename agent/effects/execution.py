@@ -229,7 +229,7 @@ def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str,
 
 
 _IN_ITS_PROCESS = re.compile(r"/dev/fd/\d+|/proc/self/(?!root$|cwd$|exe$|fd$)\w+")
-"""Paths that mean another file in each process: looked up here, they would be files of our own process."""
+"""Paths that belong to the process that names them: looked up by us, they would be files of our own process."""
 
 
 def _from(cwd: str, path: str) -> str:

@@ -171,8 +171,9 @@ def check_form(answer: Answer) -> None:
         texts += (call.id, call.name, call.arguments)
     for item in message.reasoning_items:
         texts.append(item.content)
-    if wrong := [text for text in texts if not isinstance(text, str)]:
-        raise TypeError(f"an answer consists of texts, not {wrong[0]!r}")
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"an answer consists of texts, not {text!r}")
     if answer.stop_reason not in STOP_REASONS:
         raise TypeError(f"the stop reason is {answer.stop_reason!r}; it must be one of {STOP_REASONS}")
     if type(usage.input_tokens) is not int or type(usage.output_tokens) is not int:

@@ -1,8 +1,9 @@
 """The hash chain of a log: each record carries the hash of the line before it, and each yes is signed.
 
-The chain begins with a random seed in the header. It shows that a line was changed, left out or put between; a process
-that can write the log could rewrite all of it. So the yes of a person is also signed, with a key that lies with the
-agent's own things, which tools cannot read: a line that another process appends approves nothing.
+The hash is SHA-256, of a line without its end; the chain begins with a random seed in the header. It shows that a line
+was changed, left out or put between; a process that can write the log could rewrite all of it. So the yes of a
+person is also signed, with a key that lies with the agent's own things, which tools cannot read: a line that another
+process appends approves nothing.
 
 The chain alone does not show that the end of a log is missing. So the number of its lines and the hash of the last one
 are kept among these things, too, where their folder exists, which the command line makes: in `log_heads`, a file for
@@ -32,11 +33,6 @@ APPROVAL = "approval_answered"
 def new_seed() -> str:
     """Return the beginning of a chain."""
     return os.urandom(16).hex()
-
-
-def link(line: bytes) -> str:
-    """Return the hash of a line, without its end."""
-    return sha256(line).hexdigest()
 
 
 def signature_of(line: str, chain: str) -> str:

@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field, frozen
 
-from agent.log.chain import CHAIN, SIGNATURE, end_of, link, own_key, signature, wants_signature
+from agent.log.chain import CHAIN, SIGNATURE, end_of, own_key, signature, wants_signature
 from agent.vocabulary.encoding import FORMAT
 from agent.vocabulary.errors import AgentError
 
@@ -65,7 +66,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         raise LogError(f"the log {path} is empty; it must begin with a header")
     header = _parsed(path, 1, lines[0])
     _check_header(path, header)
-    read = _Chain(path, link(lines[0]) if CHAIN in header else "", end)
+    read = _Chain(path, sha256(lines[0]).hexdigest() if CHAIN in header else "", end)
     read.compare(1)
     records, torn = [], False
     for number, line in enumerate(lines[1:], start=2):
@@ -106,7 +107,7 @@ class _Chain:
             if chain != self.chain and not self.misfit:
                 what = f"line {number} (step {record['step']}, {record['name']})"
                 self.misfit = f"{self.path}: {what} does not follow the line before it; the log was changed there"
-            self.chain = link(line)
+            self.chain = sha256(line).hexdigest()
             self.compare(number)
         if wants_signature(record) and (self.key is None or signed != signature(self.key, chain, record)):
             self.unsigned.append(number - 2)

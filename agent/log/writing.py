@@ -3,11 +3,12 @@
 import fcntl
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from agent.log.chain import APPROVAL, CHAIN, End, link, new_seed, signature_of
+from agent.log.chain import APPROVAL, CHAIN, End, new_seed, signature_of
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.redaction import Redaction
 from agent.vocabulary.encoding import dump, record_line
@@ -107,7 +108,7 @@ class LogWriter:
             seed = new_seed()
             self._end = None if late else _end_of_log(self.path, seed)  # no tool sees a late log
             self.record({**header, CHAIN: seed})
-            self._chain = link(self._last)
+            self._chain = sha256(self._last).hexdigest()
             self.flush()
         except OSError as error:
             self.close()
@@ -145,7 +146,7 @@ class LogWriter:
         if self._chain:
             signed = signature_of(line, self._chain) if APPROVAL in line else ""
             self._last = f'{line[:-1]},"{CHAIN}":"{self._chain}"{signed}}}'.encode()
-            self._chain = link(self._last)
+            self._chain = sha256(self._last).hexdigest()
         else:
             self._last = line.encode()
         self._waiting += self._last + b"\n"
@@ -181,28 +182,24 @@ class LogWriter:
                 self._end.close()
 
     def _hand_over(self) -> None:
+        """Write what waits. Raises LogChanged unless the file at our path is the one that we write, as we left it."""
         if not self._waiting:
             return
-        self._check_place()
+        if S_ISREG(self._ours.st_mode):
+            try:
+                there = os.stat(self._place)
+            except FileNotFoundError:
+                raise LogChanged(f"the log {self.path} is gone; the run cannot go on without it") from None
+            if (there.st_ino, there.st_dev) != (self._ours.st_ino, self._ours.st_dev):
+                raise LogChanged(f"the log {self.path} was replaced by another file; the run cannot go on")
+            if there.st_size != self._size:
+                raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
         while self._waiting:
             count = os.write(self._descriptor, self._waiting)
             self._size += count
             del self._waiting[:count]
         if self._end is not None:
             self._end.note(self._lines, self._chain)
-
-    def _check_place(self) -> None:
-        """Raise LogChanged unless the file at our path is the one that we write, as long as we left it."""
-        if not S_ISREG(self._ours.st_mode):
-            return
-        try:
-            there = os.stat(self._place)
-        except FileNotFoundError:
-            raise LogChanged(f"the log {self.path} is gone; the run cannot go on without it") from None
-        if (there.st_ino, there.st_dev) != (self._ours.st_ino, self._ours.st_dev):
-            raise LogChanged(f"the log {self.path} was replaced by another file; the run cannot go on")
-        if there.st_size != self._size:
-            raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:

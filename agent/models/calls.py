@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from attrs import evolve
@@ -214,14 +215,16 @@ def with_ids(message: AssistantMessage, calls: tuple[ToolCall, ...]) -> Assistan
 
     `calls`: from `read_calls` of the same message. The argument texts are unchanged.
     """
+    if [*map(attrgetter("id", "name"), message.calls)] == [*map(attrgetter("id", "tool"), calls)]:
+        return message
     both = zip(message.calls, calls, strict=True)
-    renamed = tuple([RequestedCall(call.id, call.tool, requested.arguments) for requested, call in both])
-    return message if renamed == message.calls else evolve(message, calls=renamed)
+    renamed = [RequestedCall(call.id, call.tool, requested.arguments) for requested, call in both]
+    return evolve(message, calls=tuple(renamed))
 
 
 def _unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str]:
     """Return unique ids: the model's, unless missing, too long, or used before in this turn."""
-    taken = {call.id for call in requested}
+    taken = set(map(attrgetter("id"), requested))
     seen: set[str] = set()
     for position, call in enumerate(requested):
         usable = call.id.strip() and len(call.id) <= LONGEST_ID and call.id not in seen

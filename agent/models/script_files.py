@@ -1,15 +1,13 @@
 """Scripts in YAML: the steps of a scripted model as a file; every error names file, line and column."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from agent.models.model import ModelError
 from agent.models.scripted import ScriptedAnswer, ScriptedCall, ScriptedModel, Step, delay, fail
 from agent.vocabulary.messages import FailureReason, StopReason, Usage
-from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
-
-STEP_KEYS = ("say", "call", "calls", "reasoning", "stop_reason", "usage", "delay", "error")
-STOP_REASONS = get_args(StopReason)
+from agent.vocabulary.yaml_nodes import Node, NodeError, Reader, fields, read_yaml
 
 
 class ScriptError(ModelError):
@@ -45,53 +43,45 @@ def load_script(path: str | Path) -> ScriptedModel:
 def _step(node: Node) -> Step:
     if isinstance(node.value, str):
         return node.text()
-    node.mapping(*STEP_KEYS)
-    step: Step = node.read("error", lambda error: _error(node, error), None) or _answer(node)
-    return node.read("delay", lambda seconds: delay(seconds.number(), step), step)
+    given = fields(node, STEP)
+    seconds, error = given.pop("delay", None), given.pop("error", None)
+    if error is not None and given:
+        raise node.required("error").wrong(f"a step is an answer or an error; this one has {next(iter(given))!r} too")
+    step = error or _answer(node, given)
+    return step if seconds is None else delay(seconds, step)
 
 
-def _error(step: Node, error: Node) -> ModelError:
-    beside = [key for key in STEP_KEYS[:-2] if step.get(key)]
-    if beside:
-        raise error.wrong(f"a step is an answer or an error; this one has {beside[0]!r} too")
-    error.mapping("message", "retryable", "retry_after", "reason")
-    return fail(
-        error.required("message").text(),
-        retryable=error.read("retryable", Node.boolean, False),
-        retry_after=error.read("retry_after", Node.number, None),
-        reason=error.read("reason", lambda reason: reason.one_of(get_args(FailureReason)), ""),
-    )
-
-
-def _answer(node: Node) -> ScriptedAnswer:
-    if not any(node.get(key) for key in ("say", "call", "calls", "reasoning", "stop_reason")):
+def _answer(node: Node, given: dict[str, Any]) -> ScriptedAnswer:
+    if not given.keys() - {"usage"}:
         raise node.wrong("a step says or calls something, or fails: give 'say', 'call', 'calls' or 'error'")
-    calls = node.read("call", lambda single: [single], []) + node.read("calls", lambda several: [*several.items()], [])
-    return ScriptedAnswer(
-        text=node.read("say", Node.text, ""),
-        calls=tuple(_call(call) for call in calls),
-        reasoning=node.read("reasoning", Node.text, ""),
-        stop_reason=node.read("stop_reason", lambda reason: reason.one_of(STOP_REASONS), None),
-        usage=node.read("usage", _usage, Usage()),
-    )
+    calls = (*given.pop("call", ()), *given.pop("calls", ()))
+    return ScriptedAnswer(given.pop("say", ""), calls, **given)
 
 
 def _call(node: Node) -> ScriptedCall:
-    node.mapping("tool", "arguments", "id")
-    return ScriptedCall(
-        tool=node.required("tool").text(),
-        arguments=node.read("arguments", _argument_text, "{}"),
-        id=node.read("id", Node.text, None),
-    )
+    return ScriptedCall(**fields(node, CALL, "tool"))
 
 
-def _argument_text(node: Node) -> str:
-    return node.text() if isinstance(node.value, str) else node.json()
-
-
-def _usage(node: Node) -> Usage:
-    node.mapping("input_tokens", "output_tokens")
-    return Usage(
-        input_tokens=node.read("input_tokens", Node.count, 0),
-        output_tokens=node.read("output_tokens", Node.count, 0),
-    )
+CALL: Mapping[str, Reader] = {
+    "tool": Node.text,
+    "arguments": lambda node: node.text() if isinstance(node.value, str) else node.json(),
+    "id": Node.text,
+}
+ERROR: Mapping[str, Reader] = {
+    "message": Node.text,
+    "retryable": Node.boolean,
+    "retry_after": Node.number,
+    "reason": lambda node: node.one_of(get_args(FailureReason)),
+}
+USAGE: Mapping[str, Reader] = {"input_tokens": Node.count, "output_tokens": Node.count}
+STEP: Mapping[str, Reader] = {
+    "say": Node.text,
+    "call": lambda node: (_call(node),),
+    "calls": lambda node: tuple(map(_call, node.items())),
+    "reasoning": Node.text,
+    "stop_reason": lambda node: node.one_of(get_args(StopReason)),
+    "usage": lambda node: Usage(**fields(node, USAGE)),
+    "delay": Node.number,
+    "error": lambda node: fail(**fields(node, ERROR, "message")),
+}
+"""The keys of a step, and what each holds."""

@@ -40,7 +40,7 @@ def unfinished(result: Verification) -> tuple[str, ...]:
         return ()
     why, more = "there are more states than --max-states", f"--max-states {10 * result.states}"
     if result.interrupted:
-        why, more = "interrupted", "the same command, which begins anew"
+        why, more = "interrupted", "the same command, which starts again"
     most = [f"{name} {count:,}" for name, count in result.local_states if not is_of_world(name)][:5]
     return (
         f"not verified: {why}; only {result.states:,} states were looked at",

@@ -1,6 +1,8 @@
 """The b-threads without which there is no loop: sessions, the conversation, drafts, one call, and the gate."""
 
 from functools import lru_cache, partial
+from itertools import repeat
+from operator import attrgetter
 
 from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.events import (
@@ -43,6 +45,7 @@ def session() -> BThreadBody:
         yield sync(wait_for=RunEnded, block=beginnings)
 
 
+DRAFT, ID = attrgetter("draft"), attrgetter("id")
 OWN = "d0"
 """The name of the draft with which the loop itself begins each turn; all others are wanted by protocols."""
 
@@ -57,29 +60,22 @@ FIRST_ASKED = sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)  # said at e
 
 @bthread
 def choose() -> BThreadBody:
-    """Commit the first draft of each turn that no b-thread refuses."""
+    """Commit the first draft of each turn that no b-thread refuses, when all that were asked for have settled."""
     while True:
-        yield FIRST_ASKED
-        drafts = yield from collected(OWN)
+        said = yield FIRST_ASKED
+        outstanding: tuple[str, ...] = (OWN,)
+        drafts: tuple[InferenceFinished, ...] = ()
+        while not isinstance(said, DraftsSettled):
+            said = yield collecting(outstanding, tuple(map(DRAFT, drafts)))
+            if isinstance(said, InferenceRequested):
+                outstanding = (*outstanding, said.draft)
+            elif isinstance(said, (InferenceFinished, InferenceFailed)):
+                outstanding = without(outstanding, said.draft)
+            if isinstance(said, InferenceFinished):
+                drafts = (*drafts, said)
         if drafts:
-            answers = [committed(draft) for draft in drafts]
+            answers = [*map(committed, drafts)]
             yield sync(request=answers, otherwise=DraftsRefused, refuse=InferenceRequested, because=TOO_LATE)
-
-
-def collected(first: str) -> BThreadBody:
-    """Wait until all drafts that were asked for are there and have settled; return those that did not fail."""
-    outstanding: tuple[str, ...] = (first,)
-    drafts: tuple[InferenceFinished, ...] = ()
-    while True:
-        said = yield collecting(outstanding, tuple([draft.draft for draft in drafts]))
-        if isinstance(said, DraftsSettled):
-            return drafts
-        if isinstance(said, InferenceRequested):
-            outstanding = (*outstanding, said.draft)
-        else:
-            outstanding = without(outstanding, said.draft)
-        if isinstance(said, InferenceFinished):
-            drafts = (*drafts, said)
 
 
 @lru_cache(maxsize=1024)
@@ -167,7 +163,7 @@ def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
     news = where((SandboxLifted, ActionChanged, GateApproved, GateRejected), call=call)
     said = yield sync(wait_for=news)
     rights: tuple[str, ...] = ()
-    while isinstance(said, SandboxLifted | ActionChanged):
+    while isinstance(said, (SandboxLifted, ActionChanged)):
         rights = said.rights if isinstance(said, SandboxLifted) else ()
         said = yield sync(wait_for=news)
     if isinstance(said, GateRejected):
@@ -194,26 +190,17 @@ def converse(disclosure: Disclosure = "full") -> BThreadBody:
         yield sync(wait_for=PromptGiven)
         said: Event = RunContinued(Refusals())
         while not isinstance(said, RunEnded):
-            said = yield from one_turn(disclosure)
-
-
-def one_turn(disclosure: Disclosure) -> BThreadBody:
-    """Take one turn; return `run_ended` if it was the last."""
-    said = yield INFERENCE
-    if isinstance(said, RunEnded):
-        return said
-    if isinstance(said, CompletionDeclared):
-        return (yield from completed(said.status, said.text))
-    said = yield END_OF_TURN
-    if isinstance(said, DraftsRefused):
-        return (yield sync(request=no_draft_left(said), otherwise=ended_instead))
-    if not isinstance(said, AnswerCommitted):
-        return said  # no draft at all: the inference failed, and is repeated unless a b-thread refuses
-    if said.calls:
-        return (yield from have_carried_out(said, disclosure))
-    if not said.is_empty:
-        return (yield from completed("answered", said.message.text))
-    return said
+            said = yield INFERENCE
+            if isinstance(said, InferenceRequested):
+                said = yield END_OF_TURN  # without any draft the inference is repeated unless a b-thread refuses
+            if isinstance(said, CompletionDeclared):
+                said = yield from completed(said.status, said.text)
+            elif isinstance(said, DraftsRefused):
+                said = yield sync(request=no_draft_left(said), otherwise=ended_instead)
+            elif isinstance(said, AnswerCommitted) and said.calls:
+                said = yield from have_carried_out(said, disclosure)
+            elif isinstance(said, AnswerCommitted) and not said.is_empty:
+                said = yield from completed("answered", said.message.text)
 
 
 def completed(reason: str, text: str) -> BThreadBody:
@@ -223,8 +210,8 @@ def completed(reason: str, text: str) -> BThreadBody:
 
 def have_carried_out(answer: AnswerCommitted, disclosure: Disclosure) -> BThreadBody:
     """Start the calls of an answer and wait until each is answered."""
-    yield start(*[carry_out(call, disclosure) for call in answer.calls])
-    unanswered = tuple([call.id for call in answer.calls])
+    yield start(*map(carry_out, answer.calls, repeat(disclosure)))
+    unanswered = tuple(map(ID, answer.calls))
     while unanswered:
         answered = yield ANSWER
         unanswered = without(unanswered, answered.call)

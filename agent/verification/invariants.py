@@ -106,7 +106,7 @@ def _made(
 
 def _each_monitor(given: Arguments) -> list[Arguments]:
     """Return the arguments, once for each of several monitors of a protocol."""
-    return [{**given, "monitor": monitor} for monitor in given.get("monitors", ())] or [given]
+    return [{**given, "monitor": monitor} for monitor in given["monitors"]] if "monitors" in given else [given]
 
 
 OF_RULES = Invariants()

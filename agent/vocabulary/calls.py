@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from itertools import filterfalse
 from typing import Any, Literal, TypeVar
 
 from attrs import field, frozen, validators
@@ -65,7 +66,7 @@ class ToolResult:
 
 def without(items: tuple[T, ...], item: T) -> tuple[T, ...]:
     """Return `items` except those equal to `item`."""
-    return tuple([other for other in items if other != item])
+    return tuple(filterfalse((item,).__contains__, items))
 
 
 def still_open(calls: tuple[ToolCall, ...], answered: str) -> tuple[ToolCall, ...]:

@@ -25,7 +25,6 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ProposedAction
 from agent.vocabulary.messages import IF_ANY, AssistantMessage, ToolMessage, UserMessage
 from bp import Event, Refusal, Step
-from constitution import Action
 
 FORMAT = 1
 """The version of the format; a reader refuses newer ones."""
@@ -101,8 +100,6 @@ class _Writers(dict[type, Writer]):
 
 
 def _writer(kind: Any) -> Writer:
-    if kind in (ToolCall, AssistantMessage, Action):
-        return _once(_of_fields(kind))
     if attrs.has(kind):
         return _of_fields(kind)
     return next((writer for kinds, writer in _FORMS if issubclass(kind, kinds)), _refuse)
@@ -119,7 +116,8 @@ def _of_data(event: Any) -> str:
 def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
     """Return what writes the fields of a class, those that are left out when they are empty last; messages with role.
 
-    A field that has its default is written once for all. whole_call: the field `call` is no mere id.
+    A field that has its default is written once for all; the latest value, which may stand in several records of a
+    turn, is remembered. whole_call: the field `call` is no mere id.
     """
     fields = attrs.fields(kind)
     is_id = not whole_call and any(field.name == "call" and field.type is ToolCall for field in fields)
@@ -131,7 +129,13 @@ def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
     ]
     role = [f'"role":"{ROLES[kind]}"'] if kind in ROLES else []
 
+    latest: tuple[Any, str] = (None, "")
+
     def write(value: Any) -> str:
+        nonlocal latest
+        known, text = latest
+        if known is value:
+            return text
         parts = [f'"call":{quoted(value.call.id)}'] if is_id else [*role]
         for name, key, default, written in always:
             item = getattr(value, name)
@@ -140,7 +144,8 @@ def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
             item = getattr(value, name)
             if item:
                 parts.append(key + _WRITERS[type(item)](item))
-        return f"{{{','.join(parts)}}}"
+        latest = value, f"{{{','.join(parts)}}}"
+        return latest[1]
 
     return write
 
@@ -151,21 +156,6 @@ def _default_of(field: Any) -> str:
     return f'"{field.name}":{_text(field.default)}' if has_one else ""
 
 
-def _once(write: Writer) -> Writer:
-    """Return `write` for values that stand in several records of a turn, of which the latest is remembered."""
-    latest: tuple[Any, str] = (None, "")
-
-    def written(value: Any) -> str:
-        nonlocal latest
-        known, text = latest
-        if known is not value:
-            text = write(value)
-            latest = value, text
-        return text
-
-    return written
-
-
 def _of_mapping(mapping: Mapping[Any, Any]) -> str:
     if not mapping:
         return "{}"
@@ -174,7 +164,10 @@ def _of_mapping(mapping: Mapping[Any, Any]) -> str:
 
 
 def _of_items(items: Any) -> str:
-    return f"[{','.join([_WRITERS[type(item)](item) for item in items])}]" if items else "[]"
+    parts = []
+    for item in items:  # a comprehension would be a call more for each list
+        parts.append(_WRITERS[type(item)](item))  # noqa: PERF401
+    return f"[{','.join(parts)}]"
 
 
 def _of_number(number: float) -> str:

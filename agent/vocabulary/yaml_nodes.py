@@ -191,6 +191,17 @@ class Node:
         return Node(self.path, value, line, column)
 
 
+Reader = Callable[[Node], Any]
+
+
+def fields(node: Node, readers: Mapping[str, Reader], *required: str, others: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what the keys of a mapping say; `others`: keys that it may have, too, and that are read elsewhere."""
+    node.mapping(*readers, *others)
+    for key in required:
+        node.required(key)
+    return {key: read(found) for key, read in readers.items() if (found := node.get(key)) is not None}
+
+
 def _listed(words: Sequence[str]) -> str:
     return ", ".join(repr(word) for word in words)
 

@@ -46,9 +46,10 @@ from constitution.analysis.steps import (
     as_script,
 )
 from constitution.effects import UNKNOWN, Effect, Finding
+from constitution.rules import effects_called
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.walk import Walk
-from constitution.tables import forms, is_a, pattern, table_names
+from constitution.tables import forms, is_a, pattern, table_names, without_examples
 from constitution.tables.rows import (
     Wrapper,
     is_bare_shell,
@@ -76,54 +77,10 @@ TELLING = frozenset(["kitty", "wezterm", "zellij"])
 TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
 """Programs that send their input to another machine."""
 
-SHOWS = frozenset({Effect.SHOW_ENVIRONMENT, Effect.SHOW_SECRETS, Effect.TAKE_KEYS, Effect.SHOW_PERSONAL})
-READS = frozenset({Effect.READ, Effect.READ_TREE})
-DELETES = frozenset({Effect.DELETE, Effect.DELETE_TREE})
-KEEPS = frozenset(["mv", "git mv", "rename", "gzip", "bzip2", "xz", "zstd", "zip", "rsync"])
-"""Programs that delete a file but keep its content under another name."""
-
 MATCHES = 1_000
 """The highest number of paths examined for a pattern."""
 
-GETS_OUT = frozenset(
-    {
-        Effect.GIVE_SHELL,
-        Effect.RUN_FETCHED_CODE,
-        Effect.FORK_BOMB,
-        Effect.EXHAUST,
-        Effect.UPLOAD,
-        Effect.LEAK,
-        Effect.REMOTE_SHELL,
-        Effect.DATABASE_LOSS,
-        Effect.CLOUD_LOSS,
-    }
-)
-"""Effects of a command in a container that reach beyond the container."""
-
-PHRASES = {
-    Effect.READ: "read {path}",
-    Effect.LIST: "list {path}",
-    Effect.HANDLE: "open {path}",
-    Effect.MENTION: "open {path}",
-    Effect.CARRIED: "take settings or code from {path}",
-    Effect.WRITE: "write {path}",
-    Effect.DELETE: "delete {path}",
-    Effect.DELETE_TREE: "delete {path} recursively",
-    Effect.EXECUTE: "run {path}",
-    Effect.READ_TREE: "read everything in {path}",
-    Effect.SEARCH_PATH: "look for programs in {path}",
-    Effect.PRELOAD: "make programs load {path}",
-    Effect.PERMISSIONS: "change the permissions of {path}",
-    Effect.OPEN_TO_ALL: "make {path} writable for every user",
-    Effect.NETWORK: "reach {path} over the network",
-    Effect.KILL: "end processes",
-    Effect.RAW_COPY: "copy raw bytes",
-    Effect.UNKNOWN_PROGRAM: "access {path} (it is not a known program)",
-    Effect.DISCARD: "replace {path}",
-    Effect.RUN_FETCHED_CODE: "run code that was downloaded or decoded",
-    Effect.RUN_UNKNOWN_CODE: "run text that is not known in advance",
-}
-"""The default words for an effect: they complete "<program> would ..." where a step has no words of its own."""
+PHRASES = {Effect[name.upper()]: says for name, says in without_examples("rules")["phrases"].items()}
 
 
 @cache
@@ -281,7 +238,10 @@ class Examination:
 
     def _is_told(self, before: int) -> bool:
         """Return whether later findings show what a program does beside its use of the files that it names."""
-        return any(not finding.path and finding.effect not in SHOWS for finding in islice(self.findings, before, None))
+        return any(
+            not finding.path and finding.effect not in effects_called("shows")
+            for finding in islice(self.findings, before, None)
+        )
 
     def _name_behind(self, word: str, name: str) -> str:
         """Return the known program that an unknown name links to, else the name."""
@@ -483,7 +443,7 @@ class Examination:
 
     def _found(self, effect: Effect, path: str | None, says: str, program: str, walk: Walk) -> None:
         """Add a finding about the command at `walk`; a path is a word, resolved in every possible folder."""
-        if self._inside and effect not in GETS_OUT:
+        if self._inside and effect not in effects_called("gets_out"):
             return
         if effect is Effect.DELETE and path is not None and self._are_many(path, walk):
             effect, says = Effect.DELETE_TREE, "delete {path}"
@@ -513,7 +473,7 @@ class Examination:
     def _place_of(self, effect: Effect, absolute: str, path: str, program: str) -> str:
         """Return the real path; "" for a file that the script itself made and now runs."""
         where = self._followed(absolute)
-        deletes = effect in DELETES and not path.endswith("/")
+        deletes = effect in effects_called("deletes") and not path.endswith("/")
         alone = deletes or program == "ln"  # which deletes, or makes, the link and not its target
         if effect is Effect.READ_TREE and where == "/":
             where = self.home
@@ -539,13 +499,13 @@ class Examination:
                 self._told[where, program] = effect
             return effect
         told = self._told.get((where, program))
-        if told in (Effect.READ, Effect.WRITE, *DELETES):
+        if told in (Effect.READ, Effect.WRITE, *effects_called("deletes")):
             return None
         return Effect.HANDLE if told is None else Effect.MENTION
 
     def _are_there(self, folders: tuple[str, ...]) -> bool:
-        """Return whether `cd` cannot fail: the folders exist, and the script has deleted nothing yet."""
-        removed = any(finding.effect in DELETES for finding in self.findings)
+        """Return whether folders are on the disk, and the script has not deleted anything yet: `cd` cannot fail."""
+        removed = any(finding.effect in effects_called("deletes") for finding in self.findings)
         return not removed and all(folder in self.disk.folders for folder in folders)
 
     def _of_disk(self, effect: Effect, where: str, says: str, program: str, walk: Walk) -> None:
@@ -555,9 +515,16 @@ class Examination:
             if match and (behind != match or is_private(match) or "/." in match):
                 self.report(Finding(effect, behind, says.replace("{path}", match), program, walk.evidence))
         into = effect is Effect.WRITE and not GLOB.search(where)  # writing into a folder keeps its other files
-        kept = (effect in DELETES and program in KEEPS) or (into and where not in self.disk.unsaved)
+        kept = (effect in effects_called("deletes") and is_a(program, "renames")) or (
+            into and where not in self.disk.unsaved
+        )
         lost = losses(where, self.disk, self.start) if loses(effect, program) and not kept else []
-        if effect in DELETES and self.executables and not (kept or lost) and is_within(where, self.start):
+        if (
+            effect in effects_called("deletes")
+            and self.executables
+            and not (kept or lost)
+            and is_within(where, self.start)
+        ):
             shown = _shown(says, where.removeprefix(f"{self.start}/"))
             self.because[f"{program} would {shown}, where no unsaved work is known"] = Effect.HISTORY_LOSS
         for files in lost:
@@ -597,7 +564,9 @@ class Examination:
 
     def _watch(self, effect: Effect, path: str | None, walk: Walk) -> None:
         """Record reads of private data and uploads: together they are exfiltration."""
-        if effect in SHOWS or (effect in READS and path is not None and self._is_private(path, walk)):
+        if effect in effects_called("shows") or (
+            effect in effects_called("reads") and path is not None and self._is_private(path, walk)
+        ):
             self._private = self._private or walk.evidence
             self._sent(self._sends)
         elif effect is Effect.UPLOAD:

@@ -151,18 +151,6 @@ def awk(command: Command) -> Steps:
 
 AWK_SETTING = pattern(r"[A-Za-z_]\w*=")
 
-USES = {
-    "delete_tree": Effect.DELETE_TREE,
-    "delete": Effect.DELETE,
-    "write": Effect.WRITE,
-    "read": Effect.READ,
-    "run": Effect.EXECUTE,
-    "search": Effect.SEARCH_PATH,
-    "load": Effect.PRELOAD,
-    "name": Effect.UNKNOWN_PROGRAM,
-}
-"""The kinds of use of a path in a reading."""
-
 
 def touched(reading: Reading, code: str) -> Steps:
     """Report the effects of inline code."""
@@ -174,7 +162,8 @@ def touched(reading: Reading, code: str) -> Steps:
     for script in reading.fed:
         yield Script(script, ANYTHING)
     for kind, path in reading.paths:
-        yield Found(USES[kind], path=path or UNKNOWN, says="pass {path} to other code" if kind == "name" else "")
+        says = "pass {path} to other code" if kind == "unknown_program" else ""
+        yield Found(Effect[kind.upper()], path=path or UNKNOWN, says=says)
     for deed in (*reading.deeds, *deeds_in(code)):
         if deed == "sends":
             yield Sent()

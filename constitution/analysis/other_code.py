@@ -101,9 +101,11 @@ def read_code(code: str, language: str = "") -> Reading:
         rest = IMPORTED.sub("", rest)
     if re.search(_names("computed_delete"), rest):
         reading.paths.extend(("delete_tree", path) for path in ROOTS.findall(code))
-    reading.paths += [("name", path) for path in ROOTS.findall(rest) if path != "~" and ELSEWHERE.match(path)]
+    reading.paths += [
+        ("unknown_program", path) for path in ROOTS.findall(rest) if path != "~" and ELSEWHERE.match(path)
+    ]
     if HOME_JOINED.search(rest):
-        reading.paths.append(("name", f"~/{UNKNOWN}"))
+        reading.paths.append(("unknown_program", f"~/{UNKNOWN}"))
     if doubt := doubt_about(rest, language or "rare"):
         reading.risks.append(f"run inline code that uses {doubt[:20]!r}")
     return reading
@@ -162,7 +164,7 @@ REMOTE_FILE = pattern(r"\w+://(?!localhost|127\.|\[::1\])")
 def _loaded(file: str, reading: Reading) -> str:
     if ":" in file:
         reading.deeds.append("fetched")
-    reading.paths.append(("load", file))
+    reading.paths.append(("preload", file))
     return " "
 
 
@@ -306,7 +308,7 @@ def _awk_token(tokens: list[str], index: int, reading: Reading) -> None:
     elif token == "<" and "getline" in tokens[index - 2 : index]:
         reading.paths.append(("read", _alone(tokens, index)))
     elif token == "@include":
-        reading.paths.append(("run", _alone(tokens, index)))
+        reading.paths.append(("execute", _alone(tokens, index)))
     elif token[:1] == "@" or token in ("ARGV", "ARGC"):
         reading.risks.append(f"run an awk program that uses {token!r}")
     elif token == "ENVIRON" and (after != "[" or tokens[index + 2][:1] != '"' or SECRET_NAME.search(tokens[index + 2])):

@@ -20,6 +20,7 @@ from constitution.tables import forms, is_a, one_line, pattern, said_of
 from constitution.tables.rows import (
     Does,
     Line,
+    behind_options,
     is_bare_shell,
     is_known,
     paths_of,
@@ -316,7 +317,9 @@ def only_looks(argv: tuple[str, ...]) -> bool:
     ):
         return True
     pattern = read_only(name)
-    return pattern is not None and pattern.match(" ".join(_without_settings(name, argv[1:]))) is not None
+    words = list(argv[1:])
+    words = behind_options(words, TAKES) if name in SETTINGS_FIRST else words
+    return pattern is not None and pattern.match(" ".join(words)) is not None
 
 
 def read_only(name: str) -> re.Pattern[str] | None:
@@ -338,14 +341,8 @@ def _runs_another(name: str, argv: tuple[str, ...]) -> bool:
     return wrapper is not None and (not wrapper.only or first in wrapper.only)
 
 
-def _without_settings(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words after global options: `git -C x status`, `kubectl -n y get`."""
-    index = 0
-    while name in ("git", "kubectl", "docker", "aws", "gcloud") and index < len(words) and words[index][:1] == "-":
-        index += 2 if words[index] in TAKES else 1
-    return words[index:]
-
-
+SETTINGS_FIRST = ("git", "kubectl", "docker", "aws", "gcloud")
+"""Programs with options before a subcommand, as in `git -C x status`."""
 TAKES = frozenset("-C -c -n --namespace --context -f --file --profile --region -H -p --project".split())  # noqa: SIM905
 
 

@@ -378,9 +378,9 @@ def _deed_of(node: ast.Call, name: str, names: _Names) -> list[str]:
 def _named_places(node: ast.Call, name: str, texts: list[str], names: _Names) -> list[tuple[str, str]]:
     """Return the outside places named in an unknown call that is not read-only."""
     if name in ("insert", "append", "extend") and isinstance(node.func, ast.Attribute) and _owner(node.func) == "path":
-        return [("search", text) for text in texts]
+        return [("search_path", text) for text in texts]
     looks = name in _known("looks") | SAME | HOME and not (name in ("add", "write") and names.archives())
-    return [("name", text) for text in texts if not looks and ELSEWHERE.match(text)]
+    return [("unknown_program", text) for text in texts if not looks and ELSEWHERE.match(text)]
 
 
 def _names_address(name: str, texts: list[str]) -> bool:

@@ -327,8 +327,7 @@ def kill(command: Command) -> Steps:
     """`kill -9 12 -1`: after the first word -1 is every process, not a signal; `kill $P`: any process."""
     if "-1" in command.argv[2:]:
         yield Found(Effect.KILL_ALL, says="end every process")
-    source = command.source.decode("utf-8", "replace")
-    own = OWN_PROCESS.search(f"{command.text}\n{source}") or _holds_own_process(command, source)
+    own = OWN_PROCESS.search(f"{command.text}\n{command.source.decode('utf-8', 'replace')}")
     if any(word.startswith(UNKNOWN) for word in command.argv[1:]) and not own:
         yield Found(Effect.KILL_MATCHING, says="end processes that are not known in advance")
     for number in re.findall(r"(?<= )-?(\d+)(?= |$)", " ".join(["kill", *command.argv[1 + _gives_signal(command) :]])):
@@ -343,9 +342,3 @@ def _gives_signal(command: Command) -> int:
 
 OWN_PROCESS = pattern(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")
 """A process that the script started, or that comes from a PID file or is found by its name."""
-
-
-def _holds_own_process(command: Command, source: str) -> bool:
-    """Return whether a variable in a command holds the PID of a process started by the script: `P=$!`."""
-    names = re.findall(r"\$\{?(\w+)", command.text)
-    return any(re.search(rf"\b{name}\+?=[\"'(]?(?:\$!|\$\(.*pid)", source) for name in names)

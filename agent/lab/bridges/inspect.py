@@ -214,7 +214,7 @@ def controlled(
 # Its tasks, as settings
 
 SLOWER = 10
-"""Factor on the timeouts of checks, which have fewer processors here than in a container."""
+"""The factor by which a check may take longer than in a container, where it has the processors for itself."""
 
 
 class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]

@@ -49,7 +49,7 @@ from agent.protocols import PROTOCOLS, is_own
 from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
-from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
+from agent.vocabulary.yaml_nodes import Node, NodeError, Reader, fields, read_yaml
 
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
@@ -76,15 +76,6 @@ def load_plan(path: Path) -> Plan:
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=str)
-Reader = Callable[[Node], Any]
-
-
-def fields(node: Node, readers: Mapping[str, Reader], *required: str, others: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the values of a mapping by key; `others`: further valid keys, which are read elsewhere."""
-    node.mapping(*readers, *others)
-    for key in required:
-        node.required(key)
-    return {key: read(found) for key, read in readers.items() if (found := node.get(key)) is not None}
 
 
 def several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:

@@ -12,7 +12,7 @@ import pytest
 from agent.cli.arguments import COMMANDS, called
 from agent.cli.listings import PROGRAMS, _show_presets
 from agent.cli.screen import Screen
-from agent.models.script_files import STEP_KEYS
+from agent.models.script_files import STEP
 from agent.presets.shipped import PRESETS, PURPOSES
 from agent.tools.sandbox.sandbox import LEVELS, achieved
 from tests.agent.cli.sessions import Command, RunOf, bash, environment
@@ -105,7 +105,7 @@ def test_help_is_also_a_subcommand(asked: tuple[str, ...], answered: str, comman
 def test_the_help_of_run_names_every_key_of_a_script(command: Command) -> None:
     said = command("run", "--help").out
 
-    assert [key for key in (*STEP_KEYS, "tool", "arguments", "id", "retry_after") if key not in said] == []
+    assert [key for key in (*STEP, "tool", "arguments", "id", "retry_after") if key not in said] == []
 
 
 def test_one_preset_is_shown_with_its_differences_from_default(command: Command) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.arguments import make_parser
 from tests.agent.cli.sessions import Command
 
 LEFT_OUT = ("max_iterations", "max_failures", "max_empty_answers", "policy", "doom_loop", "follow_ups")
@@ -181,10 +180,3 @@ def test_a_search_without_end_is_bounded_by_itself_and_says_what_grows_and_what_
     assert "counts_for_ever " in most
     assert "effect " not in most
     assert as_data["local_states"]["counts_for_ever"] > 3
-
-
-def test_verify_is_bounded_by_default(command: Command) -> None:
-    assert make_parser().parse_args(["verify"]).max_states == 1_000_000
-    assert "stop at N states, since some programs have infinitely many (default: 1,000,000)" in " ".join(
-        command("verify", "--help").out.split()
-    )

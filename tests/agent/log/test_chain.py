@@ -5,6 +5,7 @@ import os
 from base64 import b16encode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.history.rebuilding import RebuildError
-from agent.log.chain import CHAIN, SIGNATURE, link, own_key
+from agent.log.chain import CHAIN, SIGNATURE, own_key
 from agent.log.reading import LogError, read_log
 from agent.log.redaction import Redaction
 from agent.presets.equipment import equip
@@ -67,7 +68,7 @@ def write(log: Path, lines: Lines, *, chained: bool = False) -> None:
         if chained and before:
             line = {**line, CHAIN: before}
         encoded = json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode()
-        before = link(encoded)
+        before = sha256(encoded).hexdigest()
         content += encoded + b"\n"
     log.write_bytes(content)
 
@@ -76,7 +77,7 @@ def test_each_record_has_the_hash_of_the_line_before_and_the_header_a_seed(tmp_p
     one, other = finished(tmp_path / "1.jsonl"), finished(tmp_path / "2.jsonl")
 
     lines = one.read_bytes().splitlines()
-    assert [json.loads(line)[CHAIN] for line in lines[1:]] == [link(line) for line in lines[:-1]]
+    assert [json.loads(line)[CHAIN] for line in lines[1:]] == [sha256(line).hexdigest() for line in lines[:-1]]
     assert lines_of(one)[0][CHAIN] != lines_of(other)[0][CHAIN]
     assert read_log(one).integrity == ""
 

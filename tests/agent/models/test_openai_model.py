@@ -134,8 +134,9 @@ async def test_https_where_the_server_speaks_http_is_said() -> None:
 
 
 def test_a_certificate_that_is_not_valid_stays_so() -> None:
-    failed = httpx2.ConnectError("failed")
-    failed.__cause__ = ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed certificate")
+    failed, cause = httpx2.ConnectError("failed"), ssl.SSLCertVerificationError(1, "self-signed certificate")
+    cause.reason = "CERTIFICATE_VERIFY_FAILED"
+    failed.__cause__ = cause
 
     error = describe_failure(failed, "https://example.org/v1")
 
