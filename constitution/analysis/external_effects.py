@@ -308,7 +308,10 @@ def tasks_of(name: str, words: list[str]) -> list[str]:
         return [word.rpartition(":")[2] if word.startswith(":") else word.lstrip("+") for word in operands]
     while operands[:1] in (["workspace"], ["workspaces"], ["foreach"], ["npm"]):
         operands = operands[2:] if operands[0] == "workspace" else operands[1:]
-    return operands[1:2] if operands[:1] in (["run"], ["run-script"], ["exec"], ["task"]) else operands[:1]
+    behind = operands[:1] in (["run"], ["run-script"], ["exec"], ["task"]) or any(
+        is_a(word, "service") for word in operands[:1]
+    )
+    return operands[1:2] if behind else operands[:1]
 
 
 def _targets(words: list[str]) -> list[str]:
