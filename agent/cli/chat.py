@@ -1,7 +1,7 @@
 """`bpagent chat`: an interactive conversation; its runs share one log, and it can be continued later.
 
-While the agent works, a line is an answer to the question that is open, or stops the run, or steers it. On a pipe each
-line is a prompt, in turn, and the answers go to standard output.
+While the agent works, a line answers the open question, or stops the run, or steers it. On a pipe each line is a
+prompt, in turn, and the answers go to standard output.
 """
 
 import math
@@ -39,7 +39,7 @@ SHOWN_AGAIN = 6  # messages of a conversation that is continued
 
 
 def execute(arguments: Namespace) -> int:
-    """Talk until the person leaves; return the exit code. Raises for wrong input, before anything happens."""
+    """Run the conversation until the user leaves; return the exit code. Raises for wrong input, before a run."""
     screen = screen_on(sys.stderr)
     first = read_prompt(arguments.prompt) if arguments.prompt else None
     preset, make, servers = new_agent(arguments) if arguments.continue_ is None else _continued(arguments)
@@ -56,13 +56,13 @@ def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ..
 
 @frozen
 class Left:
-    """The person has left, with this exit code."""
+    """The user has left, with this exit code."""
 
     code: int
 
 
 class Chat:
-    """One conversation: prompts as they are typed, a run for each, and another agent where the user wants one."""
+    """One conversation: a run for each typed prompt, and another agent after /model and /undo."""
 
     def __init__(self, arguments: Namespace, screen: Screen, preset: Preset, *, present: bool) -> None:
         """Make a conversation; `present`: on a terminal."""
@@ -80,7 +80,7 @@ class Chat:
         self._seat = ExitStack()  # holds the agent
 
     async def talk(self, make: Maker, first: str | UserMessage | None, servers: Sequence[McpServer] = ()) -> int:
-        """Have one run after the other, until the person leaves. Raises what making the agent raises."""
+        """Start one run after the other, until the user leaves. Raises the errors of making the agent."""
         async with AsyncExitStack() as stack:
             for part in (self._said, self._lines):
                 stack.enter_context(part)
@@ -117,7 +117,7 @@ class Chat:
         return prompt.code
 
     async def _next_prompt(self) -> str | UserMessage | Left:
-        """Return what the user asks for next: the next line that is not empty, and no command."""
+        """Return the next prompt of the user: the next line that is neither empty nor a command."""
         while True:
             if self._present and not self._screen.moves:
                 self._screen.ask("you >")
@@ -145,9 +145,8 @@ class Chat:
             return None
 
     def _change(self, word: str, argument: str) -> Undone | None:
-        """Go on with another model, or from before the last task; return which files changed since.
-
-        What cannot be done is said, and changes nothing.
+        """Continue with another model, or from before the last task; return the files that changed since. A failure is
+        shown, and changes nothing.
         """
         path, undone = self._agent.log_path, None
         assert path is not None
@@ -159,7 +158,7 @@ class Chat:
                 model = model_from_name(argument, os.environ, api=self._arguments.api)
                 recorded = read_log(path)
                 about = {**(recorded.header.get("about") or {}), "model": nameable(argument)}
-                path = fork(path, len(recorded.records), model=model.name, about=about)  # a header stays as it was
+                path = fork(path, len(recorded.records), model=model.name, about=about)  # a header never changes
                 self._arguments.model = argument
         except (ModelError, LogError, Mistake, OSError) as error:
             self._desk.display.system(str(error))
@@ -170,7 +169,7 @@ class Chat:
         return undone
 
     async def _offer_files(self, undone: Undone | None) -> None:
-        """List the files that changed since an undone task; on a yes, restore those that nothing else changed."""
+        """List the files that changed since an undone task; on a yes, restore those without other changes."""
         if undone is None:
             return
         told = [f"not restored, since something else changed it, too: {self._named(path)}" for path in undone.changed]
@@ -209,11 +208,11 @@ class Chat:
                 self._desk.display.system(f"not restored: {error}")
 
     def _named(self, path: str) -> str:
-        """Return a path as people know it: relative to the workspace where it lies there."""
+        """Return a path for the user: relative to the workspace if it is in there."""
         root = f"{self._agent.toolbox.workspace.root}{os.sep}"
         return path.removeprefix(root)
 
-    # What is shown.
+    # Output.
 
     def _introduce(self, agent: Agent) -> None:
         how = f"\n{HOW}" if self._present else ""

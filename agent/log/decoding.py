@@ -33,7 +33,7 @@ WITH_A_CALL = frozenset(
     name
     for name, kind in KINDS.items()
     if any(field.name == "call" and field.type is ToolCall for field in fields(kind))
-)  # of whose records the call is known by its id
+)  # whose records have the call as its id
 
 
 class Decoder:

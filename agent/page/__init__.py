@@ -1,4 +1,4 @@
-"""The HTML page of a run: its facts, its conversation, and a lane for each b-thread; and pages about runs."""
+"""The HTML page of a run: its facts, its conversation, and a lane for each b-thread; and pages about several runs."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,10 +20,10 @@ __all__ = ["program_page", "render_page"]
 
 
 def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page of a run, one HTML document that asks for nothing from anywhere.
+    """Return the page of a run, one HTML document that loads no other resources.
 
-    threads: the b-threads that the run had beside its preset's, for what they heard and held; without them the page
-    says that it does not know. afterwards: who said what of the run when it was over.
+    threads: the additional b-threads of the run, to show the events that they received and blocked; without them the
+    page says that these are unknown. afterwards: remarks about the finished run, each with its author.
     """
     shadow, model = shadow_of(run, threads), PageModel()
     for record in run.records:
@@ -70,7 +70,7 @@ def _watched(
     program, held, end = BProgram(*bthreads, listeners=(seen.append,)), tuple[Held, ...](), ""
     with suppress(BProgramError), program:
         try:
-            assert program.candidates is not None  # begins the program
+            assert program.candidates is not None  # starts the program
             held = held_back(program)
             for step in map(program.select, trace) if trace else played(program, posts):
                 yield shown(step.event), "", WatchedStep(to_record(step), seen[-1].resumed, seen[-1].interrupted, held)
@@ -91,7 +91,7 @@ LESSON = (
 def lanes_page(
     title: str, model: PageModel, facts: Sequence[Child] = (), problems: Sequence[str] = (), *, live: bool = False
 ) -> str:
-    """Return a page with the lanes of a model; a `live` one asks its own server for what happens, and decides there."""
+    """Return a page with the lanes of a model; a `live` one gets events from its server, and sends decisions to it."""
     told = [element("p", problem, class_="problem") for problem in problems]
     header = element("header", element("h1", title), *facts, *told)
     main = element("main", element("noscript", "This page is drawn by the one script in it; please allow that."))
@@ -99,18 +99,18 @@ def lanes_page(
 
 
 def lanes_data(model: PageModel) -> dict[str, Any]:
-    """Return what the script of a page draws: everything that the model knows, and how it is to be read."""
+    """Return the data that the script of a page draws: those of the model, and the legend."""
     return {**model.data(), "marks": MARKS, "lesson": LESSON}
 
 
 def title_of(run: RecordedRun) -> str:
-    """Return the first words that were asked for."""
+    """Return the first prompt as a title."""
     prompt = next((record["data"].get("text") for record in run.records if record["name"] == "prompt_given"), None)
     return typed(str(prompt))[:120] if prompt else run.path.name
 
 
 def run_facts(run: RecordedRun, afterwards: Sequence[tuple[str, str]] = ()) -> Element:
-    """Return what there is to know of a run at a glance."""
+    """Return the facts of a run that the page shows first."""
     status, words = _ending(run)
     rows: tuple[tuple[str, Element | str], ...] = (
         ("ended", element("b", words, class_=status)),

@@ -18,7 +18,7 @@ from agent.vocabulary.messages import Message, UserMessage
 from bp import Step
 
 LIMIT_REACHED = "Maximum iteration limit reached"
-MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunContinued | RunEnded  # what the conversation grows by
+MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunContinued | RunEnded  # the events that add to the conversation
 
 
 @frozen
@@ -86,7 +86,7 @@ async def _abort_on(signal: anyio.Event, run: Run) -> None:
 
 
 class _Listener:
-    """Passes events on, in the form of S0."""
+    """Passes events to `on_event` in the form of S0."""
 
     def __init__(self, messages: list[Message], on_event: Callable[[dict[str, Any]], None] | None) -> None:
         self._messages = messages

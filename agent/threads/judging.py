@@ -1,4 +1,4 @@
-"""The constitution at the gate: what is denied is refused, what needs a person waits for one."""
+"""The constitution at the gate: denied calls are refused, doubtful ones wait for the user's answer."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -37,7 +37,7 @@ def by_constitution(judge: Callable[[Action], Verdict]) -> BThreadBody:
 
 
 def rights_beyond(facts: Action) -> tuple[str, ...]:
-    """Return what a yes lets a call do beyond its sandbox: what it asks for, and what it could not do without."""
+    """Return the rights beyond its sandbox that a yes gives a call: those it asks for, and those it needs."""
     if not facts.is_confined:
         return ()
     named = any(right.startswith("network ") for right in facts.rights)
@@ -47,15 +47,14 @@ def rights_beyond(facts: Action) -> tuple[str, ...]:
 
 @bthread(name="by_constitution")
 def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, ...] = ()) -> BThreadBody:
-    """Refuse the approval of a call as it was described, at once when it is denied, else unless the user says yes.
-
-    A yes lifts the sandbox of the call as far as `rights`. When the call is described again, this ends.
-    Where the question itself is refused, as after a stop, there will be no yes: the call is rejected for that.
+    """Refuse the approval of a call as it was described: at once when it is denied, else unless the user says yes. A
+    yes gives the call the `rights` beyond its sandbox. When the call is described again, this b-thread ends. If the
+    question itself is refused, as after a stop, the call is rejected for that reason.
     """
     call = described.call
     approval = where(GateApproved, call=call)
     decided = where((GateApproved, GateRejected, ActionChanged), call=call)
-    others = where(ApprovalAsked, call=call)  # a person is asked about a call by one after the other
+    others = where(ApprovalAsked, call=call)  # b-threads ask about a call one after the other
     because: Verdict | Declined = verdict
     if verdict.level is Level.ask:
         said = yield sync(
@@ -65,7 +64,7 @@ def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, .
             wait_for=decided,
         )
         if not isinstance(said, ApprovalAsked):
-            return  # another b-thread has refused it meanwhile
+            return  # another b-thread has rejected it meanwhile
         answered = where(ApprovalAnswered, call=call)
         said = yield sync(wait_for=answered | decided, block=approval | others | RunEnded)
         if isinstance(said, GateRejected):  # the question is withdrawn; the call is over when that has been heard
@@ -119,7 +118,7 @@ def _lifted(right: str) -> str:
     return LIFTED.get(right) or right.replace("write ", "change ", 1).replace("network ", "reach ", 1)
 
 
-_judged = lru_cache(maxsize=64)(judge)  # calls of tools that touch nothing have the same facts, one like the other
+_judged = lru_cache(maxsize=64)(judge)  # all calls of tools that touch nothing have the same facts
 
 
 @frozen

@@ -32,9 +32,9 @@ class ToolCall:
     """One call that the model asks for: which tool, with which arguments.
 
     `flaw` is None for a whole call. Otherwise the call came cut off or unreadable, `arguments` is empty, and the
-    text says what is wrong; such a call is answered and never run. `parallel` is its tool's: the call may run while
-    others run that may, too. `command_in` is its tool's too: the argument that a shell runs, if there is one; and
-    so is `polls`: it looks whether something has changed, and may be repeated.
+    text says what is wrong; such a call is answered and never run. The tool sets the other fields. `parallel`: the call
+    may run beside other such calls. `command_in`: the argument that a shell runs, if there is one. `polls`: the call
+    checks whether something has changed, and may be repeated.
     """
 
     id: str
@@ -98,5 +98,5 @@ def _integral(value: Any) -> Any:
 
 
 def background_mark(arguments: Mapping[str, Any]) -> str:
-    """Return what people are shown after a command that stays in the background; nothing after any other."""
+    """Return the mark that users see after a background command; empty for other commands."""
     return " (in the background)" if arguments.get("background") is True else ""
