@@ -164,7 +164,6 @@ class Tracing:
         self._end("gate", answered.call, {"bpagent.decision": answered.outcome, **_refused(refusals)})
 
     def _begin(self, what: str, id: str, said: Attributes, kind: SpanKind = SpanKind.INTERNAL) -> None:
-        """Begin a span below that of the run."""
         if self._run is not None:
             name = f"{what} {said.get('gen_ai.tool.name', self._model)}"
             below = set_span_in_context(self._run, Context())

@@ -152,7 +152,6 @@ def _check_start(run: Run | RecordedRun, start: StartOf) -> None:
 
 
 def _found(steps: Iterable[Step], events: Any) -> list[int]:
-    """Return the numbers of the steps whose events are in `events`."""
     wanted = _as_set(events)
     return [step.number for step in steps if contains(wanted, step.event)]
 

@@ -55,7 +55,7 @@ def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ..
 
 
 @frozen
-class Left:
+class UserLeft:
     """The user has left, with this exit code."""
 
     code: int
@@ -67,14 +67,14 @@ class Chat:
     def __init__(self, arguments: Namespace, screen: Screen, preset: Preset, *, present: bool) -> None:
         """Make a conversation; `present`: on a terminal."""
         self._arguments, self._screen, self._present = arguments, screen, present
-        self._said, self._lines = anyio.create_memory_object_stream[str | Left](math.inf)
+        self._said, self._lines = anyio.create_memory_object_stream[str | UserLeft](math.inf)
         self._desk = Desk(
             screen,
             preset,
             present=present,
             shows_final_text=present,
             talk=self._said.send_nowait,
-            leave=lambda code: self._said.send_nowait(Left(code)),
+            leave=lambda code: self._said.send_nowait(UserLeft(code)),
         )
         self._tools: tuple[Tool, ...] = ()
         self._seat = ExitStack()  # holds the agent
@@ -100,13 +100,13 @@ class Chat:
         return self._agent
 
     async def _converse(self, first: str | UserMessage | None) -> int:
-        prompt: str | UserMessage | Left | None = first
+        prompt: str | UserMessage | UserLeft | None = first
         if self._agent.journal.is_under_way:
             self._desk.display.system("the last run was interrupted, and goes on")
             prompt = None
         elif not first:
             prompt = await self._next_prompt()
-        while not isinstance(prompt, Left):
+        while not isinstance(prompt, UserLeft):
             run = await self._desk.carry_out(prompt)
             if run is None:
                 return FAILED
@@ -116,17 +116,17 @@ class Chat:
             prompt = await self._next_prompt()
         return prompt.code
 
-    async def _next_prompt(self) -> str | UserMessage | Left:
+    async def _next_prompt(self) -> str | UserMessage | UserLeft:
         """Return the next prompt of the user: the next line that is neither empty nor a command."""
         while True:
             if self._present and not self._screen.moves:
                 self._screen.ask("you >")
             line = await self._lines.receive()
-            if isinstance(line, Left):
+            if isinstance(line, UserLeft):
                 return line
             word, _, argument = line.strip().partition(" ")
             if self._present and word.lower() in LEAVING:
-                return Left(OK)
+                return UserLeft(OK)
             if self._present and line.strip().lower() in MISTAKEN:
                 self._desk.display.system("/quit leaves; so does Ctrl-D")
                 continue
@@ -190,7 +190,7 @@ class Chat:
             while True:
                 self._screen.ask(offer)
                 line = await self._lines.receive()
-                if isinstance(line, Left) or line.strip().lower() in LEAVING:
+                if isinstance(line, UserLeft) or line.strip().lower() in LEAVING:
                     self._said.send_nowait(line)
                     return False
                 if (answer := read_answer(line)) is not None:

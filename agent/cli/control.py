@@ -29,12 +29,12 @@ Act = Callable[[dict[str, Any]], str]
 """Carries out a decision; returns why that is impossible, or an empty text."""
 
 
-class Unheard(Exception):
+class NotDelivered(Exception):
     """No run accepted a decision about this log; the message says why."""
 
 
 def send(log: Path, decision: dict[str, Any]) -> None:
-    """Send a decision to the run that writes `log`. Raises Unheard."""
+    """Send a decision to the run that writes `log`. Raises NotDelivered."""
     with socket.socket(socket.AF_UNIX) as sender, _short(_socket_of(log)) as address:
         sender.settimeout(PATIENCE)
         try:
@@ -42,9 +42,9 @@ def send(log: Path, decision: dict[str, Any]) -> None:
             sender.sendall(json.dumps(decision).encode() + b"\n")
             answer = sender.makefile().readline()
         except OSError as error:
-            raise Unheard(f"no run listens to decisions about {log}: {error.strerror or error}") from error
+            raise NotDelivered(f"no run listens to decisions about {log}: {error.strerror or error}") from error
     if answer != "\n":
-        raise Unheard(answer.strip() or "the run gave no answer")
+        raise NotDelivered(answer.strip() or "the run gave no answer")
 
 
 @asynccontextmanager
@@ -81,7 +81,7 @@ async def _converse(act: Act, stream: SocketStream) -> None:
         with suppress(anyio.BrokenResourceError, anyio.IncompleteRead, anyio.DelimiterNotFound, TimeoutError):
             with anyio.fail_after(PATIENCE):
                 said = await BufferedByteReceiveStream(stream).receive_until(b"\n", LONGEST)
-            objection = _stranger(stream.extra(SocketAttribute.raw_socket)) or _carried_out(said, act)
+            objection = _refusal(stream.extra(SocketAttribute.raw_socket)) or _carried_out(said, act)
             await stream.send(objection.replace("\n", " ").encode() + b"\n")
 
 
@@ -93,7 +93,7 @@ def _carried_out(said: bytes, act: Act) -> str:
     return act(decision) if isinstance(decision, dict) else "this is not a decision"
 
 
-def _stranger(connection: socket.socket) -> str:
+def _refusal(connection: socket.socket) -> str:
     """Return why the other end is refused; an empty text if it is accepted."""
     process, user, _ = CREDENTIALS.unpack(
         connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)

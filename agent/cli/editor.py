@@ -85,7 +85,7 @@ class Editor:
             multiline=True,
             prompt_continuation="… ",
             history=history,
-            completer=Words(self.commands),
+            completer=Completions(self.commands),
             complete_while_typing=Condition(self._is_word_to_complete),
             key_bindings=self._keys(),
             input=source,
@@ -196,7 +196,6 @@ class Editor:
         return keys
 
     def _answer(self, event: KeyPressEvent) -> None:
-        """Give the answer of a key, or begin it."""
         if event.data in KEYS:
             event.current_buffer.text = KEYS[event.data]
             event.current_buffer.validate_and_handle()
@@ -258,7 +257,7 @@ class PromptHistory(FileHistory):
             super().store_string(string)
 
 
-class Words(Completer):
+class Completions(Completer):
     """Completes commands at the beginning of a line, and files after an @."""
 
     def __init__(self, commands: dict[str, str]) -> None:

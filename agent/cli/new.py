@@ -36,7 +36,6 @@ def execute(arguments: Namespace) -> int:
 
 
 def _template(template: str, names: dict[str, str]) -> str:
-    """Return the text of a file, with its names filled in."""
     text = (files("agent.cli") / "templates" / f"{template}.txt").read_text(encoding="utf-8")
     for mark, name in names.items():
         text = text.replace(mark, name)

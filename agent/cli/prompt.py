@@ -222,7 +222,7 @@ STOPS = {"word": says_stop, "letters": has_letters_of_stop}
 
 
 @define(eq=False)
-class Person:
+class UserInput:
     """The input of the user: lines answer the open question, and one that is stop stops the run.
 
     `present` is false when standard input is no terminal; then no question is asked, unless `decide` may bring the

@@ -131,7 +131,6 @@ def _printing(arguments: Namespace, secrets: Iterable[str]) -> dict[str, Any]:
 
 
 def _print_record(agent: Agent) -> None:
-    """Print the latest record as it is in the log."""
     print(agent.journal.last_record, flush=True)
 
 

@@ -22,8 +22,8 @@ from agent.cli.fork import Changes
 from agent.cli.mcp_servers import McpServer, one_of, serving
 from agent.cli.prompt import (
     STOPS,
-    Person,
     StandingAnswers,
+    UserInput,
     can_be_heard,
     hear_lines,
     is_in_background,
@@ -150,7 +150,7 @@ class Desk:
 
     def __attrs_post_init__(self) -> None:
         self.standing = StandingAnswers(self.preset.judging_policy(), self.rules)
-        self._person = Person(
+        self._person = UserInput(
             self.screen,
             present=self.present,
             elsewhere=self.elsewhere,

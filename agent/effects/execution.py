@@ -153,7 +153,7 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
 
     deeds = deeds_of(facts)
     contents = contents_of(files_run(deeds, facts.executables, facts.cwd)) if text else {}
-    by_host = facts.sandbox == "bubblewrap" and not any(map(os.environ.get, TO_PROXY))  # a proxy hides hosts
+    by_host = facts.sandbox == "bubblewrap" and not any(map(os.environ.get, TO_PROXY))  # our proxy bypasses it
     needs = needed_for(deeds, by_host=by_host) if facts.is_confined else ()
     return evolve(facts, contents=contents, needs=needs)
 

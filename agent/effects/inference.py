@@ -40,7 +40,7 @@ from bp.runner import Broken, Effect
 
 
 @frozen
-class Voice:
+class RoleModel:
     """The model of a role and its `price`. With `estimates`, tokens are estimated if the provider gave no count."""
 
     model: Model
@@ -72,12 +72,12 @@ class Inferences:
     act meanwhile, so that a quick model answers at once, without a turn for other tasks.
     """
 
-    own: Voice
+    own: RoleModel
     toolbox: Toolbox
     system_prompt: str
     context: Context
     totals: Totals
-    others: Mapping[str, Voice] = {}
+    others: Mapping[str, RoleModel] = {}
     watcher: Callable[[Delta], None] | None = None
     hooks: HookCaller = NO_HOOKS
     is_alone: bool = False
@@ -91,7 +91,7 @@ class Inferences:
         answering = self._answered(requested, voice)
         return at_once(answering) if is_quick else answering
 
-    async def _answered(self, requested: InferenceRequested, voice: Voice) -> Event:
+    async def _answered(self, requested: InferenceRequested, voice: RoleModel) -> Event:
         request = await self._request(requested)
         begun = perf_counter()
         try:
@@ -108,7 +108,7 @@ class Inferences:
             messages = (*messages, UserMessage(requested.note))
         return ModelRequest(self.system_prompt, messages, self.toolbox.schemas, requested.role, key)
 
-    async def _said(self, voice: Voice, request: ModelRequest) -> Answer:
+    async def _said(self, voice: RoleModel, request: ModelRequest) -> Answer:
         """Ask a model. Pieces of the agent's own answers are shown to users, and a hook may replace its model."""
         is_own = voice is self.own
         stream = (self.hooks.stream_fn if is_own else None) or voice.model.answer

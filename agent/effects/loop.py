@@ -7,7 +7,7 @@ import anyio
 from agent.effects.approval import Approver, approval_effect, lookup_effect
 from agent.effects.execution import description_effect, execution_effect
 from agent.effects.hooks import seeking_effect
-from agent.effects.inference import Inferences, Voice, inference_effect, summary_effect
+from agent.effects.inference import Inferences, RoleModel, inference_effect, summary_effect
 from agent.models.scripted import ScriptedModel
 from agent.projections.context import Context
 from agent.projections.conversation import Conversation
@@ -98,5 +98,5 @@ def loop_effects(
 def declared_effects() -> tuple[Effect, ...]:
     """Return the declarations of the effects of the loop, without the timer; none can run."""
     context = Context(Conversation(), StateTracker())
-    asking = Inferences(Voice(ScriptedModel([])), Toolbox((), Workspace("/")), "", context, Totals())
+    asking = Inferences(RoleModel(ScriptedModel([])), Toolbox((), Workspace("/")), "", context, Totals())
     return tuple(effect for effect in loop_effects(asking) if not effect.is_clock)

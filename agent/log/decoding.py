@@ -98,7 +98,6 @@ def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
 
 @cache
 def _converter() -> cattrs.Converter:
-    """Return the one converter, made when it is first used."""
     converter = strict_converter()
     converter.register_structure_hook(bytes, lambda text, _: b64decode(text, validate=True))
     converter.register_structure_hook(Refusals, _refusals)

@@ -90,6 +90,5 @@ def _in_base64(content: bytes, offset: int) -> tuple[str, str]:
 
 
 def _mask(name: str, length: int) -> str:
-    """Return a word of `length` letters that names the secret."""
     word = f"REDACTED_{''.join(char if char.isalnum() else '_' for char in name)}_"
     return (word * (length // len(word) + 1))[:length]

@@ -68,6 +68,5 @@ def _leaf(token: Token) -> Tree | str:
 
 
 def _address(token: Token, name: str) -> str:
-    """Return the target and the title of a link or an image."""
     title = token.attrGet("title")
     return f"{token.attrGet(name) or ''}{f' {title!r}' if title else ''}"

@@ -111,7 +111,6 @@ class PageModel:
                 self._took[name, data[name]] = data["duration"]
 
     def _note(self, record: Record, first: int) -> None:
-        """Remember values to which later records refer."""
         name, data = record["name"], record["data"]
         match name:
             case "proposed_action":

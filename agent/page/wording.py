@@ -157,7 +157,6 @@ def _history(data: Data) -> Sequence[str]:
 
 
 def _words(message: Data) -> str:
-    """Return the text of a message, and its calls."""
     calls = (f"{call['name']} {call['arguments']}" for call in message.get("calls") or ())
     return "\n".join(part for part in (message.get("text", ""), *calls) if part)
 

@@ -99,7 +99,6 @@ class Conversation(Projection):
         self._found.extend(map(SteeringGiven if found.what == "steering" else FollowUpGiven, found.texts))
 
     def _take(self, taken: Sequence[SteeringGiven | FollowUpGiven]) -> None:
-        """Add given messages to the conversation."""
         for words in taken:
             self._given.remove(words)
             self._messages.append(UserMessage(words.text, words.images))

@@ -264,7 +264,6 @@ def answers_to_open_calls(events: Iterable[Event]) -> tuple[CallAnswered, ...]:
 
 
 def _answer(call: str, latest: "ToolStarted | ToolFinished | None") -> CallAnswered:
-    """Return the answer to a call whose run failed after `latest`."""
     match latest:
         case ToolFinished():
             return CallAnswered(call, latest.result, latest.is_error, images=latest.images)

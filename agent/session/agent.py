@@ -17,7 +17,7 @@ import anyio
 from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.hooks import Fail, HookCaller, Hooks, failure
-from agent.effects.inference import Inferences, Voice
+from agent.effects.inference import Inferences, RoleModel
 from agent.effects.loop import loop_effects, seconds_before
 from agent.models.model import Model, frame_tokens
 from agent.presets.preset import Preset
@@ -73,10 +73,10 @@ class Run(Projection):
         self._runner = Runner(agent.program, effects, journal=agent.journal)
         self._news: anyio.Event | None = None  # readers wait on it for the next step, or the end
         self._over = False
-        self._speaking = Lock()  # held while another thread acts on the run, and while it ends
+        self._lock = Lock()  # held while another thread acts on the run, and while it ends
         self._attended, self._alone = attended, alone
         self._questions: dict[str, _Question] = {}  # from the moment that listeners may hear of them
-        self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # messages of users that were not posted yet
+        self._unposted: list[SteeringGiven | FollowUpGiven] = []  # messages of users that were not posted yet
         self.steps: list[Step] = list(self._taken_up)
         self.ended: RunEnded | None = None
         if attended:
@@ -148,7 +148,7 @@ class Run(Projection):
     @property
     def unheard(self) -> tuple[str, ...]:
         """Texts of users that the model was not shown, from this run or after its end, until the next one begins."""
-        unsaid = (*self._unsaid, *self.agent.left_unsaid)
+        unsaid = (*self._unposted, *self.agent.late_messages)
         return (*self.agent.journal.conversation.unheard, *(words.text for words in unsaid))
 
     @property
@@ -190,16 +190,16 @@ class Run(Projection):
         self._say(FollowUpGiven(message.text, message.images))
 
     def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
-        with self._speaking:
+        with self._lock:
             if self._over:
-                self.agent.left_unsaid.append(UserMessage(words.text, words.images))
+                self.agent.late_messages.append(UserMessage(words.text, words.images))
                 return
-            self._unsaid.append(words)
+            self._unposted.append(words)
             self._runner.post(words, "drop")
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
-        with self._speaking:
+        with self._lock:
             question = self._questions.get(call)
             if question is None or question.is_answered:
                 others = ", ".join(id for id, each in self._questions.items() if not each.is_answered) or "none"
@@ -242,11 +242,11 @@ class Run(Projection):
             finally:
                 await self._runner.close()
                 await self.agent.run_over()
-                with self._speaking:
+                with self._lock:
                     self._runner = Runner(self.agent.program)  # takes no events; the old one refers to this run
                     self._over = True
-                    self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
-                    self._unsaid.clear()
+                    self.agent.late_messages.extend(UserMessage(words.text, words.images) for words in self._unposted)
+                    self._unposted.clear()
                 self.agent.journal.leave()
                 self._wake_readers()
 
@@ -293,8 +293,8 @@ class Run(Projection):
             self._questions[asked.call.id] = _Question()
 
     def _hear_words(self, words: SteeringGiven | FollowUpGiven) -> None:
-        if words in self._unsaid:
-            self._unsaid.remove(words)
+        if words in self._unposted:
+            self._unposted.remove(words)
 
     FOLDS: ClassVar = {
         RunEnded: _end,
@@ -426,7 +426,7 @@ class Agent:
         self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
         self._approve, self._wait = approve, wait
         self._history, self.about = tuple(history), dict(about)
-        self.left_unsaid: list[UserMessage] = []  # messages of users that came too late; the next run begins with them
+        self.late_messages: list[UserMessage] = []  # of users; the next run begins with them
         self.under_way = anyio.Lock(fast_acquire=True)  # held by a run; the next prompt waits for the end of it
         self.decisions, self._secrets = Decisions(), dict(secrets)
         self.journal = self._make_journal(self._open_log(log, late=log_late))
@@ -526,9 +526,9 @@ class Agent:
             if not self.journal.is_under_way:
                 raise RunError("no run rests that could go on; give a prompt")
             return ()
-        history = (*self._history, *self.left_unsaid)
+        history = (*self._history, *self.late_messages)
         self._history = ()
-        self.left_unsaid.clear()
+        self.late_messages.clear()
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
@@ -542,7 +542,7 @@ class Agent:
         """
         pieces = outputs = None
         if narration is not None:
-            pieces, outputs = self._telling(fail, narration.piece), self._telling(fail, narration.output)
+            pieces, outputs = self._listener_of(fail, narration.piece), self._listener_of(fail, narration.output)
         asking = Inferences(
             self._voiced(self.model),
             self.toolbox,
@@ -565,8 +565,8 @@ class Agent:
         room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas))
         return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
-    def _voiced(self, model: Model) -> Voice:
-        return Voice(model, self.preset.price_of(model.name), self.preset.counts_tokens)
+    def _voiced(self, model: Model) -> RoleModel:
+        return RoleModel(model, self.preset.price_of(model.name), self.preset.counts_tokens)
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Record steps that were replayed from the log."""
@@ -604,7 +604,7 @@ class Agent:
             if self.on_event is not None:
                 self.on_event(event)
 
-    def _telling(self, fail: Fail, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
+    def _listener_of(self, fail: Fail, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
         """Return the function that gives listeners a piece. An error in one ends the run; it is no tool error."""
 
         def tell(*news: object) -> None:

@@ -139,7 +139,6 @@ class Journal:
             self._log.close()
 
     def _write_end(self, ended: RunEnded) -> None:
-        """Record the end of a run that failed after the latest step."""
         if self._log is not None:
             last = self._last
             record = {

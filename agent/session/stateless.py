@@ -69,7 +69,6 @@ async def agent_loop(
 
 
 async def _run_until(agent: Agent, prompt: UserMessage, signal: anyio.Event | None) -> Run:
-    """Run to the end, or until `signal` is set."""
     if signal is None:
         return await agent.run(prompt)
     async with agent.start(prompt) as run, anyio.create_task_group() as tasks:

@@ -144,7 +144,6 @@ class SubagentStore:
 
     @property
     def _inherited(self) -> dict[str, Any]:
-        """The options of an agent that a subagent has from its parent."""
         return {
             "threads": self.threads, "effects": self.effects, "models": self.models, "secrets": self.secrets,
             "approve": self.approve or _no_user,
@@ -238,6 +237,6 @@ def share_of(preset: Preset, part: float, spent: Usage = NO_USAGE) -> Preset:
 def _prompt(agent: Agent, prompt: str) -> str | None:
     """Return the prompt of a run; an unfinished run continues first, and gets the prompt as a message."""
     if agent.journal.is_under_way:
-        agent.left_unsaid.append(UserMessage(prompt))
+        agent.late_messages.append(UserMessage(prompt))
         return None
     return prompt

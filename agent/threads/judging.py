@@ -114,7 +114,6 @@ def question(verdict: Verdict, rights: tuple[str, ...] = (), changes: tuple[str,
 
 
 def _lifted(right: str) -> str:
-    """Return what a right lets a call do."""
     return LIFTED.get(right) or right.replace("write ", "change ", 1).replace("network ", "reach ", 1)
 
 

@@ -83,7 +83,6 @@ def read_name(text: str) -> Named:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """Return the keyword arguments of a call: numbers, texts, lists, and what else is plain data."""
     try:
         call = ast.parse(f"f{text}", mode="eval").body
         assert isinstance(call, ast.Call)

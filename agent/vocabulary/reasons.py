@@ -128,7 +128,6 @@ def _told(objections: tuple[Refusal, ...], disclosure: Disclosure) -> str:
 
 
 def _category(because: object) -> str:
-    """Return the category of a reason: of a verdict, its own."""
     if isinstance(because, Declined):
         return "declined by a person" if because.present else "no person present"
     return str(getattr(because, "category", "") or "not allowed here")
@@ -169,7 +168,6 @@ def follow_ups_heard(refusals: Refusals) -> Literal["none", "one", "all"]:
 
 
 def _objections(refusals: Refusals) -> tuple[Refusal, ...]:
-    """Return the refusals that are about the call itself."""
     return tuple(refusal for refusal in refusals if not isinstance(refusal.because, OF_THE_RUN))
 
 
