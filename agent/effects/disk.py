@@ -28,6 +28,7 @@ MATCHES = 1_000
 SECONDS = 5.0
 """The seconds that git may take; files on which it has not reported by then count as unsaved."""
 
+NO_REPOSITORY, NO_SETTING = 128, 1  # exit codes of git
 QUIET = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "safe.bareRepository": "explicit"}
 """Settings that override those of a repository, so that git starts no program which these name."""
 
@@ -101,8 +102,9 @@ def _unsaved(paths: list[str], root: str, since: float | None, confine: Confine)
         return
     ask = partial(_asked, root, confine(root))
     try:
-        top, changes = ask("rev-parse", "--show-toplevel").strip(), _changes(ask, inside)
-    except subprocess.TimeoutExpired:
+        top = ask("rev-parse", "--show-toplevel", fails=NO_REPOSITORY).strip()
+        changes = _changes(ask, inside) if top else []
+    except subprocess.SubprocessError:
         yield from inside
         return
     for name in changes:
@@ -120,19 +122,28 @@ def _changes(ask: Ask, paths: list[str]) -> list[str]:
 
 def _without_filters(ask: Ask) -> dict[str, str]:
     """Return settings that remove the filter programs through which git reads changed files."""
-    named = ask("config", "-z", "--name-only", "--get-regexp", r"^filter\.").split("\0")
+    named = ask("config", "-z", "--name-only", "--get-regexp", r"^filter\.", fails=NO_SETTING).split("\0")
     filters = {name.rpartition(".")[0] for name in named if name}
     no_program = {"clean": "", "process": "", "required": "false"}
     return {f"{name}.{key}": value for name in filters for key, value in no_program.items()}
 
 
-def _asked(root: str, before: tuple[str, ...], *words: str, settings: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the output of git, with settings that override the repository's; nothing without a repository or git."""
+def _asked(
+    root: str,
+    before: tuple[str, ...],
+    *words: str,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    fails: int = 0,
+) -> str:
+    """Return what git says, with settings above those of the repository; nothing without git, or if it exits `fails`.
+
+    Raises CalledProcessError if git ends otherwise, TimeoutExpired if it does not end in time.
+    """
     quiet = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **_as_variables(settings)}
     try:
         asked = subprocess.Popen(
             [*before, "git", "--literal-pathspecs", *words], cwd=root, env={**inherited_environment(), **quiet},
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, process_group=0,
         )  # fmt: skip
     except OSError:
         return ""
@@ -142,7 +153,9 @@ def _asked(root: str, before: tuple[str, ...], *words: str, settings: Mapping[st
         except subprocess.TimeoutExpired:
             os.killpg(asked.pid, signal.SIGKILL)  # keeps the sandbox, too
             raise
-    return os.fsdecode(said) if asked.returncode == 0 else ""
+    if asked.returncode not in (0, fails):
+        raise subprocess.CalledProcessError(asked.returncode, asked.args)
+    return os.fsdecode(said)
 
 
 def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:

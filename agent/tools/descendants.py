@@ -193,6 +193,12 @@ def _fields(number: int) -> list[bytes]:
     return fields if len(fields) >= 20 else []
 
 
+def _session(number: int) -> int:
+    """Return the session of a process, one that has ended too; 0 for one that is gone."""
+    fields = _fields(number)
+    return int(fields[3]) if fields else 0
+
+
 def _highest_number() -> int:
     try:
         with open("/proc/sys/kernel/pid_max", "rb") as file:
@@ -277,13 +283,14 @@ def our_children() -> frozenset[int]:
 def end_orphans(known: Iterable[int]) -> int:
     """End the orphans adopted since the children were `known`; return how many still ran.
 
-    While other commands run, orphans cannot be attributed: the last command ends them.
+    While other commands run, orphans cannot be attributed: the last command ends them. Each command has a session of
+    its own, so a child in the session of this program is no orphan, but a process that another thread has started.
     """
     if not _adopting or len(own_children) > 1:
         return 0
-    spared, found = {*known, *own_children, *helpers}, 0
+    spared, found, session = {*known, *own_children, *helpers}, 0, os.getsid(0)
     for _ in range(_ROUNDS):
-        orphans = set(_children()) - spared
+        orphans = {number for number in _children() - spared if _session(number) != session}
         if not orphans:
             break
         found += sum(_end(number) for number in orphans)

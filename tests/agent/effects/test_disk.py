@@ -1,6 +1,7 @@
 """The disk is looked at before a call is judged: what would be lost, what patterns stand for, what is declared."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -61,6 +62,24 @@ def test_without_a_repository_nothing_is_known_to_be_lost(tmp_path: Path) -> Non
     (tmp_path / "a").write_text("a")
 
     assert disk(tmp_path, "rm a").unsaved == ()
+
+
+@pytest.mark.parametrize("end", ["kill -9 $$", "exit 128", "exit 3"])
+def test_files_on_which_git_cannot_report_count_as_unsaved(
+    project: Path, end: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = tmp_path_factory.mktemp("programs") / "git"
+    git.write_text(f'#!/bin/sh\ncase "$*" in *status*) {end};; esac\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+
+    assert disk(project, "rm saved.py").unsaved == (f"{project}/saved.py",)
+
+
+def test_a_broken_index_saves_nothing(project: Path) -> None:
+    (project / ".git/index").write_text("broken")
+
+    assert disk(project, "rm saved.py").unsaved == (f"{project}/saved.py",)
 
 
 def test_git_starts_no_program_that_the_repository_names(project: Path) -> None:

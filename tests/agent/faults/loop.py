@@ -41,10 +41,10 @@ FAULTS = (
           "INFERENCE = sync(request=InferenceRequested(), otherwise=ended_instead)",
           "INFERENCE = sync(request=InferenceRequested())", kind="deadlock", beside=("at_most",)),
     Fault("ends_at_a_stop_by_itself", "converse", "nothing_is_in_flight_at_the_end",
-          "said = yield END_OF_TURN\n",
+          "said = yield END_OF_TURN",
           "said = yield sync(wait_for=END_OF_TURN.wait_for | StopAsked)\n"
-          "    if isinstance(said, StopAsked):\n"
-          "        return (yield sync(request=RunEnded('stopped', 'stop_asked')))\n"),
+          "                if isinstance(said, StopAsked):\n"
+          "                    said = yield sync(request=RunEnded('stopped', 'stop_asked'))"),
     Fault("completes_all_the_same", "converse", "a_continued_run_asks_again",
           'return (yield sync(request=RunEnded("completed", reason, text), otherwise=continued_instead))',
           'yield sync(request=RunEnded("completed", reason, text), otherwise=continued_instead)\n'

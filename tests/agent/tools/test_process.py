@@ -14,6 +14,7 @@ import pytest
 from agent.tools.output import Retention
 from agent.tools.process import Finished, run_process, tool_environment
 from agent.vocabulary.errors import CannotStart
+from tests.conftest import ROOT
 from tests.tables import rows
 
 from .conftest import is_running
@@ -205,12 +206,44 @@ anyio.run(main)
 """
 
 
+OWN_CHILD = """
+import subprocess, sys
+from pathlib import Path
+
+import anyio
+
+from agent.tools.descendants import adopt_orphans
+from agent.tools.process import run_process, tool_environment
+
+started = []
+
+def start_one(_):
+    started.append(subprocess.Popen(["sleep", "60"], process_group=0))
+    Path(sys.argv[1]).touch()
+
+async def main():
+    adopt_orphans()
+    script = f"echo; while [ ! -e {sys.argv[1]} ]; do sleep 0.01; done"
+    await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=20, progress=start_one)
+    print(started[0].poll())
+    started[0].kill()
+
+anyio.run(main)
+"""
+
+
+async def test_a_process_of_the_program_itself_outlives_a_command_that_ends(tmp_path: Path) -> None:
+    done = await anyio.run_process([sys.executable, "-c", OWN_CHILD, str(tmp_path / "flag")], cwd=ROOT)
+
+    assert done.stdout == b"None\n"
+
+
 @rows("adopt", [True, False])
 async def test_where_orphans_are_adopted_not_even_the_best_hidden_survives(tmp_path: Path, adopt: bool) -> None:
     pid = tmp_path / "pid"
     command = [sys.executable, "-c", ADOPTING, HIDDEN.format(pid=pid), str(pid), *(["adopt"] if adopt else [])]
 
-    done = await anyio.run_process(command, cwd=Path(__file__).parents[3])
+    done = await anyio.run_process(command, cwd=ROOT)
 
     try:
         assert done.stdout.decode().split()[:2] == (["True", "1"] if adopt else ["False", "0"])
