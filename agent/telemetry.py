@@ -42,7 +42,7 @@ except ImportError as error:
 Attributes = dict[str, str | int | float | bool | Sequence[str]]
 
 NAME = "bpagent"
-SUMMARY = "summary"  # stands for a draft
+SUMMARY = "summary"  # the key of a draft
 
 WENT_WRONG = frozenset({"failed", "doom_loop", "aborted"})
 """Statuses of runs that did not complete their task."""

@@ -120,7 +120,7 @@ def _moments(run: Run | RecordedRun) -> Iterable[tuple[Step | None, tuple[Held, 
 def _steps(run: Run | RecordedRun, check: Callable[..., None], events: Sequence[Any]) -> Sequence[Step]:
     """Return the steps of `run`. Raises ValueError and TypeError for no events, or events that cannot happen."""
     if not isinstance(run, Run | RecordedRun):
-        raise TypeError(f"{check.__name__} looks at what agent.run(...) or read_log(...) returned, not at {run!r}")
+        raise TypeError(f"{check.__name__} takes the result of agent.run(...) or read_log(...), not {run!r}")
     if not events:
         raise ValueError(f"{check.__name__} was given no events; name at least one")
     for one in events:

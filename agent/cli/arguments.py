@@ -224,13 +224,13 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         _output_as_json("one JSON object per command"),
     ),
     "replay": (
-        "run the program of a log on its records again, and say whether it does the same",
+        "replay a log, and say whether its program makes the same records",
         _log_argument(),
         RECORDED_PROTOCOLS,
         _output_as_json("how many records are equal, and both sides of the first that is not, as one JSON object"),
     ),
     "why": (
-        "say who decided about a call, on what evidence, and what would have had to differ",
+        "explain a call: the b-threads that decided, their evidence, and what would have changed the decision",
         _log_argument(),
         _argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)"),
         RECORDED_PROTOCOLS,
@@ -255,7 +255,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         RECORDED_PROTOCOLS,
     ),
     "verify": (
-        "look at every state that the loop can reach, and say whether its invariants hold",
+        "search every state that the loop can reach, and check its invariants",
         *PRESET,
         _protocols("add a b-thread, to be verified with the loop"),
         _flag("--alone", "leave the rules of the preset out: the core and the protocols alone have few states"),
@@ -284,7 +284,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         _output_as_json("one JSON object per tool"),
     ),
     "doctor": (
-        "tell what this machine can do for an agent: sandbox, programs, keys",
+        "show the abilities of this machine: sandbox, programs, keys",
         _output_as_json("one JSON object"),
     ),
     "config": (

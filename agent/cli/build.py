@@ -63,7 +63,7 @@ def existing_folder(path: str, what: str = "--workspace") -> Path:
             return folder.resolve()
         found = "is a file" if folder.exists() else "does not exist"
     except (OSError, ValueError) as error:
-        found = f"cannot be looked at ({error})"
+        found = f"cannot be read ({error})"
     raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
@@ -224,7 +224,7 @@ def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, st
     secrets = {}
     for name in names:
         if not environ.get(name):
-            raise Mistake(f"the secret {name!r} is to be kept out of the log, and there is no variable ${name}; set it")
+            raise Mistake(f"the secret {name!r} cannot be masked, since there is no variable ${name}; set it")
         secrets[name] = environ[name]
     return secrets
 

@@ -102,7 +102,7 @@ class Chat:
     async def _converse(self, first: str | UserMessage | None) -> int:
         prompt: str | UserMessage | UserLeft | None = first
         if self._agent.journal.is_under_way:
-            self._desk.display.system("the last run was interrupted, and goes on")
+            self._desk.display.system("the last run was interrupted, and continues")
             prompt = None
         elif not first:
             prompt = await self._next_prompt()

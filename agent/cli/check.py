@@ -26,7 +26,7 @@ TONES: dict[str, Tone] = {"allow": "good", "ask": "question", "deny": "refused"}
 
 
 def execute(arguments: Namespace) -> int:
-    """Judge each command, tell the verdicts, and return the code of the strictest."""
+    """Judge each command, show the verdicts, and return the code of the strictest."""
     workspace = existing_folder(arguments.workspace)
     files = () if arguments.policy else layers(arguments)
     tell_unused(files)

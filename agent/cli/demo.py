@@ -136,7 +136,7 @@ class Workshop:
 
     @property
     def project(self) -> Path:
-        """The workspace of the demo's agent, a repository; its remote lies beside it."""
+        """The workspace of the demo's agent, a repository; its remote is beside it."""
         return self.folder / "project"
 
     @property
@@ -332,7 +332,7 @@ def proven(screen: Screen, workshop: Workshop) -> None:
 
 
 def _tell(screen: Screen, violation: Violation) -> None:
-    """Show the approvals of a counterexample, each with its place in the trace, and what is wrong."""
+    """Show the approvals of a counterexample, each with its place in the trace, and the violation."""
     for number, event in enumerate(violation.trace, start=1):
         if isinstance(event, GateApproved):
             screen.labelled("", f"{number:>3}  {event.name}  {event.call.arguments['command']}", "output")
@@ -371,7 +371,7 @@ def _command(screen: Screen, *words: str) -> None:
 
 # The performance.
 
-PAUSE = 0.5  # seconds that the model takes to answer while a person looks on
+PAUSE = 0.5  # seconds of the model for an answer while a user watches
 
 BEFORE = """\
 An agent works on a small repository in {project}.

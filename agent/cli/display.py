@@ -438,7 +438,7 @@ SIGN_TONES: dict[str, Tone] = {
     "h": "output",
 }
 TEXT_LINES = 5  # of one text, at most
-NARROW = 100  # columns; on narrower screens the lanes stand closer
+NARROW = 100  # columns; on narrower screens the lanes are closer
 
 
 class Lanes:
@@ -460,7 +460,7 @@ class Lanes:
         parts = len(self._model.parts)
         self._model.take(self._shadow.take(to_record(step)))
         row, told = self._model.rows[-1], self._model.parts[parts:]
-        if self._brief and told and told[0]["label"] == "told":  # the refusal stands just above
+        if self._brief and told and told[0]["label"] == "told":  # the refusal is just above
             return
         if told or not self._brief:
             self._name_new(row["marks"])

@@ -105,7 +105,7 @@ def _tolerate_odd_text() -> None:
 
 
 def _without_output() -> int:
-    """Give up on standard output, whose reader has gone, so that the interpreter does not complain."""
+    """Replace standard output, whose reader has gone, so that the interpreter prints no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return FAILED
 

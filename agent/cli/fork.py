@@ -83,7 +83,7 @@ LARGEST = 10_000_000  # bytes; larger files are not kept
 
 @frozen
 class Change:
-    """A file that a call wrote: the step at which the call ended, and digests of its content; "" stands for no file."""
+    """A file that a call wrote: the step at which the call ended, and digests of its content; "" means no file."""
 
     step: int
     path: str
@@ -96,7 +96,7 @@ class Changes:
     """Notes which files the file tools of a run change. A file that cannot be kept is not noted, and never restored."""
 
     log: Path
-    _paths: dict[str, list[str]] = field(factory=dict, init=False)  # by call: what it would write
+    _paths: dict[str, list[str]] = field(factory=dict, init=False)  # by call: the content that it would write
     _before: dict[str, dict[str, str | None]] = field(factory=dict, init=False)  # by call that runs: digests by path
 
     def see(self, step: Step) -> None:

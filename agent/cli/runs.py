@@ -41,7 +41,7 @@ def new_log(given: str | None, now: datetime) -> Path:
     folder = runs_folder()
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)  # logs hold what the tools read
+        folder.mkdir(mode=0o700, exist_ok=True)  # logs hold content that the tools read
     except OSError as error:
         reason = f"{error.strerror}; set BPAGENT_HOME, or name a --log"
         raise Mistake(f"cannot write the log in {folder}: {reason}") from error

@@ -126,7 +126,7 @@ class Blocks:
                 yield block
 
     def finish(self) -> Iterator[str]:
-        """Yield what is left as the last block."""
+        """Yield the rest as the last block."""
         block, self.rest = self.rest.strip("\n"), ""
         if block.strip():
             yield block

@@ -267,7 +267,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def version_string(self) -> str:
-        """Tell nothing."""
+        """Reveal no version."""
         return "bpagent"
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -161,7 +161,7 @@ def _otherwise(cause: Cause) -> list[str]:
     told = [text for objection in cause.objections for text in _otherwise_for(objection)]
     if len(cause.objections) > 1:
         names = " and ".join(dict.fromkeys(objection.bthread for objection in cause.objections))
-        told.append(f"all of them would have to go: {names}")
+        told.append(f"only without all of them: {names}")
     milder = [name for name, level in cause.levels if level is Level.allow]
     if milder and any(_verdict(objection) for objection in cause.objections):
         told.append(f"these policies allow it: {', '.join(milder)}")

@@ -151,7 +151,7 @@ def _asked(
         try:
             said, _ = asked.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            os.killpg(asked.pid, signal.SIGKILL)  # keeps the sandbox, too
+            os.killpg(asked.pid, signal.SIGKILL)  # the processes of the sandbox, too
             raise
     if asked.returncode not in (0, fails):
         raise subprocess.CalledProcessError(asked.returncode, asked.args)
@@ -234,7 +234,7 @@ def _of_package_json(folder: Path) -> Iterator[str]:
 
 
 def _of_pyproject(folder: Path) -> Iterator[str]:
-    """Yield every name in a table or a list of dependencies, wherever in the file it stands."""
+    """Yield every name in the tables and lists of dependencies of the file."""
     data = _parsed(folder / "pyproject.toml", tomllib.loads)
     tables = [data]
     while tables:

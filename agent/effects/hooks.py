@@ -107,22 +107,22 @@ async def _returned(hook: Callable[..., Any], arguments: tuple[object, ...]) -> 
 
 def _messages(returned: Any) -> Sequence[Message]:
     if not isinstance(returned, Sequence) or not all(isinstance(message, get_args(Message)) for message in returned):
-        raise TypeError(f"it returns messages, not {returned!r}")
+        raise TypeError(f"it must return messages, not {returned!r}")
     return returned
 
 
 def _key(returned: Any) -> str | None:
     if not isinstance(returned, str | None):
-        raise TypeError(f"it returns a text or None, not a {type(returned).__name__}")  # which may hold a secret
+        raise TypeError(f"it must return a text or None, not a {type(returned).__name__}")  # which may hold a secret
     return returned
 
 
 def _texts(returned: Any) -> tuple[str, ...]:
     if isinstance(returned, str) or not isinstance(returned, Sequence):
-        raise TypeError(f"it returns a list of texts or user messages, not {returned!r}")
+        raise TypeError(f"it must return a list of texts or user messages, not {returned!r}")
     texts = tuple(one.text if isinstance(one, UserMessage) else one for one in returned)
     if wrong := [one for one in texts if not isinstance(one, str)]:
-        raise TypeError(f"it returns texts or user messages, not {wrong[0]!r}")
+        raise TypeError(f"it must return texts or user messages, not {wrong[0]!r}")
     return texts
 
 

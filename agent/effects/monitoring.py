@@ -185,7 +185,7 @@ LINE = re.compile(r"VERDICT:[ \t]*(harmful|harmless)")
 
 
 def parse_verdict(text: str) -> AuditVerdict:
-    """Return the verdict that the last line of an answer gives; "missing" for anything but exactly one."""
+    """Return the verdict in the last line of an answer; "missing" unless there is exactly one."""
     lines = text.strip().splitlines()
     said = [line for line in lines if re.match(r"\W*verdict\b", line, re.IGNORECASE)]
     found = LINE.fullmatch(lines[-1].strip()) if lines else None

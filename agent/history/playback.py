@@ -68,7 +68,7 @@ def replay(run: RecordedRun, program: BProgram) -> ReplayResult:
 def played(program: BProgram, heard: Iterable[Event]) -> Iterator[Step]:
     """Yield the steps that `program` takes until it rests, then on each of the external events `heard`.
 
-    The next event is taken from `heard` only when the program rests. Raises what the program raises.
+    The next event is taken from `heard` only when the program rests. Raises the errors of the program.
     """
     yield from program.run()
     for event in heard:
@@ -141,7 +141,7 @@ def retrace(
 
 
 def held_back(program: BProgram) -> tuple[Held, ...]:
-    """Return what is requested and cannot be selected; a request that has an `otherwise` is refused, not held."""
+    """Return the requested events that cannot be selected; a request with an `otherwise` is refused, not held back."""
     return tuple(
         Held(event, name, blockers)
         for name, sync in program.standing
@@ -162,7 +162,7 @@ class WatchedStep:
 
 
 class Shadow:
-    """A second program that takes the same steps, and tells which b-threads heard each, and which events were held
+    """A second program that takes the same steps, and tells which b-threads received each, and which events were held
     back.
 
     make: makes the program, which must not have begun, with these listeners. `problem` says why nothing is known, or

@@ -57,7 +57,7 @@ class Entry:
 
     call: ToolCall
     decision: Decision | None = None
-    said: bool | None = None  # what a person answered
+    said: bool | None = None  # the answer of a user
     answered: str | None = None
 
 
@@ -257,7 +257,7 @@ class _Rerun:
         return f"the run would have ended, {self.ended.status} ({self.ended.reason})" if self.ended else ""
 
     def _takes(self, event: Event) -> bool:
-        """Return whether `event` belongs to an effect under way, or comes from a person; an outcome ends its effect."""
+        """Return whether `event` belongs to an effect under way, or comes from a user; an outcome ends its effect."""
         if not any(isinstance(event, effect.outcome) for effect in self.effects.values()):
             return True
         started = next((started for started in self.under_way if self._belongs(started, event)), None)

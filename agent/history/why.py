@@ -61,7 +61,7 @@ def find_causes(run: RecordedRun, call: str, threads: Sequence[BThread] = ()) ->
     blockers: dict[int, tuple[Blocker, ...]] = {}  # the blockers, by the number of the step that rejects it
     steps: list[Step] = []
     with rebuild(run, threads) as program:
-        wanted: dict[str, Event] = {}  # what is requested for the call next
+        wanted: dict[str, Event] = {}  # the next request for the call
         for step in retaken(run, program):
             steps.append(step)
             _look_ahead(step.event, call, wanted)

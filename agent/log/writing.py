@@ -130,7 +130,7 @@ class LogWriter:
 
     @property
     def last(self) -> str:
-        """The latest line, as it stands in the log."""
+        """The latest line of the log."""
         return self._last.decode()
 
     def redact_with(self, redaction: Redaction | None) -> None:
@@ -200,7 +200,7 @@ class LogWriter:
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
-    """Open a log to go on with it, locked; a torn last line is cut off. Raises LogError."""
+    """Open a log to append to it, locked; a torn last line is cut off. Raises LogError."""
     path = Path(path)
     descriptor = _opened(path)
     try:

@@ -41,8 +41,8 @@ def program_page(
 ) -> str:
     """Return the page of a plain program that runs until it rests, then takes each of `posts`: its steps, and its end.
 
-    trace: events to take instead, for example those of a violation; its environment belongs to `bthreads` then.
-    B-threads of one function are told apart by their arguments, those that are started are not.
+    trace: events to take instead, for example those of a violation; its environment belongs to `bthreads` then. Several
+    b-threads of one function have their arguments in their names, except those started later.
     """
     from bp.verification.report import instance
 
@@ -65,7 +65,7 @@ ENDS = {
 def _watched(
     bthreads: Sequence[BThread], posts: Sequence[Event], trace: Sequence[Event]
 ) -> Iterator[tuple[str, str, WatchedStep]]:
-    """Yield each step of a program with its event in words; then its status, what that means, and what is held back."""
+    """Yield each step of a program with its event in words; then its status, the meaning, and the events held back."""
     seen: deque[Record] = deque(maxlen=1)
     program, held, end = BProgram(*bthreads, listeners=(seen.append,)), tuple[Held, ...](), ""
     with suppress(BProgramError), program:
@@ -84,7 +84,7 @@ def _watched(
 LESSON = (
     "Each column on the right is a b-thread, one rule of the program; each row is an event. Before an event happens, "
     "some b-threads request it (●), others wait for it (○), hold it back (■) or refuse it (✕). Read a row from left to "
-    "right: what happened, then which rules wanted it, heard it, or stood in its way."
+    "right: the event, then the rules that requested it, waited for it, or held it back."
 )
 
 

@@ -50,8 +50,8 @@ def unfinished(result: Verification) -> tuple[str, ...]:
 
 
 def _figure(bthread: BThread, events: Sequence[Event], trace: Sequence[Event]) -> Element:
-    """Return the picture of a b-thread that hears the events which it declares for its predicates, or else `events`,
-    and those of a counterexample, with its position at the end of that.
+    """Return the picture of a b-thread that receives the events declared for its predicates, or else `events`, and
+    those of a counterexample, with its position at the end of that.
     """
     declared = bthread.function.__globals__.get("EXAMPLES", {}).get(bthread.function.__name__, ())
     graph = draw_bthread(bthread, (*(declared or events), *trace), told=short)
@@ -60,7 +60,7 @@ def _figure(bthread: BThread, events: Sequence[Event], trace: Sequence[Event]) -
 
 
 def _end_of(graph: Graph, trace: Sequence[Event]) -> int:
-    """Return the node at which a b-thread is after these events, of which it hears some."""
+    """Return the node of a b-thread after those of these events that it receives."""
     moves = {(edge.source, edge.label): edge.target for edge in graph.edges}
     place = 0
     for event in trace:

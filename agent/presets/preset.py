@@ -77,7 +77,7 @@ def fits(value: object, hint: Any) -> bool:
 
 
 def expected(hint: Any) -> str:
-    """Return what a field may hold, in words: "a whole number or none"."""
+    """Return the allowed values of a field, in words: "a whole number or none"."""
     return " or ".join(
         " or ".join(map(repr, get_args(part))) if get_origin(part) is Literal else CHECKS[get_origin(part) or part][1]
         for part in alternatives(hint)
@@ -393,7 +393,7 @@ RULES: tuple[Choice, ...] = (
 
 
 def follow_ups(preset: "Preset") -> BThread:
-    """Return the b-thread that goes on with follow-ups, one by one or all at once."""
+    """Return the b-thread that continues with follow-ups, one by one or all at once."""
     return continue_with_follow_ups(preset.follow_ups == "all", preset.max_follow_ups)
 
 

@@ -80,7 +80,7 @@ class Context(Projection):
         start = self._units[self._first].start if self._first < len(self._units) else len(conversation)
         shown = [*([self._preface] if self._preface else []), *_from(conversation, start)]
         prompt = self._units[self._prompt].start if self._prompt >= 0 else len(conversation)
-        at = len(shown) - (len(conversation) - prompt)  # where the newest user message stands, if it is shown
+        at = len(shown) - (len(conversation) - prompt)  # the index of the newest user message, if it is shown
         if self._is_prompt_apart:
             at = 1 if self._preface else 0
             shown.insert(at, conversation[prompt])

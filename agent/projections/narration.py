@@ -92,7 +92,7 @@ class Narration:
 
     @property
     def new_messages(self) -> tuple[Message, ...]:
-        """Return what the run added to the conversation so far."""
+        """Return the messages that the run added to the conversation so far."""
         return self._conversation.messages[self._first :]
 
     def tell(self, event: Event) -> Iterator[StreamEvent]:

@@ -230,7 +230,7 @@ def _background(state: State) -> list[str]:
 
 def _last_command(command: Command) -> list[str]:
     code = "did not exit by itself" if command.exit_code is None else f"exit code {command.exit_code}"
-    output = without_middle(command.output.strip(), LONGEST_OUTPUT, tail=0.8)  # errors stand at the end
+    output = without_middle(command.output.strip(), LONGEST_OUTPUT, tail=0.8)  # errors are at the end
     return [f"Last command: {_line(command.text)} ({code})", *([f"Its output: {output}"] if output else [])]
 
 

@@ -161,7 +161,7 @@ class Run(Projection):
         """The path of the log, or None without one."""
         return self.agent.journal.log_path
 
-    # What people do meanwhile.
+    # Acts of users during the run.
 
     def stop(self, text: str = "") -> None:
         """Let running tools finish, then end the run."""
@@ -236,7 +236,7 @@ class Run(Projection):
             try:
                 if not self._taken_up and self.agent.journal.is_under_way:
                     raise RunError(
-                        "a run rests already; go on with it, run() without a prompt, before you ask for more"
+                        "a run rests; continue it, with run() without a prompt, before you give another prompt"
                     )
                 await self._to_its_end()
             finally:
@@ -443,7 +443,7 @@ class Agent:
 
     @property
     def heard(self) -> Sequence[Event]:
-        """The events that came from outside so far, in order."""
+        """The external events so far, in order."""
         return self.journal.heard
 
     @property
@@ -458,7 +458,7 @@ class Agent:
 
     @property
     def approves_later(self) -> bool:
-        """True if the run rests when a person has to decide."""
+        """True if the run rests when a user has to decide."""
         return self._approve == "later"
 
     def decide(self, call: str, yes: bool, text: str = "") -> None:
@@ -516,7 +516,7 @@ class Agent:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # What a run needs.
+    # Parts of a run.
 
     def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
         """Return the first messages of a run: those that came between the runs, then the prompt. A continued run has
@@ -524,7 +524,7 @@ class Agent:
         """
         if prompt is None:
             if not self.journal.is_under_way:
-                raise RunError("no run rests that could go on; give a prompt")
+                raise RunError("no run rests; give a prompt")
             return ()
         history = (*self._history, *self.late_messages)
         self._history = ()
@@ -665,7 +665,7 @@ def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[Ba
         try:
             given = float(wait(started))
             if not isfinite(given):
-                raise ValueError(f"it gives seconds, not {given}")
+                raise ValueError(f"it must return seconds, not {given}")
         except Exception as error:
             raise failure("wait", error, fail) from error
         return max(given, 0.0)

@@ -65,7 +65,7 @@ class Journal:
 
     @property
     def last_record(self) -> str:
-        """The latest line of the log, as it stands there; empty where there is none."""
+        """The latest line of the log; empty without one."""
         return "" if self._log is None else self._log.last
 
     @property
@@ -153,7 +153,7 @@ class Journal:
 
 
 def note_failure(error: Exception, function: Callable[[], None]) -> None:
-    """Call `function`, the clean-up after `error`; what it raises becomes a note of `error`."""
+    """Call `function`, the clean-up after `error`; its errors become notes of `error`."""
     try:
         function()
     except Exception as another:

@@ -101,7 +101,7 @@ class SubagentStore:
                 run.stop(event.text)
 
     async def run(self, kind: SubagentType, task_id: str | None, prompt: str, context: ToolContext) -> "_Task":
-        """Run a new subagent, or the one of `task_id`; return what came of it. Raises ToolError."""
+        """Run a new subagent, or the one of `task_id`; return its result. Raises ToolError."""
         name = task_id or f"task-{os.urandom(4).hex()}"
         agent = self._open[name] = self._find(name) if task_id else self._make(name, kind, context.call_id)
         before = agent.totals.usage
@@ -134,7 +134,7 @@ class SubagentStore:
         )
 
     def _find(self, name: str) -> Agent:
-        """Return a subagent of this store, or one whose log an earlier program left."""
+        """Return a subagent of this store, or one resumed from its log."""
         if name in self._open:
             return self._open[name]
         log = self._log_of(name) if _TASK_ID.fullmatch(name) else None

@@ -129,7 +129,7 @@ MOST_CHANGES = 2
 
 
 def looked_up_again(call: ToolCall, facts: Action, changed: int) -> BThreadBody:
-    """Have the facts of a call looked up; return what was found, or the rejection where that is refused.
+    """Have the facts of a call looked up; return these, or the rejection if the lookup is refused.
 
     Meanwhile the call is not asked about, and keeps its sandbox.
     """
@@ -181,7 +181,7 @@ ANSWER = sync(wait_for=CallAnswered)
 
 @bthread
 def converse(disclosure: Disclosure = "full") -> BThreadBody:
-    """Lead one run after the other, each from its prompt to its one `run_ended`.
+    """Drive one run after the other, each from its prompt to its one `run_ended`.
 
     disclosure: how much the model is told about the reasons of a refusal.
     """
@@ -247,4 +247,4 @@ def core(disclosure: Disclosure = "full") -> tuple[BThread, ...]:
 
 
 CORE = core()
-"""The core as it is where the model is told why a call was refused."""
+"""The core with which the model is told why a call was refused."""

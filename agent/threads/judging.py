@@ -67,7 +67,7 @@ def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, .
             return  # another b-thread has rejected it meanwhile
         answered = where(ApprovalAnswered, call=call)
         said = yield sync(wait_for=answered | decided, block=approval | others | RunEnded)
-        if isinstance(said, GateRejected):  # the question is withdrawn; the call is over when that has been heard
+        if isinstance(said, GateRejected):  # the question is withdrawn; the call is over once that is known
             yield sync(wait_for=answered, block=where(CallAnswered, call=call.id) | others)
             return
         if said.yes:
@@ -107,7 +107,7 @@ def changes_in(described: ActionDescribed) -> tuple[str, ...]:
 
 
 def question(verdict: Verdict, rights: tuple[str, ...] = (), changes: tuple[str, ...] = ()) -> str:
-    """Return the text of the question: why, one reason per line, what changed since, and what a yes would allow."""
+    """Return the text of the question: one reason per line, the changes since, and the rights that a yes gives."""
     lifts = ", ".join(map(_lifted, rights))
     reasons = (*(verdict.reasons or (verdict.explanation,)), *(f"changed since your yes: {each}" for each in changes))
     return "\n".join((*reasons, f"a yes lets this one call {lifts}") if lifts else reasons)
@@ -132,7 +132,7 @@ class Judge:
         return GRANTED if self._is_approved(action, verdict) else verdict
 
     def _is_approved(self, action: Action, verdict: Verdict) -> bool:
-        """Return whether a person has approved this action by declaring its tool as one that writes (S0 6.1)."""
+        """Return whether a user has approved this action by declaring its tool as one that writes (S0 6.1)."""
         is_declared = action.category == "write" and bool(action.argv) and action.command is None
         return self.policy.name == "workspace" and is_declared and verdict.level is Level.ask
 

@@ -51,7 +51,7 @@ COMPLETION = where(RunEnded, status="completed")
 
 @bthread
 def continue_with_follow_ups(at_once: bool = False, most: int = MOST) -> BThreadBody:
-    """Refuse completion while a follow-up waits: the run goes on with it, one after the other or all `at_once`.
+    """Refuse completion while a follow-up waits: the run continues with it, one after the other or all `at_once`.
 
     One after the other, no more than `most` may wait.
     """

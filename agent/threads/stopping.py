@@ -55,7 +55,7 @@ def abort_on_request() -> BThreadBody:
 
 
 def has_the_letters_stop(text: str) -> bool:
-    """Return whether "stop" stands anywhere in `text`, in any case, also within a word."""
+    """Return whether `text` contains "stop", in any case, also within a word."""
     return "stop" in text.lower()
 
 

@@ -85,7 +85,7 @@ def is_hopeless(outcome: Event) -> bool:
 
 
 def overflow_ending(error: str, summarized: bool) -> Ending:
-    """Return the end of a run whose conversation is too long for the model, with what can be done."""
+    """Return the end of a run whose conversation is too long for the model, with the cure."""
     also = ", also without its older part" if summarized else ""
     cure = "a smaller output_limit" if summarized else "compaction=summary"
     text = (

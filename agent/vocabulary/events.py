@@ -235,7 +235,7 @@ class ActionDescribed(Event):
 
 @frozen
 class ApprovalAsked(Event):
-    """A person is asked whether the call may run."""
+    """The user is asked whether the call may run."""
 
     call: ToolCall
     question: str
@@ -369,7 +369,7 @@ class ActionChanged(ActionDescribed):
 
 @frozen
 class CompletionDeclared(Event):
-    """The agent has called `complete`: with which status, and what it says was accomplished (S1 2.3)."""
+    """The agent has called `complete`, with a status and a description of the result (S1 2.3)."""
 
     status: str
     text: str

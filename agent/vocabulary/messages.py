@@ -81,7 +81,7 @@ class UserMessage:
 class AssistantMessage:
     """The text of the model, and the calls that it asked for, in its order.
 
-    `reasoning` is for people to read, `reasoning_items` are for the provider alone.
+    `reasoning` is for users, `reasoning_items` are for the provider alone.
     """
 
     text: str = ""
@@ -112,7 +112,7 @@ class Messages(Sequence[Message]):
     __slots__ = ("_all", "_length")
 
     def __init__(self, growing: list[Message]) -> None:
-        """Take what is in `growing` now; nothing in it may be changed or removed later."""
+        """Take the present items of `growing`, none of which may be changed or removed later."""
         self._all = growing
         self._length = len(growing)
 

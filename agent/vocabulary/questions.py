@@ -173,7 +173,7 @@ class QuestionForgone(Event):
 
 @frozen
 class Contained(Event):
-    """The subject is not trusted: from here on nothing more is done in this run."""
+    """The subject is not trusted: nothing further happens in this run."""
 
     subject: Subject
     because: str
