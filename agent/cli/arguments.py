@@ -123,7 +123,7 @@ def _output_as_json(what: str) -> Argument:
 RECORDED_PROTOCOLS = _protocols("a b-thread that the run had in addition to its preset's")
 PRESET = (
     _argument(
-        "--preset", metavar="NAME", help="the preset (default: what --config says, else default); see bpagent presets"
+        "--preset", metavar="NAME", help="the preset (default: that of --config, else default); see bpagent presets"
     ),
     _argument("--config", metavar="FILE", help="a configuration file; options win over it"),
     _several("--option", "NAME=VALUE", "set an option of the preset, such as policy=strict; see bpagent presets"),
@@ -249,7 +249,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         "write a log as one HTML page: the conversation, and what every b-thread did",
         _log_argument(nargs="*", help=f"logs, or folders of logs{LATEST}"),
         _argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)"),
-        _flag("--follow", "serve the page of a run that goes on, to you alone"),
+        _flag("--follow", "serve the page of a live run, to you alone"),
         _flag("--all", "write the pages of all runs, and an index of them"),
         _flag("--open", "open the page in your browser"),
         RECORDED_PROTOCOLS,
@@ -289,7 +289,7 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     ),
     "config": (
         "show which files and variables configure the command, and trust one",
-        _workspace("the folder whose .bpagent/config.yaml counts"),
+        _workspace("the folder with the .bpagent/config.yaml to read"),
         _flag("--trust", "let a project's file set more than stricter rules"),
         _flag("--schema", "print the JSON schema of such files, for editors"),
         _argument("--model", default="", metavar="NAME", help="show what this option of run would give"),

@@ -92,7 +92,7 @@ class Chat:
                 code = await self._converse(first)
             if self._present and self._agent.messages:
                 again = called("chat", "--continue", str(self._agent.log_path))
-                self._desk.display.system(f"{again} goes on with this conversation")
+                self._desk.display.system(f"{again} continues this conversation")
         return code
 
     def _have_agent(self, make: Maker) -> Agent:

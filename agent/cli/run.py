@@ -101,7 +101,7 @@ def _how_it_ended(recorded: RecordedRun) -> str:
 
 def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
     again = called("chat", "--continue", str(recorded.path))
-    screen_on(sys.stderr).labelled("system", f"the run is over: {how}; {again} goes on with the conversation", "system")
+    screen_on(sys.stderr).labelled("system", f"the run is over: {how}; {again} continues the conversation", "system")
     ended = recorded.records[-1]["data"]
     text = ended.get("text")
     if text and not is_error(str(ended.get("status"))):

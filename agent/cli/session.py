@@ -82,7 +82,7 @@ def lead(
 
 COMMANDS = {
     "/help": "this list",
-    "/model": "which model answers; /model NAME goes on with another",
+    "/model": "show the model; /model NAME continues with another",
     "/tools": "what the model may call",
     "/cost": "turns, calls, tokens and cost so far",
     "/why": "what was refused last, by which b-thread, and why",
@@ -357,7 +357,7 @@ class Desk:
             case "/help":
                 return "\n".join(f"{name:11}{purpose}" for name, purpose in COMMANDS.items())
             case "/model":
-                return f"model {agent.model.name}; /model NAME goes on with another"
+                return f"model {agent.model.name}; /model NAME continues with another"
             case "/tools":
                 return ", ".join(agent.toolbox.names) or "no tools"
             case "/cost":

@@ -98,7 +98,7 @@ def _show(cause: Cause, policy: Policy | None, screen: Screen) -> None:
             screen.labelled("", f"- {text}", "plain")
     if cause.levels:
         told = ", ".join(f"{name} {level.value}" for name, level in cause.levels)
-        screen.labelled("", f"the policies on what was found then: {told}", "output")
+        screen.labelled("", f"the policies on the recorded facts: {told}", "output")
     answered = cause.event(CallAnswered)
     if answered is not None:
         screen.labelled("", f"the model read: {answered.result[:500]}", "output")

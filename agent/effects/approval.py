@@ -112,7 +112,7 @@ def changes_between(before: Action, now: Action) -> Iterator[str]:
     yield from _differences(before.resolved, now.resolved, "{name} leads to {now}, not to {before}")
     yield from _differences(before.executables, now.executables, "{name} starts {now}, not {before}")
     yield from _differences(before.contents, now.contents, "{name}, which it would run, has other content")
-    yield from _differences(before.disk.matches, now.disk.matches, "{name} stands for other files")
+    yield from _differences(before.disk.matches, now.disk.matches, "{name} matches other files")
     yield from _members(before.disk.folders, now.disk.folders, "a folder")
     yield from _members(before.disk.linked, now.disk.linked, "a file with other names too")
     yield from _members(before.disk.repositories, now.disk.repositories, "a repository")

@@ -147,7 +147,7 @@ def at_once(coroutine: Coroutine[object, None, Event]) -> Event:
     except StopIteration as ended:
         return ended.value  # type: ignore[no-any-return]
     coroutine.close()
-    raise TypeError("a model that says that it is quick waits for nothing")
+    raise TypeError("a model that is declared quick must not wait")
 
 
 def no_model_for(role: str) -> str:

@@ -14,7 +14,7 @@ from agent.vocabulary.messages import shortened
 from bp import BThread, Event, Graph, Verification, Violation, draw_bthread
 
 LESSON = (
-    "These steps lead to what is wrong, and no shorter ones do. Each column is a b-thread; in each row one requests "
+    "These steps lead to the violation, and no shorter ones do. Each column is a b-thread; in each row one requests "
     "the event (●), or it comes from outside, and others hear it (○). Step on with j, back with k."
 )
 

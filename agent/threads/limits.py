@@ -134,7 +134,7 @@ def deadline(seconds: float) -> BThreadBody:
 
 
 OVERFLOW = where(InferenceFailed, draft=OWN, reason="context_length_exceeded")
-"""The model's server says that the conversation is too long; what then happens is said in `threads.summaries`."""
+"""The reason when a conversation is too long for the model's server; `threads.summaries` handles it."""
 
 FAILURE = InferenceFailed & ~OVERFLOW
 INFERENCES = FAILURE | InferenceFinished | RunEnded

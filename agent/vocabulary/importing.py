@@ -63,7 +63,7 @@ class Named:
     def _given(self, function: Any) -> Any:
         assert self.arguments is not None
         if not callable(function):
-            raise NotImportable(f"{self.attribute!r} in {self.where} is {type(function).__name__}, and takes nothing")
+            raise NotImportable(f"{self.attribute!r} in {self.where} is {type(function).__name__}, not a function")
         taken = inspect.signature(function).parameters
         unknown = [name for name in self.arguments if name not in taken]
         if unknown and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
