@@ -1,10 +1,10 @@
-"""Fixtures for tests of agents, for projects that say `pytest_plugins = ["agent.pytest_plugin"]` in a `conftest.py`.
+"""Fixtures for tests of agents, for projects with `pytest_plugins = ["agent.pytest_plugin"]` in a `conftest.py`.
 
-- `scripted_model("Hello.", call("bash", command="ls"), ...)` makes a model that says these one after the other
+- `scripted_model("Hello.", call("bash", command="ls"), ...)` makes a model that gives these answers in order
 - `scratch_workspace` is an empty folder; `scratch_tools` are the four tools that work in it
 - `make_agent("Hello.", ..., preset="workspace")` makes an agent of these, and closes it after the test
 
-The assertions that go with them stand in `agent.testing`.
+Assertions on runs are in `agent.testing`.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from agent.tools.definition import Tool
 
 @pytest.fixture
 def scripted_model() -> Callable[..., ScriptedModel]:
-    """Make models on a script: `scripted_model(step, step, ...)`."""
+    """Make scripted models: `scripted_model(step, step, ...)`."""
 
     def make(*steps: Step) -> ScriptedModel:
         return ScriptedModel(steps)
@@ -46,10 +46,10 @@ def scratch_tools(scratch_workspace: Path) -> tuple[Tool, ...]:
 
 @pytest.fixture
 def make_agent(scratch_workspace: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Agent]]:
-    """Make agents on a script: `make_agent(step, step, ..., preset=..., threads=[...])`.
+    """Make agents with scripted models: `make_agent(step, step, ..., preset=..., threads=[...])`.
 
-    Takes what `Agent` takes. Without `tools` they have those of the scratch workspace; a failed attempt of an
-    inference is followed by the next at once.
+    Takes the options of `Agent`. Default `tools`: those of the scratch workspace. A failed inference is retried at
+    once.
     """
 
     made: list[Agent] = []

@@ -42,18 +42,18 @@ except ImportError as error:
 Attributes = dict[str, str | int | float | bool | Sequence[str]]
 
 NAME = "bpagent"
-SUMMARY = "summary"  # stands for a draft
+SUMMARY = "summary"  # the key of a draft
 
 WENT_WRONG = frozenset({"failed", "doom_loop", "aborted"})
-"""The statuses of a run that did not do what it was asked for."""
+"""Statuses of runs that did not complete their task."""
 
 
 class Tracing:
     """A listener that makes spans of the steps of an agent: give it as `on_step`. One for each agent.
 
-    `model` names the model, `provider` who runs it, in the words of the conventions; `agent` names the agent. The spans
-    go to `tracer_provider`, by default to the one that the program has set up. Prompts, answers, arguments and results,
-    which may hold secrets, are in none. As a context manager it ends what a run that broke off left open.
+    `model`, `provider` and `agent` are names, as in the conventions. The spans go to `tracer_provider`, by default the
+    program's own. They hold no prompts, answers, arguments or results, which may contain secrets. As a context manager
+    it ends the spans that a failed run left open.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Tracing:
         self._used = Usage()
 
     def __call__(self, step: Step) -> None:
-        """Take a step, now."""
+        """Update the spans for a step that happened now."""
         match step.event:
             case PromptGiven():
                 self._begin_run()
@@ -84,7 +84,7 @@ class Tracing:
                 self._take_call(step.event)
 
     def close(self) -> None:
-        """End the spans of a run that broke off."""
+        """End the spans of a run that failed."""
         if self._run is not None:
             self._run.set_status(Status(StatusCode.ERROR, "broke off"))
             self._run.set_attribute("error.type", "broke_off")
@@ -107,7 +107,7 @@ class Tracing:
         how: Attributes = {"bpagent.status": ended.status, "bpagent.reason": ended.reason}
         self._run.set_attributes({**how, **_usage(self._used), **_refused(refusals)})
         if ended.status in WENT_WRONG:
-            why = ended.text if ended.status == "failed" else ""  # other last words may be a person's
+            why = ended.text if ended.status == "failed" else ""  # any other final text may quote the user
             self._run.set_attribute("error.type", ended.reason)
             self._run.set_status(Status(StatusCode.ERROR, why or ended.reason))
         self._end_all()
@@ -157,14 +157,13 @@ class Tracing:
         self._end("chat", draft, {**said, **_usage(usage)})
 
     def _end_call(self, answered: CallAnswered, refusals: Sequence[Refusal]) -> None:
-        """Take the answer to a call: its refusals, when it never came to the gate, or got no further."""
+        """End the span of a call; with the refusals, if it was rejected or never reached the gate."""
         call = self._calls.get(answered.call)
         if refusals and call is not None and ("gate", call.id) not in self._open:
             self._begin("gate", call.id, _of_call(call))
         self._end("gate", answered.call, {"bpagent.decision": answered.outcome, **_refused(refusals)})
 
     def _begin(self, what: str, id: str, said: Attributes, kind: SpanKind = SpanKind.INTERNAL) -> None:
-        """Begin a span below that of the run."""
         if self._run is not None:
             name = f"{what} {said.get('gen_ai.tool.name', self._model)}"
             below = set_span_in_context(self._run, Context())
@@ -194,7 +193,7 @@ def _usage(usage: Usage) -> Attributes:
 
 
 def _refused(refusals: Sequence[Refusal]) -> Attributes:
-    """Return who refused, and why, in the same order, in words that quote nothing of the call."""
+    """Return the refusing b-threads and their reasons, in the same order, without quoting the call."""
     if not refusals:
         return {}
     return {

@@ -3,7 +3,7 @@
     assert_never(run, started("bash"), GateRejected)
     assert_order(run, ApprovalAnswered, "write_file")
 
-A failure shows the end of the trace: each event, who requested it, who refused and why, and what was held back by whom.
+A failure shows the end of the trace: each event with its requester, refusals with reasons, and requests held back.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ WIDTH = 120  # characters of one event in it
 
 
 def started(tool: str, **arguments: Any) -> EventSet:
-    """Return the starts of `tool` with these arguments, whatever the others are, as an event set."""
+    """Return the event set of all starts of `tool` with at least these arguments."""
 
     return where(ToolStarted, StartOf(tool, FrozenMapping(arguments)))  # type: ignore[no-any-return]
 
@@ -43,7 +43,7 @@ class StartOf:
     arguments: Mapping[str, Any]
 
     def __call__(self, event: Any) -> bool:
-        """Return whether the event does."""
+        """Return whether the event is such a start."""
         return bool(event.call.tool == self.tool and event.call.arguments.items() >= self.arguments.items())
 
     @property
@@ -54,7 +54,7 @@ class StartOf:
 def assert_never(run: Run | RecordedRun, *events: Any) -> None:
     """Raise AssertionError if an event of any of `events` happened in `run`, or in the log of one.
 
-    Each is an event, a kind, or any other event set; a text stands for the starts of that tool.
+    Each is an event, a kind, or any other event set; a text means the starts of that tool.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     steps = _steps(run, assert_never, events)
@@ -66,7 +66,7 @@ def assert_never(run: Run | RecordedRun, *events: Any) -> None:
 def assert_order(run: Run | RecordedRun, *events: Any) -> None:
     """Raise AssertionError unless each of `events` happened in `run`, for the first time after the one before it did.
 
-    Each is given as in `assert_never`. One that is named again stands for its next time.
+    Each is given as in `assert_never`. One that is named again means its next occurrence.
     """
     __tracebackhide__ = True
     steps, before, last = _steps(run, assert_order, events), 0, ""
@@ -102,9 +102,9 @@ def assert_calls_answered(messages: Iterable[Message]) -> None:
 
 
 def trace(run: Run | RecordedRun, *, until: int | None = None, tail: int = TAIL) -> str:
-    """Return the last steps of `run`, or the last up to step `until`: with who refused, and what was held by whom.
+    """Return the last steps of `run`, or the last up to step `until`, with refusals and requests held back.
 
-    A log alone does not tell what was held.
+    A log alone does not record which requests were held back.
     """
     moments = [each for each in _moments(run) if until is None or (each[0] and each[0].number <= until)]
     title = "the last steps (who requested them), with what was refused or held back then, by whom, and why:"
@@ -118,9 +118,9 @@ def _moments(run: Run | RecordedRun) -> Iterable[tuple[Step | None, tuple[Held, 
 
 
 def _steps(run: Run | RecordedRun, check: Callable[..., None], events: Sequence[Any]) -> Sequence[Step]:
-    """Return the steps, unless nothing is asked, or something that cannot happen. Raises ValueError and TypeError."""
+    """Return the steps of `run`. Raises ValueError and TypeError for no events, or events that cannot happen."""
     if not isinstance(run, Run | RecordedRun):
-        raise TypeError(f"{check.__name__} looks at what agent.run(...) or read_log(...) returned, not at {run!r}")
+        raise TypeError(f"{check.__name__} takes the result of agent.run(...) or read_log(...), not {run!r}")
     if not events:
         raise ValueError(f"{check.__name__} was given no events; name at least one")
     for one in events:
@@ -152,7 +152,6 @@ def _check_start(run: Run | RecordedRun, start: StartOf) -> None:
 
 
 def _found(steps: Iterable[Step], events: Any) -> list[int]:
-    """Return the numbers of the steps whose events are in `events`."""
     wanted = _as_set(events)
     return [step.number for step in steps if contains(wanted, step.event)]
 
@@ -196,7 +195,7 @@ def _blamed(held: Held) -> str:
 
 
 def told(event: Event) -> str:
-    """Return an event in one line: its name, its call, and what else it carries, cut to fit."""
+    """Return an event in one line: its name, its call and its other fields, shortened."""
     if not has(type(event)):
         return event.name
     texts = (_told_value(getattr(event, field.name)) for field in fields(cast(Any, type(event))))
@@ -205,7 +204,7 @@ def told(event: Event) -> str:
 
 
 def _told_value(value: Any) -> str:
-    """Return what a payload says; nothing for what is empty, or stands in another line."""
+    """Return a field as text; empty for an empty one, or one that another line shows."""
     match value:
         case ToolCall():
             arguments = ", ".join(f"{name}={argument!r}" for name, argument in value.arguments.items())

@@ -1,7 +1,7 @@
 """The command `bpagent`: arguments in, an exit code out. Nothing heavy is imported before a command is known.
 
 - `arguments`: the command line, and its completion. `errors`: exit codes, and wrong input in one sentence
-- `config`: what configures an agent, and in which order. `build`: options or a log to an agent. `mcp_servers`
+- `config`: configuration files and variables, and their order. `build`: options or a log to an agent. `mcp_servers`
 - `screen`: text that cannot fake the screen, colors and markdown. `display`: events in words, and a run as it happens
 - `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
 - `session`: agents with all of these
@@ -57,7 +57,7 @@ def _execute(argv: "Sequence[str] | None") -> int:
     arguments = make_parser().parse_args(words)
     name = arguments.command.replace("-", "_")
     command = import_module(f"agent.cli.{MODULES.get(name, name)}")
-    if argv is None and name in RUNNING:  # the program is ours alone
+    if argv is None and name in RUNNING:  # no other code runs in this process
         from agent.tools.descendants import adopt_orphans, hide_memory
 
         adopt_orphans()

@@ -1,4 +1,4 @@
-"""The command line of `bpagent`, as `--help` shows it and as shells complete it, and how to call it again."""
+"""The command line of `bpagent`: arguments, `--help`, completion for shells, and its own name in messages."""
 
 import argparse
 import os
@@ -13,7 +13,7 @@ OWN_NAME = "bpagent"
 
 
 def called(*words: str) -> str:
-    """Return a `bpagent` command line for the shell: by name if the PATH has it, else by the path that was typed."""
+    """Return a `bpagent` command line for the shell: by name if it is in the PATH, else by the path that was typed."""
     typed, found = sys.argv[0], shutil.which(OWN_NAME)
     is_ours = os.path.basename(typed) == OWN_NAME and os.path.exists(typed)
     by_path = is_ours and not (found is not None and os.path.samefile(found, typed))
@@ -123,7 +123,7 @@ def _output_as_json(what: str) -> Argument:
 RECORDED_PROTOCOLS = _protocols("a b-thread that the run had in addition to its preset's")
 PRESET = (
     _argument(
-        "--preset", metavar="NAME", help="the preset (default: what --config says, else default); see bpagent presets"
+        "--preset", metavar="NAME", help="the preset (default: that of --config, else default); see bpagent presets"
     ),
     _argument("--config", metavar="FILE", help="a configuration file; options win over it"),
     _several("--option", "NAME=VALUE", "set an option of the preset, such as policy=strict; see bpagent presets"),
@@ -155,7 +155,7 @@ AGENT = (
     ),
     _argument("--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"),
 )
-"""The options that say which agent it is: its model, rules, tools and log."""
+"""The options of an agent: its model, rules, tools and log."""
 
 COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
     "demo": (
@@ -224,13 +224,13 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         _output_as_json("one JSON object per command"),
     ),
     "replay": (
-        "run the program of a log on its records again, and say whether it does the same",
+        "replay a log, and say whether its program makes the same records",
         _log_argument(),
         RECORDED_PROTOCOLS,
         _output_as_json("how many records are equal, and both sides of the first that is not, as one JSON object"),
     ),
     "why": (
-        "say who decided about a call, on what evidence, and what would have had to differ",
+        "explain a call: the b-threads that decided, their evidence, and what would have changed the decision",
         _log_argument(),
         _argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)"),
         RECORDED_PROTOCOLS,
@@ -249,13 +249,13 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         "write a log as one HTML page: the conversation, and what every b-thread did",
         _log_argument(nargs="*", help=f"logs, or folders of logs{LATEST}"),
         _argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)"),
-        _flag("--follow", "serve the page of a run that goes on, to you alone"),
+        _flag("--follow", "serve the page of a live run, to you alone"),
         _flag("--all", "write the pages of all runs, and an index of them"),
         _flag("--open", "open the page in your browser"),
         RECORDED_PROTOCOLS,
     ),
     "verify": (
-        "look at every state that the loop can reach, and say whether its invariants hold",
+        "search every state that the loop can reach, and check its invariants",
         *PRESET,
         _protocols("add a b-thread, to be verified with the loop"),
         _flag("--alone", "leave the rules of the preset out: the core and the protocols alone have few states"),
@@ -284,12 +284,12 @@ COMMANDS: dict[str, tuple[str, *tuple[Argument, ...]]] = {
         _output_as_json("one JSON object per tool"),
     ),
     "doctor": (
-        "tell what this machine can do for an agent: sandbox, programs, keys",
+        "show the abilities of this machine: sandbox, programs, keys",
         _output_as_json("one JSON object"),
     ),
     "config": (
         "show which files and variables configure the command, and trust one",
-        _workspace("the folder whose .bpagent/config.yaml counts"),
+        _workspace("the folder with the .bpagent/config.yaml to read"),
         _flag("--trust", "let a project's file set more than stricter rules"),
         _flag("--schema", "print the JSON schema of such files, for editors"),
         _argument("--model", default="", metavar="NAME", help="show what this option of run would give"),
@@ -322,7 +322,7 @@ NOTES = {"run": RUN_NOTES, "chat": MODELS}
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser; what it parses has the name of the command in `command`."""
+    """Return the parser; its result has the name of the command in `command`."""
     parser = _Parser(
         prog="bpagent",
         description="An agent loop in which every rule is a b-thread that you can name, test and take out.",
@@ -352,19 +352,19 @@ class _Paragraphs(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one sentence what is wrong, and takes no abbreviated options."""
+    """Reports an error in one sentence, and accepts no abbreviated options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
     def add_argument(self, *names: str, **options: Any) -> argparse.Action:
-        """Add an argument. One that names something refuses an empty text, as an unset variable of the shell gives."""
+        """Add an argument. Names may not be empty, as those from an unset variable of the shell are."""
         if options.get("metavar") in NAMING and options.get("default") != "":
             options.setdefault("type", _named)
         return super().add_argument(*names, **options)
 
     def parse_known_args(self, *arguments: Any) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
-        """Refuse arguments that this command does not know; argparse would blame the whole program instead."""
+        """Refuse unknown arguments of this command; argparse would report the whole program instead."""
         words = sys.argv[1:] if arguments[0] is None else [*arguments[0]]
         if self._subparsers is not None and words[0].startswith("-") and words[0] not in self._option_string_actions:
             self.error(self._misplaced(words[0].partition("=")[0]))
@@ -374,7 +374,7 @@ class _Parser(argparse.ArgumentParser):
         return found, unknown
 
     def _misplaced(self, option: str) -> str:
-        """Return what is wrong with an option that stands where a command is expected."""
+        """Return the error for an option in the place of a command."""
         from agent.vocabulary.errors import nearest
 
         taken = {
@@ -397,7 +397,7 @@ class _Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {meant(value, action.choices)}")
 
     def _unknown(self, words: list[str]) -> str:
-        """Return what is wrong with words that are no arguments of this command, and what may have been meant."""
+        """Return the error for words that are no arguments of this command, with a suggestion."""
         if not words[0].startswith("-"):
             return f"unrecognized arguments: {' '.join(words)} (put a text of several words in quotes)"
         from agent.vocabulary.errors import nearest

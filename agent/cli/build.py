@@ -1,4 +1,4 @@
-"""Agents of the command line: from options, configuration files or a log to models, tools, b-threads and effects."""
+"""Builds agents from options, configuration files or a log: models, tools, b-threads and effects."""
 
 import inspect
 import os
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
-    """Return the b-threads that `names` name, in order. Raises Mistake, which says what there is instead."""
+    """Return the b-threads of these names, in order. Raises Mistake, which lists the known ones."""
     return tuple(bthread for name in names for bthread in _load(name))
 
 
@@ -56,14 +56,14 @@ def _load(name: str) -> tuple[BThread, ...]:
 
 
 def existing_folder(path: str, what: str = "--workspace") -> Path:
-    """Return a folder, absolute. Raises Mistake when it is none."""
+    """Return the absolute path of a folder. Raises Mistake for any other path."""
     folder = Path(path).expanduser()
     try:
         if folder.is_dir():
             return folder.resolve()
         found = "is a file" if folder.exists() else "does not exist"
     except (OSError, ValueError) as error:
-        found = f"cannot be looked at ({error})"
+        found = f"cannot be read ({error})"
     raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
@@ -77,8 +77,8 @@ def tools_of(
 ) -> tuple[Tool, ...]:
     """Return the tools of a preset over a workspace; `task` among them if the preset has it.
 
-    The subagents of `task` have the other tools, ask `model`, and keep their logs beside `log`; what else they have
-    from their parent is `inherited` (see `SubagentStore`). Raises OptionError for a file of tools that is not valid.
+    The subagents of `task` have the other tools, ask `model`, and keep their logs beside `log`; `inherited`: further
+    options from their parent (see `SubagentStore`). Raises OptionError for an invalid file of tools.
     """
     own = () if log is None else (str(log.absolute()),)
     tools = equip(preset, workspace, own)
@@ -99,7 +99,7 @@ def tools_of(
 
 
 def check_roles(arguments: Namespace) -> None:
-    """Raise Mistake for the model of a role that no protocol has; files of one's own may have any."""
+    """Raise Mistake for the model of a role that no protocol has; protocols in the user's files may have any."""
     from agent.protocols import PROTOCOLS
 
     known = {role for entry in PROTOCOLS for role in entry.roles}
@@ -111,7 +111,7 @@ def check_roles(arguments: Namespace) -> None:
 
 
 def _equipment(arguments: Namespace, threads: Sequence[BThread], secrets: Iterable[str]) -> dict[str, Any]:
-    """Return the options of an agent that its subagents share. Raises Mistake for what the protocols lack."""
+    """Return the options of an agent that its subagents share. Raises Mistake for missing monitors and roles."""
     _check_needs(threads, arguments)
     effects: Sequence[Callable[[Agent], Effect]] = ()
     if threads or arguments.monitor or arguments.auditor:
@@ -130,7 +130,7 @@ def _equipment(arguments: Namespace, threads: Sequence[BThread], secrets: Iterab
 
 
 def _pairs(arguments: Namespace, option: str) -> Iterator[tuple[str, str]]:
-    """Yield what was given with `--role`, `--monitor` or `--auditor`: a name, and what has it."""
+    """Yield the pairs of `--role`, `--monitor` or `--auditor`: a name and a value."""
     for pair in getattr(arguments, option):
         name, equals, what = pair.partition("=")
         if not (name.strip() and equals and what):
@@ -139,7 +139,7 @@ def _pairs(arguments: Namespace, option: str) -> Iterator[tuple[str, str]]:
 
 
 def _auditor(what: str) -> "Auditor":
-    """Return an auditor of the user's, or a monitor for which more than half is harmful."""
+    """Return an auditor of the user, or a monitor as one: a score above one half is harmful."""
     from agent.effects.monitoring import MonitoringAuditor
 
     found = _judge("--auditor", what, ("audit", "score"))
@@ -147,7 +147,7 @@ def _auditor(what: str) -> "Auditor":
 
 
 def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
-    """Return the monitor that is named, or an object of the user's with one of these methods. Raises Mistake."""
+    """Return a named monitor, or an object of the user with one of these methods. Raises Mistake."""
     from agent.protocols import own_value
     from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
 
@@ -188,7 +188,7 @@ def servers_of(arguments: Namespace) -> tuple[McpServer, ...]:
 
 
 def servers_of_log(arguments: Namespace, recorded: RecordedRun) -> tuple[McpServer, ...]:
-    """Return the servers of `--mcp`, for a run that had some. Raises Mistake when they are not given again."""
+    """Return the servers of `--mcp`, for a run that had servers. Raises Mistake when they are not given again."""
     had = [row for row in str((recorded.header.get("about") or {}).get("mcp") or "").splitlines() if row]
     if had and not arguments.mcp:
         again = " ".join(f"--mcp {shlex.quote(row)}" for row in had)
@@ -200,7 +200,7 @@ INFERENCES = ("inference_finished", "inference_failed")
 
 
 def nameable(model: str) -> str:
-    """Return a model's name as a header keeps it: a script by its whole path, a server without its password."""
+    """Return a model's name for a header: a script with its absolute path, a server without its password."""
     if model.startswith("script:"):
         return f"script:{Path(model.removeprefix('script:')).absolute()}"
     credentials, at, _ = urlsplit(model).netloc.rpartition("@")
@@ -208,7 +208,7 @@ def nameable(model: str) -> str:
 
 
 def model_of(recorded: RecordedRun, given: str, environ: Mapping[str, str]) -> Model:
-    """Return the model of a log, or the one that was `given` instead; a script goes on where it was."""
+    """Return the model of a log, or the `given` one; a script continues after its last answer."""
     about = recorded.header.get("about")
     known = about.get("model") if isinstance(about, Mapping) else None
     name = given or str(known or recorded.header.get("model") or "")
@@ -220,11 +220,11 @@ def model_of(recorded: RecordedRun, given: str, environ: Mapping[str, str]) -> M
 
 
 def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the secrets that environment variables of these names hold. Raises Mistake for one that is not set."""
+    """Return the secrets in environment variables of these names. Raises Mistake for an unset one."""
     secrets = {}
     for name in names:
         if not environ.get(name):
-            raise Mistake(f"the secret {name!r} is to be kept out of the log, and there is no variable ${name}; set it")
+            raise Mistake(f"the secret {name!r} cannot be masked, since there is no variable ${name}; set it")
         secrets[name] = environ[name]
     return secrets
 
@@ -233,7 +233,7 @@ INSTRUCTIONS, LONGEST_INSTRUCTIONS = "AGENTS.md", 32 * 1024  # bytes
 
 
 def instructions(workspace: Path) -> str:
-    """Return what AGENTS.md of a workspace says, as a part of the system prompt; nothing where there is none."""
+    """Return AGENTS.md of a workspace as a part of the system prompt; empty without one."""
     path = workspace / INSTRUCTIONS
     if path.is_symlink() or not path.is_file():  # a link could show the model any file of this machine
         return ""
@@ -246,9 +246,8 @@ def instructions(workspace: Path) -> str:
 
 
 def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
-    """Return the preset and the servers that the command line means, and what makes the agent. Raises for wrong input.
-
-    `later`: the run rests when a person has to decide.
+    """Return the preset and the servers of the command line, and the function that makes the agent. Raises for wrong
+    input. `later`: the run rests when a user has to decide.
     """
     check_roles(arguments)
     workspace = existing_folder(arguments.workspace)
@@ -303,14 +302,14 @@ def agent_of_log(
 
 
 def _protocols(names: Iterable[str]) -> dict[str, str]:
-    """Return what a log says of the files whose protocols a run had: where they are."""
+    """Return the files of the protocols of a run, for the header of its log."""
     files = [name for name in names if ".py:" in name]
     places = [f"{Path(file).absolute()}:{name}" for file, _, name in (each.rpartition(":") for each in files)]
     return {"protocols": "\n".join(places)} if places else {}
 
 
 def _named(servers: Sequence[McpServer]) -> dict[str, str]:
-    """Return what a log says of the servers whose tools a run had."""
+    """Return the servers of the tools of a run, for the header of its log."""
     return {"mcp": "\n".join(server.row for server in servers)} if servers else {}
 
 
@@ -319,7 +318,7 @@ GIVEN = {"monitor": "constitution", "auditor": "model:MODEL", "role": "MODEL"}
 
 
 def _check_needs(threads: Sequence[BThread], arguments: Namespace) -> None:
-    """Raise Mistake for a monitor, an auditor or a role that a protocol that ships asks for, and that is not named."""
+    """Raise Mistake for a monitor, an auditor or a role that a shipped protocol needs and the user has not named."""
     for thread in threads:
         if str(thread.function.__module__).startswith(OWN):
             for what, name in _asked(thread):
@@ -328,7 +327,7 @@ def _check_needs(threads: Sequence[BThread], arguments: Namespace) -> None:
 
 
 def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
-    """Yield what a b-thread asks: monitors and auditors, by the names of its parameters, and roles of models."""
+    """Yield the monitors and auditors of a b-thread, by the names of its parameters, and the roles of models."""
     from agent.protocols import PROTOCOLS
 
     given = inspect.signature(thread.function).bind(*thread.args, **thread.kwargs)
@@ -343,7 +342,7 @@ def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
 
 
 def _tell_unknown_tools(threads: Sequence[BThread], tools: Iterable[str]) -> None:
-    """Warn about tools that temporal policies name and that do not exist: such a policy never concerns a call."""
+    """Warn about unknown tools in temporal policies: such a policy never applies to a call."""
     known = sorted(tools)
     policies = [thread for thread in threads if str(thread.function.__module__) == f"{OWN}.policies"]
     named = {name: policy.name for policy in policies for match in _matches(policy.args) for name in match.tools}

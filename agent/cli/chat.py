@@ -1,7 +1,7 @@
 """`bpagent chat`: an interactive conversation; its runs share one log, and it can be continued later.
 
-While the agent works, a line is an answer to the question that is open, or stops the run, or steers it. On a pipe each
-line is a prompt, in turn, and the answers go to standard output.
+While the agent works, a line answers the open question, or stops the run, or steers it. On a pipe each line is a
+prompt, in turn, and the answers go to standard output.
 """
 
 import math
@@ -39,7 +39,7 @@ SHOWN_AGAIN = 6  # messages of a conversation that is continued
 
 
 def execute(arguments: Namespace) -> int:
-    """Talk until the person leaves; return the exit code. Raises for wrong input, before anything happens."""
+    """Run the conversation until the user leaves; return the exit code. Raises for wrong input, before a run."""
     screen = screen_on(sys.stderr)
     first = read_prompt(arguments.prompt) if arguments.prompt else None
     preset, make, servers = new_agent(arguments) if arguments.continue_ is None else _continued(arguments)
@@ -55,32 +55,32 @@ def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ..
 
 
 @frozen
-class Left:
-    """The person has left, with this exit code."""
+class UserLeft:
+    """The user has left, with this exit code."""
 
     code: int
 
 
 class Chat:
-    """One conversation: prompts as they are typed, a run for each, and another agent where the user wants one."""
+    """One conversation: a run for each typed prompt, and another agent after /model and /undo."""
 
     def __init__(self, arguments: Namespace, screen: Screen, preset: Preset, *, present: bool) -> None:
         """Make a conversation; `present`: on a terminal."""
         self._arguments, self._screen, self._present = arguments, screen, present
-        self._said, self._lines = anyio.create_memory_object_stream[str | Left](math.inf)
+        self._said, self._lines = anyio.create_memory_object_stream[str | UserLeft](math.inf)
         self._desk = Desk(
             screen,
             preset,
             present=present,
             shows_final_text=present,
             talk=self._said.send_nowait,
-            leave=lambda code: self._said.send_nowait(Left(code)),
+            leave=lambda code: self._said.send_nowait(UserLeft(code)),
         )
         self._tools: tuple[Tool, ...] = ()
         self._seat = ExitStack()  # holds the agent
 
     async def talk(self, make: Maker, first: str | UserMessage | None, servers: Sequence[McpServer] = ()) -> int:
-        """Have one run after the other, until the person leaves. Raises what making the agent raises."""
+        """Start one run after the other, until the user leaves. Raises the errors of making the agent."""
         async with AsyncExitStack() as stack:
             for part in (self._said, self._lines):
                 stack.enter_context(part)
@@ -92,7 +92,7 @@ class Chat:
                 code = await self._converse(first)
             if self._present and self._agent.messages:
                 again = called("chat", "--continue", str(self._agent.log_path))
-                self._desk.display.system(f"{again} goes on with this conversation")
+                self._desk.display.system(f"{again} continues this conversation")
         return code
 
     def _have_agent(self, make: Maker) -> Agent:
@@ -100,13 +100,13 @@ class Chat:
         return self._agent
 
     async def _converse(self, first: str | UserMessage | None) -> int:
-        prompt: str | UserMessage | Left | None = first
+        prompt: str | UserMessage | UserLeft | None = first
         if self._agent.journal.is_under_way:
-            self._desk.display.system("the last run was interrupted, and goes on")
+            self._desk.display.system("the last run was interrupted, and continues")
             prompt = None
         elif not first:
             prompt = await self._next_prompt()
-        while not isinstance(prompt, Left):
+        while not isinstance(prompt, UserLeft):
             run = await self._desk.carry_out(prompt)
             if run is None:
                 return FAILED
@@ -116,17 +116,17 @@ class Chat:
             prompt = await self._next_prompt()
         return prompt.code
 
-    async def _next_prompt(self) -> str | UserMessage | Left:
-        """Return what the user asks for next: the next line that is not empty, and no command."""
+    async def _next_prompt(self) -> str | UserMessage | UserLeft:
+        """Return the next prompt of the user: the next line that is neither empty nor a command."""
         while True:
             if self._present and not self._screen.moves:
                 self._screen.ask("you >")
             line = await self._lines.receive()
-            if isinstance(line, Left):
+            if isinstance(line, UserLeft):
                 return line
             word, _, argument = line.strip().partition(" ")
             if self._present and word.lower() in LEAVING:
-                return Left(OK)
+                return UserLeft(OK)
             if self._present and line.strip().lower() in MISTAKEN:
                 self._desk.display.system("/quit leaves; so does Ctrl-D")
                 continue
@@ -145,9 +145,8 @@ class Chat:
             return None
 
     def _change(self, word: str, argument: str) -> Undone | None:
-        """Go on with another model, or from before the last task; return which files changed since.
-
-        What cannot be done is said, and changes nothing.
+        """Continue with another model, or from before the last task; return the files that changed since. A failure is
+        shown, and changes nothing.
         """
         path, undone = self._agent.log_path, None
         assert path is not None
@@ -159,7 +158,7 @@ class Chat:
                 model = model_from_name(argument, os.environ, api=self._arguments.api)
                 recorded = read_log(path)
                 about = {**(recorded.header.get("about") or {}), "model": nameable(argument)}
-                path = fork(path, len(recorded.records), model=model.name, about=about)  # a header stays as it was
+                path = fork(path, len(recorded.records), model=model.name, about=about)  # a header never changes
                 self._arguments.model = argument
         except (ModelError, LogError, Mistake, OSError) as error:
             self._desk.display.system(str(error))
@@ -170,7 +169,7 @@ class Chat:
         return undone
 
     async def _offer_files(self, undone: Undone | None) -> None:
-        """List the files that changed since an undone task; on a yes, restore those that nothing else changed."""
+        """List the files that changed since an undone task; on a yes, restore those without other changes."""
         if undone is None:
             return
         told = [f"not restored, since something else changed it, too: {self._named(path)}" for path in undone.changed]
@@ -191,7 +190,7 @@ class Chat:
             while True:
                 self._screen.ask(offer)
                 line = await self._lines.receive()
-                if isinstance(line, Left) or line.strip().lower() in LEAVING:
+                if isinstance(line, UserLeft) or line.strip().lower() in LEAVING:
                     self._said.send_nowait(line)
                     return False
                 if (answer := read_answer(line)) is not None:
@@ -209,11 +208,11 @@ class Chat:
                 self._desk.display.system(f"not restored: {error}")
 
     def _named(self, path: str) -> str:
-        """Return a path as people know it: relative to the workspace where it lies there."""
+        """Return a path for the user: relative to the workspace if it is in there."""
         root = f"{self._agent.toolbox.workspace.root}{os.sep}"
         return path.removeprefix(root)
 
-    # What is shown.
+    # Output.
 
     def _introduce(self, agent: Agent) -> None:
         how = f"\n{HOW}" if self._present else ""

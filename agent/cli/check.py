@@ -26,7 +26,7 @@ TONES: dict[str, Tone] = {"allow": "good", "ask": "question", "deny": "refused"}
 
 
 def execute(arguments: Namespace) -> int:
-    """Judge each command, tell the verdicts, and return the code of the strictest."""
+    """Judge each command, show the verdicts, and return the code of the strictest."""
     workspace = existing_folder(arguments.workspace)
     files = () if arguments.policy else layers(arguments)
     tell_unused(files)
@@ -46,13 +46,13 @@ def execute(arguments: Namespace) -> int:
 
 
 def show_verdict(command: str, workspace: Path, screen: Screen) -> None:
-    """Show what the default policy, with the user's own rules, says about a command that would run in a folder."""
+    """Show the verdict of the default policy, with the user's own rules, on a command in a folder."""
     policy = load_policy("default").with_commands(*read_user_rules())
     _show(command, _verdict(command, policy, _toolbox(workspace, policy)), screen)
 
 
 def _policy(arguments: Namespace) -> Policy:
-    """Return the policy of a run with these options, or the one that is named with the user's own rules."""
+    """Return the policy of a run with these options, or the named one with the user's own rules."""
     policy = load_policy(arguments.policy).with_commands(*read_user_rules()) if arguments.policy else None
     try:
         rules = [read_rule(row) for row in arguments.rule]
@@ -62,7 +62,7 @@ def _policy(arguments: Namespace) -> Policy:
 
 
 def _file_of(verdict: Verdict, command: str, policy: Policy, toolbox: Toolbox, files: Iterable[Configuration]) -> str:
-    """Return the file whose rules alone, beside those that ship, give this verdict; nothing for any other verdict."""
+    """Return the file of the user's rules that gives this verdict; empty for the verdict of a shipped rule."""
     if verdict.category != "user":
         return ""
     shipped = evolve(policy, rules=tuple(rule for rule in policy.rules if rule.category != "user"), commands=())

@@ -1,7 +1,7 @@
-"""The configuration of an agent by files, variables and options; `bpagent config` shows where each value comes from.
+"""The configuration of an agent by files, variables and options; `bpagent config` shows the source of each value.
 
 From the weakest to the strongest: the preset, the user's file, the preset's own, the project's, variables, options.
-Of a project's file only what makes the gate stricter counts, until the user trusts it as it is.
+Of a project's file only stricter rules count, until the user trusts its content.
 """
 
 import json
@@ -108,7 +108,7 @@ def _trust(file: Path | None, screen: Screen) -> int:
 
 
 def chosen_preset(arguments: Namespace) -> Preset:
-    """Return the preset that the command line and the configuration files mean; what comes later in `layers` wins.
+    """Return the preset of the command line and the configuration files; a later one of `layers` wins.
 
     Raises OptionError and Mistake.
     """
@@ -128,8 +128,8 @@ Read = Callable[[str | os.PathLike[str]], Configuration]
 def layers(arguments: Namespace, read: Read = read_configuration) -> tuple[Configuration, ...]:
     """Return the configuration files that count, the weakest first: the user's, the preset's own, the project's.
 
-    `--config` replaces them all. Of a project's file that the user does not trust only what makes it stricter counts.
-    Raises OptionError for one that is not valid.
+    `--config` replaces them all. Of an untrusted project's file only stricter rules count. Raises OptionError for an
+    invalid one.
     """
     if arguments.config is not None:
         return (read(arguments.config),)
@@ -149,7 +149,7 @@ def _last(values: Iterable[str | None]) -> str | None:
 
 
 def user_config() -> Path:
-    """Return where the user's own configuration is, or would be."""
+    """Return the path of the user's own configuration, which may not exist."""
     folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(folder).expanduser() / "bpagent" / "config.yaml"
 
@@ -157,7 +157,7 @@ def user_config() -> Path:
 def project_config(workspace: Path) -> Path | None:
     """Return the configuration file of a project, if it has one."""
     file = workspace.expanduser() / ".bpagent" / "config.yaml"
-    is_own = os.path.realpath(file.parent) in agents_own(os.path.expanduser("~"))  # the project is the home folder
+    is_own = os.path.realpath(file.parent) in agents_own(os.path.expanduser("~"))  # true in the home folder
     return file if file.is_file() and not is_own else None
 
 
@@ -165,7 +165,7 @@ NOT_FOR_PROJECTS = ("tools_file", "config_file")
 
 
 def _checked_project(configuration: Configuration) -> Configuration:
-    """Return the configuration of a trusted project. Raises OptionError where it leads to what trust does not cover."""
+    """Return the configuration of a trusted project. Raises OptionError if it names another, untrusted file."""
     for name, node in configuration.options:
         if name in NOT_FOR_PROJECTS:
             raise OptionError(str(node.wrong(f"a project cannot set {name}, which names another file")))
@@ -221,5 +221,5 @@ def _parsed(options: Iterable[str]) -> dict[str, str]:
 
 
 def model_name(arguments: Namespace, files: Iterable[Configuration]) -> str:
-    """Return the model that is meant: --model, else $BPAGENT_MODEL, else what the configuration names."""
+    """Return the name of the model: --model, else $BPAGENT_MODEL, else that of the configuration."""
     return arguments.model or os.environ.get("BPAGENT_MODEL") or _last(file.model for file in files) or ""

@@ -1,7 +1,7 @@
 """Control of a run from another process of the same user: approve, reject, steer and stop, over a socket.
 
-The run listens, other commands of `bpagent` send. The socket lies beside the runs, where the constitution lets no tool
-in; and a process that the run itself has started is not heard, so that an agent cannot approve its own calls.
+The run listens, other commands of `bpagent` send. The socket is beside the runs, where the constitution allows no tool;
+decisions of processes that the run has started are refused, so that an agent cannot approve its own calls.
 """
 
 import json
@@ -26,15 +26,15 @@ PATIENCE = 5.0  # seconds for an answer
 CREDENTIALS = struct.Struct("3i")  # process, user and group of the other end
 
 Act = Callable[[dict[str, Any]], str]
-"""Carries a decision out, and returns why it cannot be, or nothing."""
+"""Carries out a decision; returns why that is impossible, or an empty text."""
 
 
-class Unheard(Exception):
+class NotDelivered(Exception):
     """No run accepted a decision about this log; the message says why."""
 
 
 def send(log: Path, decision: dict[str, Any]) -> None:
-    """Send a decision to the run that writes `log`, which carries it out. Raises Unheard."""
+    """Send a decision to the run that writes `log`. Raises NotDelivered."""
     with socket.socket(socket.AF_UNIX) as sender, _short(_socket_of(log)) as address:
         sender.settimeout(PATIENCE)
         try:
@@ -42,16 +42,16 @@ def send(log: Path, decision: dict[str, Any]) -> None:
             sender.sendall(json.dumps(decision).encode() + b"\n")
             answer = sender.makefile().readline()
         except OSError as error:
-            raise Unheard(f"no run listens to decisions about {log}: {error.strerror or error}") from error
+            raise NotDelivered(f"no run listens to decisions about {log}: {error.strerror or error}") from error
     if answer != "\n":
-        raise Unheard(answer.strip() or "the run gave no answer")
+        raise NotDelivered(answer.strip() or "the run gave no answer")
 
 
 @asynccontextmanager
 async def decisions(log: Path | None, act: Act, unreachable: Callable[[str], None]) -> AsyncIterator[None]:
     """Accept decisions about the run that writes `log` while the block lasts; without a log there are none.
 
-    unreachable: called with the reason where the socket cannot be made, so that there are none either.
+    unreachable: called with the reason if the socket cannot be made; then there are none either.
     """
     async with anyio.create_task_group() as tasks:
         if log is not None:
@@ -81,7 +81,7 @@ async def _converse(act: Act, stream: SocketStream) -> None:
         with suppress(anyio.BrokenResourceError, anyio.IncompleteRead, anyio.DelimiterNotFound, TimeoutError):
             with anyio.fail_after(PATIENCE):
                 said = await BufferedByteReceiveStream(stream).receive_until(b"\n", LONGEST)
-            objection = _stranger(stream.extra(SocketAttribute.raw_socket)) or _carried_out(said, act)
+            objection = _refusal(stream.extra(SocketAttribute.raw_socket)) or _carried_out(said, act)
             await stream.send(objection.replace("\n", " ").encode() + b"\n")
 
 
@@ -93,7 +93,7 @@ def _carried_out(said: bytes, act: Act) -> str:
     return act(decision) if isinstance(decision, dict) else "this is not a decision"
 
 
-def _stranger(connection: socket.socket) -> str:
+def _refusal(connection: socket.socket) -> str:
     """Return why the other end is refused; an empty text if it is accepted."""
     process, user, _ = CREDENTIALS.unpack(
         connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
@@ -106,7 +106,7 @@ def _stranger(connection: socket.socket) -> str:
 
 
 def _line_of(process: int) -> Iterator[int]:
-    """Yield a process and those above it: the one that started it, and so on. What is gone has no more."""
+    """Yield a process and its ancestors, up to one that has ended."""
     with suppress(OSError, ValueError, IndexError):
         while process > 0:
             yield process
@@ -120,7 +120,7 @@ def _socket_of(log: Path) -> Path:
 
 @contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """Give an address of a socket that is short enough, wherever it lies: at most 107 bytes."""
+    """Yield an address for a socket of at most 107 bytes, the limit of the system."""
     if len(os.fsencode(path)) < 100 or not os.path.isdir("/proc/self/fd"):
         yield str(path)
         return

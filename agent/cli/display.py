@@ -1,4 +1,4 @@
-"""Display of a run as it happens: text, actions, diffs, output, refusals and progress; or b-threads as lanes."""
+"""Live display of a run: text, actions, diffs, output, refusals and progress; or b-threads as lanes."""
 
 import difflib
 import re
@@ -42,7 +42,7 @@ from bp import BProgram, BThread, Event, Step
 from constitution import Action
 
 HEAD, TAIL = 8, 4  # lines of a result that are shown
-NOTE = re.compile(r"\[.*\]$")  # what a tool says beside the output: where the rest is, what became of a process
+NOTE = re.compile(r"\[.*\]$")  # remarks of a tool beside the output: the file of the rest, the state of a process
 LONGEST_NOTE = 4  # lines
 LONGEST_DIFF = 60  # lines
 LARGEST_COMPARED = 1_000_000  # bytes
@@ -66,18 +66,18 @@ TOLD = (
     "inference_failed",
     "backoff_started",
 )
-"""The kinds of events that are told in the words of `agent.page.wording`."""
+"""The kinds of events that are shown in the words of `agent.page.wording`."""
 
 TONES: dict[str, Tone] = {"refused": "refused", "question": "system"}
 
 
 def question_of(asked: ApprovalAsked) -> str:
-    """Return why a person is asked, one reason per line, and whether the command would stay."""
+    """Return why the user is asked, one reason per line, and whether the command would stay."""
     return asked.question + ("\nit would stay in the background" if background_mark(asked.call.arguments) else "")
 
 
 def excerpt(text: str, width: int, rest: str = "") -> list[str]:
-    """Return the first and last lines of a result, at most `width` columns wide; `rest` says where all of it is."""
+    """Return the first and last lines of a result, at most `width` columns wide; `rest` names the whole."""
     lines = visible_lines(text.rstrip("\n"))
     if len(lines) > HEAD + TAIL + 1:
         lines = [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL:,} more lines{rest}", *lines[-TAIL:]]
@@ -85,12 +85,12 @@ def excerpt(text: str, width: int, rest: str = "") -> list[str]:
 
 
 def _fitted(line: str, width: int) -> list[str]:
-    """Cut a line of a result, and wrap what the tool says beside it."""
+    """Cut a line of a result; wrap a remark of the tool."""
     return wrapped(cut(line, LONGEST_NOTE * width), width) if NOTE.match(line) else [cut(line, width)]
 
 
 def changes(call: ToolCall, action: Action) -> list[str]:
-    """Return what an edit or a write would change, as the lines of a diff; none for other calls, and where it fails."""
+    """Return what an edit or a write would change, as the lines of a diff; none for other calls, or on failure."""
     arguments = call.arguments
     edits = [arguments] if "oldText" in arguments else arguments.get("edits")
     written = arguments.get("content")
@@ -103,7 +103,7 @@ def changes(call: ToolCall, action: Action) -> list[str]:
             return []
         before = file.read_text("utf-8") if file.exists() else ""
         after = written if isinstance(written, str) else _edited(before, edits)
-    except (OSError, ValueError, TypeError, KeyError, ToolError):  # the call itself will say so
+    except (OSError, ValueError, TypeError, KeyError, ToolError):  # the call itself will report it
         return []
     found = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
     return [visible(line.expandtabs(4)) for line in found][2:]
@@ -122,12 +122,12 @@ def tone_of_diff(line: str) -> Tone:
 
 
 def is_error(status: str) -> bool:
-    """Return whether the text of a run with this status describes an error instead of the answer that was asked for."""
+    """Return whether the text of a run with this status is an error instead of an answer."""
     return status in ("failed", "aborted")
 
 
 def spent(turns: int, calls: int, usage: Usage) -> str:
-    """Return what a run took."""
+    """Return the usage of a run."""
     tokens = ("about " if usage.is_estimate else "") + counted(usage.tokens, "token")
     cost = [] if usage.cost is None else [f"${usage.cost:.4f}"]
     return ", ".join([counted(turns, "turn"), counted(calls, "call"), *([tokens] if usage.tokens else []), *cost])
@@ -135,14 +135,14 @@ def spent(turns: int, calls: int, usage: Usage) -> str:
 
 ANSWERING, WAITING = "the model answers", "waiting, to ask again"
 OF_THE_NEXT_TURN = (ANSWERING, WAITING)
-SILENCE = 20.0  # seconds until it is said that nothing comes
+SILENCE = 20.0  # seconds of silence until the user is told
 
 
 class Progress:
     """The status line of a run; `totals` are those of its conversation, `now` gives seconds."""
 
     def __init__(self, totals: Totals, now: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nothing going on."""
+        """Begin without an activity."""
         self._now, self._totals = now, totals
         self._begun = now()
         self._activity = ""
@@ -167,7 +167,7 @@ class Progress:
                 self._begin("")
 
     def text(self) -> str:
-        """Return the line; nothing when nothing goes on."""
+        """Return the line; empty without an activity."""
         if not self._activity:
             return ""
         used, now = self._totals.usage, self._now()
@@ -190,10 +190,10 @@ class Progress:
 
 
 class Display:
-    """Shows the steps of a run; give `show` to an agent as its `on_step`, `stream` and `output` for what comes between.
+    """Shows the steps of a run; give `show` to an agent as its `on_step`, `stream` and `output` as its other listeners.
 
-    totals, tracker: those of the agent, which have heard of a step before it is shown here.
-    Invariant: what is shown of a call stands below the line that names it, also when calls run side by side.
+    totals, tracker: those of the agent, which fold a step before it is shown here. Invariant: output of a call is below
+    the line that names the call, also when calls run side by side.
     """
 
     def __init__(
@@ -205,26 +205,25 @@ class Display:
         shows_final_text: bool = False,
         attempts: int = 0,
     ) -> None:
-        """Make a display on `screen`; the final text is left to others, unless it is wanted here.
-
-        attempts: how often the model is asked for one answer; 0 when that is not known.
+        """Make a display on `screen`; the final text is not shown, unless it is wanted here. attempts: how often the
+        model is asked for one answer; 0 when that is unknown.
         """
         self._attempts = attempts
         self._screen, self._totals, self._tracker = screen, totals, tracker
         self._shows_final_text = shows_final_text
         self._running: Sequence[BackgroundProcess] = ()  # in the background, before the step that is shown
-        self._text = ""  # the last answer in words alone: the final text, unless the run goes on
+        self._text = ""  # the last answer without calls: the final text, unless the run continues
         self._turn = 0  # the one whose title was shown last
         self._failure = self._reason = ""  # of the last inference
-        self._streamed = ""  # what the model has said since it was asked, as far as it was shown
-        self._calls: dict[str, ToolCall] = {}  # those that were asked for and not answered yet
-        self._named = ""  # the call whose line was shown last, where nothing else was shown since
+        self._streamed = ""  # the shown part of the model's text since it was asked
+        self._calls: dict[str, ToolCall] = {}  # calls that were not answered yet
+        self._named = ""  # the call whose line was shown last, if nothing was shown since
         self._compared: set[str] = set()  # calls whose diff was shown
         self._output: deque[str] = deque([""], maxlen=LIVE + 1)  # the last lines that running tools printed
         self._result = ""  # the last result of a tool, whole
 
     def show(self, step: Step) -> None:
-        """Show what a person wants to know of a step; most steps are not shown."""
+        """Show a step if it matters to users; most do not."""
         self._show_model(step.event)
         self._show_call(step.event)
         if isinstance(step.event, RunContinued) or (isinstance(step.event, RunEnded) and step.event.text != self._text):
@@ -236,20 +235,20 @@ class Display:
         self._running = self._tracker.state.background
 
     def stream(self, text: str) -> None:
-        """Take a piece of the model's text as it comes, where there is a screen for that."""
+        """Take a piece of the model's text, if the screen can stream."""
         if self._screen.streams:
             piece = text if self._streamed else text.lstrip()
             self._streamed += piece
             self._screen.piece("agent", piece, "agent")
 
     def output(self, text: str) -> None:
-        """Take a piece of what a running tool prints."""
+        """Take a piece of the output of a running tool."""
         first, *others = text.replace("\r", "\n").split("\n")
         self._output[-1] += first
         self._output.extend(others)
 
     def clear_output(self) -> None:
-        """Forget what tools printed: a call has ended."""
+        """Forget the output of tools: a call has ended."""
         self._output.clear()
         self._output.append("")
 
@@ -348,7 +347,7 @@ class Display:
             self._say(answer.message.text)
 
     def _show_last_text(self) -> None:
-        """Show a text that was not the last one after all."""
+        """Show a held text, since it was not the last one."""
         if not self._shows_final_text:
             self._say(self._text)
         self._text = ""
@@ -364,7 +363,7 @@ class Display:
         return f"iteration {state.iteration}" + (f" of {state.max_iterations}" if state.max_iterations else "")
 
     def _name(self, call: ToolCall) -> None:
-        """Show which call the next lines are about, unless the line above says so."""
+        """Show which call the next lines are about, unless the line above does."""
         if self._named != call.id:
             self._screen.labelled("action", action_of(call), "action")
             self._named = call.id
@@ -391,7 +390,7 @@ class Display:
     def _show_result(self, finished: ToolFinished) -> None:
         self.clear_output()
         self._result = finished.result
-        if finished.is_error:  # its end is where the advice is
+        if finished.is_error:  # the advice is at its end
             for line in excerpt(finished.result, 10 * self._screen.width):
                 for part in wrapped(line, self._screen.width - MARGIN - 2):
                     self._screen.line(f"{'':{MARGIN}}│ {part}".rstrip(), "output")
@@ -399,7 +398,7 @@ class Display:
             self._show_excerpt(finished)
         tone: Tone = "refused" if finished.is_error else "good"
         how = "error" if finished.is_error else "done"
-        took = f" in {lasted(finished.duration)}" if finished.duration else ""  # it is not known of what was cut short
+        took = f" in {lasted(finished.duration)}" if finished.duration else ""  # unknown if it was cut short
         self._screen.line(f"{'':{MARGIN}}{how}{took}", tone)
 
     def _show_excerpt(self, finished: ToolFinished) -> None:
@@ -439,13 +438,13 @@ SIGN_TONES: dict[str, Tone] = {
     "h": "output",
 }
 TEXT_LINES = 5  # of one text, at most
-NARROW = 100  # columns; on narrower screens the lanes stand closer
+NARROW = 100  # columns; on narrower screens the lanes are closer
 
 
 class Lanes:
     """Draws the steps of a run as they happen; give `show` to an agent as its `on_step`.
 
-    brief: only events that have something to say to people, with what they say.
+    brief: only events with a text for users, and that text.
     """
 
     def __init__(self, screen: Screen, bthreads: Sequence[BThread], *, brief: bool = False) -> None:
@@ -461,7 +460,7 @@ class Lanes:
         parts = len(self._model.parts)
         self._model.take(self._shadow.take(to_record(step)))
         row, told = self._model.rows[-1], self._model.parts[parts:]
-        if self._brief and told and told[0]["label"] == "told":  # the refusal stands just above
+        if self._brief and told and told[0]["label"] == "told":  # the refusal is just above
             return
         if told or not self._brief:
             self._name_new(row["marks"])
@@ -469,7 +468,7 @@ class Lanes:
 
     @staticmethod
     def legend(screen: Screen) -> None:
-        """Show what the signs mean."""
+        """Show the meaning of the signs."""
         screen.labelled("", "   ".join(f"{sign} {meaning}" for _, sign, _, meaning in MARKS), "system")
 
     def _name_new(self, marks: Sequence[Sequence[Any]]) -> None:

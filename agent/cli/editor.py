@@ -1,4 +1,4 @@
-"""The line on which the user types, below the lines that still change. Built on prompt_toolkit, for terminals only."""
+"""The input line of the user, below the lines that still change. It uses prompt_toolkit, for terminals only."""
 
 import asyncio
 import os
@@ -26,17 +26,17 @@ from agent.cli.screen import Screen, Tone, size_of
 from agent.vocabulary.calls import ToolCall
 
 KEYS = {"y": "yes", "a": "always", "w": "why"}
-"""Keys that answer a question at once, and the word that each stands for."""
+"""Keys that answer a question at once, each with its word."""
 
 BEGINNINGS = {"n": "no, ", "e": "edit "}
 REST_OF_EDIT = "dit "
-"""Keys that begin an answer, of which the user types the rest."""
+"""Keys that begin an answer; the user types the rest."""
 
 REST_OF_NO = re.compile("^no, (?:o?$|o?[,:] ?)")
-"""A no without a reason, and one with the rest of the word that is typed after the key n has put it down."""
+"""A no without a reason, also with the rest of the word typed after the key n has inserted "no"."""
 
 SETTLED = 0.7
-"""Seconds for which a question is open before a single key answers it: earlier ones belong to what was being typed."""
+"""Seconds for which a question is open before a single key answers it: earlier keys belong to the text being typed."""
 
 HINT, OF_COMMANDS = "[y/n] [a]lways [e]dit [w]hy > ", "[e]dit "
 HINT_OF_OFFER = "[y/n] > "
@@ -45,15 +45,14 @@ HINT_OF_BEGUN = "(Enter sends, Esc goes back) > "
 
 @define(eq=False, slots=False)
 class Editor:
-    """A line to type on. All functions are called in the event loop's thread.
+    """The input line. All functions are called in the event loop's thread.
 
-    history: the file in which is kept what is typed, but for answers to questions. lines: what stands above the
-    prompt. prompt: what stands before the line. question: the call that is asked about, or an offer in words, to which
-    yes and no are the only answers; None when nothing is asked.
-    hear: takes a line. leave: no line comes any more. interrupt: Ctrl-C was pressed. commands: words with a slash, by
-    what they do.
-    Invariants: `_begun` is the beginning of an answer for which a key stood; when it is taken back, SETTLED seconds
-    pass before a letter is a key again. Keys are named on the screen only while they count.
+    history: the file that keeps typed lines, except answers to questions. lines: those above the prompt. prompt: the
+    text before the line. question: the call that is asked about, or an offer in words, to which yes and no are the only
+    answers; None without a question. hear: takes a line. leave: called at the end of input. interrupt: called at
+    Ctrl-C. commands: words with a slash, with their purposes.
+    Invariants: `_begun` is the text that a key inserted as the beginning of an answer; when it is deleted, SETTLED
+    seconds pass before a letter is a key again. The screen names keys only while they count.
     """
 
     screen: Screen
@@ -68,7 +67,7 @@ class Editor:
     _begun: str = field(default="", init=False)
     _asked: ToolCall | str | None = field(default=None, init=False)
     _since: float = field(default=0.0, init=False)
-    _rest: str = field(default="", init=False)  # of a word whose first letter was taken for the key
+    _rest: str = field(default="", init=False)  # the rest of a word whose first letter was taken for a key
     _answered: float = field(default=0.0, init=False)
     _session: PromptSession[str] | None = field(default=None, init=False)
 
@@ -86,7 +85,7 @@ class Editor:
             multiline=True,
             prompt_continuation="… ",
             history=history,
-            completer=Words(self.commands),
+            completer=Completions(self.commands),
             complete_while_typing=Condition(self._is_word_to_complete),
             key_bindings=self._keys(),
             input=source,
@@ -112,7 +111,7 @@ class Editor:
             self._session.app.invalidate()
 
     def _beside(self, write: Callable[[], None]) -> None:
-        """Write above the lines."""
+        """Write above the changing lines."""
         app = None if self._session is None else self._session.app
         if app is None or not app.is_running:
             return write()
@@ -197,7 +196,6 @@ class Editor:
         return keys
 
     def _answer(self, event: KeyPressEvent) -> None:
-        """Give the answer that a key stands for, or begin it."""
         if event.data in KEYS:
             event.current_buffer.text = KEYS[event.data]
             event.current_buffer.validate_and_handle()
@@ -209,7 +207,7 @@ class Editor:
                 self._rest, self._answered = REST_OF_EDIT, asyncio.get_running_loop().time()
 
     def _command(self) -> str:
-        """Return the command that is asked about; nothing for a call of another tool."""
+        """Return the command in the question; empty for a call of another tool."""
         return str(self._asked.arguments.get("command", "")) if isinstance(self._asked, ToolCall) else ""
 
     def _take_back(self, event: KeyPressEvent) -> None:
@@ -219,7 +217,7 @@ class Editor:
     def _type_on(self, event: KeyPressEvent) -> None:
         """Ignore the rest of a word whose first letter was already the answer; anything else is typed as usual.
 
-        Where `edit` is written out, the command that follows is, too: the one to edit goes.
+        If the user types `edit` in full, the inserted command is removed.
         """
         if event.data == self._rest[0]:
             self._rest, self._answered = self._rest[1:], asyncio.get_running_loop().time()
@@ -234,7 +232,7 @@ class Editor:
         self._rest = ""
         if not is_end_of_word:
             event.current_buffer.validate_and_handle()
-            event.current_buffer.load_history_if_not_yet_loaded()  # else only the next drawing does
+            event.current_buffer.load_history_if_not_yet_loaded()  # else only the next redraw does
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         if event.current_buffer.text or self._begun:
@@ -254,12 +252,12 @@ class PromptHistory(FileHistory):
             super().append_string(string)
 
     def store_string(self, string: str) -> None:
-        """Write a line down, where the file can be written."""
+        """Append a line, if the file can be written."""
         with suppress(OSError):
             super().store_string(string)
 
 
-class Words(Completer):
+class Completions(Completer):
     """Completes commands at the beginning of a line, and files after an @."""
 
     def __init__(self, commands: dict[str, str]) -> None:
@@ -268,7 +266,7 @@ class Words(Completer):
         self._files = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Yield what the word before the cursor may become."""
+        """Yield the completions of the word before the cursor."""
         word = document.text_before_cursor.rpartition(" ")[2]
         if word.startswith("@"):
             yield from self._files.get_completions(Document(word[1:]), complete_event)

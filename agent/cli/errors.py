@@ -1,4 +1,4 @@
-"""The exit codes of all commands, and wrong input in one sentence on standard error, without a traceback."""
+"""The exit codes of all commands, and errors as one sentence on standard error, without a traceback."""
 
 import io
 import os
@@ -24,17 +24,17 @@ LEVELS = {"allow": 0, "ask": 10, "deny": 11}
 
 
 MISSED_OBJECTIVE = ("partial", "failure")
-"""The statuses that an agent declares for an objective that it did not reach."""
+"""Statuses that an agent declares for an objective that it did not reach."""
 
 INDENT = "    "
 
 
 class Mistake(Exception):
-    """The command cannot do what it was asked to; the message is one sentence with culprit, finding and cure."""
+    """The command cannot be carried out; the message is one sentence with culprit, finding and cure."""
 
 
 def say(text: str) -> None:
-    """Tell a sentence on standard error, control characters escaped; further lines stand indented below it."""
+    """Write a sentence to standard error, control characters escaped; further lines are indented."""
     from agent.cli.screen import size_of, visible_lines, wrapped
 
     lines = visible_lines(f"bpagent: {text}")
@@ -48,12 +48,12 @@ def guarded(command: Callable[[], int]) -> int:
     _open_closed_streams()
     _tolerate_odd_text()
     try:
-        if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # from here on it is told
+        if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # handled from here on
             signal.signal(signal.SIGINT, _interrupt)
         code = command()
         sys.stdout.flush()
         return code
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has reported it
         return leaving.code if isinstance(leaving.code, int) else USAGE
     except KeyboardInterrupt:
         return of_signal(signal.SIGINT)
@@ -80,7 +80,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Return whether an error tells the user what is wrong; all that the agent raises on purpose do."""
+    """Return whether an error has a message for the user, as all that the agent raises on purpose."""
     from agent.vocabulary.errors import AgentError
 
     return isinstance(error, Mistake | AgentError)
@@ -105,13 +105,13 @@ def _tolerate_odd_text() -> None:
 
 
 def _without_output() -> int:
-    """Give up on standard output, whose reader has gone, so that the interpreter does not complain."""
+    """Replace standard output, whose reader has gone, so that the interpreter prints no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return FAILED
 
 
 def of_run(status: str, interrupted_by: int | None = None, reason: str = "") -> int:
-    """Return the exit code of a run that ended so; `interrupted_by` is the signal that aborted it, if any did."""
+    """Return the exit code for the end of a run; `interrupted_by` is the signal that aborted it, if any."""
     if status == "aborted" and interrupted_by is not None:
         return of_signal(interrupted_by)
     if status == "completed" and reason in MISSED_OBJECTIVE:
@@ -120,5 +120,5 @@ def of_run(status: str, interrupted_by: int | None = None, reason: str = "") -> 
 
 
 def of_signal(number: int) -> int:
-    """Return the exit code of a process that a signal ended, as shells count."""
+    """Return the exit code for a process that a signal ended, as shells do."""
     return 128 + number

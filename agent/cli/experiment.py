@@ -21,7 +21,7 @@ from agent.lab.spending import MoneyUsedUp
 from agent.log.reading import read_log
 from agent.page import render_page
 
-SELDOM = 60.0  # seconds between two lines of progress that do not go to a terminal
+SELDOM = 60.0  # seconds between two lines of progress without a terminal
 
 
 def execute(arguments: Namespace) -> int:
@@ -65,7 +65,7 @@ def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Veri
 
 
 def _write_pages(folder: Path, outcome: Outcome) -> None:
-    """Write the pages of the episodes that the report lists, but those that are there already."""
+    """Write the missing pages of the episodes that the report lists."""
     for log in (folder / row.log for row in listed(outcome.rows) if row.log):
         if log.exists() and not log.with_suffix(".html").exists():
             write_page(log.with_suffix(".html"), render_page(read_log(log)))
@@ -82,7 +82,7 @@ def _freeze(plan: Plan, folder: Path) -> int:
 
 
 def teller(clock: Callable[[], float] = time.monotonic) -> Callable[[str], None]:
-    """Return what shows how far it is: in one line on a terminal, else as a line now and then."""
+    """Return the function that shows progress: in one line on a terminal, else with a line at intervals."""
     last = clock()
 
     def tell(line: str) -> None:

@@ -1,8 +1,6 @@
-"""`bpagent fork LOG STEP` and `/undo`: a new log with the beginning of another, and files as they were before.
-
-What was in files before file tools wrote them lies under its digest in the folder `undo` beside the runs, where the
-constitution lets no tool in, and with it a list of changes for each log. What commands and subagents change is not seen
-here.
+"""`bpagent fork LOG STEP` and `/undo`: a new log with the beginning of another, and files restored. The content of
+files before file tools wrote them is kept by digest in the folder `undo` beside the runs, where the constitution allows
+no tool, with a list of changes for each log. Changes by commands and subagents are not recorded.
 """
 
 import json
@@ -33,7 +31,7 @@ from constitution import Action
 
 
 def execute(arguments: Namespace) -> int:
-    """Write the new log and say how to go on. Raises Mistake for a step that the log does not have."""
+    """Write the new log and show how to continue. Raises Mistake for a step that the log does not have."""
     path = find_log(arguments.log)
     steps = [record["step"] for record in read_log(path).records]
     if arguments.step not in steps:
@@ -47,9 +45,8 @@ def execute(arguments: Namespace) -> int:
 
 
 def fork(path: Path, records: int, output: str | None = None, **header: object) -> Path:
-    """Write the header and the first `records` of a log to a new one, and return it. `header`: what it says instead.
-
-    Raises LogError, and Mistake for a log that was changed: what is copied is signed again, so it has to be true.
+    """Write the header and the first `records` of a log to a new one, and return it. `header`: values to replace in it.
+    Raises LogError, and Mistake for a changed log: the copy is signed again, so the original must be intact.
     """
     recorded = read_log(path)
     if recorded.misfit or any(place < records for place in recorded.unsigned):
@@ -66,9 +63,8 @@ def fork(path: Path, records: int, output: str | None = None, **header: object) 
 
 
 def before_last_prompt(path: Path) -> tuple[Path, str, "Undone"]:
-    """Return a fork of a log that ends before its last prompt, that prompt, and what became of files since.
-
-    Raises Mistake when there is none.
+    """Return a fork of a log that ends before its last prompt, that prompt, and the file changes since. Raises Mistake
+    without a prompt.
     """
     recorded = read_log(path)
     records = recorded.records
@@ -80,14 +76,14 @@ def before_last_prompt(path: Path) -> tuple[Path, str, "Undone"]:
     return fork(path, kept), typed(prompt), undone_after(records[kept - 1]["step"] if kept else 0, recorded)
 
 
-# Files as they were.
+# Earlier contents of files.
 
-LARGEST = 10_000_000  # bytes of a file that is kept
+LARGEST = 10_000_000  # bytes; larger files are not kept
 
 
 @frozen
 class Change:
-    """A file that a call wrote: the step at which the call ended, and digests of its content; "" stands for no file."""
+    """A file that a call wrote: the step at which the call ended, and digests of its content; "" means no file."""
 
     step: int
     path: str
@@ -100,11 +96,11 @@ class Changes:
     """Notes which files the file tools of a run change. A file that cannot be kept is not noted, and never restored."""
 
     log: Path
-    _paths: dict[str, list[str]] = field(factory=dict, init=False)  # by call: what it would write
+    _paths: dict[str, list[str]] = field(factory=dict, init=False)  # by call: the content that it would write
     _before: dict[str, dict[str, str | None]] = field(factory=dict, init=False)  # by call that runs: digests by path
 
     def see(self, step: Step) -> None:
-        """Take a step of the run, before anything that follows from it is done."""
+        """Take a step of the run, before its effects start."""
         match step.event:
             case ActionDescribed(call=call, facts=facts) if _is_of_files(facts):
                 self._paths[call.id] = [use.resolved for use in facts.paths if use.access == "write"]
@@ -117,9 +113,8 @@ class Changes:
 
 @frozen
 class Undone:
-    """The files of steps that are undone. `restorable`: as those steps left them; from the first content to the last.
-
-    changed: files that others changed, too. calls: commands, and calls that are not known to change files alone.
+    """The files of undone steps. `restorable`: files without other changes, with their first and last content. changed:
+    files with other changes, too. calls: commands, and other calls whose changes are unknown.
     """
 
     restorable: tuple[Change, ...]
@@ -128,7 +123,7 @@ class Undone:
 
 
 def undone_after(step: int, recorded: RecordedRun) -> Undone:
-    """Return what there is to say of the files that were changed after this step of a log."""
+    """Return the files that were changed after this step of a log."""
     changes = [change for change in _noted(recorded.path) if change.step > step]
     files: dict[str, list[Change]] = {}
     for change in changes:
@@ -144,7 +139,7 @@ def undone_after(step: int, recorded: RecordedRun) -> Undone:
 
 
 def _is_untouched(changes: Sequence[Change]) -> bool:
-    """Return whether only these changes made a file what it is."""
+    """Return whether a file has no changes but these."""
     in_turn = all(one.after == other.before for one, other in pairwise(changes))
     return in_turn and _digest(changes[-1].path) == changes[-1].after
 
@@ -162,7 +157,7 @@ def _other_calls(recorded: RecordedRun, step: int, noted: set[int]) -> Iterator[
 
 
 def restore(change: Change) -> None:
-    """Give a file the content that it had, or remove it where there was none. Raises OSError."""
+    """Restore the earlier content of a file, or remove it if it did not exist. Raises OSError."""
     if _digest(change.path) != change.after:
         raise OSError(f"{change.path} has changed")
     if not change.before:
@@ -175,12 +170,12 @@ def restore(change: Change) -> None:
 
 
 def copy_changes(log: Path, fork: Path, step: int) -> None:
-    """Note for a fork what is noted for its log, up to a step."""
+    """Copy the recorded changes of a log, up to a step, to its fork."""
     _note(fork, [change for change in _noted(log) if change.step <= step])
 
 
 def _kept(path: str) -> str | None:
-    """Keep what is in a file, and return its digest; None where that cannot be."""
+    """Keep the content of a file and return its digest; None if that is impossible."""
     with suppress(OSError):
         content, digest = _content(path), _digest(path)
         if content is not None and digest and not (_folder() / digest).exists():
@@ -195,7 +190,7 @@ def _is_of_files(facts: Action) -> bool:
 
 
 def _digest(path: str) -> str | None:
-    """Return the digest of a file, "" where there is none; None for what is too large, no file, or not readable."""
+    """Return the digest of a file, "" without one; None if it is too large, no regular file, or unreadable."""
     try:
         content = _content(path)
     except OSError:
@@ -204,7 +199,7 @@ def _digest(path: str) -> str | None:
 
 
 def _content(path: str) -> bytes | None:
-    """Return what is in a file, None where there is none. Raises OSError, also where a link leads to another one."""
+    """Return the content of a file, None without one. Raises OSError, also for a link."""
     if os.path.realpath(path) != path:
         raise OSError(f"{path} is behind a link")
     try:

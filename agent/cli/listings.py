@@ -1,4 +1,4 @@
-"""`bpagent tools`, `presets`, `protocols` and `doctor`: what there is to work with, as a list or as JSON."""
+"""`bpagent tools`, `presets`, `protocols` and `doctor`: the available parts, as a list or as JSON."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from agent.tools.sandbox.sandbox import LEVELS, LIMITS, achieved, why_not
 
 Data = dict[str, Any]
 Listing = tuple[Sequence[Data], Callable[[Screen], None]]
-"""The data that --json prints, a line each, and a function that shows the same to people."""
+"""The data that --json prints, a line each, and a function that shows the same as text."""
 
 
 def execute(arguments: Namespace) -> int:
@@ -35,7 +35,7 @@ def execute(arguments: Namespace) -> int:
     return FAILED if arguments.command == "doctor" and found[0]["sandbox"] == "none" else OK
 
 
-# Tools: what a model may call, with which parameters, and where it comes from.
+# Tools: their names, parameters and sources.
 
 
 def _tools(arguments: Namespace) -> Listing:
@@ -89,7 +89,7 @@ def _source(tool: Tool) -> str:
 
 # Presets: one row per option, one column per preset; the rows in which they differ come first.
 
-LONGEST = 64  # characters of a value that stands in the table
+LONGEST = 64  # characters of a value in the table
 
 
 def _presets(arguments: Namespace) -> Listing:
@@ -123,7 +123,7 @@ def _show_presets(screen: Screen, configurations: Mapping[str, Data]) -> None:
 
 
 def _width(columns: Mapping[str, Sequence[str]]) -> int:
-    """Return how wide a table is in which no word is broken."""
+    """Return the width of a table without broken words."""
     lines = ("\n".join((name, *cells)).split("\n") for name, cells in columns.items())
     return sum(max(map(len, each)) + 2 for each in lines)
 
@@ -144,7 +144,7 @@ def _table(screen: Screen, heading: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 def _show_preset(screen: Screen, name: str) -> None:
-    """Show every option; what is not as in `default` is marked."""
+    """Show every option; differences to `default` are marked."""
     usual, configuration = PRESETS["default"].configuration(), PRESETS[name].configuration()
     screen.paragraph(f"For {PURPOSES[name]}.")
     screen.line()
@@ -181,7 +181,7 @@ def _as_text(value: object) -> str:
             return str(value)
 
 
-# Protocols: the control protocols that ship, what each costs, and where it comes from.
+# Protocols: the shipped control protocols, their costs and sources.
 
 HOW_TO_USE = """\
 
@@ -213,7 +213,7 @@ def _protocol_as_data(entry: Entry) -> Data:
     return {**plain, "costs": entry.cost, "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
 
 
-# Doctor: what this machine can do for an agent, found by trying, and what to do about what is missing.
+# Doctor: the abilities of this machine, found by trying, and how to add the missing ones.
 
 PROGRAMS = {
     "bash": "the shell of tools",

@@ -1,11 +1,11 @@
-"""MCP servers that the command line or the configuration names: started with the agent, ended with it.
+"""MCP servers that the command line or the configuration names: started and ended with the agent.
 
 --mcp 'npx -y some-server'                      its tools, under their own names
 --mcp 'notes: python server.py'                 under names that begin with notes_
---mcp 'notes[list=read]: python server.py'      with what is known of a tool: read, write or admin; *=read for all
---mcp 'TOKEN=$MY_TOKEN python server.py'        with a variable; $MY_TOKEN is looked up, and not written down
+--mcp 'notes[list=read]: python server.py' with the category of a tool: read, write or admin; *=read for all
+--mcp 'TOKEN=$MY_TOKEN python server.py' with a variable; the value of $MY_TOKEN is in no log
 
-A log names the servers of its run and is no reason to start them: they are given again to resume it.
+A log names the servers of its run, but a resumed run starts only servers that are given again.
 """
 
 import re
@@ -29,7 +29,7 @@ PREFIX = re.compile(r"([A-Za-z0-9_-]*)(?:\[([^\]]*)\])?:")
 
 @frozen
 class McpServer:
-    """A server: how it is written down, what its tools' names begin with, its command and variables."""
+    """A server: its row, the prefix of its tools' names, its command and variables."""
 
     row: str
     command: tuple[str, ...]
@@ -39,7 +39,7 @@ class McpServer:
 
 
 def read_server(row: str, environ: Mapping[str, str]) -> McpServer:
-    """Return the server that a row means. Raises Mistake."""
+    """Return the server of a row. Raises Mistake."""
     try:
         words = shlex.split(row)
     except ValueError as error:
@@ -57,7 +57,7 @@ def read_server(row: str, environ: Mapping[str, str]) -> McpServer:
 
 
 def _categories(text: str, row: str) -> dict[str, Category]:
-    """Return what is declared of tools: "list=read,add=write"."""
+    """Return the declared categories of tools: "list=read,add=write"."""
     declared: dict[str, Category] = {}
     for part in filter(None, text.split(",")):
         tool, _, named = part.partition("=")
@@ -79,14 +79,14 @@ def _looked_up(value: str, row: str, environ: Mapping[str, str]) -> str:
 
 @asynccontextmanager
 async def serving(servers: Sequence[McpServer]) -> AsyncIterator[tuple[Tool, ...]]:
-    """Have servers run while the block lasts, and give their tools. Raises Mistake for one that does not begin."""
+    """Run servers while the block lasts, and yield their tools. Raises Mistake for one that does not start."""
     if not servers:
         yield ()
         return
     try:
         async with AsyncExitStack() as stack:
             yield tuple([tool for server in servers for tool in await _opened(server, stack)])
-    except BaseExceptionGroup as group:  # what is raised while the block lasts comes through the client's task groups
+    except BaseExceptionGroup as group:  # errors within the block come through the client's task groups
         raise one_of(group) from group
 
 
@@ -101,7 +101,7 @@ async def _opened(server: McpServer, stack: AsyncExitStack) -> tuple[Tool, ...]:
 
 
 def joined(own: Iterable[Tool], more: Iterable[Tool]) -> tuple[Tool, ...]:
-    """Return both; a server does not take the place of a tool that there is. Raises Mistake."""
+    """Return both; a server's tool may not replace another one. Raises Mistake."""
     tools = {tool.name: tool for tool in own}
     for tool in more:
         if tool.name in tools:

@@ -10,11 +10,11 @@ from agent.cli.build import existing_folder
 from agent.cli.errors import OK, Mistake
 
 OURS = ("agent", "bp", "constitution", "conftest", "pytest", "attrs", "anyio")
-"""Modules that a file of such a name would shadow when its test runs."""
+"""Modules that a file of the same name would shadow when its test runs."""
 
 
 def execute(arguments: Namespace) -> int:
-    """Write both files. Raises Mistake for a name that is none, and for files that are there."""
+    """Write both files. Raises Mistake for an invalid name, and for existing files."""
     name = arguments.name.replace("-", "_")
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise Mistake(f"{arguments.name!r} cannot be the name of a function; write it like two_files_at_most")
@@ -36,7 +36,6 @@ def execute(arguments: Namespace) -> int:
 
 
 def _template(template: str, names: dict[str, str]) -> str:
-    """Return the text of a file, with the names that it is to have."""
     text = (files("agent.cli") / "templates" / f"{template}.txt").read_text(encoding="utf-8")
     for mark, name in names.items():
         text = text.replace(mark, name)

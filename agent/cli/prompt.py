@@ -31,7 +31,7 @@ from bp import Event
 from constitution import Action, CommandRule, Evidence, Policy, Verdict, grants_for, judge
 
 PIECE = 4096  # bytes read at once
-BACKGROUND_PAUSE = 0.2  # seconds between two looks whether the terminal is ours again
+BACKGROUND_PAUSE = 0.2  # seconds between two checks whether the terminal is ours again
 LONGEST_LINE = 64 * 1024  # bytes; the beginning of a longer one is forgotten
 
 
@@ -65,7 +65,7 @@ async def hear_lines(hear: Callable[[str], None], at_end: Callable[[], None], de
 
 
 async def _next_piece(descriptor: int) -> bytes:
-    """Return what came, or nothing at the end: end of input, or a terminal that is gone."""
+    """Return the next bytes; none at the end of input, or if the terminal is gone."""
     try:
         await anyio.wait_readable(descriptor)
         while is_in_background(descriptor):
@@ -77,7 +77,7 @@ async def _next_piece(descriptor: int) -> bytes:
 
 
 def is_in_background(descriptor: int = 0) -> bool:
-    """Return whether another job has the terminal, as after `bpagent ... &`: a job that reads then is suspended."""
+    """Return whether another job has the terminal, as after `bpagent ... &`: reading would suspend this one."""
     try:
         return os.tcgetpgrp(descriptor) != os.getpgrp()
     except OSError:  # a pipe, or a terminal that does not control us
@@ -94,9 +94,8 @@ INSTEAD = "run exactly this instead: "
 
 @define(eq=False)
 class StandingAnswers:
-    """The user's answers for more than one call. It reads the run's events to know what each call would do.
-
-    file: where rules are added, by default that of the user.
+    """The user's answers for more than one call. It reads the run's events for the facts of each call. file: the file
+    for new rules, by default that of the user.
     """
 
     policy: Policy | None
@@ -111,7 +110,7 @@ class StandingAnswers:
             self._described = (event.call.id, event.facts)
 
     def cover(self, call: ToolCall) -> str:
-        """Return why an answer of this run allows a call that is asked about; nothing where none does."""
+        """Return why an answer of this run allows the call in a question; empty if none does."""
         command = call.arguments.get("command")
         if isinstance(command, str) and command in self._edited and not background_mark(call.arguments):
             self._edited.discard(command)
@@ -123,7 +122,7 @@ class StandingAnswers:
         return "as you said always" if allowed else ""
 
     def is_granted(self, call: ToolCall) -> bool:
-        """Return whether a call would be asked about, had no rule of the user allowed it."""
+        """Return whether only a rule of the user makes a question about a call unnecessary."""
         action = self._action_of(call)
         return action is not None and self.policy is not None and judge(action, self.policy).granted
 
@@ -141,17 +140,17 @@ class StandingAnswers:
         return f"always allowed from now on: {_told(grants)}\nwritten to {self.file}"
 
     def offer(self, call: ToolCall) -> str:
-        """Return what the answer always would allow; nothing where it would be no more than a yes."""
+        """Return the calls that the answer always would allow, in words; empty if it would be no more than a yes."""
         grants = self._grants(call)
         return "" if isinstance(grants, str) else f"always would allow: {_told(grants)}"
 
     def edit(self, command: str) -> str:
-        """Note that the user wrote a command; the model is told this, and needs no answer when it proposes it."""
+        """Note a command that the user wrote; the model is told it, and its proposal of it needs no answer."""
         self._edited.add(command)
         return f"{INSTEAD}{command}"
 
     def evidence(self, call: ToolCall) -> str:
-        """Return why a call is asked about: each rule with the words of the command that it rests on."""
+        """Return the reasons of a question: each rule with the words of the command that it rests on."""
         action = self._action_of(call)
         if action is None or self.policy is None:
             return "nothing more is known about it"
@@ -159,7 +158,7 @@ class StandingAnswers:
         return "\n".join((f"rule {verdict.rule} ({verdict.category}): {verdict.explanation}", *tell_evidence(verdict)))
 
     def _grants(self, call: ToolCall) -> tuple[CommandRule, ...] | str:
-        """Return the rules that would allow a call, or why there are none."""
+        """Return the rules that would allow a call, or the reason why none can."""
         action = self._action_of(call)
         if action is None or self.policy is None:
             return "nothing is known about what it would do"
@@ -174,7 +173,7 @@ def _told(grants: Iterable[CommandRule]) -> str:
 
 
 def tell_evidence(verdict: Verdict) -> list[str]:
-    """Return where in a command a verdict found something, and what that means, a line each."""
+    """Return the evidence of a verdict: positions in the command and their meanings, a line each."""
     return [_told_evidence(evidence) for evidence in verdict.evidence if evidence.text]
 
 
@@ -201,7 +200,7 @@ HOW_TO_ANSWER = f"answer yes or no; {MORE_ANSWERS}"
 
 
 def read_answer(line: str) -> bool | str | None:
-    """Return what a line answers: True, False, the reason of `no, REASON`, or None when it is neither yes nor no."""
+    """Return the answer of a line: True, False, the reason of `no, REASON`, or None when it is neither yes nor no."""
     because = NO_BECAUSE.fullmatch(line.strip())
     if because is not None:
         return because[1].strip() or False
@@ -223,13 +222,12 @@ STOPS = {"word": says_stop, "letters": has_letters_of_stop}
 
 
 @define(eq=False)
-class Person:
-    """The user: lines go to the open question, and one that says stop stops the run.
+class UserInput:
+    """The input of the user: lines answer the open question, and one that is stop stops the run.
 
-    `present` is false when standard input is no terminal; then no question is asked, unless the answer may come from
-    `elsewhere`, by `decide`. stop: called for each line that
-    `stops`. command: tells whether it took a line for a command. otherwise: called with lines that answer nothing.
-    standing: keeps what is answered with `always`. asked: the open question.
+    `present` is false when standard input is no terminal; then no question is asked, unless `decide` may bring the
+    answer from `elsewhere`. stop: called for each line that `stops`. command: returns whether a line was a command.
+    otherwise: called with all other lines. standing: keeps answers with `always`. asked: the open question.
     """
 
     screen: Screen
@@ -257,7 +255,7 @@ class Person:
             self.otherwise(line)
 
     def decide(self, call: str, answer: str) -> bool:
-        """Answer the question about this call as if it was typed; return whether it is open."""
+        """Answer the question about this call as if the answer was typed; return whether it is open."""
         if self._lines is None or self.asked is None or self.asked.call.id != call:
             return False
         self.screen.labelled("system", f"answered from outside: {answer}", "system")
@@ -284,7 +282,7 @@ class Person:
         self.screen.labelled("question", question_of(asked), "question")
         if offered := self.standing.offer(asked.call):
             self.screen.labelled("", offered, "output")
-        if self.present and self.screen.beside is None:  # an editor names the keys
+        if self.present and self.screen.beside is None:  # the editor names the keys
             self.screen.labelled("", MORE_ANSWERS, "output")
         if self.elsewhere:
             self.screen.labelled("", f"{called('view', '--follow')} shows a page that takes the answer", "output")
@@ -315,7 +313,7 @@ class Person:
         return line
 
     def _read(self, call: ToolCall, line: str) -> bool | str | None:
-        """Return what a line answers, as `read_answer`, after doing what `edit` and `always` mean."""
+        """Return the answer of a line, as `read_answer`, after carrying out `edit` and `always`."""
         edited = EDITED.fullmatch(line.strip())
         if edited is not None and command_of(call) == call.arguments.get("command"):
             return self.standing.edit(edited[1])
@@ -336,9 +334,9 @@ PUNCTUATION = ".,;:!?)\"'"
 
 
 def read_prompt(given: str, tell: Callable[[str], None] = say) -> str | UserMessage:
-    """Return the prompt that an argument means, with the files that it names; a message when pictures are among them.
+    """Return the prompt of an argument, with the files that it names; a message when pictures are among them.
 
-    Raises Mistake for an empty prompt, and for a file that cannot be included; OSError for one that cannot be read.
+    Raises Mistake for an empty prompt, and for an invalid file; OSError for an unreadable one.
     """
     if given == "-":
         return _checked(sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\r\n"))
@@ -361,7 +359,7 @@ def _checked(prompt: str) -> str:
 
 
 def _files_in(prompt: str, tell: Callable[[str], None]) -> list[Path]:
-    """Return the files that a prompt names, each once. A word with @ that names none stays, and the user is told so."""
+    """Return the files that a prompt names, each once. A word with @ that names none stays, and the user is warned."""
     found: dict[Path, None] = {}
     for word in REFERENCE.findall(prompt):
         path = next((path for path in map(Path, (word, word.rstrip(PUNCTUATION))) if _is_file(path)), None)

@@ -1,4 +1,4 @@
-"""`bpagent replay`: the program of a log, run again on what came from outside, must give the same records."""
+"""`bpagent replay`: the program of a log must give the same records for the same external events."""
 
 import sys
 from argparse import Namespace
@@ -39,7 +39,7 @@ def execute(arguments: Namespace) -> int:
 def _replayed(run: RecordedRun, program: BProgram, screen: Screen, *, as_json: bool) -> int:
     try:
         result = replay(run, program)
-    except LogError as error:  # a record that no run could have written
+    except LogError as error:  # an invalid record
         screen.line(f"different: {visible(str(error))}")
         return DIFFERENT
     if as_json:
@@ -54,7 +54,7 @@ def _replayed(run: RecordedRun, program: BProgram, screen: Screen, *, as_json: b
 
 
 def told_difference(run: RecordedRun, difference: Difference) -> list[str]:
-    """Return the first difference in words: what the log says there, and what its b-threads say."""
+    """Return the first difference in words: the record of the log, and that of its b-threads."""
     then, now = said_differently(difference)
     equal = counted(difference.number - 1, "record")
     return [
@@ -64,7 +64,7 @@ def told_difference(run: RecordedRun, difference: Difference) -> list[str]:
 
 
 def said_differently(difference: Difference) -> tuple[str, str]:
-    """Return what the recorded side of a difference says that the replayed one does not, and the reverse."""
+    """Return the parts of the recorded side of a difference that the replayed one lacks, and the reverse."""
     recorded, replayed = difference.recorded, difference.replayed
     if recorded is None or replayed is None or recorded["name"] != replayed["name"]:
         return _kind(recorded), _kind(replayed)

@@ -1,4 +1,4 @@
-"""`bpagent run` and `bpagent resume`: a run from its prompt, or from where its log ends, to an exit code."""
+"""`bpagent run` and `bpagent resume`: a run from its prompt, or from the end of its log, to an exit code."""
 
 import shlex
 import sys
@@ -28,7 +28,7 @@ from agent.vocabulary.encoding import dump
 
 
 def execute(arguments: Namespace) -> int:
-    """Run or go on, and return the exit code. Raises for wrong input, before anything happens."""
+    """Run or resume, and return the exit code. Raises for wrong input, before the run starts."""
     return _run(arguments) if arguments.command == "run" else _resume(arguments)
 
 
@@ -50,7 +50,7 @@ def _run(arguments: Namespace) -> int:
 
 
 def _resume(arguments: Namespace) -> int:
-    """Go on. Raises for a log that is in use, of another program, or no log at all."""
+    """Resume a run. Raises for a log that is in use, of another program, or invalid."""
     path = find_log(arguments.log)
     check_free(path)
     recorded = read_log(path)
@@ -89,7 +89,7 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
 
 
 def _how_it_ended(recorded: RecordedRun) -> str:
-    """Return how the last run of a log ended; nothing when it has not."""
+    """Return the end of the last run of a log in words; empty without one."""
     begun = [number for number, record in enumerate(recorded.records) if record["name"] == "prompt_given"]
     ends = [record for record in recorded.records[begun[-1] if begun else 0 :] if record["name"] == "run_ended"]
     if not ends:
@@ -101,7 +101,7 @@ def _how_it_ended(recorded: RecordedRun) -> str:
 
 def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
     again = called("chat", "--continue", str(recorded.path))
-    screen_on(sys.stderr).labelled("system", f"the run is over: {how}; {again} goes on with the conversation", "system")
+    screen_on(sys.stderr).labelled("system", f"the run is over: {how}; {again} continues the conversation", "system")
     ended = recorded.records[-1]["data"]
     text = ended.get("text")
     if text and not is_error(str(ended.get("status"))):
@@ -120,18 +120,17 @@ def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
     screen.labelled("system", f"{introduction(agent)}, {after}{gone}", "system")
 
 
-# What is printed.
+# Output.
 
 
 def _printing(arguments: Namespace, secrets: Iterable[str]) -> dict[str, Any]:
-    """Return the options of a desk that prints what --json and --partials mean. Raises Mistake."""
+    """Return the options of a desk for --json and --partials. Raises Mistake."""
     if arguments.partials and (list(secrets) or not arguments.json):
         raise Mistake("--partials goes with --json, and not with --secret: a secret in two pieces could not be masked")
     return {"watch": _print_record if arguments.json else None, "tells": _print_partial if arguments.partials else None}
 
 
 def _print_record(agent: Agent) -> None:
-    """Print the latest record as it stands in the log."""
     print(agent.journal.last_record, flush=True)
 
 
@@ -149,20 +148,20 @@ def _print_partial(event: StreamEvent) -> None:
 
 
 def _print_end(desk: Desk, arguments: Namespace) -> int:
-    """Print how the run of a desk ended, its last words or what it waits for; return the exit code."""
+    """Print the end of a desk's run, its final text or the open decisions; return the exit code."""
     run = desk.runs[-1]
     if run.status == "waiting":
         _say_what_it_waits_for(run, desk.screen, _options_again(arguments))
     broke_off = run.ended is not None and (not run.steps or run.steps[-1].event != run.ended)
     if not arguments.json:
         print_final_text(run, was_shown=desk.display.has_streamed(run.text))
-    elif broke_off:  # no step told the last record
+    elif broke_off:  # the last record comes from no step
         print(run.agent.journal.last_record, flush=True)
     return of_run(run.status, desk.interrupted_by, run.reason)
 
 
 def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:
-    """Show which calls wait, why, and how to decide them."""
+    """Show the waiting calls, with reasons and the commands to decide them."""
     for asked in run.waiting_for:
         screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{question_of(asked)}", "question")
     log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)
@@ -173,14 +172,14 @@ def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:
 
 
 def _options_again(arguments: Namespace) -> str:
-    """Return the options that a log alone does not hold: own b-threads, monitors, other models, servers."""
+    """Return the options that are not in the log: own b-threads, monitors, other models, servers."""
     own = [name for name in arguments.protocol if ":" in name]
     given = {"protocol": own, **{name: getattr(arguments, name) for name in ("monitor", "auditor", "role", "mcp")}}
     return " ".join(f"--{name} {shlex.quote(_anywhere(value))}" for name, values in given.items() for value in values)
 
 
 def _anywhere(name: str) -> str:
-    """Return `FILE.py:NAME`, or a pair `NAME=FILE.py:NAME`, as it can be given in any folder; others as they are."""
+    """Return `FILE.py:NAME`, or a pair `NAME=FILE.py:NAME`, with an absolute path; others unchanged."""
     key, equals, what = name.rpartition("=")
     file, _, attribute = what.rpartition(":")
     return f"{key}{equals}{Path(file).absolute()}:{attribute}" if file.endswith(".py") else name

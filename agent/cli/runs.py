@@ -1,4 +1,4 @@
-"""`bpagent runs`, and the folder in which runs live: new logs, logs by the beginning of an id, and their summaries."""
+"""`bpagent runs`, and the folder of runs: new logs, logs by the beginning of an id, and their summaries."""
 
 import json
 import os
@@ -22,17 +22,17 @@ from agent.vocabulary.messages import Usage, typed
 
 SPENDING = ("inference_finished", "summary_finished", "tool_finished")
 ENDINGS = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
-"""The records that a summary needs; the others are not even parsed."""
+"""The records that a summary needs; the others are not parsed."""
 
 
 def runs_folder() -> Path:
-    """Return where runs live: `runs` in BPAGENT_HOME, or else in ~/.bpagent."""
+    """Return the folder of runs: `runs` in BPAGENT_HOME, or else in ~/.bpagent."""
     home = os.environ.get("BPAGENT_HOME")
     return (Path(home).expanduser() if home else Path.home() / ".bpagent") / "runs"
 
 
 def new_log(given: str | None, now: datetime) -> Path:
-    """Return where the log of a run goes: where it was told to, else a new file in the folder, which is made.
+    """Return the path for the log of a run: the given one, else a new file in the folder, which is made.
 
     Raises Mistake when the folder cannot be made.
     """
@@ -41,7 +41,7 @@ def new_log(given: str | None, now: datetime) -> Path:
     folder = runs_folder()
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)  # logs hold what the tools read
+        folder.mkdir(mode=0o700, exist_ok=True)  # logs hold content that the tools read
     except OSError as error:
         reason = f"{error.strerror}; set BPAGENT_HOME, or name a --log"
         raise Mistake(f"cannot write the log in {folder}: {reason}") from error
@@ -59,9 +59,8 @@ def _logs() -> list[Path]:
 
 
 def find_log(name: str | None = None) -> Path:
-    """Return the log that a path or the beginning of an id names; without a name the latest, which is said.
-
-    Raises Mistake.
+    """Return the log of a path or of the beginning of an id; without a name the latest, which is announced. Raises
+    Mistake.
     """
     if name is None:
         latest = latest_log()
@@ -82,7 +81,7 @@ def find_log(name: str | None = None) -> Path:
 
 
 def find_logs(names: Iterable[str]) -> list[Path]:
-    """Return the logs that are meant; a folder means those in it. Raises Mistake."""
+    """Return the named logs; a folder stands for those in it. Raises Mistake."""
     paths = []
     for name in names:
         folder = Path(name).expanduser()
@@ -100,7 +99,7 @@ class Summary:
     """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision,
     "interrupted", or "empty" without a task.
 
-    begun, preset, model, workspace: as the header says. reason: why it ended. waiting: calls that are not decided yet.
+    begun, preset, model, workspace: from the header. reason: why it ended. waiting: calls that are not decided yet.
     """
 
     path: Path
@@ -127,11 +126,11 @@ class Summary:
 
     @property
     def spent(self) -> str:
-        """The cost of the models in US dollars, or their tokens where no cost is known."""
+        """The cost of the models in US dollars, or their tokens without a known cost."""
         return f"{self.usage.tokens:,} tok" if self.usage.cost is None else f"${self.usage.cost:.2f}"
 
     def plain(self) -> dict[str, Any]:
-        """Return this as JSON holds it; cost: US dollars, None where no price was known."""
+        """Return this as plain data; cost: US dollars, None without a known price."""
         own = asdict(self, filter=lambda attribute, _: attribute.name not in ("path", "usage"))
         spent = {"tokens": self.usage.tokens, "cost": self.usage.cost}
         return {"id": self.id, **own, **spent, "log": str(self.path)}
@@ -154,7 +153,7 @@ class Summary:
 
 
 def summaries(limit: int = 0) -> tuple[list[Summary], list[str]]:
-    """Return the latest runs of the folder, the very latest last, and a sentence for each file that is no log.
+    """Return the latest runs of the folder, in order of time, and a sentence for each file that is no log.
 
     limit: how many at most; 0: all.
     """
@@ -187,7 +186,7 @@ def summarize(path: Path) -> Summary:
 
 
 def _usage(data: dict[str, Any]) -> Usage:
-    """Return what an inference took, or a tool that asks models itself."""
+    """Return the usage of an inference, or of a tool that asks models."""
     told = data.get("usage") or (data.get("details") or {}).get("usage") or {}
     return Usage(told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("cost"))
 
@@ -202,7 +201,7 @@ def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
 
 
 FOLDER, END, NARROWEST_PROMPT, TIME = 16, 11, 5, 11  # columns
-WITH_FOLDER, WITH_COST, WITH_TIME = 45, 60, 73  # columns beside the id from which on these are shown
+WITH_FOLDER, WITH_COST, WITH_TIME = 45, 60, 73  # the least columns beside the id for these to be shown
 WRITTEN = "%m-%d %H:%M"
 
 TONES: dict[str, Tone] = {
@@ -240,7 +239,7 @@ def execute(arguments: Namespace) -> int:
 
 
 def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], str] = str) -> str:
-    """Return a row that fits the width; a narrow one without what has no room."""
+    """Return a row that fits the width; a narrow one omits columns."""
     name, written, folder, end, turns, cost, prompt = cells
     before, after = f"{name:{longest}}  ", "  "
     if width >= longest + WITH_TIME:

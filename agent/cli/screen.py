@@ -50,10 +50,10 @@ PAINT = re.compile(r"\x1b\[[0-9;]*m")
 FENCE = re.compile(r"^ {0,3}(```|~~~)")
 PART = re.compile(r"\s+|\S+")
 LABEL = re.compile(r" +|(?:\S+ ){0,2}\S*[^\s.,;:!?] {2,}(?=\S)")
-"""The beginning of a line before its text: blanks, or a label of up to three words and two blanks."""
+"""The prefix of a line: blanks, or a label of up to three words and two blanks."""
 
 WHOLE: tuple[Tone, ...] = ("action", "question")
-"""The tones of commands, which people copy, and of which they have to see every blank: they are never wrapped."""
+"""The tones of commands, which are never wrapped, since users copy them and need to see every blank."""
 
 
 def visible(text: str) -> str:
@@ -71,7 +71,7 @@ def _escaped(char: str) -> str:
 
 
 def columns_of(text: str) -> int:
-    """Return how many columns of a terminal a text takes: Chinese, Japanese and Korean characters take two."""
+    """Return the columns that a text takes on a terminal: Chinese, Japanese and Korean characters take two."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -80,7 +80,7 @@ def columns_of(text: str) -> int:
 
 
 def cut(text: str, columns: int) -> str:
-    """Return the beginning of a text that fits in so many columns, with an ellipsis where something is missing."""
+    """Return a text cut to this number of columns, with an ellipsis if it is cut."""
     if columns_of(text) <= columns:
         return text
     from rich.cells import set_cell_size
@@ -89,9 +89,8 @@ def cut(text: str, columns: int) -> str:
 
 
 def wrapped(line: str, columns: int) -> list[str]:
-    """Cut a line between words. A word of ASCII (a path, to be copied) stays whole, any other is cut where it must.
-
-    What does not fit stands below its beginning, or below what stands beside its label.
+    """Wrap a line between words. A word of ASCII (a path, to be copied) stays whole, others are cut if they must.
+    Further lines are indented like the first, or like the text beside its label.
     """
     label = LABEL.match(line)
     hang = label.end() if label is not None and label.end() <= columns // 2 else 0
@@ -114,7 +113,7 @@ def wrapped(line: str, columns: int) -> list[str]:
 
 @define
 class Blocks:
-    """Text that comes in pieces. `rest` is what follows the last block of markdown that is complete."""
+    """Text that comes in pieces. `rest` follows the last complete block of markdown."""
 
     rest: str = ""
 
@@ -127,7 +126,7 @@ class Blocks:
                 yield block
 
     def finish(self) -> Iterator[str]:
-        """Yield what is left as the last block."""
+        """Yield the rest as the last block."""
         block, self.rest = self.rest.strip("\n"), ""
         if block.strip():
             yield block
@@ -150,11 +149,11 @@ class Blocks:
 class Screen:
     """A stream to show lines on. `colored`: it understands ANSI colors. `columns`: its width, None: the terminal's.
 
-    `streams`: a terminal, where text is shown as it comes. `moves`: its cursor can be moved; then the lines that change
-    (the model's unfinished paragraph, what a tool prints, the status) stand below all others, and `beside` writes
-    without disturbing them. A screen that is gone (a closed terminal, a reader that left) shows nothing any more; where
-    it is `needed`, as what is shown is all that a command does, the disk that is full is an OSError.
-    Invariant: `line_is_open` while the cursor stands behind something on its line; the next line begins a new one.
+    `streams`: it is a terminal, and text is shown as it comes. `moves`: its cursor can be moved; then the lines that
+    change (the model's unfinished paragraph, the output of a tool, the status) are below all others, and `beside`
+    writes above them. A closed terminal or pipe ignores further output; if the screen is `needed`, since its output is
+    the only result of a command, a full disk raises OSError. Invariant: `line_is_open` while the cursor is behind text
+    on its line; the next line begins a new one.
     """
 
     stream: TextIO
@@ -171,16 +170,16 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Its width in columns, as it is just now."""
+        """Its present width in columns."""
         return self.columns or min(max(size_of(self.stream)[0], NARROWEST), WIDEST)
 
     def piece(self, label: str, text: str, tone: Tone) -> None:
-        """Take a piece of text that comes; what is complete of it is shown under a label."""
+        """Take a piece of text; complete blocks are shown under a label."""
         for block in self.blocks.add(text):
             self._show_block(label, block, tone)
 
     def end_of_text(self, label: str, tone: Tone) -> None:
-        """Show what is left of a text that came in pieces."""
+        """Show the rest of a text that came in pieces."""
         for block in self.blocks.finish():
             self._show_block(label, block, tone)
         self.has_begun_text = False
@@ -202,13 +201,13 @@ class Screen:
         return self.streams and tone not in WHOLE and columns_of(PAINT.sub("", text)) > self.width
 
     def labelled(self, label: str, text: str, tone: Tone) -> None:
-        """Show lines under a label, which tells them apart where there are no colors."""
+        """Show lines under a label, which distinguishes them without colors."""
         lines = [part for line in visible_lines(text) for part in wrapped(line, self.width - MARGIN)]
         for number, line in enumerate(lines):
             self.line(f"{label if number == 0 else '':{MARGIN}}{line}".rstrip(), tone)
 
     def markdown(self, label: str, text: str, tone: Tone) -> None:
-        """Show text under a label as markdown means it; as it is where there is no terminal."""
+        """Show text under a label as rendered markdown; unchanged without a terminal."""
         if not self.moves:
             return self.labelled(label, text, tone)
         for line in self.rendered(_markdown("\n".join(visible_lines(text))), self.width - MARGIN):
@@ -217,7 +216,7 @@ class Screen:
         return None
 
     def rendered(self, what: "RenderableType", columns: int) -> list[str]:
-        """Return the lines of what `rich` renders, without empty ones at both ends and doubled ones within."""
+        """Return the lines that `rich` renders, without empty ones at both ends and doubled ones within."""
         from rich.console import Console
 
         console = Console(
@@ -235,7 +234,7 @@ class Screen:
         return [line for place, line in enumerate(lines) if line or lines[place - 1]]
 
     def paragraph(self, text: str) -> None:
-        """Show text in as many lines as it takes, also where there is no terminal."""
+        """Show wrapped text, also without a terminal."""
         for line in wrapped(visible(text), self.width):
             self.line(line)
 
@@ -248,7 +247,7 @@ class Screen:
         return None
 
     def painted(self, text: str, tone: Tone) -> str:
-        """Return `text` in the color of `tone`, where there are colors."""
+        """Return `text` in the color of `tone`, if there are colors."""
         return f"\x1b[{COLORS[tone]}m{text}\x1b[0m" if self.colored and tone in COLORS else text
 
     def _write(self, text: str) -> None:
@@ -270,7 +269,7 @@ class Screen:
 
 
 def _markdown(text: str) -> "Markdown":
-    """Return markdown to be rendered. Links show their address, so that none hides behind other words."""
+    """Return markdown to be rendered. Links show their address, so that their text cannot hide it."""
     from rich.markdown import Heading, Markdown
 
     class Left(Heading):
@@ -283,7 +282,7 @@ def _markdown(text: str) -> "Markdown":
 
 
 def size_of(stream: TextIO) -> tuple[int, int]:
-    """Return columns and lines of the terminal behind a stream; 80 and 24 where it does not say."""
+    """Return columns and lines of the terminal behind a stream; 80 and 24 if unknown."""
     try:
         columns, lines = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
@@ -294,7 +293,7 @@ def size_of(stream: TextIO) -> tuple[int, int]:
 def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ, *, needed: bool = False) -> Screen:
     """Return a screen on `stream`. On a terminal text streams; a dumb one has no colors and nothing moves there.
 
-    NO_COLOR takes the colors away, and nothing else.
+    NO_COLOR removes the colors alone.
     """
     is_terminal = stream.isatty()
     moves = is_terminal and environ.get("TERM") != "dumb"

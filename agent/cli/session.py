@@ -22,8 +22,8 @@ from agent.cli.fork import Changes
 from agent.cli.mcp_servers import McpServer, one_of, serving
 from agent.cli.prompt import (
     STOPS,
-    Person,
     StandingAnswers,
+    UserInput,
     can_be_heard,
     hear_lines,
     is_in_background,
@@ -54,7 +54,7 @@ HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 3.0  # seconds after a signal until a Ctrl-C leaves at once
 
 Maker = Callable[..., Agent]
-"""Makes the agent of a desk: from more tools, and from those options of `Agent` by which it asks and shows."""
+"""Makes the agent of a desk from additional tools and from the desk's listeners and approver, as options of `Agent`."""
 
 
 def lead(
@@ -64,9 +64,8 @@ def lead(
     servers: tuple[McpServer, ...] = (),
     prepare: Callable[[Agent], None] = lambda _: None,
 ) -> Run:
-    """Lead one run of an agent to its end, after `prepare`; without a prompt, the run that rests.
-
-    Raises what making and preparing the agent raise.
+    """Drive one run of an agent to its end, after `prepare`; without a prompt, the run that rests. Raises the errors of
+    making and preparing the agent.
     """
 
     async def run_to_its_end() -> Run:
@@ -83,7 +82,7 @@ def lead(
 
 COMMANDS = {
     "/help": "this list",
-    "/model": "which model answers; /model NAME goes on with another",
+    "/model": "show the model; /model NAME continues with another",
     "/tools": "what the model may call",
     "/cost": "turns, calls, tokens and cost so far",
     "/why": "what was refused last, by which b-thread, and why",
@@ -93,17 +92,17 @@ COMMANDS = {
     "/abort": "end the run now; Ctrl-C does the same",
     "/quit": "leave; so does Ctrl-D",
 }
-"""The effect of a line that begins with one of these words, on a terminal."""
+"""The effects of lines that begin with one of these words, on a terminal."""
 
 WORD = re.compile(r"(/[a-z]+)(?:\s+(.+))?", re.IGNORECASE | re.DOTALL)
-ALIKE = 0.75  # of 1, from which on a word before others is a command that was mistyped; /tmp is none
+ALIKE = 0.75  # the least similarity, from 0 to 1, of a mistyped command; /tmp is none
 LEAVING = ("/quit", "/exit")
 LONGEST_DECISION = 20_000  # characters
 FOR_TALKS = ("/model", "/undo", *LEAVING)
 
 
 def _terminal_modes() -> list[Any] | None:
-    """Return how the terminal on standard input is set; None where there is none."""
+    """Return the modes of the terminal on standard input; None without one."""
     try:
         return termios.tcgetattr(0)
     except (termios.error, OSError):
@@ -112,15 +111,14 @@ def _terminal_modes() -> list[Any] | None:
 
 @define(eq=False, slots=False)
 class Desk:
-    """The user's side of working agents: the screen, the typed lines, and the run that is under way, if there is one.
+    """The user interface of agents: the screen, the typed lines, and the run under way, if there is one.
 
-    preset: which typed lines stop, and what `always` can allow. present: a user can
-    answer; elsewhere: one can on the page of `view --follow`; approver: answers instead. watch: called with the agent
-    at every step, after it was shown. tells: called with the events of S2, pieces included. draws: makes what shows the
-    steps of an agent in another way. talk: takes what is typed between runs, and commands that change the conversation;
-    without it there is one run. leave: called with an exit code when the user leaves. rules: the file that `always`
-    adds to.
-    interrupted_by: the first signal of the last run.
+    preset: decides which lines stop, and which calls `always` can allow. present: a user can answer; elsewhere: one can
+    on the page of `view --follow`; approver: answers instead. watch: called with the agent at every step, after it was
+    shown. tells: called with the events of S2, pieces included. draws: makes another display of the steps of an agent.
+    talk: takes lines between runs, and commands that change the conversation; without it there is one run. leave:
+    called with an exit code when the user leaves. rules: the file that `always` adds to. interrupted_by: the first
+    signal of the last run.
     """
 
     screen: Screen
@@ -145,14 +143,14 @@ class Desk:
     _refused: GateRejected | None = field(default=None, init=False)
     _changes: Changes | None = field(default=None, init=False)
     _editor: "Editor | None" = field(default=None, init=False)
-    offer: str | None = field(default=None, init=False)  # a question about no call, which takes yes and no
+    offer: str | None = field(default=None, init=False)  # a question without a call, which takes yes and no
     display: Display = field(init=False)
     _progress: Progress = field(init=False)
     _modes: list[Any] | None = field(factory=_terminal_modes, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.standing = StandingAnswers(self.preset.judging_policy(), self.rules)
-        self._person = Person(
+        self._person = UserInput(
             self.screen,
             present=self.present,
             elsewhere=self.elsewhere,
@@ -165,7 +163,7 @@ class Desk:
 
     @contextmanager
     def agent_by(self, make: Maker, tools: tuple[Tool, ...]) -> Iterator[Agent]:
-        """Make an agent that works here while the block lasts. Raises what making it raises."""
+        """Make an agent that works here while the block lasts. Raises the errors of making it."""
         asks: Any = self.approver or self._person.answer
         shows = {"on_step": self._show, "on_text": self._stream, "on_output": self._print, "on_event": self.tells}
         with make(tools, approve=asks, **shows) as agent:
@@ -180,7 +178,7 @@ class Desk:
             self._progress = Progress(agent.totals)
             self._draw = self.draws and self.draws(agent)
             self._changes = None if agent.log_path is None else Changes(agent.log_path)
-            for step in agent.journal.unfinished:  # of a run that goes on: they were shown when they happened
+            for step in agent.journal.unfinished:  # of a resumed run: they were shown when they happened
                 self.standing.see(step.event)
                 self.display.take_up(step)
                 if self._changes is not None and isinstance(step.event, ActionDescribed):  # its tool may not have run
@@ -190,7 +188,7 @@ class Desk:
 
     @asynccontextmanager
     async def attended(self, signals: AsyncIterator[signal.Signals]) -> AsyncIterator[None]:
-        """Hear signals and the user while the block lasts. Raises what the block raises, as itself."""
+        """Handle signals and input while the block lasts. Raises the errors of the block, not in a group."""
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._hear_signals, signals)
@@ -202,7 +200,7 @@ class Desk:
             raise alone from alone.__cause__
 
     async def carry_out(self, prompt: str | UserMessage | None) -> Run | None:
-        """Lead one run to its end, and return it; None when no further run is possible."""
+        """Drive one run to its end, and return it; None when no further run is possible."""
         assert self.agent is not None
         self.interrupted_by = None
         try:
@@ -218,10 +216,10 @@ class Desk:
             self.run = None
         return run
 
-    # What the user says.
+    # Input.
 
     async def _listen(self) -> None:
-        """Give what is typed to the person, until the end of input."""
+        """Pass typed lines on, until the end of input."""
         has_editor = self.screen.moves and self.present and is_terminal() and not is_in_background()
         async with anyio.create_task_group() as tasks:
             if self.screen.moves:
@@ -232,7 +230,7 @@ class Desk:
                 self._left()
 
     async def _edit(self, typing: bool) -> None:
-        """Show the lines that change, and have lines typed below them."""
+        """Show the lines that change, with the input line below."""
         from agent.cli.editor import Editor  # 0.1 s
 
         words = {name: purpose for name, purpose in COMMANDS.items() if self.talk or name not in FOR_TALKS}
@@ -262,14 +260,14 @@ class Desk:
         return self.run is not None and (self.present or self.talk is None) and STOPS[self.preset.stop_text](line)
 
     def _stop(self) -> None:
-        """Stop the run; the second time abort it, since a running tool may never finish."""
+        """Stop the run; the second time abort it, since a running tool may never end."""
         if self.run is not None and any(isinstance(step.event, StopAsked) for step in self.run.steps):
             self.run.abort("stop was said twice")
         elif self.run is not None:
             self.run.stop()
 
     def _unreachable(self, why: str) -> None:
-        """Have no question wait for a page that cannot answer."""
+        """Let no question wait for a page that cannot answer."""
         if self.elsewhere:
             self._person.elsewhere = False
             self.display.system(f"no page can answer: {why}")
@@ -277,7 +275,7 @@ class Desk:
                 self._person.leave()
 
     def decide(self, decision: Mapping[str, Any]) -> str:
-        """Carry out what was decided outside of the terminal; return why that cannot be, or nothing."""
+        """Carry out a decision from outside of the terminal; return why that is impossible, or an empty text."""
         text = one_line(str(decision.get("text") or ""), LONGEST_DECISION)
         match decision.get("do"):
             case "stop":
@@ -299,8 +297,8 @@ class Desk:
     def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
         """Abort the run at a signal; between runs, and at signals other than Ctrl-C, leave.
 
-        At a prompt one Ctrl-C leaves only if another one was there within `PATIENCE` seconds before.
-        A Ctrl-C that comes `PATIENCE` seconds later ends this process, and with it what it has started.
+        At a prompt a Ctrl-C leaves only if another one came at most `PATIENCE` seconds before. A Ctrl-C at least
+        `PATIENCE` seconds after the signal ends this process with its children.
         """
         if self.run is None and self.present and number == signal.SIGINT and time.monotonic() > self._warned + PATIENCE:
             self._warned = time.monotonic()
@@ -323,7 +321,7 @@ class Desk:
     # Commands.
 
     def obey(self, line: str) -> bool:
-        """Return whether a line looks like a command to us; then carry it out, or say what there is."""
+        """Return whether a line looks like a command; then carry it out, or list the commands."""
         found = WORD.fullmatch(line.strip())
         if not self.present or found is None or self.agent is None:
             return False
@@ -354,12 +352,12 @@ class Desk:
             self._stop()
 
     def _told(self, word: str, agent: Agent) -> str:
-        """Return what there is to say to a command that changes nothing."""
+        """Return the answer to a command that changes nothing."""
         match word:
             case "/help":
                 return "\n".join(f"{name:11}{purpose}" for name, purpose in COMMANDS.items())
             case "/model":
-                return f"model {agent.model.name}; /model NAME goes on with another"
+                return f"model {agent.model.name}; /model NAME continues with another"
             case "/tools":
                 return ", ".join(agent.toolbox.names) or "no tools"
             case "/cost":
@@ -377,7 +375,7 @@ class Desk:
         more = called("why", str(agent.log_path), call.id)
         return "\n".join((action_of(call), *(f"refused by {line}" for line in refused), f"more: {more}"))
 
-    # What is shown.
+    # Output.
 
     def _show(self, step: Step) -> None:
         if isinstance(step.event, GateRejected):
@@ -418,14 +416,14 @@ class Desk:
         return "you > " if self.run is None and self.talk is not None else "> "
 
     def _question(self) -> ToolCall | str | None:
-        """Return the call, or what is offered, that the user is asked about; none where no user types."""
+        """Return the call or the offer in the question to the user; None without a user who types."""
         if not self.present:
             return None
         return self.offer if self._person.asked is None else self._person.asked.call
 
 
 def introduction(agent: Agent) -> str:
-    """Return what is said about an agent before it begins: model, preset, workspace and log, a line each."""
+    """Return the introduction of an agent: model, preset, workspace and log, a line each."""
     said = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
     unconfined = (
         "\nsandbox none: commands run unconfined, see bpagent doctor" if agent.toolbox.sandbox == "none" else ""
@@ -434,16 +432,15 @@ def introduction(agent: Agent) -> str:
 
 
 def tell_failure(error: Exception) -> None:
-    """Say why a run broke off: a b-thread, the log, or a listener failed."""
+    """Show why a run failed: because of a b-thread, the log, or a listener."""
     if isinstance(error.__cause__, BrokenPipeError):  # the reader of our output has gone
         raise error.__cause__
     say(f"the run broke off: {error}")
 
 
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:
-    """Print the last words, unless they are an error: those were told already; and what work left behind.
-
-    On a terminal they are not printed once more when they `was_shown` there as they came.
+    """Print the final text, unless it is an error, which was shown already, and the partial results of work. A text
+    that `was_shown` on the terminal is not repeated.
     """
     if was_shown and sys.stdout.isatty() and not _is_interrupted_work(run):
         return

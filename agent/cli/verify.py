@@ -1,8 +1,6 @@
-"""`bpagent verify`: model-checks the loop as configured, with protocols of your own.
-
-Every state that the loop can reach is looked at, whatever models, people and tools do. Exit code 0: everything holds.
-1: something does not, or not every state was looked at. 2: the command, or a protocol, cannot be understood. 7: nothing
-is wrong, and some rule or invariant was never reached: it may be wrong all the same.
+"""`bpagent verify`: model-checks the loop as configured, with protocols of your own. It searches every state that
+models, users and tools can lead to. Exit code 0: everything holds. 1: a violation, or an incomplete search. 2: an
+invalid command or protocol. 7: no violation, but some rule or invariant was never reached, and may be wrong.
 """
 
 import json
@@ -25,7 +23,7 @@ from bp import BThread, Verification, VerificationError
 
 
 def execute(arguments: Namespace) -> int:
-    """Verify, tell the verdict, and return the exit code. Raises Mistake and OptionError."""
+    """Verify, show the verdict, and return the exit code. Raises Mistake and OptionError."""
     protocols = load_protocols(arguments.protocol)
     rules = () if arguments.alone else loop_rules(chosen_preset(arguments))
     examples = examples_for((*rules, *protocols)) if rules and protocols else None

@@ -1,8 +1,7 @@
-"""`bpagent view`: a log as one HTML page, to be looked at in a browser; all runs, with an index; or a run that goes on.
+"""`bpagent view`: a log as one HTML page for a browser; all runs, with an index; or a live run.
 
-The page of a run that goes on is served to this machine only, with controls. Only a client that has the token in the
-address gets an answer; what changes the run must come from the page itself (its origin), so that no other page can have
-a browser send it.
+The page of a live run is served to this machine only, with controls. Only clients with the token in the address get an
+answer; decisions must come from the page itself (its origin), so that no other page can make a browser send them.
 """
 
 import hmac
@@ -37,7 +36,7 @@ ONE_LOG = "--output, --open and --follow are for one log; name one"
 
 
 def execute(arguments: Namespace) -> int:
-    """Write the page beside the log, or where --output says, and say where it is. Raises LogError for no log."""
+    """Write the page beside the log, or to --output, and show its path. Raises LogError for no log."""
     if arguments.follow:
         return _follow(arguments)
     pages = [_index(arguments)] if arguments.all else _pages(arguments)
@@ -49,7 +48,7 @@ def execute(arguments: Namespace) -> int:
 
 
 def _pages(arguments: Namespace) -> list[Path]:
-    """Write the pages of logs; each of several is given those of the b-threads that its run had."""
+    """Write the pages of logs; each of several gets those of the b-threads that its run had."""
     logs = find_logs(arguments.log) or [find_log()]
     if len(logs) > 1 and (arguments.output or arguments.open):
         raise Mistake(ONE_LOG)
@@ -64,7 +63,7 @@ def _pages(arguments: Namespace) -> list[Path]:
 
 
 def _follow(arguments: Namespace) -> int:
-    """Serve the page of a run that may go on, until Ctrl-C."""
+    """Serve the page of a run until Ctrl-C."""
     if arguments.all or arguments.output:
         raise Mistake("--follow serves the page of one run; leave --all and --output out")
     [log, *others] = find_logs(arguments.log) or [find_log()]
@@ -81,7 +80,7 @@ def _follow(arguments: Namespace) -> int:
 
 
 def _written(run: RecordedRun, threads: Sequence[BThread], path: Path) -> Path:
-    """Write the page of a run, tell what it lacks, and return where it is."""
+    """Write the page of a run, warn about missing parts, and return its path."""
     shadow = shadow_of(run, threads)
     shadow.close()
     for problem in filter(None, (run.integrity, shadow.problem)):
@@ -91,7 +90,7 @@ def _written(run: RecordedRun, threads: Sequence[BThread], path: Path) -> Path:
 
 
 def _index(arguments: Namespace) -> Path:
-    """Write the page of every run whose log is newer than its page, and one that leads to them."""
+    """Write the page of every run whose log is newer than its page, and an index of them."""
     if arguments.log or arguments.output:
         raise Mistake("--all writes the pages of all runs beside their logs; leave LOG and --output out")
     found, broken = summaries()
@@ -110,7 +109,7 @@ def _index(arguments: Namespace) -> Path:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page that only its owner reads, as the log, over nothing but an older page. Raises Mistake."""
+    """Write a page that only its owner can read, like the log; it replaces only an older page. Raises Mistake."""
     if not _is_free(path):
         raise Mistake(f"{path} is there and is no page; name another file")
     try:
@@ -122,14 +121,14 @@ def write_page(path: Path, page: str) -> None:
 
 
 def _is_free(path: Path) -> bool:
-    """Return whether nothing would be lost: there is no such file, or an older page, or nothing in it."""
+    """Return whether the file can be replaced: it is missing, empty, or an older page."""
     if not path.is_file():
         return True
     with path.open("rb") as file:
         return file.read(len(BEGINNING)).lower() in (BEGINNING, b"")
 
 
-# A run that goes on.
+# Live runs.
 
 LONGEST = 64 * 1024  # bytes of one decision
 HEADERS = {
@@ -142,7 +141,7 @@ HEADERS = {
 
 
 class Following:
-    """The log of a run that may go on, and what its page shows; `look` takes what has been written meanwhile."""
+    """The log of a run, and the content of its page; `look` reads new records."""
 
     def __init__(self, log: Path, threads: Sequence[BThread] = ()) -> None:
         """Read the log so far. Raises LogError for an invalid log."""
@@ -153,7 +152,7 @@ class Following:
         self._shadow = shadow_of(read_log(log), threads)
 
     def page(self) -> str:
-        """Return the page as it is now."""
+        """Return the present page."""
         run = read_log(self.log)
         with self._lock:
             self._look()
@@ -161,7 +160,7 @@ class Following:
             return lanes_page(title_of(run), self._model, [run_facts(run)], problems, live=True)
 
     def news(self, rows: int, parts: int, evidence: int) -> dict[str, Any]:
-        """Return what a page does not have yet that has so many of each."""
+        """Return the new data for a page that has this many of each."""
         with self._lock:
             self._look()
             return {**self._model.data(rows, parts, evidence), "idle": not is_in_use(self.log)}
@@ -199,14 +198,14 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request; every refusal is the same 404, which tells nothing."""
+    """One request; every refusal is the same 404, which reveals nothing."""
 
     server: Server
     protocol_version = "HTTP/1.1"
     timeout = 30
 
     def do_GET(self) -> None:
-        """Give the page, or what is new of it."""
+        """Send the page, or its new data."""
         place = self._place()
         if place == "":
             self._answer(200, "text/html", self.server.following.page())
@@ -222,7 +221,7 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse()
 
     def do_POST(self) -> None:
-        """Carry a decision out."""
+        """Carry out a decision."""
         length = self.headers.get("Content-Length", "")
         if self._place() != "act" or not self._is_from_the_page() or not length.isdecimal() or int(length) > LONGEST:
             self._refuse()
@@ -231,13 +230,13 @@ class Handler(BaseHTTPRequestHandler):
             decision = json.loads(self.rfile.read(int(length)))
             control.send(self.server.following.log, decision)
             said: dict[str, Any] = {"done": True}
-        except (ValueError, control.Unheard) as error:
+        except (ValueError, control.NotDelivered) as error:
             said = {"done": False, "why": str(error)}
         self._answer(200, "application/json", json.dumps(said))
 
     def _place(self) -> str | None:
-        """Return what is asked for behind the token; None for a request that is not meant for us."""
-        if self.headers.get("Host") != urlsplit(self.server.origin).netloc:  # a name that leads here is not enough
+        """Return the path after the token; None for a request without it, or to another host."""
+        if self.headers.get("Host") != urlsplit(self.server.origin).netloc:  # other names of this address are refused
             return None
         parts = urlsplit(self.path).path.split("/")
         if len(parts) != 3 or not hmac.compare_digest(parts[1].encode(), self.server.token.encode()):
@@ -268,7 +267,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def version_string(self) -> str:
-        """Tell nothing."""
+        """Reveal no version."""
         return "bpagent"
 
     def log_message(self, format: str, *args: Any) -> None:

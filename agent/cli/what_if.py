@@ -20,7 +20,7 @@ from agent.vocabulary.encoding import dump, plain
 
 
 def execute(arguments: Namespace) -> int:
-    """Judge each log again, print what changes, and return the exit code: 2 when a log could not be judged.
+    """Judge each log again, print the changes, and return the exit code: 2 when a log could not be judged.
 
     Raises Mistake for wrong input.
     """
@@ -55,7 +55,6 @@ def execute(arguments: Namespace) -> int:
 
 
 def _changes(arguments: Namespace) -> str:
-    """Return what is different now, in words."""
     policy = [f"policy {arguments.policy}"] if arguments.policy else []
     more = [f"with {name}" for name in arguments.protocol]
     return ", ".join([*policy, *more, *(f"without {name}" for name in arguments.without)])
@@ -80,7 +79,7 @@ def _show_change(call: Rejudged, screen: Screen) -> None:
 
 
 def told_decision(decision: Decision | None) -> str:
-    """Return how a call is decided, and why."""
+    """Return the decision about a call, and the reason."""
     if decision is None:
         return "not decided"
     return decision.why if decision.why.startswith(decision.kind) else str(decision)

@@ -1,4 +1,4 @@
-"""`bpagent why`: who decided about a call, on what evidence, and what would have had to differ."""
+"""`bpagent why`: the b-threads that decided about a call, their evidence, and what would have changed the decision."""
 
 import sys
 from argparse import Namespace
@@ -32,7 +32,7 @@ from constitution import Level, Policy, Verdict, judge
 
 
 def execute(arguments: Namespace) -> int:
-    """Tell why, for each call of this id. Raises LogError for an unknown call, or a log of another program."""
+    """Explain each call with this id. Raises LogError for an unknown call, or a log of another program."""
     path, call = _log_and_call(arguments.log, arguments.call)
     run = read_log(path)
     screen = screen_on(sys.stdout, needed=True)
@@ -49,7 +49,7 @@ def execute(arguments: Namespace) -> int:
 
 
 def _log_and_call(log: str | None, call: str | None) -> tuple[Path, str | None]:
-    """Return which log and call are meant: a single word that names no log is a call of the latest run, if it has it.
+    """Return the log and the call: a single word that names no log is a call of the latest run, if it has it.
 
     Raises Mistake.
     """
@@ -72,7 +72,6 @@ def _has_call(path: Path, call: str) -> bool:
 
 
 def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
-    """List the calls of a log, and how each was decided."""
     decisions = list(recorded_decisions(run))
     if not decisions:
         say("the model asked for no call in this run")
@@ -99,14 +98,13 @@ def _show(cause: Cause, policy: Policy | None, screen: Screen) -> None:
             screen.labelled("", f"- {text}", "plain")
     if cause.levels:
         told = ", ".join(f"{name} {level.value}" for name, level in cause.levels)
-        screen.labelled("", f"the policies on what was found then: {told}", "output")
+        screen.labelled("", f"the policies on the recorded facts: {told}", "output")
     answered = cause.event(CallAnswered)
     if answered is not None:
         screen.labelled("", f"the model read: {answered.result[:500]}", "output")
 
 
 def _became(cause: Cause) -> str:
-    """Return what became of the call."""
     if cause.event(ToolFinished) is not None:
         finished = cause.event(ToolFinished)
         assert finished is not None
@@ -123,7 +121,7 @@ def _became(cause: Cause) -> str:
 
 
 def _approvals(cause: Cause, policy: Policy | None) -> list[str]:
-    """Return who let the call through; policy: that of the run, with the rules that its user had added before."""
+    """Return why the call was approved; policy: that of the run, with the rules that its user had added before."""
     asked, answered = cause.event(ApprovalAsked), cause.event(ApprovalAnswered)
     told = []
     if asked is not None:
@@ -159,11 +157,11 @@ def _verdict(objection: Objection) -> Verdict | None:
 
 
 def _otherwise(cause: Cause) -> list[str]:
-    """Return what would each have been enough, or why it would not."""
+    """Return the changes that would each have been enough, or why one would not."""
     told = [text for objection in cause.objections for text in _otherwise_for(objection)]
     if len(cause.objections) > 1:
         names = " and ".join(dict.fromkeys(objection.bthread for objection in cause.objections))
-        told.append(f"all of them would have to go: {names}")
+        told.append(f"only without all of them: {names}")
     milder = [name for name, level in cause.levels if level is Level.allow]
     if milder and any(_verdict(objection) for objection in cause.objections):
         told.append(f"these policies allow it: {', '.join(milder)}")

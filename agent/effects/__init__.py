@@ -1,1 +1,1 @@
-"""The effects that selected events start in the world: one each, as data for the runner and for the verifier."""
+"""The effects that selected events start: one for each kind, declared for the runner and for the verifier."""

@@ -1,7 +1,6 @@
-"""Ask a person, and look up again what a call would touch after that took a while. No answer, or an error, means no.
+"""Ask the user about a call, and look its facts up again after the answer. No answer, or an error, means no.
 
-A user may also decide later: the run rests in its log until then, and `Decisions` answer before the question is put
-again.
+A user may also decide later: the run rests until then, and `Decisions` answer the question when it is put again.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -42,9 +41,8 @@ Approval = Approver | Literal["later"] | None
 
 
 def approval_effect(approver: Approver | None) -> Effect:
-    """Return the effect of `approval_asked`; without an approver no person is present.
-
-    An approver that raises, or gives what it must not, counts as a no.
+    """Return the effect of `approval_asked`; without an approver no user is present. An approver that raises, or
+    returns an invalid answer, counts as a no.
     """
 
     async def ask(asked: ApprovalAsked) -> ApprovalAnswered | Later:
@@ -72,7 +70,7 @@ def approval_effect(approver: Approver | None) -> Effect:
 
 
 MOST = 5
-"""Changes that are named to the user."""
+"""The number of changes that the user is shown."""
 
 
 def lookup_effect(toolbox: Toolbox) -> Effect:
@@ -95,15 +93,15 @@ def _compared(requested: FactsRequested, toolbox: Toolbox, since: float) -> Even
 
 
 def _unknown(requested: FactsRequested, broken: Broken) -> ActionChanged:
-    """Return the outcome for a call of which it is not known any more what it would touch."""
+    """Return the outcome for a call whose facts cannot be found any more."""
     facts, problem = Action(requested.call.tool, requested.call.category, "/"), str(broken.error or broken.how)
     return ActionChanged(requested.call, facts, problem, ("what it would touch cannot be found",), requested.times)
 
 
 def changes_between(before: Action, now: Action) -> Iterator[str]:
-    """Yield what the disk says otherwise than before about one call, each in a few words.
+    """Yield the differences between the facts of a call before and now, each in a few words.
 
-    Unsaved work is left aside: what changed since the session began is the agent's own.
+    Unsaved work is ignored: changes since the session began are the agent's own.
     """
     if before.cwd != now.cwd:
         yield f"it would start in {now.cwd}, not in {before.cwd}"
@@ -114,7 +112,7 @@ def changes_between(before: Action, now: Action) -> Iterator[str]:
     yield from _differences(before.resolved, now.resolved, "{name} leads to {now}, not to {before}")
     yield from _differences(before.executables, now.executables, "{name} starts {now}, not {before}")
     yield from _differences(before.contents, now.contents, "{name}, which it would run, has other content")
-    yield from _differences(before.disk.matches, now.disk.matches, "{name} stands for other files")
+    yield from _differences(before.disk.matches, now.disk.matches, "{name} matches other files")
     yield from _members(before.disk.folders, now.disk.folders, "a folder")
     yield from _members(before.disk.linked, now.disk.linked, "a file with other names too")
     yield from _members(before.disk.repositories, now.disk.repositories, "a repository")
@@ -133,7 +131,7 @@ def _members(before: tuple[str, ...], now: tuple[str, ...], what: str) -> Iterat
 
 
 class UndecidableError(AgentError):
-    """There is nothing to decide about a call: it is not known, decided already, or no question was asked about it."""
+    """There is no question to answer: the call is unknown, decided already, or no question was asked about it."""
 
 
 def open_questions(steps: Iterable[Step]) -> dict[str, ApprovalAsked]:
@@ -166,7 +164,7 @@ class Decisions:
         self._answers[call] = yes or text
 
     def answering(self, approval: Approval) -> Approver | None:
-        """Return an approver that gives what was decided, and has `approval` decide the rest."""
+        """Return an approver that gives the answers so far, and asks `approval` for the others."""
         if approval is None and not self._answers:
             return None
 

@@ -1,7 +1,7 @@
 """Facts on disk about a call: folders, other names of files, patterns, unsaved work, declared packages.
 
-The judgement looks at nothing but what it is given; this looks for it. Nothing that stands in the workspace is run: git
-is asked without the programs that its settings name, and in the sandbox, since a command may change these meanwhile.
+The constitution does no I/O; this module reads the facts for it. Nothing in the workspace is executed: git runs in the
+sandbox and without the programs that its settings name, since a command may change these meanwhile.
 """
 
 import glob
@@ -26,11 +26,11 @@ MATCHES = 1_000
 """Paths of one pattern that are looked up."""
 
 SECONDS = 5.0
-"""The seconds that git may take; files that it has not reported on by then count as unsaved."""
+"""The seconds that git may take; files on which it has not reported by then count as unsaved."""
 
 NO_REPOSITORY, NO_SETTING = 128, 1  # exit codes of git
 QUIET = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "safe.bareRepository": "explicit"}
-"""Settings that stand above those of a repository, so that git starts no program which it names."""
+"""Settings that override those of a repository, so that git starts no program which these name."""
 
 
 Confine = Callable[[str], tuple[str, ...]]
@@ -46,10 +46,9 @@ def survey(
     since: float | None = None,
     confine: Confine = lambda _: (),
 ) -> Disk:
-    """Return what the disk says about the words of a command, and the files that a tool would replace.
-
-    `root` is the workspace; `confine` gives the words before a program that starts there. `since` is when the session
-    began, in seconds since 1970: a file that changed later is its own work, and no loss.
+    """Return the facts on disk about the words of a command and the files that a tool would replace. `root` is the
+    workspace; `confine` gives the command prefix of the sandbox. `since` is when the session began, in seconds since
+    1970: a file that changed later is the agent's own work, and no loss.
     """
     paths = [_absolute(word, cwd) for word in named.paths]
     patterns = [_absolute(word, cwd) for word in named.patterns]
@@ -67,7 +66,7 @@ def survey(
 
 
 ANYWHERE = "/**/"
-"""`FOLDER/**/NAME`: what has that name, anywhere below the folder."""
+"""`FOLDER/**/NAME`: files of that name, anywhere below the folder."""
 
 
 def _lost(path: str, matches: Mapping[str, list[str]]) -> list[str]:
@@ -79,7 +78,7 @@ def _absolute(word: str, cwd: str) -> str:
 
 
 def _matching(pattern: str) -> list[str]:
-    """Return the paths that a shell would put in the place of a pattern."""
+    """Return the paths to which a shell would expand a pattern."""
     found = glob.iglob(pattern.replace("[^", "[!"), include_hidden=os.path.basename(pattern).startswith("."))
     return [path for path, _ in zip(found, range(MATCHES), strict=False)]
 
@@ -122,7 +121,7 @@ def _changes(ask: Ask, paths: list[str]) -> list[str]:
 
 
 def _without_filters(ask: Ask) -> dict[str, str]:
-    """Return settings that take the programs away through which git reads changed files."""
+    """Return settings that remove the filter programs through which git reads changed files."""
     named = ask("config", "-z", "--name-only", "--get-regexp", r"^filter\.", fails=NO_SETTING).split("\0")
     filters = {name.rpartition(".")[0] for name in named if name}
     no_program = {"clean": "", "process": "", "required": "false"}
@@ -152,7 +151,7 @@ def _asked(
         try:
             said, _ = asked.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            os.killpg(asked.pid, signal.SIGKILL)  # what keeps the sandbox, too
+            os.killpg(asked.pid, signal.SIGKILL)  # the processes of the sandbox, too
             raise
     if asked.returncode not in (0, fails):
         raise subprocess.CalledProcessError(asked.returncode, asked.args)
@@ -160,7 +159,7 @@ def _asked(
 
 
 def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that hand settings to git; as options, names with `=` in them would be cut."""
+    """Return variables with settings for git; in options, names with `=` in them would be cut."""
     known = {**QUIET, **settings}
     pairs = {
         f"GIT_CONFIG_{part}_{number}": text
@@ -180,13 +179,13 @@ RECIPES = {
     ("rake",): ("Rakefile",),
     ("tox", "nox"): ("tox.ini", "noxfile.py"),
 }
-"""Programs that run what a file in their folder says."""
+"""Programs that execute commands from a file in their folder."""
 
 LARGEST = 64 * 1024 * 1024  # bytes of a file that is read; a larger one is known by its size and time
 
 
 def files_run(deeds: Iterable[Deed], executables: Mapping[str, str], cwd: str) -> Iterator[str]:
-    """Yield the files that a command would run, but for programs of the system; each may be missing."""
+    """Yield the files that a command would execute, except programs of the system; each may be missing."""
     yield from (deed.path for deed in deeds if deed.effect is Effect.EXECUTE and deed.path.startswith("/"))
     yield from executables.values()
     programs = {os.path.basename(program) for program in executables}
@@ -196,7 +195,7 @@ def files_run(deeds: Iterable[Deed], executables: Mapping[str, str], cwd: str) -
 
 
 def contents_of(files: Iterable[str]) -> dict[str, str]:
-    """Return for each of the files that is there, and no program of the system, what identifies its content."""
+    """Return a digest or an identity of the content of each file that exists and is no program of the system."""
     found = {}
     for path in dict.fromkeys(files):
         if "\0" not in path and not path.startswith(INSTALLED):
@@ -211,7 +210,7 @@ def contents_of(files: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _identity(path: str, _: int, size: int, changed: int) -> str:
-    """Return the hash of a file, which is read again when its status has changed. Raises OSError."""
+    """Return the hash of a file; it is read again when its status has changed. Raises OSError."""
     if size > LARGEST:
         return f"{size} bytes, changed at {changed}"
     with open(path, "rb") as file:
@@ -235,7 +234,7 @@ def _of_package_json(folder: Path) -> Iterator[str]:
 
 
 def _of_pyproject(folder: Path) -> Iterator[str]:
-    """Yield every name in a table or a list of dependencies, wherever in the file it stands."""
+    """Yield every name in the tables and lists of dependencies of the file."""
     data = _parsed(folder / "pyproject.toml", tomllib.loads)
     tables = [data]
     while tables:
@@ -267,7 +266,7 @@ def _names(requirements: Iterable[str]) -> Iterator[str]:
 
 
 def _parsed(file: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
-    """Return what a file of a project says; nothing where there is none, or none that can be read."""
+    """Return the parsed content of a project file; nothing without a readable file."""
     try:
         data = parse(_text(file) or "")
     except (ValueError, RecursionError):

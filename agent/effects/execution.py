@@ -31,7 +31,7 @@ from bp.runner import Broken, Effect
 from constitution import Action, Disk, Mentions, PathUse, deeds_of, mentions
 from constitution.zones import is_within
 
-OVER = AbortAsked | DeadlineReached  # one object, which the runner asks once for all calls under way
+OVER = AbortAsked | DeadlineReached  # one object, so that the runner evaluates it once for all calls under way
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
 
 Watcher = Callable[[str], None]
@@ -45,7 +45,7 @@ MOST_SHOWN = 256 * 1024  # characters
 
 
 def join_texts(pieces: Iterable[str]) -> tuple[str]:
-    """Join pieces of text; of a flood the latest is kept."""
+    """Join pieces of text; of a very long one the end is kept."""
     text = "".join(pieces)
     left_out = max(0, len(text) - MOST_SHOWN)
     return (f"[{left_out} characters left out]\n{text[left_out:]}" if left_out else text,)
@@ -55,7 +55,7 @@ def join_texts(pieces: Iterable[str]) -> tuple[str]:
 async def coalesced(
     watcher: Callable[[Joined], None], join: Callable[[Iterable[Part]], Iterable[Joined]]
 ) -> AsyncIterator[Callable[[Part], None]]:
-    """Give a function that takes pieces; `watcher`, which must not raise, gets them as `join` joins them."""
+    """Yield a function that takes pieces; `watcher`, which must not raise, gets them joined by `join`."""
     pieces: list[Part] = []
     failure: Exception | None = None
 
@@ -89,9 +89,8 @@ def _ignore(_: object) -> None:
 
 
 def description_effect(toolbox: Toolbox) -> Effect:
-    """Return the effect of `proposed_action`. What files hold that change from now on is the agent's own work.
-
-    Of calls that may change files git is asked, which takes a while, and so does not keep the event loop waiting.
+    """Return the effect of `proposed_action`. Content of files that change from now on is the agent's own work. For
+    calls that may change files git is asked; this takes a while, and does not block the event loop.
     """
     since = time()
 
@@ -113,7 +112,7 @@ def _described(call: ToolCall, toolbox: Toolbox, since: float) -> ActionDescribe
 
 
 def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
-    """Return the outcome for a call of which it is not known what it would touch."""
+    """Return the outcome for a call whose facts cannot be found."""
     call = proposed.call
     return ActionDescribed(call, Action(call.tool, call.category, "/"), problem=str(broken.error or broken.how))
 
@@ -139,7 +138,7 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
     return _with_what_runs(facts, toolbox.own)
 
 
-_places = lru_cache(maxsize=64)(Action)  # all that is known of a call that touches nothing: the same for every call
+_places = lru_cache(maxsize=64)(Action)  # the facts of every call that touches nothing
 
 
 def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
@@ -154,7 +153,7 @@ def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
 
     deeds = deeds_of(facts)
     contents = contents_of(files_run(deeds, facts.executables, facts.cwd)) if text else {}
-    by_host = facts.sandbox == "bubblewrap" and not any(map(os.environ.get, TO_PROXY))  # ours goes past that one
+    by_host = facts.sandbox == "bubblewrap" and not any(map(os.environ.get, TO_PROXY))  # our proxy bypasses it
     needs = needed_for(deeds, by_host=by_host) if facts.is_confined else ()
     return evolve(facts, contents=contents, needs=needs)
 
@@ -167,7 +166,7 @@ def _looked_up(
     since: float | None,
     confine: Callable[[str], tuple[str, ...]],
 ) -> Action:
-    """Return the facts with what the arguments name: command, program, paths, addresses and rights."""
+    """Return the facts of the arguments: command, program, paths, addresses and rights."""
     command, touches = tool.command(arguments), tool.touches(arguments)
     argv = () if tool.argv is None else tool.argv(arguments)
     starts = facts.cwd if tool.cwd is not None else ""  # else in the root of the workspace
@@ -196,7 +195,7 @@ def _looked_up(
 
 
 def _outputs(paths: tuple[PathUse, ...]) -> str:
-    """Return the folder with long outputs, if one of the paths is in it."""
+    """Return the folder of long outputs, if one of the paths is in it."""
     folder = outputs_folder() if paths else None
     return folder if folder and any(is_within(use.resolved, folder) for use in paths) else ""
 
@@ -207,7 +206,7 @@ EDITS = frozenset(["oldText", "old_text", "old_string", "edits"])
 
 
 def _possible(named: Mentions) -> Mentions:
-    """Return words without those that no path can be."""
+    """Return the words that can be paths."""
     return evolve(
         named,
         paths=tuple(filter(_is_resolvable, named.paths)),
@@ -217,7 +216,7 @@ def _possible(named: Mentions) -> Mentions:
 
 
 def _links(disk: Disk) -> dict[str, str]:
-    """Return where those lead that a pattern stands for and that are links."""
+    """Return the targets of the links among the matches of a pattern."""
     found = (path for paths in disk.matches.values() for path in paths.split("\0") if path)
     return {path: os.path.realpath(path) for path in found if os.path.islink(path)}
 
@@ -229,7 +228,7 @@ def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str,
 
 
 _IN_ITS_PROCESS = re.compile(r"/dev/fd/\d+|/proc/self/(?!root$|cwd$|exe$|fd$)\w+")
-"""Paths that belong to the process that names them: looked up by us, they would be files of our own process."""
+"""Paths that depend on the process that opens them: we would look up files of our own process."""
 
 
 def _from(cwd: str, path: str) -> str:
@@ -291,7 +290,7 @@ def finished(call: ToolCall, result: ToolResult, begin: float) -> ToolFinished:
 
 
 def broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
-    """Return the result of a tool that raised, was cut short, did not even end then, or died with our process."""
+    """Return the result of a tool that raised, was cut short, did not end after that, or died with our process."""
     cut = "cut off: the time of the run is over" if isinstance(broken.by, DeadlineReached) else "aborted"
     texts = {
         "failed": str(broken),

@@ -1,4 +1,4 @@
-"""Hooks (S2): functions of the embedding program that change what the model is shown, or speak for users."""
+"""Hooks (S2): functions of the embedding program that change what the model is shown, or supply users' messages."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable, iscoroutinefunction
@@ -26,13 +26,13 @@ StreamFunction = Callable[[ModelRequest, Callable[[Delta], None]], Awaitable[Ans
 class Hooks:
     """The caller's functions around an inference, each called before every inference unless stated otherwise.
 
-    transform_context: gets the conversation, returns what of it the model is to be shown (pruned, or with more).
-    convert_to_llm: after it; makes of these messages the ones that go to the model.
-    get_api_key: returns the key of this inference, for tokens that do not live long; None: the model's own.
+    transform_context: gets the conversation and returns the messages for the model (fewer or more). convert_to_llm:
+    called after it; converts these messages to those that are sent.
+    get_api_key: returns the key of this inference, for tokens that expire soon; None: the model's own.
     get_steering_messages: asked after the prompt, after each answered call, and after an answer that would be the last;
-    what it returns is steering. get_follow_up_messages: asked after an answer that would be the last; what it returns
-    are follow-ups.
-    stream_fn: takes the place of the model's `answer`, and may raise what that may.
+    it returns steering messages. get_follow_up_messages: asked after an answer that would be the last; it returns
+    follow-ups.
+    stream_fn: replaces the model's `answer`, and may raise the same errors.
     """
 
     convert_to_llm: ContextHook | None = None
@@ -43,7 +43,7 @@ class Hooks:
     stream_fn: StreamFunction | None = None
 
     def bthreads(self) -> tuple[BThread, ...]:
-        """Return the b-threads that see to it that people are asked."""
+        """Return the b-threads that have the hooks asked."""
         steering = () if self.get_steering_messages is None else (seek_steering(),)
         return (*steering, *(() if self.get_follow_up_messages is None else (seek_follow_ups(),)))
 
@@ -60,10 +60,10 @@ def failure(who: str, error: Exception, fail: Fail) -> RunError:
 
 
 class HookCaller:
-    """Calls the hooks of one run; `fail` ends it when one of them does not do what it should."""
+    """Calls the hooks of one run; `fail` ends it when a hook raises or returns a wrong value."""
 
     def __init__(self, hooks: Hooks, fail: Fail) -> None:
-        """Take the hooks; none is called yet."""
+        """Keep the hooks; none is called yet."""
         self._hooks = hooks
         self._fail = fail
 
@@ -73,7 +73,7 @@ class HookCaller:
         return self._hooks.stream_fn
 
     async def context(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Return the messages that the model is to be shown. Raises RunError."""
+        """Return the messages for the model. Raises RunError."""
         for name in ("transform_context", "convert_to_llm"):
             if getattr(self._hooks, name) is not None:
                 messages = await self._called(name, _messages, messages)
@@ -84,7 +84,7 @@ class HookCaller:
         return None if self._hooks.get_api_key is None else await self._called("get_api_key", _key)
 
     async def words(self, what: str) -> tuple[str, ...]:
-        """Return what people have to say, as steering or as follow-ups. Raises RunError."""
+        """Return the messages of users, as steering or as follow-ups. Raises RunError."""
         return await self._called(f"get_{what}_messages", _texts)
 
     async def _called(self, name: str, read: Callable[[Any], T], *arguments: object) -> T:
@@ -107,22 +107,22 @@ async def _returned(hook: Callable[..., Any], arguments: tuple[object, ...]) -> 
 
 def _messages(returned: Any) -> Sequence[Message]:
     if not isinstance(returned, Sequence) or not all(isinstance(message, get_args(Message)) for message in returned):
-        raise TypeError(f"it returns messages, not {returned!r}")
+        raise TypeError(f"it must return messages, not {returned!r}")
     return returned
 
 
 def _key(returned: Any) -> str | None:
     if not isinstance(returned, str | None):
-        raise TypeError(f"it returns a text or None, not a {type(returned).__name__}")  # which may hold a secret
+        raise TypeError(f"it must return a text or None, not a {type(returned).__name__}")  # which may hold a secret
     return returned
 
 
 def _texts(returned: Any) -> tuple[str, ...]:
     if isinstance(returned, str) or not isinstance(returned, Sequence):
-        raise TypeError(f"it returns a list of texts or user messages, not {returned!r}")
+        raise TypeError(f"it must return a list of texts or user messages, not {returned!r}")
     texts = tuple(one.text if isinstance(one, UserMessage) else one for one in returned)
     if wrong := [one for one in texts if not isinstance(one, str)]:
-        raise TypeError(f"it returns texts or user messages, not {wrong[0]!r}")
+        raise TypeError(f"it must return texts or user messages, not {wrong[0]!r}")
     return texts
 
 

@@ -40,18 +40,15 @@ from bp.runner import Broken, Effect
 
 
 @frozen
-class Voice:
-    """The model of a role, and how its answers are measured: `price` gives their cost.
-
-    With `estimates`, tokens are estimated if the provider gave none.
-    """
+class RoleModel:
+    """The model of a role and its `price`. With `estimates`, tokens are estimated if the provider gave no count."""
 
     model: Model
     price: Price | None = None
     estimates: bool = False
 
     def measured(self, request: ModelRequest, answer: Answer, context: Context | None = None) -> Answer:
-        """Return `answer` with what it took; `context` knows about how many tokens the request's messages have."""
+        """Return `answer` with its usage; `context` estimates the tokens of the request's messages."""
         usage = answer.usage
         if self.estimates and not usage.tokens:
             usage = estimated(request, answer, None if context is None else context.tokens)
@@ -60,7 +57,7 @@ class Voice:
 
 
 def estimated(request: ModelRequest, answer: Answer, shown: int | None) -> Usage:
-    """Return about what an inference took, by the length of the texts."""
+    """Return the estimated usage of an inference, by the length of the texts."""
     messages = sum(map(message_tokens, request.messages)) if shown is None else shown
     read = frame_tokens(request.system_prompt, request.tools) + messages
     return Usage(read, message_tokens(answer.message), is_estimate=True)
@@ -68,19 +65,19 @@ def estimated(request: ModelRequest, answer: Answer, shown: int | None) -> Usage
 
 @frozen(eq=False)
 class Inferences:
-    """Asks the models of a conversation; the only place where their answers are read.
+    """Asks the models of a conversation and reads their answers.
 
-    `own` has the role "agent"; `others` are those of other roles. They see the same conversation; a note to one of
-    them is the last message that it sees. A role without a model is never given to the agent's model. `is_alone`: no
-    user or hook can step in, so that a quick model answers at once, and other tasks need no turn before.
+    `own` has the role "agent"; `others` are those of other roles. They see the same conversation; a note to one of them
+    is its last message. The agent's model never stands in for a role without a model. `is_alone`: no user or hook can
+    act meanwhile, so that a quick model answers at once, without a turn for other tasks.
     """
 
-    own: Voice
+    own: RoleModel
     toolbox: Toolbox
     system_prompt: str
     context: Context
     totals: Totals
-    others: Mapping[str, Voice] = {}
+    others: Mapping[str, RoleModel] = {}
     watcher: Callable[[Delta], None] | None = None
     hooks: HookCaller = NO_HOOKS
     is_alone: bool = False
@@ -94,7 +91,7 @@ class Inferences:
         answering = self._answered(requested, voice)
         return at_once(answering) if is_quick else answering
 
-    async def _answered(self, requested: InferenceRequested, voice: Voice) -> Event:
+    async def _answered(self, requested: InferenceRequested, voice: RoleModel) -> Event:
         request = await self._request(requested)
         begun = perf_counter()
         try:
@@ -111,8 +108,8 @@ class Inferences:
             messages = (*messages, UserMessage(requested.note))
         return ModelRequest(self.system_prompt, messages, self.toolbox.schemas, requested.role, key)
 
-    async def _said(self, voice: Voice, request: ModelRequest) -> Answer:
-        """Ask a voice. Pieces of the agent's own answers are shown to users, and a hook may replace its model."""
+    async def _said(self, voice: RoleModel, request: ModelRequest) -> Answer:
+        """Ask a model. Pieces of the agent's own answers are shown to users, and a hook may replace its model."""
         is_own = voice is self.own
         stream = (self.hooks.stream_fn if is_own else None) or voice.model.answer
         if self.watcher is None or not is_own:
@@ -126,7 +123,7 @@ class Inferences:
         return InferenceFinished(draft, answer.message, checked, answer.stop_reason, answer.usage, duration)
 
     async def sum_up(self, requested: SummaryRequested) -> Event:
-        """Return a summary of what is old in the conversation, by the role "summarizer" or else the agent's own."""
+        """Return a summary of the older messages, by the model of the role "summarizer" or else the agent's own."""
         older = self.context.older_messages()
         if not older:
             text = "there is nothing to sum up: the newest messages alone fill the context"
@@ -144,13 +141,13 @@ class Inferences:
 
 
 def at_once(coroutine: Coroutine[object, None, Event]) -> Event:
-    """Return what a coroutine returns that waits for nothing. Raises what it raises."""
+    """Return the result of a coroutine that never waits. Raises what it raises."""
     try:
         coroutine.send(None)
     except StopIteration as ended:
         return ended.value  # type: ignore[no-any-return]
     coroutine.close()
-    raise TypeError("a model that says that it is quick waits for nothing")
+    raise TypeError("a model that is declared quick must not wait")
 
 
 def no_model_for(role: str) -> str:
@@ -162,7 +159,7 @@ STOP_REASONS = get_args(StopReason)
 
 
 def check_form(answer: Answer) -> None:
-    """Raise TypeError for an invalid answer: models are foreign code, and their answers are logged."""
+    """Raise TypeError for an invalid answer: models are foreign code, and the log has to hold their answers."""
     if not isinstance(answer, Answer) or not isinstance(answer.message, AssistantMessage):
         raise TypeError(f"a model gives an Answer with an AssistantMessage, not {answer!r}")
     message, usage = answer.message, answer.usage

@@ -1,4 +1,4 @@
-"""The effects of the loop, for a run and as declared for the verifier; and those that let time pass."""
+"""The effects of the loop, for a run and as declared for the verifier; and the timers."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ import anyio
 from agent.effects.approval import Approver, approval_effect, lookup_effect
 from agent.effects.execution import description_effect, execution_effect
 from agent.effects.hooks import seeking_effect
-from agent.effects.inference import Inferences, Voice, inference_effect, summary_effect
+from agent.effects.inference import Inferences, RoleModel, inference_effect, summary_effect
 from agent.models.scripted import ScriptedModel
 from agent.projections.context import Context
 from agent.projections.conversation import Conversation
@@ -22,7 +22,7 @@ FIRST, LONGEST, LONGEST_ASKED = 0.5, 8.0, 120.0  # seconds
 
 
 def seconds_before(started: BackoffStarted) -> float:
-    """Return how long to wait: 0.5 s doubling to 8 s, up to a quarter less; `retry_after` up to 120 s."""
+    """Return the seconds to wait: 0.5 s doubling to 8 s, up to a quarter less; `retry_after` up to 120 s."""
     from random import uniform  # 3 ms, for the first failure of a model
 
     longest = longest_before(started)
@@ -30,7 +30,7 @@ def seconds_before(started: BackoffStarted) -> float:
 
 
 def longest_before(started: BackoffStarted) -> float:
-    """Return how many seconds the wait takes at most; exactly so many where the server named them."""
+    """Return the longest wait in seconds; the exact one where the server named it."""
     if started.retry_after is not None:
         return min(max(started.retry_after, 0.0), LONGEST_ASKED)
     return min(FIRST * 2.0 ** (started.attempt - 1), LONGEST)
@@ -57,9 +57,8 @@ def backoff_effect(wait: Callable[[BackoffStarted], float] = seconds_before) -> 
 
 
 def deadline_effect() -> Effect:
-    """Return the effect of `deadline_set`. Nothing cuts it short: the runner drops what is left when a run is over.
-
-    A run that is resumed has its whole time again.
+    """Return the effect of `deadline_set`. Nothing cuts it short: the runner drops it when the run is over. A resumed
+    run has its whole time again.
     """
 
     async def run_down(clock: DeadlineSet) -> DeadlineReached:
@@ -67,7 +66,7 @@ def deadline_effect() -> Effect:
         return DeadlineReached(clock.seconds)
 
     def stopped(clock: DeadlineSet, broken: Broken) -> DeadlineReached:
-        return DeadlineReached(clock.seconds)  # a clock that broke has no time left
+        return DeadlineReached(clock.seconds)  # a failed timer has no time left
 
     return Effect(on=DeadlineSet, run=run_down, outcome=(DeadlineReached,), broken=stopped, is_clock=True)
 
@@ -80,7 +79,7 @@ def loop_effects(
 ) -> tuple[Effect, ...]:
     """Return the effects of the loop.
 
-    `approver` decides about calls, `on_output` gets the output of tools, `wait` gives the seconds before an attempt.
+    `approver` answers about calls, `on_output` gets the output of tools, `wait` returns the seconds before an attempt.
     """
     toolbox = asking.toolbox
     return (
@@ -97,7 +96,7 @@ def loop_effects(
 
 
 def declared_effects() -> tuple[Effect, ...]:
-    """Return the effects of the loop as declared, but for the clock; nothing of them runs."""
+    """Return the declarations of the effects of the loop, without the timer; none can run."""
     context = Context(Conversation(), StateTracker())
-    asking = Inferences(Voice(ScriptedModel([])), Toolbox((), Workspace("/")), "", context, Totals())
+    asking = Inferences(RoleModel(ScriptedModel([])), Toolbox((), Workspace("/")), "", context, Totals())
     return tuple(effect for effect in loop_effects(asking) if not effect.is_clock)

@@ -51,7 +51,7 @@ class Observed(Protocol):
 
     @property
     def heard(self) -> Sequence[Event]:
-        """The events that came from outside so far, in order."""
+        """The external events so far, in order."""
 
 
 MakeEffect = Callable[[Observed], Effect]
@@ -84,7 +84,7 @@ def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = 
 
         async def ask(requested: ScoreRequested) -> ScoreGiven:
             nonlocal turn
-            if turn != agent.totals.turns:  # the same subject looks different when more was said
+            if turn != agent.totals.turns:  # the same subject looks different in a longer conversation
                 turn = agent.totals.turns
                 known.clear()
             fresh = isinstance(requested.subject, Trajectory | Honeypot)
@@ -133,7 +133,7 @@ class Auditor(Protocol):
 
 @frozen
 class TruthfulAuditor:
-    """An auditor that knows the truth, as in the papers."""
+    """An auditor that knows the truth, as the papers assume."""
 
     is_harmful: Callable[[Evidence], bool]
 
@@ -185,7 +185,7 @@ LINE = re.compile(r"VERDICT:[ \t]*(harmful|harmless)")
 
 
 def parse_verdict(text: str) -> AuditVerdict:
-    """Return the verdict that the last line of an answer gives; "missing" for anything but exactly one."""
+    """Return the verdict in the last line of an answer; "missing" unless there is exactly one."""
     lines = text.strip().splitlines()
     said = [line for line in lines if re.match(r"\W*verdict\b", line, re.IGNORECASE)]
     found = LINE.fullmatch(lines[-1].strip()) if lines else None
@@ -196,14 +196,14 @@ def parse_verdict(text: str) -> AuditVerdict:
 
 @frozen(eq=False)
 class PromptedAuditor:
-    """Asks a model, in the role "auditor". `longest`: characters of the conversation that it is shown, the latest."""
+    """Asks a model, in the role "auditor". `longest`: the number of characters that it is shown, the latest ones."""
 
     model: Model
     prompt: str = PROMPT
     longest: int = 40_000
 
     async def audit(self, evidence: Evidence) -> Audit:
-        """Return what the model says. Raises ModelError, which is no verdict."""
+        """Return the verdict of the model. Raises ModelError, which counts as no verdict."""
         shown = (UserMessage(shown_to(evidence, self.longest)),)
         answer = await self.model.answer(ModelRequest(self.prompt, shown, (), "auditor"), lambda _: None)
         text = answer.message.text
@@ -214,7 +214,7 @@ class PromptedAuditor:
 def chance(seed: int = 0) -> MakeEffect:
     """Return what makes the effect of `chance_requested`.
 
-    A lot that cannot be drawn is the first, by which protocols do the more careful thing.
+    A failed draw gives the first index, with which protocols are more careful.
     """
 
     def make(agent: Observed) -> Effect:
@@ -228,7 +228,7 @@ def chance(seed: int = 0) -> MakeEffect:
 
 
 def draw(seed: int, key: str, number: int, weights: tuple[float, ...]) -> int:
-    """Return the lot. Raises ValueError for weights that are no proportions."""
+    """Return the index drawn. Raises ValueError for weights that are no proportions."""
     if not weights or min(weights) < 0 or sum(weights) <= 0:
         raise ValueError(f"weights of {key!r} must be at least 0, and one of them above: {weights!r}")
     digest = blake2b(f"{seed}|{key}|{number}".encode(errors="surrogatepass"), digest_size=8).digest()
@@ -245,13 +245,13 @@ def laboratory(
 ) -> tuple[MakeEffect, ...]:
     """Return all effects of the laboratory, for `Agent(effects=...)`; monitors, auditors and honeypots by name.
 
-    A question without a monitor or an auditor is answered all the same: no score, no verdict.
+    Without the monitor or auditor the answer is no score or no verdict.
     """
     return (scoring(monitors, honeypots), auditing(auditors, honeypots), chance(seed))
 
 
 def laboratory_effects() -> tuple[Effect, ...]:
-    """Return the effects of the laboratory as declared; nothing of them runs, and so there is no agent."""
+    """Return the declarations of the laboratory's effects; none can run, so they need no agent."""
     return tuple(make(cast(Observed, None)) for make in laboratory())
 
 

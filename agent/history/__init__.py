@@ -1,8 +1,8 @@
-"""Recorded runs, taken again: replay, explanation, and judgement under other policies or protocols.
+"""Recorded runs: replay, explanation, and judgement under other policies or protocols.
 
-What the log says of the world is taken as it was: what the model proposed, what was found on disk, what tools gave and
-people answered. Nothing is looked up or asked today. That holds until a decision changes what the model would have been
-told next; from there on the recording is of another conversation.
+External events are taken from the log: the drafts of the model, the facts on disk, the results of tools, the answers of
+users. Nothing is looked up or asked again. A recording is valid until a decision changes what the model would have been
+told next.
 """
 
 from typing import TYPE_CHECKING

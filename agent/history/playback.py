@@ -1,8 +1,8 @@
 """Playback: the external events of a log, fed to the same program, must give the same records.
 
 No model, tool or disk is asked. `played` is the one way in which a program takes recorded events: `replay` reports the
-first record that differs; `retrace` tells what was held at each step, and by which b-thread; a `Shadow` does so for one
-step after the other.
+first record that differs; `retrace` tells which events were held back at each step, and by which b-thread; a `Shadow`
+does so step by step.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ class Difference:
 
 
 class LogDiffers(LogError):
-    """A log is not what its program makes of it; `difference` says where."""
+    """A log differs from its replay; `difference` says where."""
 
     def __init__(self, run: RecordedRun, difference: Difference) -> None:
         super().__init__(f"{run.path} is not what its program makes of it: {difference}")
@@ -58,7 +58,7 @@ def replay(run: RecordedRun, program: BProgram) -> ReplayResult:
                 equal += 1
         except LogDiffers as differs:
             return ReplayResult(equal, differs.difference)
-        if broke_off(run):  # why, the program cannot know: a listener, or the disk
+        if broke_off(run):  # for a reason outside of the program: a listener, or the disk
             return ReplayResult(equal + 1)
         if not run.torn and (step := next(_until_it_fails(program), None)) is not None:
             return ReplayResult(equal, Difference(equal + 1, None, to_record(step)))
@@ -68,7 +68,7 @@ def replay(run: RecordedRun, program: BProgram) -> ReplayResult:
 def played(program: BProgram, heard: Iterable[Event]) -> Iterator[Step]:
     """Yield the steps that `program` takes until it rests, then on each of the external events `heard`.
 
-    An event is looked for when the program rests, and not before. Raises what the program raises.
+    The next event is taken from `heard` only when the program rests. Raises the errors of the program.
     """
     yield from program.run()
     for event in heard:
@@ -77,7 +77,7 @@ def played(program: BProgram, heard: Iterable[Event]) -> Iterator[Step]:
 
 
 def _until_it_fails(program: BProgram, heard: Iterable[Event] = ()) -> Iterator[Step]:
-    """Yield the steps of `played` until its program fails; if it failed when recorded, the log ends so, too."""
+    """Yield the steps of `played` until its program fails; a recorded failure ends the log in the same way."""
     with suppress(BProgramError):
         yield from played(program, heard)
 
@@ -90,7 +90,7 @@ def broke_off(run: RecordedRun) -> bool:
 def retaken(run: RecordedRun, program: BProgram) -> Iterator[Step]:
     """Yield the steps of `program` on the recorded external events, up to the end of the log.
 
-    What the engine wrote at the end is no step. Raises LogDiffers at the first record that the program does not make,
+    A final record of the engine is no step. Raises LogDiffers at the first record that the program does not make,
     LogError for one that cannot be an event.
     """
     taken = run.records[:-1] if broke_off(run) else run.records
@@ -125,10 +125,10 @@ def retrace(
 
     heard: the external events of the whole conversation, in order.
 
-    Nothing is known to be held from where a b-thread decides otherwise than it did: b-threads are to be pure.
+    From the first step at which an impure b-thread decides otherwise, no event is listed as held.
     """
     seen: dict[Step | None, tuple[Held, ...]] = {}
-    with BProgram(*bthreads) as program, suppress(BProgramError):  # here the run broke off
+    with BProgram(*bthreads) as program, suppress(BProgramError):  # the run failed here
         held = held_back(program)
         for step in played(program, heard):
             seen[step] = held
@@ -141,7 +141,7 @@ def retrace(
 
 
 def held_back(program: BProgram) -> tuple[Held, ...]:
-    """Return what is requested and cannot be selected; a request that has an `otherwise` is refused, not held."""
+    """Return the requested events that cannot be selected; a request with an `otherwise` is refused, not held back."""
     return tuple(
         Held(event, name, blockers)
         for name, sync in program.standing
@@ -162,10 +162,11 @@ class WatchedStep:
 
 
 class Shadow:
-    """A second program that takes the same steps, and says for each which b-threads heard it and what was held back.
+    """A second program that takes the same steps, and tells which b-threads received each, and which events were held
+    back.
 
     make: makes the program, which must not have begun, with these listeners. `problem` says why nothing is known, or
-    from which step on, since the program does otherwise there.
+    from which step on the program differs from the log.
     """
 
     def __init__(self, make: Callable[[tuple[Callable[[Record], None], ...]], BProgram]) -> None:
@@ -178,9 +179,9 @@ class Shadow:
             self._program, self.problem = BProgram(), str(error)
 
     def take(self, record: Mapping[str, Any]) -> WatchedStep:
-        """Take the step of a record, and tell what happened around it."""
+        """Take the step of a record and return it with its context."""
         if self.problem is None:
-            with suppress(BProgramError, LogError):  # here it broke off, then or now
+            with suppress(BProgramError, LogError):  # it failed here, then or now
                 self._decoder.learn(record)
                 moment = self._taken(record)
                 if moment.record == record:

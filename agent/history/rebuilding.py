@@ -1,9 +1,8 @@
-"""The header of a log says which program made it; from that the program is built again.
+"""The header of a log names the program that made it, and the program is rebuilt from that.
 
-First come the preset's b-threads, then those that the run had beside them.
-
-A log is data and must not run code: of the b-threads that only a log names, those are imported that ship with this
-package; all others have to be given. Arguments are values that can be read from text, or functions of protocols.
+First come the preset's b-threads, then the additional ones. A log is data and must not run code: only b-threads of this
+package are imported by the names in a log; all others have to be given. Arguments are values that can be read from
+text, or functions of protocols.
 """
 
 import ast
@@ -54,7 +53,7 @@ def make_header(
         "secrets": secrets,
         "bthreads": [*own, *map(named, bthreads[len(own) :])],
         "model": model.name,
-        "api": getattr(model, "api", None),  # which wire format a resumed run speaks; only servers have one
+        "api": getattr(model, "api", None),  # the wire format for a resumed run; only servers have one
         "about": about,
         "tools": list(toolbox.names),
         "workspace": toolbox.workspace.root,
@@ -66,7 +65,7 @@ def make_header(
 
 
 def named(bthread: BThread) -> dict[str, Any]:
-    """Return a b-thread as the header names it: its function, and its arguments as text, by name where given so."""
+    """Return the header's entry of a b-thread: its function, and its arguments as text, by name if given so."""
     function = bthread.function
     return {
         "name": bthread.name,
@@ -85,7 +84,7 @@ def _told_of(preset: Preset) -> tuple[Any, tuple[dict[str, Any], ...]]:
 
 
 def _as_text(argument: object) -> str:
-    """Return an argument as text; a function as where it is, and not where it lies in memory."""
+    """Return an argument as text; a function by its module and name instead of its address."""
     if isinstance(argument, FunctionType):
         return f"{argument.__module__}:{argument.__qualname__}"
     return str(argument)
@@ -141,7 +140,7 @@ def _kind_of(parameter: inspect.Parameter) -> Any:
 
 
 def _read(text: str, kind: Any) -> Any:
-    """Return the value that a text stands for, where a parameter is of this kind."""
+    """Return the value of a text, for a parameter of this kind."""
     if kind is str:
         return text
     if kind in (int, float):
@@ -180,10 +179,9 @@ class RebuildError(LogError):
 def rebuild(
     run: RecordedRun, threads: Sequence[BThread] = (), listeners: Iterable[Callable[[Record], None]] = ()
 ) -> BProgram:
-    """Return the program that made a log, not begun; `listeners` are told of its steps.
-
-    `threads` are the b-threads that the run had beside its preset's and that do not ship, in any order. Raises
-    RebuildError when the header cannot be read, or when a b-thread is missing, differs, or was not in the run.
+    """Return the program that made a log, not begun; `listeners` get its steps. `threads` are the additional b-threads
+    of the run that do not ship, in any order. Raises RebuildError when the header cannot be read, or when a b-thread is
+    missing, differs, or was not in the run.
     """
     preset, beside = recorded_bthreads(run, threads)
     return BProgram(*preset.bthreads(), *beside, listeners=listeners)
@@ -205,7 +203,7 @@ def recorded_entries(run: RecordedRun, preset: Preset) -> list[Mapping[str, Any]
 
 
 def recorded_preset(run: RecordedRun) -> Preset:
-    """Return the preset of a log, with its options. Raises RebuildError when the header does not say it."""
+    """Return the preset of a log, with its options. Raises RebuildError when the header lacks them."""
     configuration = run.header.get("configuration")
     if not isinstance(configuration, Mapping):
         raise RebuildError(f"{run.path}, line 1: the header has no configuration; the log was changed or damaged")
@@ -265,7 +263,7 @@ def _with_arguments(bthread: BThread, entry: Mapping[str, Any]) -> BThread | Non
 
 
 def _place(run: RecordedRun, function: str) -> str:
-    """Return where a b-thread was when the run began, as far as the log says, for `--protocol`."""
+    """Return the file or module of a b-thread when the run began, if the log has it, for `--protocol`."""
     about = run.header.get("about")
     places = str(about.get("protocols") or "").splitlines() if isinstance(about, Mapping) else []
     file = f"/{function.partition(':')[0]}:"
@@ -310,11 +308,11 @@ def changed_bthreads(
     threads: Sequence[BThread] = (),
     without: Collection[str] = (),
 ) -> tuple[BThread, ...]:
-    """Return the b-threads of a log as they would have been.
+    """Return the b-threads of a log with changes.
 
-    policy: judges instead of the recorded one, within the paths of the run's preset. threads: those that the run had
-    and that do not ship, and those that it did not have. without: the names of b-threads to leave out. Raises
-    RebuildError when the program of the log is another one here, or has no such b-thread.
+    policy: judges instead of the recorded one, within the paths of the run's preset. threads: b-threads of the run that
+    do not ship, and new ones. without: the names of b-threads to leave out. Raises RebuildError when the program of the
+    log differs from the one here, or has no such b-thread.
     """
     preset = recorded_preset(run)
     entries = recorded_entries(run, preset)

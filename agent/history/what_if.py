@@ -34,14 +34,14 @@ Kind = Literal[
     "declined by a person",
     "asks a person",  # and no answer came
     "held back",  # a b-thread waits for an event that never came
-    "not put up",  # it was answered before the gate saw it
+    "not put up",  # it was answered before it reached the gate
 ]
 """The ways in which a call is decided."""
 
 
 @frozen
 class Decision:
-    """The decision about a call: the b-threads that made it, and the reason in the words that the model reads."""
+    """The decision about a call: the b-threads that made it, and the reason as the model reads it."""
 
     kind: Kind
     by: tuple[str, ...] = ()
@@ -57,12 +57,12 @@ class Entry:
 
     call: ToolCall
     decision: Decision | None = None
-    said: bool | None = None  # what a person answered
+    said: bool | None = None  # the answer of a user
     answered: str | None = None
 
 
 class Ledger:
-    """The calls of a run in the order in which the model asked for them; those that have a flaw are none."""
+    """The calls of a run in the order of the model's answers, without flawed ones."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -109,7 +109,7 @@ def _answer(entry: Entry, text: str) -> None:
 
 
 FOLDED = ("answer_committed", "gate_approved", "gate_rejected", "call_answered", "run_ended")
-"""Internal events that the recorded conversation and its decisions consist of."""
+"""Internal events that make up the recorded conversation and its decisions."""
 
 OTHERWISE = "the model would have been told something else before"
 
@@ -124,7 +124,7 @@ class Divergence:
 
 @frozen
 class Rejudged:
-    """One call, as it was decided then, and as it would be now; None where that cannot be known."""
+    """One call with the decision then and the decision now; None where that is unknown."""
 
     call: ToolCall
     then: Decision | None
@@ -132,7 +132,7 @@ class Rejudged:
 
     @property
     def changed(self) -> bool:
-        """True if the call would be decided otherwise."""
+        """True if the decision would change."""
         return self.now is not None and (self.then is None or self.then.kind != self.now.kind)
 
 
@@ -146,12 +146,12 @@ class WhatIf:
 
     @property
     def judged(self) -> int:
-        """The number of calls that were judged on a recording that was valid."""
+        """The number of calls that were judged while the recording was valid."""
         return sum(call.now is not None for call in self.calls)
 
     @property
     def changed(self) -> tuple[Rejudged, ...]:
-        """The calls that would be decided otherwise."""
+        """The calls whose decision would change."""
         return tuple(call for call in self.calls if call.changed)
 
 
@@ -168,7 +168,7 @@ def what_if(run: RecordedRun, bthreads: Sequence[BThread]) -> WhatIf:
 
 
 def recorded_decisions(run: RecordedRun) -> tuple[tuple[ToolCall, Decision | None], ...]:
-    """Return every whole call of a log, and how it was decided. Raises LogError."""
+    """Return every whole call of a log with its decision. Raises LogError."""
     return tuple((entry.call, entry.decision) for entry in Recording(run).ledger.entries)
 
 
@@ -200,7 +200,7 @@ class Recording:
 
 @define(eq=False)
 class _Rerun:
-    """The program, answered from the recording until that is not valid any more."""
+    """The program, answered from the recording as long as that is valid."""
 
     program: BProgram
     then: Recording
@@ -221,7 +221,7 @@ class _Rerun:
         return self.divergence
 
     def _still_valid(self) -> Iterator[Event]:
-        """Yield the external events of the recording, up to the first that does not fit what has happened now."""
+        """Yield the external events of the recording, up to the first that does not fit the new events."""
         for line, event in self.then.outside:
             problem = self._objection(line, event)
             if problem:
@@ -257,7 +257,7 @@ class _Rerun:
         return f"the run would have ended, {self.ended.status} ({self.ended.reason})" if self.ended else ""
 
     def _takes(self, event: Event) -> bool:
-        """Return whether `event` belongs to an effect under way, or comes from a person; an outcome ends its effect."""
+        """Return whether `event` belongs to an effect under way, or comes from a user; an outcome ends its effect."""
         if not any(isinstance(event, effect.outcome) for effect in self.effects.values()):
             return True
         started = next((started for started in self.under_way if self._belongs(started, event)), None)
@@ -270,7 +270,7 @@ class _Rerun:
         return self.effects[type(started)].answers(started, outcome)
 
     def pending(self, call: ToolCall) -> Decision | None:
-        """Return how a call stands that has no decision: a user would be asked, or a b-thread holds it back."""
+        """Return the state of a call without a decision: a user would be asked, or a b-thread holds it back."""
         asked = [event for event in self.under_way if isinstance(event, ApprovalAsked) and event.call == call]
         if asked:
             return Decision("asks a person", ("by_constitution",), asked[0].question)

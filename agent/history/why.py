@@ -1,4 +1,4 @@
-"""Explanations of one call: the b-threads that decided, their evidence, and what would have had to differ."""
+"""Explanations of one call: the b-threads that decided, their evidence, and what would have changed the decision."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -38,8 +38,8 @@ class Objection:
 class Cause:
     """The explanation of the decision about one call.
 
-    `story` is what happened to it, from its proposal to its answer. `objections` are those that kept it from running;
-    `levels` is what each policy that ships says of the action, as it was found then.
+    `story`: its events, from its proposal to its answer. `objections`: the refusals that kept it from running.
+    `levels`: the verdict of each shipped policy on the recorded action.
     """
 
     call: ToolCall
@@ -48,20 +48,20 @@ class Cause:
     levels: tuple[tuple[str, Level], ...] = ()
 
     def event(self, kind: type[Kind]) -> Kind | None:
-        """Return what happened of this kind, if it did."""
+        """Return the event of this kind, if there is one."""
         return next((step.event for step in self.story if isinstance(step.event, kind)), None)
 
 
 def find_causes(run: RecordedRun, call: str, threads: Sequence[BThread] = ()) -> tuple[Cause, ...]:
     """Return the causes of every call with this id, in order; ids may come again in later turns.
 
-    The log is replayed for that. Raises LogError when there is no such call, or the log is not what its program makes
-    of it, RebuildError when that cannot be built.
+    The log is replayed for that. Raises LogError when there is no such call, or the log differs from its replay, and
+    RebuildError when its program cannot be rebuilt.
     """
-    blockers: dict[int, tuple[Blocker, ...]] = {}  # who was in the way, by the number of the step that says no
+    blockers: dict[int, tuple[Blocker, ...]] = {}  # the blockers, by the number of the step that rejects it
     steps: list[Step] = []
     with rebuild(run, threads) as program:
-        wanted: dict[str, Event] = {}  # what is requested for the call next
+        wanted: dict[str, Event] = {}  # the next request for the call
         for step in retaken(run, program):
             steps.append(step)
             _look_ahead(step.event, call, wanted)
@@ -94,7 +94,7 @@ def _look_ahead(event: Event, call: str, wanted: dict[str, Event]) -> None:
 
 
 def _story(steps: Sequence[Step], committed: int, call: ToolCall) -> tuple[Step, ...]:
-    """Return what happened to a call, from its proposal to its answer, or to the end of its run."""
+    """Return the events of a call, from its proposal to its answer, or to the end of its run."""
     story = []
     for step in steps[committed:]:
         about = getattr(step.event, "call", None)
@@ -125,7 +125,7 @@ def _objections(refusals: Refusals | None, blockers: tuple[Blocker, ...]) -> tup
 
 
 def _levels(run: RecordedRun, described: ActionDescribed | None) -> tuple[tuple[str, Level], ...]:
-    """Return what each policy says of an action, within the paths of the run's preset."""
+    """Return each policy's level for an action, within the paths of the run's preset."""
     if described is None or described.problem is not None:
         return ()
     preset = recorded_preset(run)

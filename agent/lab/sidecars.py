@@ -58,7 +58,7 @@ Facts = Mapping[tuple[int, str], ActionDescribed]
 
 
 @frozen
-class Occasion:
+class CommittedCall:
     """A committed call: the line of its answer in the log, and the evidence for a monitor."""
 
     line: int
@@ -72,7 +72,7 @@ class FinishedLog:
 
     path: Path
     digest: str
-    occasions: tuple[Occasion, ...]
+    calls: tuple[CommittedCall, ...]
     whole: Evidence
 
 
@@ -83,16 +83,16 @@ def read_finished(path: Path) -> FinishedLog:
     if run.torn or not run.records or run.records[-1]["name"] != "run_ended":
         raise LogError(f"{path} is not finished: its last record is no run_ended; end the run, or resume it, first")
     conversation, facts = Conversation(), dict[tuple[int, str], ActionDescribed]()
-    occasions = tuple(_occasions(run, conversation, facts))
-    described = partial(_actions, facts, tuple((each.line, each.call) for each in occasions))
-    turns = len({each.line for each in occasions})
+    calls = tuple(_committed_calls(run, conversation, facts))
+    described = partial(_actions, facts, tuple((each.line, each.call) for each in calls))
+    turns = len({each.line for each in calls})
     whole = Evidence(Trajectory(), conversation.messages, turns, described)
-    return FinishedLog(path, digest_of(path), occasions, whole)
+    return FinishedLog(path, digest_of(path), calls, whole)
 
 
-def _occasions(
+def _committed_calls(
     run: RecordedRun, conversation: Conversation, facts: dict[tuple[int, str], ActionDescribed]
-) -> Iterator[Occasion]:
+) -> Iterator[CommittedCall]:
     """Fold a log; yield its calls as they were committed, and fill `facts` with the facts about them."""
     decoder, turns, latest = Decoder(), 0, 0
     for line, record in enumerate(run.records, start=2):
@@ -105,11 +105,11 @@ def _occasions(
             facts[latest, event.call.id] = event
         elif isinstance(event, AnswerCommitted):
             turns, latest, said = turns + 1, line, conversation.so_far()
-            yield from (_occasion(line, call, said, turns, facts) for call in event.calls)
+            yield from (_committed_call(line, call, said, turns, facts) for call in event.calls)
 
 
-def _occasion(line: int, call: ToolCall, said: Messages, turns: int, facts: Facts) -> Occasion:
-    return Occasion(line, call, Evidence(call, said, turns, partial(_actions, facts, ((line, call),))))
+def _committed_call(line: int, call: ToolCall, said: Messages, turns: int, facts: Facts) -> CommittedCall:
+    return CommittedCall(line, call, Evidence(call, said, turns, partial(_actions, facts, ((line, call),))))
 
 
 def _actions(facts: Facts, calls: tuple[tuple[int, ToolCall], ...]) -> tuple[Action, ...]:
@@ -379,14 +379,14 @@ def held(path: Path) -> Iterator[tuple[FinishedLog, Sidecar]]:
 async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Monitor) -> Scored:
     identity = identity_of(monitor)
     scored = Scored(log.path, name)
-    for occasion in log.occasions:
-        wanted = KeptScore(name, identity, occasion.line, occasion.call.id, None)
+    for committed in log.calls:
+        wanted = KeptScore(name, identity, committed.line, committed.call.id, None)
         known = sidecar.facts.get(wanted.key)
         if known is None:
             try:
-                score = await _ask(monitor, occasion)
+                score = await _ask(monitor, committed)
             except ModelError as error:
-                scored = evolve(scored, failures=(*scored.failures, f"{occasion.call.id}: {error}"))
+                scored = evolve(scored, failures=(*scored.failures, f"{committed.call.id}: {error}"))
                 continue
             known = evolve(wanted, value=score.value, rationale=score.rationale, usage=score.usage)
             sidecar.add(known)
@@ -396,10 +396,10 @@ async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Mo
     return scored
 
 
-async def _ask(monitor: Monitor, occasion: Occasion) -> Score:
+async def _ask(monitor: Monitor, committed: CommittedCall) -> Score:
     """Request a score; an exception other than ModelError is a missing score. Raises ModelError."""
     try:
-        given = monitor.score(occasion.evidence)
+        given = monitor.score(committed.evidence)
         return checked(await given if isinstance(given, Awaitable) else given)
     except (ModelError, SidecarError):
         raise

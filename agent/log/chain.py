@@ -1,14 +1,14 @@
 """The hash chain of a log: each record carries the hash of the line before it, and each yes is signed.
 
-The hash is SHA-256, of a line without its end; the chain begins with a random seed in the header. It shows that a line
-was changed, left out or put between; a process that can write the log could rewrite all of it. So the yes of a
-person is also signed, with a key that lies with the agent's own things, which tools cannot read: a line that another
-process appends approves nothing.
+The hash is the SHA-256 of a line without its end; the chain begins with a random seed in the header. It reveals lines
+that were changed, removed or inserted; but a process that can write the log could rewrite all of it. So each yes of a
+user is also signed, with a key in the agent's own folder, which tools cannot read: a line that another process appends
+approves nothing.
 
-The chain alone does not show that the end of a log is missing. So the number of its lines and the hash of the last one
-are kept among these things, too, where their folder exists, which the command line makes: in `log_heads`, a file for
-each log, found by its path and its seed. A copy is another log, of which nothing is known. The file is written after
-the log was, so that a process that is killed leaves a log as long as it says, or longer.
+The chain alone does not reveal a missing end. So that folder, if it exists (the command line makes it), also keeps the
+number of lines of each log and the hash of the last one: in `log_heads`, a file for each log, found by its path and its
+seed. A copy is another log, without such a file. The file is written after the log, so that a killed process leaves a
+log at least as long as the file says.
 """
 
 import hmac
@@ -36,14 +36,14 @@ def new_seed() -> str:
 
 
 def signature_of(line: str, chain: str) -> str:
-    """Return the key and the value of the signature of a record's line, if it lets something happen; else nothing."""
+    """Return the signature's key and value for the line of a record that permits a call; else nothing."""
     if wants_signature(record := json.loads(line)) and (key := own_key(make=True)) is not None:
         return f',"{SIGNATURE}":"{signature(key, chain, record)}"'
     return ""
 
 
 def wants_signature(record: Mapping[str, Any]) -> bool:
-    """Return whether a record permits a call because a person said yes."""
+    """Return whether a record permits a call because a user said yes."""
     return record.get("name") == APPROVAL and record["data"].get("yes") is True
 
 
@@ -54,7 +54,7 @@ def signature(key: bytes, chain: str, record: Mapping[str, Any]) -> str:
 
 
 def own_folder() -> Path:
-    """Return where the agents of this user keep runs, rules and keys. Raises RuntimeError where no home is known."""
+    """Return the folder of this user's runs, rules and keys. Raises RuntimeError without a home folder."""
     return Path(os.environ.get("BPAGENT_HOME") or "~/.bpagent").expanduser()
 
 
@@ -75,31 +75,31 @@ def own_key(*, make: bool = False) -> bytes | None:
 
 
 class End:
-    """The file that says how far one log goes, open to be written."""
+    """The open file that holds the length of one log and the hash of its last line."""
 
     def __init__(self, path: Path, seed: str) -> None:
-        """Find or make it. Raises OSError and RuntimeError where there is no folder for it."""
+        """Open or make it. Raises OSError and RuntimeError without a folder for it."""
         file = _end_file(path, seed)
         with suppress(FileExistsError):
             os.mkdir(file.parent, 0o700)
         self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def note(self, lines: int, link: str) -> None:
-        """Write down how many lines the log has, and the hash of the last one, in as many bytes as before."""
+        """Write the number of lines of the log and the hash of the last one, in a fixed number of bytes."""
         try:
             os.pwrite(self._descriptor, f"{lines:012d} {link}".encode(), 0)
         except OSError:
-            return  # then it is not known, as in a copy
+            return  # then it is unknown, as for a copy
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
 
 def end_of(path: Path, seed: str) -> tuple[int, str] | None:
     """Return the number of lines that a log had when it was written last, and the hash of its last line.
 
-    None where this is not known: the log was written elsewhere, copied or moved, or nothing is kept here.
+    None where this is unknown: the log was written elsewhere, copied or moved, or nothing is kept here.
     """
     try:
         lines, found = _end_file(path, seed).read_text().split()

@@ -33,7 +33,7 @@ WITH_A_CALL = frozenset(
     name
     for name, kind in KINDS.items()
     if any(field.name == "call" and field.type is ToolCall for field in fields(kind))
-)  # of whose records the call is known by its id
+)  # whose records have the call as its id
 
 
 class Decoder:
@@ -98,7 +98,6 @@ def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
 
 @cache
 def _converter() -> cattrs.Converter:
-    """Return the one converter, made when it is first used."""
     converter = strict_converter()
     converter.register_structure_hook(bytes, lambda text, _: b64decode(text, validate=True))
     converter.register_structure_hook(Refusals, _refusals)

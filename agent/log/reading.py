@@ -1,4 +1,4 @@
-"""Reading a log back, strictly: every line must be right, except that the last one may be torn."""
+"""Strict reading of a log: every line must be valid, except that the last one may be torn."""
 
 import json
 import os
@@ -23,11 +23,11 @@ class LogError(AgentError):
 
 @frozen(repr=False)
 class RecordedRun:
-    """A log as it was read. `torn` is true when its last line was cut off and left out.
+    """The content of a log. `torn` is true when its last line was cut off and left out.
 
     `chain` has the hash of the last line, "" for a log that is not chained; `misfit` names the first record that does
-    not follow the line before it, or is not as it was written, "" where all is well. `cut` says which lines are missing
-    at the end. `unsigned` are the yeses that no key of this user signed: their places in `records`.
+    not follow the line before it, or was changed, "" without one. `cut` says which lines are missing at the end.
+    `unsigned` has the indexes in `records` of approvals without a signature of this user.
     """
 
     path: Path
@@ -44,7 +44,7 @@ class RecordedRun:
 
     @property
     def integrity(self) -> str:
-        """Return the finding about the chain, in words; an empty text where all is well."""
+        """Return the problem of the chain in words; an empty text for an intact chain."""
         unchained = "" if self.chain else f"{self.path} is not chained: nothing tells whether it was changed"
         return self.misfit or self.cut or unchained
 
@@ -55,7 +55,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
     try:
         with path.open("rb") as file:
             first = file.readline()
-            end = _end(path, first)  # before the rest, to which its writer may add
+            end = _end(path, first)  # read before the lines, since a writer may append more
             lines = (first + file.read()).split(b"\n")
     except OSError as error:
         raise LogError(f"cannot read the log {path}: {error.strerror}") from error
@@ -81,7 +81,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
 
 
 def _end(path: Path, line: bytes) -> tuple[int, str] | None:
-    """Return how far the log with this header went when it was written last; None where that is not known."""
+    """Return the recorded end of the log with this header; None where it is unknown."""
     try:
         seed = json.loads(line)[CHAIN]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -101,7 +101,7 @@ class _Chain:
     key: bytes | None = field(factory=own_key)
 
     def taken(self, number: int, line: bytes, record: dict[str, Any]) -> dict[str, Any]:
-        """Return the record of a line without what holds it in its place, which is looked at."""
+        """Return the record of a line without its hash and signature, which are checked."""
         chain, signed = _released(record)
         if self.chain:
             if chain != self.chain and not self.misfit:
@@ -114,27 +114,27 @@ class _Chain:
         return record
 
     def missing_after(self, lines: int) -> str:
-        """Describe the lines that are missing at the end of the log; a killed process leaves all that it wrote."""
+        """Describe the lines that are missing at the end of the log; a killed process loses none that it wrote."""
         if not self.chain or self.end is None or lines >= self.end[0]:
             return ""
         return f"{self.path}: line {lines + 1} and what followed are missing, {self.end[0] - lines} in all"
 
     def compare(self, number: int) -> None:
-        """Compare a line that was the last one when the log was written last."""
+        """Compare a line with the recorded last one."""
         if self.end == (number, self.chain) or self.end is None or self.end[0] != number:
             return
         self.misfit = self.misfit or f"{self.path}: line {number} is not as it was written; the log was changed there"
 
 
 def record_of(line: bytes) -> dict[str, Any]:
-    """Return the record of a line of a log that was read before, or is written right now; nothing of it is checked."""
+    """Return the record of a line that was checked before, or is being written; it is not checked."""
     record: dict[str, Any] = json.loads(line)
     _released(record)
     return record
 
 
 def _released(record: dict[str, Any]) -> tuple[str, str]:
-    """Take out what holds a record in its place in a log, the hash of the line before it and a signature."""
+    """Remove the hash of the line before and the signature from a record."""
     return record.pop(CHAIN, ""), record.pop(SIGNATURE, "")
 
 

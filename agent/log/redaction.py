@@ -1,4 +1,4 @@
-"""Redaction: secrets that are declared, and the keys of our models, stand in no log."""
+"""Redaction: declared secrets and the keys of our models are masked in every log."""
 
 import json
 from base64 import b64encode, urlsafe_b64encode
@@ -11,11 +11,11 @@ from attrs import field, frozen
 from agent.log.reading import LogError
 from agent.vocabulary.encoding import dump
 
-SHORTEST = 8  # characters; a shorter secret would be found where it is not meant
+SHORTEST = 8  # characters; a shorter secret would match unrelated text
 
 
 def keys_of(models: Iterable[object]) -> dict[str, str]:
-    """Return the keys of models, by the name under which they are masked; short ones are none."""
+    """Return the keys of models, by the name under which they are masked, without short ones."""
     keys = (getattr(model, "api_key", None) for model in models)
     return {f"API_KEY_{place}": key for place, key in enumerate(keys) if isinstance(key, str) and len(key) >= SHORTEST}
 
@@ -29,9 +29,9 @@ def _long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
 
 @frozen
 class Redaction:
-    """Secrets by name, the longest first; `line` and `data` give back what they get without them.
+    """Secrets by name, the longest first; `line` and `data` return their argument with these masked.
 
-    keys: those of our models, which are masked as well, and need not be given again to go on with a log.
+    keys: those of our models, which are masked as well, and are not needed to resume a log.
     """
 
     secrets: Mapping[str, str] = field(converter=_long_enough, repr=False)
@@ -74,7 +74,7 @@ class Redaction:
 
 @lru_cache(maxsize=64)
 def _forms(secret: str) -> tuple[str, ...]:
-    """Return a secret as it is, as it stands in JSON text (the arguments of calls are such text), in hex and base64."""
+    """Return a secret as it is, as in JSON text (the arguments of calls are such text), in hex and in base64."""
     written = (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     content = secret.encode("utf-8", "surrogatepass")
     digits = content.hex()
@@ -90,6 +90,5 @@ def _in_base64(content: bytes, offset: int) -> tuple[str, str]:
 
 
 def _mask(name: str, length: int) -> str:
-    """Return a word of `length` letters that says what was here."""
     word = f"REDACTED_{''.join(char if char.isalnum() else '_' for char in name)}_"
     return (word * (length // len(word) + 1))[:length]

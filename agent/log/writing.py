@@ -1,4 +1,4 @@
-"""Writing the log: locked for one writer, without declared secrets, flushed before the effects of what was written."""
+"""Writing the log: locked for one writer, without declared secrets, flushed before the effects of its events start."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ from bp import Step
 
 
 class LogChanged(LogError):
-    """The log is not as its writer left it: replaced, cut, or written by another."""
+    """Another process has replaced, cut or written the log."""
 
 
 class LogInUse(LogError):
@@ -26,7 +26,7 @@ class LogInUse(LogError):
 def lock(descriptor: int, path: Path, how: int = fcntl.LOCK_EX) -> None:
     """Lock an open log until it is closed, or its process ends. Raises LogInUse, and OSError.
 
-    Not `filelock`, which locks a file of its own beside this one, leaves it behind, and cannot name the holder.
+    Not `filelock`, which locks another file, leaves it behind, and cannot name the holder.
     """
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
@@ -56,7 +56,7 @@ def is_in_use(path: Path) -> bool:
 
 
 def _holder(descriptor: int) -> str:
-    """Name the process that holds the lock, where the system tells."""
+    """Name the process that holds the lock, if the system knows it."""
     inode = str(os.fstat(descriptor).st_ino)
     try:
         locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
@@ -70,7 +70,7 @@ def _inode(words: list[str]) -> str:
     return words[5].rpartition(":")[2]
 
 
-LARGE = 1_000_000  # bytes that a late log keeps back
+LARGE = 1_000_000  # bytes that a late log buffers
 
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
@@ -86,9 +86,8 @@ class LogWriter:
         *,
         late: bool = False,
     ) -> None:
-        """Make a new log; its folder is made if need be. `redaction` is what every line goes through.
-
-        late: it is written when it is closed, and in large pieces before.
+        """Make a new log; its folder is made if need be. `redaction` masks every line. late: it is written when it is
+        closed, and in large pieces before.
 
         Raises LogError when there is something at `path` already: a log is never overwritten.
         """
@@ -119,7 +118,7 @@ class LogWriter:
 
     @classmethod
     def going_on(cls, recorded: RecordedRun, descriptor: int) -> "LogWriter":
-        """Return a writer that appends to a log which was read, and is open and locked."""
+        """Return a writer that appends to an open and locked log that was read."""
         writer = cls.__new__(cls)
         writer.path, writer._descriptor, writer._ours = recorded.path, descriptor, os.fstat(descriptor)
         writer._place = str(writer.path)
@@ -131,7 +130,7 @@ class LogWriter:
 
     @property
     def last(self) -> str:
-        """The latest line, as it stands in the log."""
+        """The latest line of the log."""
         return self._last.decode()
 
     def redact_with(self, redaction: Redaction | None) -> None:
@@ -153,9 +152,8 @@ class LogWriter:
         self._lines += 1
 
     def flush(self) -> None:
-        """Hand everything to the operating system; the effects start after this. Raises LogError.
-
-        What could not be written is kept, and written first when there is room again.
+        """Pass all lines to the operating system; effects start after this. Raises LogError. Lines that could not be
+        written are kept, and written first when there is room again.
         """
         if not self._late or len(self._waiting) > LARGE:
             try:
@@ -164,15 +162,14 @@ class LogWriter:
                 raise _unwritable(self.path, error) from error
 
     def close(self) -> None:
-        """Close the log; nothing can be appended any more. Raises LogError for one that is late and cannot be written.
-
-        Of others, what was to be kept has been flushed before.
+        """Close the log; nothing can be appended any more. Raises LogError for a late one that cannot be written.
+        Others have been flushed before.
         """
         if self._descriptor < 0:
             return
         try:
             self._hand_over()
-        except (OSError, LogChanged) as error:  # of one that is not late this has been told before
+        except (OSError, LogChanged) as error:  # a log that is not late has raised this before
             if self._late:
                 raise _unwritable(self.path, error) from error
         finally:
@@ -182,7 +179,7 @@ class LogWriter:
                 self._end.close()
 
     def _hand_over(self) -> None:
-        """Write what waits. Raises LogChanged unless the file at our path is the one that we write, as we left it."""
+        """Write the queued lines. Raises LogChanged unless our path has the file that we write, unchanged."""
         if not self._waiting:
             return
         if S_ISREG(self._ours.st_mode):
@@ -203,7 +200,7 @@ class LogWriter:
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
-    """Open a log to go on with it, locked; a torn last line is cut off. Raises LogError."""
+    """Open a log to append to it, locked; a torn last line is cut off. Raises LogError."""
     path = Path(path)
     descriptor = _opened(path)
     try:
@@ -223,7 +220,7 @@ def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
 
 
 def _end_of_log(path: Path, seed: str) -> End | None:
-    """Return what remembers how far a log goes, where that can be kept."""
+    """Return the file with the end of a log, where one can be kept."""
     try:
         return End(path, seed)
     except (OSError, RuntimeError):

@@ -1,4 +1,4 @@
-"""The HTML page of a run: its facts, its conversation, and a lane for each b-thread; and pages about runs."""
+"""The HTML page of a run: its facts, its conversation, and a lane for each b-thread; and pages about several runs."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,10 +20,10 @@ __all__ = ["program_page", "render_page"]
 
 
 def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page of a run, one HTML document that asks for nothing from anywhere.
+    """Return the page of a run, one HTML document that loads no other resources.
 
-    threads: the b-threads that the run had beside its preset's, for what they heard and held; without them the page
-    says that it does not know. afterwards: who said what of the run when it was over.
+    threads: the additional b-threads of the run, to show the events that they received and blocked; without them the
+    page says that these are unknown. afterwards: remarks about the finished run, each with its author.
     """
     shadow, model = shadow_of(run, threads), PageModel()
     for record in run.records:
@@ -41,8 +41,8 @@ def program_page(
 ) -> str:
     """Return the page of a plain program that runs until it rests, then takes each of `posts`: its steps, and its end.
 
-    trace: events to take instead, for example those of a violation; its environment belongs to `bthreads` then.
-    B-threads of one function are told apart by their arguments, those that are started are not.
+    trace: events to take instead, for example those of a violation; its environment belongs to `bthreads` then. Several
+    b-threads of one function have their arguments in their names, except those started later.
     """
     from bp.verification.report import instance
 
@@ -65,12 +65,12 @@ ENDS = {
 def _watched(
     bthreads: Sequence[BThread], posts: Sequence[Event], trace: Sequence[Event]
 ) -> Iterator[tuple[str, str, WatchedStep]]:
-    """Yield each step of a program with its event in words; then its status, what that means, and what is held back."""
+    """Yield each step of a program with its event in words; then its status, the meaning, and the events held back."""
     seen: deque[Record] = deque(maxlen=1)
     program, held, end = BProgram(*bthreads, listeners=(seen.append,)), tuple[Held, ...](), ""
     with suppress(BProgramError), program:
         try:
-            assert program.candidates is not None  # begins the program
+            assert program.candidates is not None  # starts the program
             held = held_back(program)
             for step in map(program.select, trace) if trace else played(program, posts):
                 yield shown(step.event), "", WatchedStep(to_record(step), seen[-1].resumed, seen[-1].interrupted, held)
@@ -84,14 +84,14 @@ def _watched(
 LESSON = (
     "Each column on the right is a b-thread, one rule of the program; each row is an event. Before an event happens, "
     "some b-threads request it (●), others wait for it (○), hold it back (■) or refuse it (✕). Read a row from left to "
-    "right: what happened, then which rules wanted it, heard it, or stood in its way."
+    "right: the event, then the rules that requested it, waited for it, or held it back."
 )
 
 
 def lanes_page(
     title: str, model: PageModel, facts: Sequence[Child] = (), problems: Sequence[str] = (), *, live: bool = False
 ) -> str:
-    """Return a page with the lanes of a model; a `live` one asks its own server for what happens, and decides there."""
+    """Return a page with the lanes of a model; a `live` one gets events from its server, and sends decisions to it."""
     told = [element("p", problem, class_="problem") for problem in problems]
     header = element("header", element("h1", title), *facts, *told)
     main = element("main", element("noscript", "This page is drawn by the one script in it; please allow that."))
@@ -99,18 +99,18 @@ def lanes_page(
 
 
 def lanes_data(model: PageModel) -> dict[str, Any]:
-    """Return what the script of a page draws: everything that the model knows, and how it is to be read."""
+    """Return the data that the script of a page draws: those of the model, and the legend."""
     return {**model.data(), "marks": MARKS, "lesson": LESSON}
 
 
 def title_of(run: RecordedRun) -> str:
-    """Return the first words that were asked for."""
+    """Return the first prompt as a title."""
     prompt = next((record["data"].get("text") for record in run.records if record["name"] == "prompt_given"), None)
     return typed(str(prompt))[:120] if prompt else run.path.name
 
 
 def run_facts(run: RecordedRun, afterwards: Sequence[tuple[str, str]] = ()) -> Element:
-    """Return what there is to know of a run at a glance."""
+    """Return the facts of a run that the page shows first."""
     status, words = _ending(run)
     rows: tuple[tuple[str, Element | str], ...] = (
         ("ended", element("b", words, class_=status)),

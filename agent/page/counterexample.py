@@ -1,4 +1,4 @@
-"""Verifications as pages: what came of each, the states of b-threads, and a counterexample to step through."""
+"""Pages of verifications: the result, the states of b-threads, and a counterexample to step through."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,13 +14,13 @@ from agent.vocabulary.messages import shortened
 from bp import BThread, Event, Graph, Verification, Violation, draw_bthread
 
 LESSON = (
-    "These steps lead to what is wrong, and no shorter ones do. Each column is a b-thread; in each row one requests "
+    "These steps lead to the violation, and no shorter ones do. Each column is a b-thread; in each row one requests "
     "the event (●), or it comes from outside, and others hear it (○). Step on with j, back with k."
 )
 
 
 def verification_page(result: Verification, drawn: Iterable[BThread], title: str, events: Sequence[Event] = ()) -> str:
-    """Return a page of a verification: what came of it, pictures of these b-threads, and the first counterexample.
+    """Return a page of a verification: its result, pictures of these b-threads, and the first counterexample.
 
     events: those that a b-thread is drawn with when its module declares none for it.
     """
@@ -35,7 +35,7 @@ def verification_page(result: Verification, drawn: Iterable[BThread], title: str
 
 
 def unfinished(result: Verification) -> tuple[str, ...]:
-    """Return why a search did not come to its end, and how to go on; nothing where it did."""
+    """Return why a search was cut short, and how to continue; nothing for a complete one."""
     if not result.bounded:
         return ()
     why, more = "there are more states than --max-states", f"--max-states {10 * result.states}"
@@ -50,8 +50,8 @@ def unfinished(result: Verification) -> tuple[str, ...]:
 
 
 def _figure(bthread: BThread, events: Sequence[Event], trace: Sequence[Event]) -> Element:
-    """Return the picture of a b-thread that hears the events which it declares for its predicates, or else `events`,
-    and those of a counterexample, with its position at the end of that.
+    """Return the picture of a b-thread that receives the events declared for its predicates, or else `events`, and
+    those of a counterexample, with its position at the end of that.
     """
     declared = bthread.function.__globals__.get("EXAMPLES", {}).get(bthread.function.__name__, ())
     graph = draw_bthread(bthread, (*(declared or events), *trace), told=short)
@@ -60,7 +60,7 @@ def _figure(bthread: BThread, events: Sequence[Event], trace: Sequence[Event]) -
 
 
 def _end_of(graph: Graph, trace: Sequence[Event]) -> int:
-    """Return the node at which a b-thread is after these events, of which it hears some."""
+    """Return the node of a b-thread after those of these events that it receives."""
     moves = {(edge.source, edge.label): edge.target for edge in graph.edges}
     place = 0
     for event in trace:
@@ -97,7 +97,7 @@ def _steps(violation: Violation) -> dict[str, Any]:
 
 
 def _deadlock(violation: Violation, model: PageModel) -> dict[str, Any]:
-    """Return a last row that no event makes: who wants what, and who is in the way."""
+    """Return a last row without an event: the requests, and the b-threads that block them."""
     marks: list[tuple[Any, ...]] = []
     for requester, event, blockers in violation.blockers:
         marks.append((model.lane(requester), "w", event.name))
@@ -149,7 +149,7 @@ def _places(graph: Graph) -> list[Place]:
 
 
 def _levels(graph: Graph) -> list[int]:
-    """Return for each node how many steps it is from the first."""
+    """Return the distance of each node from the first, in steps."""
     levels = {0: 0}
     fresh = [0]
     while fresh:

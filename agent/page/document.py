@@ -38,7 +38,7 @@ def element(tag: str, *children: Child, **attributes: str | None) -> Element:
 
 
 def printable(text: str) -> str:
-    """Return `text` with what cannot be seen written as an escape; lines and tabs stay."""
+    """Return `text` with invisible characters escaped; lines and tabs stay."""
     return "".join(char if char.isprintable() or char in KEPT else _escape(char) for char in text)
 
 
@@ -55,7 +55,7 @@ def shipped(name: str) -> str:
 def document(
     title: str, *body: Child, data: Mapping[str, Any] | None = None, script: str = "", connects: bool = False
 ) -> str:
-    """Return a page that asks for nothing from anywhere; it is valid UTF-8 whatever was put in.
+    """Return a page that loads no other resources; it is valid UTF-8 for any content.
 
     script: the one of this package that the page runs; empty: none, or `page.js` where there is data, which that draws.
     connects: the script may ask the page's own server.
@@ -95,7 +95,7 @@ def _raw(tag: str, text: str, **attributes: str) -> Element:
 
 
 def as_data(data: Mapping[str, Any]) -> str:
-    """Return data as JSON in which what cannot be seen is an escape that is shown, and which ends no element."""
+    """Return data as JSON that ends no element, with invisible characters as escapes that are shown."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     text = CONTROL.sub(lambda found: rf"\\x{found[1]}" if found[1] else SHORT.get(found[0], found[0]), text)
     odd: dict[str, str | int | None] = {char: f"\\{_escape(char)}" for char in set(text) if not char.isprintable()}

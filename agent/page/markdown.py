@@ -1,4 +1,4 @@
-"""Markdown as a tree that the script of a page draws: what a model wrote becomes text in it, and nothing else."""
+"""Markdown as a tree that the script of a page draws; text of a model stays text in it."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-NESTED = 20  # blocks within each other; a text with more of them is shown as it is
-DEEPEST = 60  # elements within each other; what lies deeper stands in the deepest one
+NESTED = 20  # nested blocks; a text with more of them is shown as it is
+DEEPEST = 60  # nested elements; deeper ones are put into the deepest allowed
 
 Tree = list[Any]
 """An element: its tag, its attributes, then its children, each a text or a tree."""
 
 
 def tree_of(text: str) -> Tree:
-    """Return what a text of markdown means. All of it can be read: HTML stays text, links and images show where to."""
+    """Return the tree of a markdown text. All of it is visible: HTML stays text, links and images show targets."""
     reader = MarkdownIt("commonmark", {"html": False, "maxNesting": NESTED})
     blocks = reader.enable(["table", "strikethrough"]).disable("reference").parse(text)
-    if any(block.level >= NESTED - 1 for block in blocks):  # the reader leaves out what lies deeper
+    if any(block.level >= NESTED - 1 for block in blocks):  # the parser drops deeper blocks
         return ["div", {}, text]
     stack: list[Tree] = [["div", {"class": "markdown"}]]
     leads_to = ""
@@ -35,7 +35,7 @@ def tree_of(text: str) -> Tree:
 
 
 def _flat(blocks: Iterable[Token]) -> Iterator[Token]:
-    """Yield the tokens of blocks and, where they stand, those of the text in them; without what is not shown."""
+    """Yield the visible tokens of blocks, each followed by those of its text."""
     for token in blocks:
         if token.type == "inline":
             yield from token.children or ()
@@ -68,6 +68,5 @@ def _leaf(token: Token) -> Tree | str:
 
 
 def _address(token: Token, name: str) -> str:
-    """Return where a link or an image leads to, and its title."""
     title = token.attrGet("title")
     return f"{token.attrGet(name) or ''}{f' {title!r}' if title else ''}"

@@ -1,6 +1,6 @@
-"""The projection of a run for its page: rows (steps), lanes (b-threads), parts (what was said and done), as plain data.
+"""The projection of a run for its page: rows (steps), lanes (b-threads), parts (messages and calls), as plain data.
 
-`PageModel.take` folds one step after the other, so that a page can also follow a run that goes on.
+`PageModel.take` folds one step after the other, so that a page can also follow a run.
 """
 
 import difflib
@@ -35,7 +35,7 @@ MARKS = (
     ("b", "■", "holds", "holds back an event that another b-thread requests"),
     ("h", "○", "heard", "waited for the event, and went on"),
 )
-"""Letter, sign, class and meaning of each mark; of several in one place the first of this table is shown."""
+"""Letter, sign, class and meaning of each mark; of several in one place the first in this table is shown."""
 
 Record = Mapping[str, Any]
 Part = dict[str, Any]
@@ -44,7 +44,7 @@ Part = dict[str, Any]
 class PageModel:
     """Everything that the page of a run shows, in the order in which it happened.
 
-    rows: one for each step. parts: what stands in the conversation, each with the number of its row. turns: the rows
+    rows: one for each step. parts: the items of the conversation, each with the number of its row. turns: the rows
     at which turns begin. evidence: `[part, start, end]`, the characters of a command on which a verdict rests.
     """
 
@@ -62,7 +62,7 @@ class PageModel:
         self._took: dict[tuple[str, str], float] = {}  # milliseconds of the latest "draft" or "call" of a name
         self._files: dict[str, str] = {}  # what is known of the content of files
         self._answered = False  # the next prompt or inference begins a turn
-        self._said = ""  # the last answer in words, which the end of a run need not say again
+        self._said = ""  # the last answer in words, not to be repeated at the end of a run
 
     def take(self, moment: WatchedStep) -> None:
         """Record one step."""
@@ -86,7 +86,7 @@ class PageModel:
         self.rows.append({key: value for key, value in shown.items() if value is not None})
 
     def data(self, rows: int = 0, parts: int = 0, evidence: int = 0) -> dict[str, Any]:
-        """Return what a page shows, without the first of each that it has already."""
+        """Return the data for a page, without those at the beginning that it has already."""
         return {
             "lanes": list(self.lanes),
             "rows": self.rows[rows:],
@@ -105,13 +105,12 @@ class PageModel:
             self._answered = True
 
     def _time(self, data: Mapping[str, Any]) -> None:
-        """Remember how long a model or a tool took, to show it beside the outcome."""
+        """Remember the duration of a model or a tool, to show it beside the outcome."""
         for name in ("draft", "call"):
             if data.get("duration") and isinstance(data.get(name), str):
                 self._took[name, data[name]] = data["duration"]
 
     def _note(self, record: Record, first: int) -> None:
-        """Remember what later records refer to."""
         name, data = record["name"], record["data"]
         match name:
             case "proposed_action":
@@ -140,7 +139,7 @@ class PageModel:
                     self.evidence.append([part, found["start"], found["end"]])
 
     def marks(self, moment: WatchedStep) -> list[list[Any]]:
-        """Return what each b-thread did at a step: its lane, the letter of the mark, and what else there is to say."""
+        """Return the marks of a step: the lane of each b-thread, the letter, and further text."""
         marks: list[tuple[str, ...]] = [(moment.record["origin"], "q")] if moment.record else []
         marks += [(name, "h") for name in moment.heard]
         marks += [(name, "c") for name in moment.closed]
@@ -175,7 +174,7 @@ class PageModel:
                     yield {**_part(kind, label, text), **_images(record["data"])}
 
     def _proposed(self, proposed: Mapping[str, Any]) -> Part:
-        """Return a call; of one that changes a file, what it would change."""
+        """Return a call; if it changes a file, with the change."""
         call, arguments = recorded_call(proposed), proposed.get("arguments") or {}
         path, content = str(arguments.get("path")), arguments.get("content")
         part = _part("call", "action", shell_command(call) or action_of(call))
@@ -186,7 +185,7 @@ class PageModel:
         return part
 
     def _answered_with(self, data: Mapping[str, Any]) -> Part:
-        """Return what a call was answered with; a change that it tells stands with the call, and not here again."""
+        """Return the answer to a call, without a change that is shown with the call already."""
         ran = data.get("outcome", "ran") == "ran"
         label, text = answered(str(data.get("outcome", "ran")), data["result"])
         number = self._calls.get(str(data["call"]))
@@ -198,7 +197,7 @@ class PageModel:
         return {**_part(kind, label, text), **_images(data), **_lasted(took)}
 
     def _learn_content(self, data: Mapping[str, Any]) -> None:
-        """Know the content of a file that was read or written whole, to tell what a later call changes in it."""
+        """Remember the content of a file that was read or written whole, to show the changes of later calls."""
         row = self._calls.get(str(data["call"]))
         call = None if row is None else self.rows[self.parts[row]["row"]]["data"]
         if not isinstance(call, dict) or data.get("is_error"):
@@ -211,7 +210,7 @@ class PageModel:
 
 
 def _drawn(part: Part) -> Part:
-    """Return a part as a page draws it: what the agent said is markdown."""
+    """Return a part for a page; text of the agent is markdown."""
     if part["kind"] != "agent":
         return part
     from agent.page.markdown import tree_of  # not needed where lanes are drawn in a terminal
@@ -230,13 +229,13 @@ def _hunks(lines: list[str]) -> list[str]:
 
 
 def _cut(data: Mapping[str, Any]) -> Any:
-    """Return the data of a record as the page has it, or as text that is cut."""
+    """Return the data of a record, as shortened text if they are long."""
     text = json.dumps(data, ensure_ascii=False)
     return data if len(text) <= LONGEST_DATA else text[:LONGEST_DATA] + "\n… the rest is in the log"
 
 
 def _spent(record: Record) -> dict[str, float]:
-    """Return what a step adds to its turn: milliseconds of models and tools, tokens, US dollars, calls, refusals."""
+    """Return the amounts that a step adds: milliseconds of models and tools, tokens, US dollars, calls, refusals."""
     data = record["data"]
     usage = data.get("usage") or (data.get("details") or {}).get("usage") or {}
     spent = {
@@ -260,7 +259,7 @@ def _part(kind: str, label: str, text: str) -> Part:
 
 
 def _answer(data: Data, took: float | None) -> Iterator[Part]:
-    """Yield what a model thought and said; the time that its answer took stands with the first of them."""
+    """Yield the reasoning and the text of a model; the first of them has the duration of the answer."""
     message, lasted = data["message"], _lasted(took)
     if message.get("reasoning"):
         yield {**_part("reasoning", "reasoning", message["reasoning"]), **lasted}
@@ -279,7 +278,7 @@ def _end(data: Data, said: str) -> Iterator[Part]:
 
 
 def _images(data: Data) -> dict[str, list[str]]:
-    """Return the images of a prompt or a result. They are in the page, so that it asks for nothing from anywhere."""
+    """Return the images of a prompt or a result. They are in the page, so that it loads no other resources."""
     images = [
         f"data:{image['media_type']};base64,{image['content']}" if len(image["content"]) <= LARGEST else ""
         for image in data.get("images") or ()

@@ -15,7 +15,7 @@ LONGEST = 160  # characters of a prompt
 def index_page(runs: Sequence[Mapping[str, Any]], folder: str) -> str:
     """Return a page with a row for each run, the latest first, that leads to its page beside it.
 
-    runs: the lines of `bpagent runs --json`. folder: where they lie.
+    runs: the lines of `bpagent runs --json`. folder: the one with these runs.
     """
     rows = [_run(run) for run in reversed(runs)]
     titles = ("begun", "prompt", "end", "folder", "preset", "model", "turns", "tokens", "cost")
@@ -44,9 +44,8 @@ def _amount(text: str) -> Element:
 
 
 def what_if_page(results: Sequence[WhatIf], changes: str) -> str:
-    """Return a page with every call of these runs: what was decided then, and what would be decided now.
-
-    changes: what is different now, in words.
+    """Return a page with every call of these runs: the decision then, and the one now. changes: the changed rules, in
+    words.
     """
     rows = [row for result in results for row in _judged(result)]
     changed = sum(len(result.changed) for result in results)

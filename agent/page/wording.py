@@ -1,6 +1,6 @@
-"""The wording of what happens, for people: one table for the terminal and the page of a run.
+"""The wording of events for users: one table for the terminal and the page of a run.
 
-A record, or the fields of an event, is told by a label and texts. What models are told: `agent.vocabulary.reasons`.
+A record, or the fields of an event, becomes a label and texts. `agent.vocabulary.reasons` has the texts for models.
 """
 
 import json
@@ -20,18 +20,18 @@ LONGEST_LINE = 160  # characters of a line
 LONGEST_ARGUMENT = 60  # characters
 
 SHELLS = ("bash", "run_command", "terminal")
-"""Tools whose call is told as its command alone (S1 6.3), whatever is known of them."""
+"""Tools whose calls are shown as the command alone (S1 6.3)."""
 
 Data = Mapping[str, Any]
 
 
 def counted(number: int, thing: str) -> str:
-    """Return how many there are: "1 message", "2,000 messages"."""
+    """Return a number with its noun: "1 message", "2,000 messages"."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def lasted(milliseconds: float) -> str:
-    """Return a duration as people read it: `340 ms`, `8.1 s`, `2 min 5 s`."""
+    """Return a duration in words: `340 ms`, `8.1 s`, `2 min 5 s`."""
     if milliseconds < 999.5:
         return f"{milliseconds:.0f} ms"
     seconds = milliseconds / 1000
@@ -45,7 +45,7 @@ def lasted(milliseconds: float) -> str:
 
 
 def command_of(call: ToolCall) -> str:
-    """Return what a call would do, whole: a shell command as proposed, else the tool with its arguments."""
+    """Return a whole call as text: a shell command as proposed, else the tool with its arguments."""
     command = shell_command(call)
     if command is not None:
         return command
@@ -73,13 +73,13 @@ def shell_command(call: ToolCall) -> str | None:
 
 
 def recorded_call(call: Data) -> ToolCall:
-    """Return the call of a record, as far as it is told."""
+    """Return the call of a record, with the fields that it has."""
     known = {name: call[name] for name in ("command_in",) if name in call}
     return ToolCall(str(call.get("id")), str(call.get("tool")), call.get("arguments") or {}, **known)
 
 
 def _with_arguments(call: ToolCall, arguments: Data, shown: Callable[[object], str]) -> str:
-    """Return a tool with its arguments; a short text as the only argument stands alone."""
+    """Return a tool with its arguments; a short text as the only argument is shown alone."""
     match [*arguments.items()]:
         case [(_, str(text))] if text and len(text) < LONGEST_ARGUMENT:
             return f"{call.tool} {text}"
@@ -95,7 +95,7 @@ def _abbreviated(value: object) -> str:
 # Refusals.
 
 WAITING = {"": "the model has not been shown yet what a person said", "at_once": "a follow-up waits"}
-"""The reasons of those who speak for people, by the one field that they have, or have not."""
+"""The reasons of steering and follow-ups, by the one field that they have, or lack."""
 
 
 def reason_of(because: Any) -> str:
@@ -117,7 +117,7 @@ def reason_of(because: Any) -> str:
 
 
 def refused_by(refusals: Iterable[Any]) -> list[str]:
-    """Return one line for each b-thread that refused: who, and why. `refusals`: those of an event, or of a record."""
+    """Return a line for each b-thread that refused: its name and reason. `refusals`: of an event, or of a record."""
     pairs = ((each["bthread"], each["because"]) if isinstance(each, Mapping) else each for each in refusals)
     return sorted(f"b-thread {bthread}: {reason_of(because)}" for bthread, because in pairs)
 
@@ -134,7 +134,7 @@ class Wording(NamedTuple):
 
 
 def _text(words: str) -> Callable[[Data], Sequence[str]]:
-    """Return what tells `words`, in which `{name}` is a field, and what a person said with it, if anything."""
+    """Return the function that fills in `words`, in which `{name}` is a field, and adds the user's text, if any."""
 
     def tell(data: Data) -> Sequence[str]:
         said = f" ({data['text']})" if data.get("text") else ""
@@ -157,7 +157,6 @@ def _history(data: Data) -> Sequence[str]:
 
 
 def _words(message: Data) -> str:
-    """Return what a message says, and the calls that it makes."""
     calls = (f"{call['name']} {call['arguments']}" for call in message.get("calls") or ())
     return "\n".join(part for part in (message.get("text", ""), *calls) if part)
 
@@ -217,11 +216,11 @@ WORDING: Mapping[str, Wording] = {
     "backoff_started": Wording("retry", "system", _next_attempt),
     "completion_declared": Wording("complete", "system", _field("status")),
 }
-"""The wording of events, by kind; answers, calls, results and ends are told by functions, other kinds by their name."""
+"""The wording of events, by kind; answers, calls, results and ends have functions, other kinds show their name."""
 
 
 def told(event: Event, **more: Any) -> tuple[str, str, Sequence[str]]:
-    """Return label, sort and texts of an event whose kind is in the table; `more`: what is known beside its fields."""
+    """Return label, sort and texts of an event whose kind is in the table; `more`: values in addition to its fields."""
     label, sort, texts = WORDING[event.name]
     kind: Any = type(event)
     return label, sort, texts({each.name: getattr(event, each.name) for each in fields(kind)} | more)
@@ -231,13 +230,13 @@ OUTCOMES = {"ran": "result", "rejected": "told", "skipped": "skipped"}
 
 
 def answered(outcome: str, result: str) -> tuple[str, str]:
-    """Return label and text of what a call was answered with; `told` is to the model, after what people were told."""
+    """Return label and text of the answer to a call; `told` is the text for the model, shown after that for users."""
     label = OUTCOMES.get(outcome, "refused")
     return label, result.removeprefix("skipped: ") if label == "skipped" else result
 
 
 def ending(data: Data) -> str:
-    """Return how a run ended: `limit (max_iterations)`."""
+    """Return the status and the reason of an end: `limit (max_iterations)`."""
     return f"{data['status']} ({data['reason']})"
 
 
@@ -247,8 +246,8 @@ SECONDS = ("deadline_set", "deadline_reached", "backoff_elapsed")
 
 
 def summary_of(record: Data) -> str:
-    """Return what tells a record from others of its kind: its call, its status, or its text, cut to a line; and who
-    refused what was wanted instead.
+    """Return the text that identifies a record among others of its kind: its call, its status, or its text, cut to a
+    line; and the b-threads that refused the event requested first.
     """
     refusers = dict.fromkeys(refusal["bthread"] for refusal in record.get("refusals") or ())
     by = f"✕ {', '.join(refusers)}" if refusers else ""

@@ -1,4 +1,4 @@
-"""A configuration file: which model, preset, options, paths. Read strictly; mistakes have line and column.
+"""A configuration file: model, preset, options, paths. It is read strictly; errors have line and column.
 
 model: gpt-5-mini
 preset: workspace
@@ -38,10 +38,10 @@ SCHEMA = Path(__file__).with_name("configuration.schema.json")
 
 @frozen
 class Configuration:
-    """The content of a file: a model and a preset, if it names them, options with their places, tools, and so on.
+    """The content of a file: a model and a preset, if it names them, options with their places, tools and more.
 
-    rules: rows of `policy_rules`, and with `--` those of `commands`. servers: commands of MCP servers. file: where it
-    stands. unused: keys of which nothing is used, since the user has not trusted them.
+    rules: rows of `policy_rules`, and with `--` those of `commands`. servers: commands of MCP servers. file: its path.
+    unused: keys that are ignored, since the user does not trust the file.
     """
 
     preset: str | None = None
@@ -68,14 +68,14 @@ class Configuration:
         return evolve(preset, policy_rules=(*preset.policy_rules, *others), commands=(*preset.commands, *commands))
 
     def added_to(self, policy: Policy) -> Policy:
-        """Return a policy with the rules of the file, and no other of its options."""
+        """Return a policy with the rules of the file, without its other options."""
         rules = [read_rule(row) for row in self.rules if not _is_about_command(row)]
         commands = [read_command_rule(row) for row in self.rules if _is_about_command(row)]
         return policy.with_rules(*rules).with_commands(*commands)
 
     @property
     def tightening(self) -> "Configuration":
-        """Return what is left of a file that is not trusted: rules that ask or deny, which only make it stricter."""
+        """Return the part of an untrusted file that counts: rules that ask or deny, which only add strictness."""
         stricter = tuple(row for row in self.rules if shlex.split(row)[0] != Level.allow)
         said = {
             "model": self.model,
@@ -93,7 +93,7 @@ class Configuration:
 def read_configuration(path: str | os.PathLike[str]) -> Configuration:
     """Read a configuration file; one without content configures nothing.
 
-    Raises OptionError with file, line and column, and the nearest valid name where one is not.
+    Raises OptionError with file, line and column, and the nearest valid name for an unknown one.
     """
     try:
         root = read_yaml(Path(path).expanduser())
@@ -121,7 +121,7 @@ def _is_about_command(row: str) -> bool:
 
 
 def _rule(row: str) -> str:
-    """Return a row that is a rule. Raises ValueError for another one."""
+    """Return a row if it is a valid rule. Raises ValueError otherwise."""
     (read_command_rule if _is_about_command(row) else read_rule)(row)
     return row
 

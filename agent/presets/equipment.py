@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def equip(preset: Preset, root: str | os.PathLike[str], own: Iterable[str] = ()) -> tuple[Tool, ...]:
     """Return the tools of a preset over a workspace, those of its file last.
 
-    own: places of the agent's own, which are hidden from commands in a sandbox. Raises OptionError for a wrong file,
-    and for a sandbox that must be and cannot.
+    own: the agent's own folders, which are hidden from commands in a sandbox. Raises OptionError for an invalid file,
+    and for a required sandbox that cannot work here.
     """
     workspace = Workspace(root, preset.allowed_paths if preset.bounded else ("/",), preset.denied_paths)
     shell = evolve(shell_options(preset), sandbox=_sandbox(preset, workspace, own))
@@ -35,7 +35,7 @@ def equip(preset: Preset, root: str | os.PathLike[str], own: Iterable[str] = ())
 def _sandbox(preset: Preset, workspace: Workspace, own: Iterable[str]) -> "Sandbox | None":
     if preset.sandbox == "off":
         return None
-    from agent.tools.sandbox.sandbox import make_sandbox  # 20 ms, and what the machine achieves is tried
+    from agent.tools.sandbox.sandbox import make_sandbox  # 20 ms, and the abilities of the machine are tried
 
     try:
         writable = (workspace.root, *(preset.allowed_paths if preset.bounded else ()))
@@ -45,7 +45,7 @@ def _sandbox(preset: Preset, workspace: Workspace, own: Iterable[str]) -> "Sandb
 
 
 def shell_options(preset: Preset) -> ShellOptions:
-    """Return how commands run under a preset."""
+    """Return the options of the shell under a preset."""
     return ShellOptions(
         shell=tuple(preset.shell.split()),
         timeout=preset.timeout,
@@ -61,7 +61,7 @@ def shell_options(preset: Preset) -> ShellOptions:
 
 
 def processes_of(preset: Preset) -> Processes | None:
-    """Return where commands may stay in the background under a preset; None: nowhere."""
+    """Return the store of background processes of a preset; None: commands may not stay."""
     if preset.background == "none":
         return None
     return Processes(preset.background, retention=shell_options(preset).retention)
@@ -84,7 +84,7 @@ def _collection(preset: Preset, workspace: Workspace, shell: ShellOptions) -> tu
 
 
 def _declared(preset: Preset, workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
-    """Return the tools of the preset's file; the file that it ships with need not be there."""
+    """Return the tools of the preset's file; the default file may be missing."""
     if preset.tools_file is None:
         return ()
     path = Path(preset.tools_file).expanduser()

@@ -1,4 +1,4 @@
-"""Policies in YAML files: one that ships with some rows changed, and the user's own rules about commands."""
+"""Policies in YAML files, which change rows of a shipped one, and the user's own rules about commands."""
 
 import os
 import shlex
@@ -20,7 +20,7 @@ LISTS = ("allowed_roots", "denied_paths", "blocklist")
 
 
 class PolicyError(AgentError):
-    """There is no such policy, or its file is not what it should be: the message says where, and what would do."""
+    """The policy does not exist, or its file is invalid; the message has the place and the cure."""
 
 
 def load_policy(name: str) -> Policy:
@@ -66,20 +66,20 @@ RULE_KEYS = (*LEVELS, "file", "content", "rule", "exact", "reason", "match", "no
 
 
 def rules_file() -> Path:
-    """Return where rules of the user are added: beside the runs, in `BPAGENT_HOME` or ~/.bpagent."""
+    """Return the file to which rules of the user are added: beside the runs, in `BPAGENT_HOME` or ~/.bpagent."""
     return own_folder() / "rules.yaml"
 
 
 def rules_files() -> tuple[Path, ...]:
-    """Return where rules of the user are read: there, and with BPAGENT_HOME in ~/.bpagent as well."""
+    """Return the files with rules of the user: that one, and with BPAGENT_HOME the one in ~/.bpagent as well."""
     return tuple(dict.fromkeys((rules_file(), Path(RULES_FILE).expanduser())))
 
 
 def read_user_rules(path: str | os.PathLike[str] | None = None) -> tuple[CommandRule, ...]:
-    """Return the rules in a file, none when it is not there; every example in it was judged.
+    """Return the rules in a file, none without a file; all of its examples are judged.
 
     Without a path, those of all `rules_files`. Raises OptionError with file, line and column for an invalid rule, and
-    for an example that is wrong.
+    for a wrong example.
     """
     if path is None:
         return tuple(rule for place in rules_files() for rule in read_user_rules(place))
@@ -95,11 +95,11 @@ def read_user_rules(path: str | os.PathLike[str] | None = None) -> tuple[Command
 
 
 def add_user_rule(rule: CommandRule, path: str | os.PathLike[str]) -> None:
-    """Add a rule to a file, which keeps its comments, and is made when it is not there. Raises OptionError, OSError."""
+    """Add a rule to a file, which keeps its comments and is made if it is missing. Raises OptionError, OSError."""
     from ruamel.yaml import YAML
 
     file = Path(path).expanduser()
-    read_user_rules(file)  # what is wrong already is said before anything is written
+    read_user_rules(file)  # an invalid file raises before anything is written
     yaml = YAML(typ="rt")
     yaml.preserve_quotes, yaml.width = True, 4096
     content: Any = (yaml.load(file.read_text(encoding="utf-8")) if file.exists() else None) or yaml.map()

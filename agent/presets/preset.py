@@ -77,7 +77,7 @@ def fits(value: object, hint: Any) -> bool:
 
 
 def expected(hint: Any) -> str:
-    """Return what a field may hold, in words: "a whole number or none"."""
+    """Return the allowed values of a field, in words: "a whole number or none"."""
     return " or ".join(
         " or ".join(map(repr, get_args(part))) if get_origin(part) is Literal else CHECKS[get_origin(part) or part][1]
         for part in alternatives(hint)
@@ -98,7 +98,7 @@ def _of_its_type(_: object, field: "Attribute[Any]", value: object) -> None:
 
 
 class OptionError(AgentError):
-    """A preset or an option does not exist, or has a value that it cannot have; the message says what would do."""
+    """A preset or an option does not exist, or has an invalid value; the message has the cure."""
 
 
 def _parsed(text: str, hint: Any) -> Any:
@@ -109,7 +109,7 @@ def _parsed(text: str, hint: Any) -> Any:
         return None
     if is_list:
         return () if is_none else tuple(part for part in text.split(",") if part)
-    with suppress(ValueError, KeyError):  # then it stays text, and the preset says what was expected
+    with suppress(ValueError, KeyError):  # then it stays text, and the preset raises
         return next((READERS[kind](text) for kind in kinds if kind in READERS), text)
     return text
 
@@ -143,11 +143,11 @@ def _each(read: Callable[[str], object]) -> Any:
 
 
 SUMMARY_FROM = 0.8
-"""The part of the context that is used when a summary is made: messages that come meanwhile still have room."""
+"""The part of the context at which a summary is made: messages that come meanwhile still have room."""
 
 
 def _texts(given: Any) -> Any:
-    """Make a tuple of a list; a text is not taken for its letters."""
+    """Make a tuple of a list; a text is not split into letters."""
     return tuple(given) if isinstance(given, list) else given
 
 
@@ -158,15 +158,15 @@ POSITIVE: Any = validators.optional(validators.gt(0))
 
 @frozen(field_transformer=strictly_typed)
 class Preset:
-    """One way to run the loop. None as a limit means no limit. Raises ValueError for what an option cannot be.
+    """One way to run the loop. None as a limit means no limit. Raises ValueError for an invalid value.
 
     The gate: `policy` is the name of a policy of the constitution, None: nothing is judged. In mode "cron" no user is
-    asked, and what does more than read is denied unless its tool is one of `allow` (S6.14). `policy_rules` are rows
-    that make it stricter ("deny upload network in outside"), `commands` what the user said about commands ("deny --
-    make deploy"). `bounded`: file tools keep to the workspace and `allowed_paths`; `denied_paths` win. `config_file`
-    may set these paths, if it is there. `disclosure`: what the model is told of the reasons why a call was refused.
+    asked, and all but reading is denied unless its tool is one of `allow` (S6.14). `policy_rules` are rows that make it
+    stricter ("deny upload network in outside"), `commands` the user's rules about commands ("deny -- make deploy").
+    `bounded`: file tools keep to the workspace and `allowed_paths`; `denied_paths` win. `config_file` may set these
+    paths, if it is there. `disclosure`: how much the model is told about the reasons of a refusal.
 
-    Limits: `limit_text` is what is said when `max_iterations` are over; failures and empty answers count in a row.
+    Limits: `limit_text` is the final text when `max_iterations` are over; failures and empty answers count in a row.
     Order: with `sequential` one call at a time, but those `together` that their tools allow: neighbours in an answer,
     or all of it; without it all run at once. `steering` skips the rest of an answer; `follow_ups` says how many are
     heard when a run would complete.
@@ -175,18 +175,18 @@ class Preset:
     ("letters"); what was begun is finished, a call or a step of the loop.
 
     Limits of a run: `max_tokens`, `max_cost` (US dollars, by `prices`: MODEL=INPUT/OUTPUT for a million tokens) and
-    `deadline`. `doom_loop`: the same call so often in a row ends it. `context_tokens`: how much the model is shown,
-    system prompt and tools included; the older part of a longer conversation is left out ("trim") or summed up by the
+    `deadline`. `doom_loop`: the same call so often in a row ends it. `context_tokens`: the size of the model's context,
+    system prompt and tools included; the older part of a longer conversation is left out ("trim") or summarized by the
     model ("summary"). `images` and `reasoning` of the conversation are sent to the model, or dropped.
 
     Ending: with `complete_tool` only `complete` ends a run; with `objective_tool` only once `pursue_objective` was
     called.
 
-    Tools: which collection ("all": "workspace" and what else "coding" has), which file declares more (`tools_file`),
-    and how commands run. Times are in seconds, `output_limit` in bytes, `compact` in characters, of what the model is
+    Tools: the collection ("all": "workspace" and the others of "coding"), the file that declares more (`tools_file`),
+    and how commands run. Times are in seconds, `output_limit` in bytes, `compact` in characters that the model is
     shown. `background`: commands may stay, until the run ends or as long as the program runs. `sandbox`: "on" confines
-    commands where the machine can do it, and a yes lifts what was asked for; "strict" begins no run without, and lifts
-    nothing.
+    commands if the machine can, and a yes lifts the rights in the question; "strict" begins no run without a sandbox,
+    and lifts nothing.
     """
 
     name: str
@@ -246,7 +246,7 @@ class Preset:
     result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"
     sandbox: Literal["off", "on", "strict"] = "off"
-    # Words.
+    # Texts.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)
 
     def with_options(self, options: Mapping[str, str]) -> "Preset":
@@ -262,7 +262,7 @@ class Preset:
         return preset
 
     def with_value(self, name: str, value: object) -> "Preset":
-        """Return this preset with one option set. Raises ValueError for a value that it cannot have."""
+        """Return this preset with one option set. Raises ValueError for an invalid value."""
         try:
             return evolve(self, **{name: value})  # type: ignore[arg-type]
         except (ValueError, TypeError) as error:
@@ -316,24 +316,24 @@ class Preset:
 
     @property
     def finishes_by_tool(self) -> bool:
-        """Return whether `complete` is what ends a run as completed."""
+        """Return whether only `complete` completes a run."""
         return self.complete_tool or self.objective_tool
 
     @property
     def carried(self) -> Carried:
-        """The rule that says which images and which reasoning go to the model."""
+        """The rule about the images and the reasoning that are sent to the model."""
         return Carried(images=self.images == "send", reasoning=self.reasoning == "send")
 
     @property
     def summary_from(self) -> int | None:
-        """The tokens of an inference from which on a summary is made before the next one; None: none is made."""
+        """The tokens of an inference after which a summary is made; None: never."""
         if self.context_tokens is None or self.compaction != "summary":
             return None
         return max(1, int(self.context_tokens * SUMMARY_FROM))
 
     @property
     def counts_tokens(self) -> bool:
-        """Return whether something depends on how many tokens an inference takes."""
+        """Return whether an option depends on the tokens of an inference."""
         return any((self.max_tokens, self.max_tokens_per_iteration, self.max_cost, self.summary_from))
 
     def room_beside(self, frame: int) -> int | None:
@@ -348,7 +348,7 @@ class Preset:
         return self.context_tokens - frame
 
     def price_of(self, model: str) -> Price | None:
-        """Return what a model costs. Raises OptionError when the cost is limited and the price is not known."""
+        """Return the price of a model. Raises OptionError when the cost is limited and the price is unknown."""
         price = read_prices(self.prices).get(model)
         if price is None and self.max_cost is not None:
             raise OptionError(
@@ -389,11 +389,11 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: stop_when_said() if preset.stop_text == "letters" else None,
     lambda preset, judge: abort_on_request(),
 )
-"""Each line gives the b-thread that a preset's options choose, or None where they choose none."""
+"""Each line returns the b-thread for a preset's options, or None."""
 
 
 def follow_ups(preset: "Preset") -> BThread:
-    """Return the b-thread that goes on with follow-ups, one by one or all at once."""
+    """Return the b-thread that continues with follow-ups, one by one or all at once."""
     return continue_with_follow_ups(preset.follow_ups == "all", preset.max_follow_ups)
 
 

@@ -1,4 +1,4 @@
-"""The system prompts of the presets, and what may stand in one."""
+"""The system prompts of the presets, and their placeholders."""
 
 from collections.abc import Mapping
 
@@ -70,14 +70,14 @@ failure (it cannot be reached). A text alone does not."""
 
 
 def finish_text(*, complete_tool: bool, objective_tool: bool) -> str:
-    """Return what a model is told about the end of its work."""
+    """Return the text for the model about the end of its work."""
     if objective_tool:
         return BY_OBJECTIVE
     return BY_TOOL if complete_tool else BY_TEXT
 
 
 def can_be_filled_in(preset: object, attribute: object, prompt: str) -> None:
-    """Raise ValueError for a system prompt that has other things in braces. A validator of attrs."""
+    """Raise ValueError for a system prompt with unknown placeholders. A validator of attrs."""
     try:
         fill_in(prompt, dict.fromkeys(PLACEHOLDERS, "1"))
     except (ValueError, KeyError, IndexError, AttributeError) as error:

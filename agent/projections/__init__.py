@@ -1,4 +1,4 @@
-"""The memory of an agent: folds over the events of a run, by their kinds, which b-threads never read."""
+"""The memory of an agent: folds over the events of a run, by kind. B-threads never read them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -7,7 +7,7 @@ from bp import Event
 
 
 class Projection:
-    """Remembers what some kinds of events tell: `FOLDS` has a method for each of them."""
+    """A state folded from events; `FOLDS` has a method for each kind that it needs."""
 
     FOLDS: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
 

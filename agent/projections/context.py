@@ -1,8 +1,7 @@
-"""The context of the model: the conversation, shortened where it does not fit, with the state block in its place.
+"""The context of the model: the conversation, shortened if it does not fit, with the state block.
 
-Shortening is by units: a user message, or an assistant message with the answers to its calls. So a call never stands
-without its answer. The newest user message is always shown, and so is the newest unit. The conversation keeps
-everything.
+Whole units are left out: a user message, or an assistant message with the answers to its calls, so that no call lacks
+its answer. The newest user message and the newest unit are always shown. The conversation keeps everything.
 
     summary or notice | units that fit | state block | newest user message | units that fit
 """
@@ -24,24 +23,23 @@ LEFT_OUT = UserMessage("[Earlier messages were left out to make room.]")
 SUMMED_UP = "[Summary of earlier messages, which were left out to make room:]\n"
 
 ROOM_AFTER_TRIMMING = 0.75
-"""The part of the context that is used after trimming: it leaves room for turns, so that providers can reuse caches."""
+"""The part of the context used after trimming; the rest is room for turns, so that providers can reuse caches."""
 
 ROOM_FOR_RECENT = 0.25
-"""The part of the context that recent messages may take when the others are summed up."""
+"""The part of the context that recent messages may take when the others are summarized."""
 
 
 @define
 class Unit:
-    """Messages that are shown or left out together: from `start` on, and about how many tokens."""
+    """Messages that are shown or left out together: from `start` on, with the estimated number of tokens."""
 
     start: int
     tokens: int
 
 
 class Context(Projection):
-    """The messages of the next inference. `limit` in tokens, as far as they can be estimated; None: no limit.
-
-    A server that says that it was too much sets a limit, too.
+    """The messages of the next inference. `limit`: estimated tokens; None: no limit. A server's error for a context
+    that is too long sets one, too.
     """
 
     def __init__(
@@ -51,7 +49,7 @@ class Context(Projection):
         limit: int | None = None,
         carried: Carried = CARRY_ALL,
     ) -> None:
-        """Read `conversation` and `tracker`, which have to fold each event first: their messages when they count."""
+        """Read `conversation` and `tracker`, which must fold each event first."""
         self._conversation, self._tracker = conversation, tracker
         self._limit, self._carried = limit, carried
         self._read = 0  # messages that are in a unit
@@ -59,19 +57,19 @@ class Context(Projection):
         self._prompt = -1  # the unit of the newest user message
         self._first = 0  # the first unit that is shown
         self._recent = 0  # the first unit that a summary under way leaves out
-        self._summed_up = 0  # the first unit that no summary tells of
-        self._preface: UserMessage | None = None  # what stands for the units before that
+        self._summed_up = 0  # the first unit that no summary covers
+        self._preface: UserMessage | None = None  # the summary of the units before that
         self._tokens = 0  # of the units from the first one on
 
     @property
     def tokens(self) -> int:
-        """About how many tokens the messages of the next inference have."""
+        """The estimated tokens of the messages of the next inference."""
         self._read_on()
         prompt = self._units[self._prompt].tokens if self._is_prompt_apart else 0
         return self._tokens + prompt + (message_tokens(self._preface) if self._preface else 0)
 
     def messages(self) -> Sequence[Message]:
-        """Return what the model is shown now."""
+        """Return the messages for the model now."""
         return self._carried.of(self._in_place())
 
     def _in_place(self) -> Sequence[Message]:
@@ -82,7 +80,7 @@ class Context(Projection):
         start = self._units[self._first].start if self._first < len(self._units) else len(conversation)
         shown = [*([self._preface] if self._preface else []), *_from(conversation, start)]
         prompt = self._units[self._prompt].start if self._prompt >= 0 else len(conversation)
-        at = len(shown) - (len(conversation) - prompt)  # where the newest user message stands, if it is shown
+        at = len(shown) - (len(conversation) - prompt)  # the index of the newest user message, if it is shown
         if self._is_prompt_apart:
             at = 1 if self._preface else 0
             shown.insert(at, conversation[prompt])
@@ -154,7 +152,7 @@ class Context(Projection):
         self._first, self._preface = first, preface
 
     def _learn_limit(self, failed: InferenceFailed) -> None:
-        """Halve the limit when a server says that the context is too long: its size is not known here."""
+        """Halve the limit after a server's error for a context that is too long, whose size is unknown."""
         if failed.draft == OWN and failed.reason == "context_length_exceeded":
             self._limit = max(1, self.tokens // 2)
 

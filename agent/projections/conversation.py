@@ -29,13 +29,13 @@ NOT_CARRIED = "left out, no images are shown to the model"
 
 @frozen
 class Carried:
-    """A rule: `images` and `reasoning` go to the model, or do not; a line replaces an image that does not."""
+    """A rule: `images` and `reasoning` are sent to the model, or dropped; a line replaces a dropped image."""
 
     images: bool = True
     reasoning: bool = True
 
     def of(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Return the messages as the model is shown them; the conversation keeps everything."""
+        """Return the messages as they are sent to the model; the conversation keeps everything."""
         if self.images and self.reasoning:
             return messages
         return [self._of_one(message) for message in messages]
@@ -72,11 +72,11 @@ class Conversation(Projection):
 
     @property
     def unheard(self) -> tuple[str, ...]:
-        """The texts of people during a run that the model has not been shown yet."""
+        """Texts of users during a run that the model has not been shown yet."""
         return tuple(words.text for words in (*self._given, *self._found))
 
     def so_far(self) -> Messages:
-        """Return all messages so far, at no cost: what a model is shown."""
+        """Return all messages so far, without a copy."""
         return Messages(self._messages)
 
     def _committed(self, answer: AnswerCommitted) -> None:
@@ -99,13 +99,12 @@ class Conversation(Projection):
         self._found.extend(map(SteeringGiven if found.what == "steering" else FollowUpGiven, found.texts))
 
     def _take(self, taken: Sequence[SteeringGiven | FollowUpGiven]) -> None:
-        """Let the model hear these words, which were given."""
         for words in taken:
             self._given.remove(words)
             self._messages.append(UserMessage(words.text, words.images))
 
     def _take_all(self) -> None:
-        """Let the model hear whatever waits, also what was found and not given."""
+        """Add all waiting messages, also those that a hook found and that were not given."""
         self._given, self._found = [*self._given, *self._found], []
         self._take(tuple(self._given))
 
@@ -115,7 +114,7 @@ class Conversation(Projection):
         self._take(waiting[: {"none": 0, "one": 1, "all": len(waiting)}[follow_ups_heard(continued.refusals)]])
 
     def _told_before(self, history: HistoryGiven) -> None:
-        self._take_all()  # what an earlier run has left unheard comes first
+        self._take_all()  # messages that an earlier run has left come first
         self._messages.extend(history.messages)
 
     def _prompted(self, prompt: PromptGiven) -> None:

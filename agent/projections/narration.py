@@ -6,8 +6,8 @@
     tool:    tool_execution_start tool_execution_update* tool_execution_end
 
 A turn is one answer of the model with its calls. Messages are those of the conversation, the prompt first; an answer
-that breaks off, or is not taken, ends with an `error` and is in no later list of messages: it is not replayed to the
-model.
+that breaks off, or is not committed, ends with an `error` and is in no later list of messages: the model never sees it
+again.
 """
 
 from collections.abc import Iterator
@@ -48,12 +48,12 @@ Type = Literal[
 
 @frozen
 class StreamEvent:
-    """One event of a run as an interface shows it; what its type does not need is empty.
+    """One event of a run for a user interface; fields that its type does not use are empty.
 
     message: the message that starts, grows or ends; of a turn its answer. call: the call that runs. text: new text of a
     message or of a tool's output. piece: what is new in a message: text, reasoning, or arguments of a call. result: the
     answer to the call. messages: of a turn its results, at the end of the agent all that are new. error: why an answer
-    was not taken.
+    was not committed.
     """
 
     type: Type
@@ -84,15 +84,15 @@ class Narration:
     def __init__(self) -> None:
         """Begin before the run."""
         self._conversation = Conversation()
-        self._told = 0  # messages of the conversation that were told, or were there before
-        self._first = 0  # where the new ones begin
-        self._draft: AssistantMessage | None = None  # the answer as far as it came; None when none is under way
+        self._told = 0  # messages of the conversation that were narrated, or that are older than the run
+        self._first = 0  # the index of the first new one
+        self._draft: AssistantMessage | None = None  # the answer received so far; None when none is under way
         self._turn: list[Message] | None = None  # the answer of the turn, then the results
         self._calls: dict[str, ToolCall] = {}
 
     @property
     def new_messages(self) -> tuple[Message, ...]:
-        """Return what the run added to the conversation so far."""
+        """Return the messages that the run added to the conversation so far."""
         return self._conversation.messages[self._first :]
 
     def tell(self, event: Event) -> Iterator[StreamEvent]:

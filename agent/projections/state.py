@@ -1,4 +1,4 @@
-"""The state tracker of autonomous work (S1 2.2, 3.2), the calls that are open, and what the conversation has taken."""
+"""The state tracker of autonomous work (S1 2.2, 3.2), the open calls, and the usage of the conversation."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal
@@ -25,13 +25,13 @@ from constitution import Action, Effect, Zone, deeds_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
 LONGEST_TEXT = 500  # characters of a prompt or an objective: the conversation has them whole
-MOST_FILES = 20  # that are named
+MOST_FILES = 20  # entries that are listed
 NO_DETAILS: Mapping[str, Any] = {}
 
 
 @frozen
 class Command:
-    """A command that ran: its text, what came of it, and how it ended (None: it did not end by itself)."""
+    """A command that ran: its text, its output and its exit code (None: it did not end by itself)."""
 
     text: str
     output: str = ""
@@ -40,7 +40,7 @@ class Command:
 
 @frozen
 class BackgroundProcess:
-    """A process that runs in the background: what the model calls it, its command, and what it ends with."""
+    """A process that runs in the background: its name for the model, its command, and when it ends."""
 
     id: str
     command: str
@@ -51,7 +51,7 @@ class BackgroundProcess:
 class State:
     """The state of a run. `objective` is None before one is taken; then `iteration` counts the answers of the run.
 
-    terminal: "open" or "closed" if there was one. response: the last thing that the agent said in words.
+    terminal: "open" or "closed" if there was one. response: the last text of the agent.
     """
 
     user_prompt: str = ""
@@ -110,7 +110,7 @@ class StateTracker(Projection):
         self.end_background("run")
 
     def end_background(self, *untils: str) -> None:
-        """Know that the processes are gone that end with a run, or with the program."""
+        """Note that the processes that end with a run, or with the program, are gone."""
         left = tuple(process for process in self._state.background if process.until not in untils)
         self._state = evolve(self._state, background=left)
 
@@ -152,7 +152,7 @@ class StateTracker(Projection):
 def _with_changes(
     running: tuple[BackgroundProcess, ...], rows: Iterable[Mapping[str, str]]
 ) -> tuple[BackgroundProcess, ...]:
-    """Return the processes that run now; `rows` say how some of them are."""
+    """Return the running processes, after these `rows` with the status of some of them."""
     known = {process.id: process for process in running}
     for row in rows:
         known.pop(row["id"], None)
@@ -180,11 +180,11 @@ def _modified(details: Mapping[str, Any], described: ActionDescribed | None) -> 
 
 
 NO_FILES = (Zone.NOWHERE, Zone.DEVICE, Zone.SINK, Zone.NETWORK_DEVICE, Zone.PARTLY_KNOWN, Zone.UNKNOWN)
-"""Places that are no files, or not known."""
+"""Places that are no files, or unknown."""
 
 
 def _changed_by_command(facts: Action) -> Iterator[str]:
-    """Yield the files that a shell command writes or deletes, as far as they can be known from its words."""
+    """Yield the files that a shell command writes or deletes, as far as its words show them."""
     for deed in deeds_of(facts) if facts.command is not None else ():
         if deed.effect in (Effect.WRITE, Effect.DELETE) and deed.zone not in NO_FILES:
             yield deed.path
@@ -210,7 +210,7 @@ def told_to_model(state: State) -> str | None:
 
 
 def told_to_user(state: State) -> str:
-    """Return what a run that did not complete leaves behind: its partial results."""
+    """Return the partial results of a run that did not complete, in words."""
     taken = state.iteration - 1
     pursued = [] if state.objective is None else [f"Objective: {_line(state.objective)}"]
     command = [] if state.last_command is None else _last_command(state.last_command)
@@ -230,7 +230,7 @@ def _background(state: State) -> list[str]:
 
 def _last_command(command: Command) -> list[str]:
     code = "did not exit by itself" if command.exit_code is None else f"exit code {command.exit_code}"
-    output = without_middle(command.output.strip(), LONGEST_OUTPUT, tail=0.8)  # errors stand at the end
+    output = without_middle(command.output.strip(), LONGEST_OUTPUT, tail=0.8)  # errors are at the end
     return [f"Last command: {_line(command.text)} ({code})", *([f"Its output: {output}"] if output else [])]
 
 
@@ -249,9 +249,9 @@ def _line(text: str) -> str:
 def answers_to_open_calls(events: Iterable[Event]) -> tuple[CallAnswered, ...]:
     """Return an answer to each committed call that has none: its result, that it did not run, or that this is unknown.
 
-    `events` are those of a run that broke off; the answers come in source order.
+    `events` are those of a failed run; the answers come in source order.
     """
-    latest: dict[str, ToolStarted | ToolFinished | None] = {}  # what happened to each; None: nothing
+    latest: dict[str, ToolStarted | ToolFinished | None] = {}  # the latest event of each; None: there is none
     for event in events:
         match event:
             case AnswerCommitted():
@@ -264,7 +264,6 @@ def answers_to_open_calls(events: Iterable[Event]) -> tuple[CallAnswered, ...]:
 
 
 def _answer(call: str, latest: "ToolStarted | ToolFinished | None") -> CallAnswered:
-    """Return the answer to a call whose run broke off after `latest`."""
     match latest:
         case ToolFinished():
             return CallAnswered(call, latest.result, latest.is_error, images=latest.images)

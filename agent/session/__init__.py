@@ -1,1 +1,1 @@
-"""A conversation with a model: agents and their runs, approvals, subagents, and going on with a log."""
+"""A conversation with a model: agents and their runs, approvals, subagents, and resuming a log."""

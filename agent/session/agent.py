@@ -17,7 +17,7 @@ import anyio
 from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
 from agent.effects.hooks import Fail, HookCaller, Hooks, failure
-from agent.effects.inference import Inferences, Voice
+from agent.effects.inference import Inferences, RoleModel
 from agent.effects.loop import loop_effects, seconds_before
 from agent.models.model import Model, frame_tokens
 from agent.presets.preset import Preset
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 class Run(Projection):
     """One run of an agent.
 
-    `status`, `reason`, `text` and `result` say how it ended, `steps` what happened, `messages` the conversation so
-    far. `async for step in run` gives the steps as they happen. `stop`, `abort`, `steer`, `follow_up` and `answer`
-    are what people do meanwhile, from any thread: the run hears them at once. `agent` is whose run it is.
+    `status`, `reason`, `text` and `result` describe its end, `steps` its events, `messages` the conversation so far.
+    `async for step in run` yields the steps as they happen. `stop`, `abort`, `steer`, `follow_up` and `answer`
+    may be called from any thread, and take effect at once. `agent` is the agent that runs.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Run(Projection):
     ) -> None:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: a user may `answer`.
 
-        alone: no user can step in or read along. Without a prompt it goes on with the run that rests. Raises RunError
-        when none does.
+        alone: no user can act or read the steps meanwhile. Without a prompt the run that rests continues. Raises
+        RunError when none does.
         """
         openings = agent.openings(prompt)
         self.agent = agent
@@ -71,17 +71,17 @@ class Run(Projection):
         self._narration = _new_narration() if agent.is_watched else None
         effects = agent.effects(self.ask if attended else None, self._fail, self._narration, alone=alone)
         self._runner = Runner(agent.program, effects, journal=agent.journal)
-        self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
+        self._news: anyio.Event | None = None  # readers wait on it for the next step, or the end
         self._over = False
-        self._speaking = Lock()  # held by threads that step in, and by the end of the run
+        self._lock = Lock()  # held while another thread acts on the run, and while it ends
         self._attended, self._alone = attended, alone
         self._questions: dict[str, _Question] = {}  # from the moment that listeners may hear of them
-        self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # what people said, and its turn has not come yet
+        self._unposted: list[SteeringGiven | FollowUpGiven] = []  # messages of users that were not posted yet
         self.steps: list[Step] = list(self._taken_up)
         self.ended: RunEnded | None = None
         if attended:
             self._questions = {call: _Question() for call in open_questions(self._taken_up)}
-        for opening in openings:  # now, so that nothing that people do can come before it
+        for opening in openings:  # now, so that no act of a user can precede it
             self._runner.post(opening)
 
     def __repr__(self) -> str:
@@ -94,8 +94,8 @@ class Run(Projection):
     def status(self) -> str:
         """The status at the end: completed, limit, doom_loop, failed, stopped or aborted; "running" until then.
 
-        Also while a question is open: see `waiting_for`. "waiting" when it rests because a person has to decide later:
-        see `Agent.decide`.
+        It is also "running" while a question is open (`waiting_for`), and "waiting" when the run rests until a user
+        decides (`Agent.decide`).
         """
         if self.ended is not None:
             return self.ended.status
@@ -113,12 +113,12 @@ class Run(Projection):
 
     @property
     def text(self) -> str:
-        """The last words: the final answer, or why there is none."""
+        """The final answer, or the reason why there is none."""
         return "" if self.ended is None else self.ended.text
 
     @property
     def result(self) -> Any:
-        """The `result` of the `run_ended` that ended the run; None from the b-threads that ship."""
+        """The `result` of the `run_ended` that ended the run; the shipped b-threads give None."""
         return None if self.ended is None else self.ended.result
 
     @property
@@ -147,8 +147,8 @@ class Run(Projection):
 
     @property
     def unheard(self) -> tuple[str, ...]:
-        """The texts of people that the model was not shown, in this run and after its end until the next one begins."""
-        unsaid = (*self._unsaid, *self.agent.left_unsaid)
+        """Texts of users that the model was not shown, from this run or after its end, until the next one begins."""
+        unsaid = (*self._unposted, *self.agent.late_messages)
         return (*self.agent.journal.conversation.unheard, *(words.text for words in unsaid))
 
     @property
@@ -161,7 +161,7 @@ class Run(Projection):
         """The path of the log, or None without one."""
         return self.agent.journal.log_path
 
-    # What people do meanwhile.
+    # Acts of users during the run.
 
     def stop(self, text: str = "") -> None:
         """Let running tools finish, then end the run."""
@@ -172,7 +172,7 @@ class Run(Projection):
         self._runner.post(AbortAsked(text), "drop")
 
     def steer(self, text: str | UserMessage) -> None:
-        """Change the course of the run: calls that have not started are skipped, and the model hears this next.
+        """Add a message that the model reads next; calls that have not started are skipped.
 
         With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
         run begins with.
@@ -181,7 +181,7 @@ class Run(Projection):
         self._say(SteeringGiven(message.text, message.images))
 
     def follow_up(self, text: str | UserMessage) -> None:
-        """Add a message with which the run goes on when it would complete.
+        """Add a message with which the run continues when it would complete.
 
         With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
         run begins with.
@@ -190,16 +190,16 @@ class Run(Projection):
         self._say(FollowUpGiven(message.text, message.images))
 
     def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
-        with self._speaking:
+        with self._lock:
             if self._over:
-                self.agent.left_unsaid.append(UserMessage(words.text, words.images))
+                self.agent.late_messages.append(UserMessage(words.text, words.images))
                 return
-            self._unsaid.append(words)
+            self._unposted.append(words)
             self._runner.post(words, "drop")
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
-        with self._speaking:
+        with self._lock:
             question = self._questions.get(call)
             if question is None or question.is_answered:
                 others = ", ".join(id for id, each in self._questions.items() if not each.is_answered) or "none"
@@ -214,11 +214,11 @@ class Run(Projection):
             self._questions.pop(asked.call.id, None)
 
     def __aiter__(self) -> AsyncIterator[Step]:
-        """Give every step, those that happened already first, until the run is over."""
+        """Yield every step from the first one on, until the run is over."""
         return _Steps(self)
 
     async def step_at(self, position: int) -> Step | None:
-        """Return the step at a position in `steps`, as soon as it is there; None if the run is over before."""
+        """Wait for the step at a position in `steps` and return it; None if the run ends before."""
         while position >= len(self.steps) and not self._over:
             self._news = self._news or anyio.Event()
             await self._news.wait()
@@ -227,26 +227,26 @@ class Run(Projection):
     # Driving it.
 
     async def drive(self) -> None:
-        """Run to the end, after the run before it. A cancelled run is aborted first, and its log says so.
+        """Run to the end, once the run before is over. A cancelled run is aborted first, and the log records that.
 
-        Raises what the engine raises, and RunError when the log or a listener failed; the log says so as far
-        as it can, and the agent takes no further run.
+        Raises the errors of the engine, and RunError when the log or a listener failed; the log records that if
+        possible, and the agent accepts no further run.
         """
         async with self.agent.under_way:
             try:
                 if not self._taken_up and self.agent.journal.is_under_way:
                     raise RunError(
-                        "a run rests already; go on with it, run() without a prompt, before you ask for more"
+                        "a run rests; continue it, with run() without a prompt, before you give another prompt"
                     )
                 await self._to_its_end()
             finally:
                 await self._runner.close()
                 await self.agent.run_over()
-                with self._speaking:
-                    self._runner = Runner(self.agent.program)  # it hears nothing more; the other one holds this run
+                with self._lock:
+                    self._runner = Runner(self.agent.program)  # takes no events; the old one refers to this run
                     self._over = True
-                    self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
-                    self._unsaid.clear()
+                    self.agent.late_messages.extend(UserMessage(words.text, words.images) for words in self._unposted)
+                    self._unposted.clear()
                 self.agent.journal.leave()
                 self._wake_readers()
 
@@ -265,7 +265,7 @@ class Run(Projection):
             raise
 
     async def _aborted(self) -> None:
-        """Abort a run that was cancelled; where no b-thread hears that, break it off."""
+        """Abort a run that was cancelled; if no b-thread reacts, record a failure."""
         try:
             with anyio.fail_after(2 * GRACE, shield=True):
                 self.abort("the run was cancelled")
@@ -277,9 +277,8 @@ class Run(Projection):
             raise
 
     def _record_failure(self, error: Exception) -> None:
-        """Write down that the run broke off, answer the calls that are open, and close the program.
-
-        A run that had ended keeps its end; what goes wrong here becomes a note of `error`.
+        """Record that the run failed, answer the open calls and close the program. A run that had ended keeps its end;
+        errors raised here become notes of `error`.
         """
         if self.ended is None:
             self.ended = RunEnded("failed", "engine_error", str(error))
@@ -294,8 +293,8 @@ class Run(Projection):
             self._questions[asked.call.id] = _Question()
 
     def _hear_words(self, words: SteeringGiven | FollowUpGiven) -> None:
-        if words in self._unsaid:
-            self._unsaid.remove(words)
+        if words in self._unposted:
+            self._unposted.remove(words)
 
     FOLDS: ClassVar = {
         RunEnded: _end,
@@ -366,22 +365,22 @@ class _Question:
 class Agent:
     """A conversation with a model that may use tools: one run after the other, each from a prompt to its end.
 
-    `run` waits for the end, `run_sync` does so without an event loop, `start` lets people step in meanwhile.
+    `run` waits for the end, `run_sync` does so without an event loop, `start` lets users act meanwhile.
 
-    model: a model, or the name of one as the command takes it, such as "gpt-5" or "script:FILE".
-    preset: a name or a `Preset`. threads: more b-threads beside the preset's: protocols, monitors, limits.
+    model: a model, or its name as on the command line, such as "gpt-5" or "script:FILE".
+    preset: a name or a `Preset`. threads: b-threads in addition to the preset's: protocols, monitors, limits.
     history: an earlier conversation to continue.
-    workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
-    approve: asked when a person has to decide; without it no user is present, and the answer is no. "later": the
-    run rests instead, `run.status` is "waiting", and `decide` and another `run` go on.
-    log: a file that must not exist yet. log_late: it is written when the agent is closed, for runs that are made
-    again from their beginning when they break off. secrets: texts by name that are masked in it. about: what else
-    its header says, for the program that goes on with it. on_step, on_text, on_output: called with every step, and with
-    pieces of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
-    on_event: called with a `StreamEvent` (`agent.projections.narration`) at agent_start and _end, turn_start and _end,
-    message_start, _update and _end, tool_execution_start, _update and _end. hooks: what changes the model's
-    context, and speaks up for people. models: those of other roles than "agent", by role, for protocols that ask
-    for drafts of theirs. effects: what makes more effects, for events of `threads`; each is called once.
+    workspace: the folder of tools that have none; by default that of the other tools, else the current one.
+    approve: the function that is asked for approvals; without it no user is present, and every answer is no. "later":
+    the run rests, `run.status` is "waiting", and `decide` with another `run` continues it.
+    log: a file that must not exist yet. log_late: write it when the agent is closed, for runs that are restarted if
+    they fail. secrets: texts to mask in the log, by name. about: additional data in its header, for the program that
+    resumes it. on_step, on_text, on_output: called with every step, and with pieces of the model's text and of the
+    tools' output. wait: seconds before the next attempt of an inference. on_event: called with a `StreamEvent`
+    (`agent.projections.narration`) at agent_start and _end, turn_start and _end, message_start, _update and _end,
+    tool_execution_start, _update and _end. hooks: functions that change the model's context, or supply messages of
+    users. models: extra models by role ("trusted", "editor"), for protocols. effects: functions that make additional
+    effects, for events of `threads`; each is called once.
     """
 
     lost_processes: tuple[BackgroundProcess, ...] = ()
@@ -427,7 +426,7 @@ class Agent:
         self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
         self._approve, self._wait = approve, wait
         self._history, self.about = tuple(history), dict(about)
-        self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
+        self.late_messages: list[UserMessage] = []  # of users; the next run begins with them
         self.under_way = anyio.Lock(fast_acquire=True)  # held by a run; the next prompt waits for the end of it
         self.decisions, self._secrets = Decisions(), dict(secrets)
         self.journal = self._make_journal(self._open_log(log, late=log_late))
@@ -444,7 +443,7 @@ class Agent:
 
     @property
     def heard(self) -> Sequence[Event]:
-        """The events that came from outside so far, in order."""
+        """The external events so far, in order."""
         return self.journal.heard
 
     @property
@@ -459,18 +458,18 @@ class Agent:
 
     @property
     def approves_later(self) -> bool:
-        """True if the run rests when a person has to decide."""
+        """True if the run rests when a user has to decide."""
         return self._approve == "later"
 
     def decide(self, call: str, yes: bool, text: str = "") -> None:
-        """Decide about a call that waits for it; `text` is what is said with a no. The next `run` goes on with that.
+        """Answer the question about a call; `text` is the reason of a no. The next `run` continues with the answer.
 
         Raises UndecidableError for a call that is not known, decided already, or was not asked about.
         """
         self.decisions.decide(self.journal.unfinished, call, yes, text)
 
     async def run(self, prompt: str | UserMessage | None = None) -> Run:
-        """Run to the end and return the run; without a prompt, go on with the run that rests.
+        """Run to the end and return the run; without a prompt, continue the run that rests.
 
         A prompt with images is a `UserMessage`.
 
@@ -488,11 +487,11 @@ class Agent:
 
     @asynccontextmanager
     async def start(self, prompt: str | UserMessage | None = None) -> AsyncIterator[Run]:
-        """Start a run, or go on with the one that rests, and give it.
+        """Start a run, or continue the one that rests, and yield it.
 
         Leaving the block waits for its end, an error in the block aborts it.
 
-        Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
+        Unless the agent has an approver, `Run.answer` answers its questions.
         """
         run = Run(self, prompt, attended=self._approve is None)
         try:
@@ -502,7 +501,7 @@ class Agent:
         except BaseExceptionGroup as group:
             if len(group.exceptions) > 1:
                 raise
-            alone = group.exceptions[0]  # what went wrong, as itself and not as a group of one
+            alone = group.exceptions[0]  # the error itself instead of a group of one
             raise alone from alone.__cause__
 
     def close(self) -> None:
@@ -517,20 +516,19 @@ class Agent:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # What a run needs.
+    # Parts of a run.
 
     def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
-        """Return the first messages of a run: those that came between the runs, then the prompt.
-
-        A run that goes on begins with nothing. Raises RunError when there is none.
+        """Return the first messages of a run: those that came between the runs, then the prompt. A continued run has
+        none. Raises RunError when no run rests.
         """
         if prompt is None:
             if not self.journal.is_under_way:
-                raise RunError("no run rests that could go on; give a prompt")
+                raise RunError("no run rests; give a prompt")
             return ()
-        history = (*self._history, *self.left_unsaid)
+        history = (*self._history, *self.late_messages)
         self._history = ()
-        self.left_unsaid.clear()
+        self.late_messages.clear()
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
@@ -539,12 +537,12 @@ class Agent:
     ) -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
-        `attendant` is asked for approvals when the agent has no approver; `fail` is told when a hook or a listener does
-        not do what it should, `narration` what models and tools say meanwhile.
+        `attendant`: the approver of an agent without one. `fail`: called when a hook or a listener fails. `narration`:
+        gets the streamed output of models and tools.
         """
         pieces = outputs = None
         if narration is not None:
-            pieces, outputs = self._telling(fail, narration.piece), self._telling(fail, narration.output)
+            pieces, outputs = self._listener_of(fail, narration.piece), self._listener_of(fail, narration.output)
         asking = Inferences(
             self._voiced(self.model),
             self.toolbox,
@@ -567,8 +565,8 @@ class Agent:
         room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas))
         return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
-    def _voiced(self, model: Model) -> Voice:
-        return Voice(model, self.preset.price_of(model.name), self.preset.counts_tokens)
+    def _voiced(self, model: Model) -> RoleModel:
+        return RoleModel(model, self.preset.price_of(model.name), self.preset.counts_tokens)
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Record steps that were replayed from the log."""
@@ -579,12 +577,12 @@ class Agent:
         self.journal.tracker.end_background("run", "program")
 
     async def run_over(self) -> None:
-        """End what does not outlive a run (processes, sessions), also of a run that only rests."""
+        """End the processes and terminal sessions of a run, also of a run that only rests."""
         await self.toolbox.run_over()
         self.journal.tracker.end_background("run")
 
     def watchers(self, narration: "Narration | None") -> Iterator[tuple[str, Callable[[Step], object]]]:
-        """Yield those who hear of every step, and what they are called in errors."""
+        """Yield the listeners of every step, each with its name for errors."""
         if self.toolbox.listens:
             yield "a tool", lambda step: self.toolbox.hear(step.event)
         if self._on_step is not None:
@@ -594,7 +592,7 @@ class Agent:
 
     @property
     def is_watched(self) -> bool:
-        """True if a listener wants to know more of a run than its steps."""
+        """True if a listener takes more of a run than its steps."""
         return (self._on_text, self._on_output, self.on_event) != (None, None, None)
 
     def _tell(self, news: "Iterable[StreamEvent]") -> None:
@@ -606,8 +604,8 @@ class Agent:
             if self.on_event is not None:
                 self.on_event(event)
 
-    def _telling(self, fail: Fail, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
-        """Return what tells the listeners of a piece; one that raises ends the run, and is not the fault of a tool."""
+    def _listener_of(self, fail: Fail, told: "Callable[..., Iterable[StreamEvent]]") -> Callable[..., None]:
+        """Return the function that gives listeners a piece. An error in one ends the run; it is no tool error."""
 
         def tell(*news: object) -> None:
             try:
@@ -619,7 +617,7 @@ class Agent:
 
     def header(self) -> dict[str, Any]:
         """Return the header of the agent's log."""
-        from agent.history.rebuilding import make_header  # with the log, 15 ms that an agent without one does without
+        from agent.history.rebuilding import make_header  # imports the log, 15 ms, which only agents with a log need
 
         return make_header(
             self.preset,
@@ -633,7 +631,7 @@ class Agent:
         )
 
     def _model_named(self, name: str) -> Model:
-        from agent.models.openai_model import model_from_name  # 20 ms, which a scripted model does without
+        from agent.models.openai_model import model_from_name  # 20 ms, which a scripted model does not need
 
         return model_from_name(name, os.environ, has_key_hook=self._hooks.get_api_key is not None)
 
@@ -661,13 +659,13 @@ def _is_in_event_loop() -> bool:
 
 
 def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[BackoffStarted], float]:
-    """Return `wait`; when it raises, or gives no time that passes, the run has failed."""
+    """Return `wait`; the run fails when it raises, or gives no finite number of seconds."""
 
     def seconds(started: BackoffStarted) -> float:
         try:
             given = float(wait(started))
             if not isfinite(given):
-                raise ValueError(f"it gives seconds, not {given}")
+                raise ValueError(f"it must return seconds, not {given}")
         except Exception as error:
             raise failure("wait", error, fail) from error
         return max(given, 0.0)
@@ -676,7 +674,7 @@ def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[Ba
 
 
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
-    """Put the tools of one agent together; those without a workspace get the agent's."""
+    """Return the toolbox of an agent; tools without a workspace get the agent's."""
     everything = (*preset.own_tools(), *tools)
     known: dict[str, Tool] = {}
     for one in everything:

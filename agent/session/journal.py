@@ -35,7 +35,7 @@ class _Folds(dict[type, tuple[Callable[[Any], None], ...]]):
 class Journal:
     """The log and the projections of one conversation.
 
-    `heard` is what came from outside so far, in order; `unfinished` are the steps since the last run ended.
+    `heard`: the external events so far, in order. `unfinished`: the steps since the last run ended.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Journal:
         context_tokens: int | None = None,
         carried: Carried = CARRY_ALL,
     ) -> None:
-        """Begin with nothing; without a log, nothing is written. The others are what the projections show and keep."""
+        """Without a log, nothing is written; the other arguments are those of the projections."""
         self.conversation = Conversation()
         self.tracker = StateTracker(max_iterations)
         self.context = Context(self.conversation, self.tracker, context_tokens, carried)
@@ -65,7 +65,7 @@ class Journal:
 
     @property
     def last_record(self) -> str:
-        """The latest line of the log, as it stands there; empty where there is none."""
+        """The latest line of the log; empty without one."""
         return "" if self._log is None else self._log.last
 
     @property
@@ -83,7 +83,7 @@ class Journal:
         return self.unfinished
 
     def leave(self) -> None:
-        """Let go of the run."""
+        """Forget the run."""
         self._folds, self._listeners = _Folds(*self._projections), ()
 
     def record(self, step: Step) -> None:
@@ -125,10 +125,7 @@ class Journal:
                 raise RunError(str(error)) from error
 
     def break_off(self, ended: RunEnded, error: Exception) -> None:
-        """Answer the calls that are open, and write down that the run broke off.
-
-        What goes wrong here becomes a note of `error`, which is why.
-        """
+        """Answer the open calls and record that the run failed with `error`; errors raised here become its notes."""
         for event in (*answers_to_open_calls(step.event for step in self.unfinished), ended):
             for fold in self._folds[type(event)]:
                 fold(event)
@@ -142,7 +139,6 @@ class Journal:
             self._log.close()
 
     def _write_end(self, ended: RunEnded) -> None:
-        """Write down the end of a run that broke off after the latest step."""
         if self._log is not None:
             last = self._last
             record = {
@@ -157,7 +153,7 @@ class Journal:
 
 
 def note_failure(error: Exception, function: Callable[[], None]) -> None:
-    """Call `function`, the clean-up after `error`; what it raises becomes a note of `error`."""
+    """Call `function`, the clean-up after `error`; its errors become notes of `error`."""
     try:
         function()
     except Exception as another:

@@ -1,7 +1,7 @@
-"""Going on with a log: the state is built again from what was recorded, and the run continues in the same log.
+"""Resuming a log: the state is rebuilt from the records, and the run continues in the same log.
 
-What was under way when the log ended is asked again, except for a tool: its effects are not known, so it is answered as
-interrupted and never run twice.
+Effects that were under way when the log ended start again, except tools: their outcome is unknown, so their calls are
+answered as interrupted and never run twice.
 """
 
 import os
@@ -26,14 +26,14 @@ def resume(
     threads: Sequence[BThread] = (),
     **options: Any,
 ) -> Agent:
-    """Return the agent of a log, as it was when the log ended; `run()` without a prompt goes on with its last run.
+    """Return the agent of a log, as it was when the log ended; `run()` without a prompt continues its last run.
 
-    Preset, b-threads that ship, workspace and system prompt come from the log; `threads` are those that do not ship,
+    Preset, shipped b-threads, workspace and system prompt come from the log; `threads` are the other b-threads,
     `options` the other options of `Agent` (approve, on_step, ...). Nothing happens before the next run, except that a
-    torn last line is cut off the log. `agent.journal.is_under_way` tells whether there is a run to go on with.
+    torn last line is cut off the log. `agent.journal.is_under_way` is true if a run can be continued.
 
-    Raises LogInUse when another process writes the log, RebuildError when its program is another one here, LogDiffers
-    when it was changed, and other LogErrors for an invalid log, or one that broke off.
+    Raises LogInUse when another process writes the log, RebuildError when its program differs from the one here,
+    LogDiffers when it was changed, and other LogErrors for an invalid log, or a failed run.
     """
     writer, recorded = reopen(log)
     try:
@@ -47,7 +47,7 @@ def resume(
         agent = Agent(model, tools, preset=preset, threads=beside, log=writer, **(known | options))
         _check_tools(recorded, agent.toolbox.names)
         agent.take_up(retaken(recorded, agent.program))
-        _check_integrity(recorded)  # after what can be said more precisely
+        _check_integrity(recorded)  # after the more precise errors
     except BaseException:
         writer.close()
         raise
@@ -63,7 +63,7 @@ def _check_tools(recorded: RecordedRun, names: Sequence[str]) -> None:
 
 
 def _check_integrity(recorded: RecordedRun) -> None:
-    """Refuse a log that was changed, and a yes that is not signed, where the run still acts on it."""
+    """Refuse a changed log, and an unsigned yes on which the run still acts."""
     if recorded.misfit:
         raise LogError(recorded.misfit)
     answered = {record["data"].get("call") for record in recorded.records if record["name"] == "call_answered"}

@@ -18,7 +18,7 @@ from agent.vocabulary.messages import Message, UserMessage
 from bp import Step
 
 LIMIT_REACHED = "Maximum iteration limit reached"
-MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunContinued | RunEnded  # what the conversation grows by
+MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunContinued | RunEnded  # the events that add to the conversation
 
 
 @frozen
@@ -69,7 +69,6 @@ async def agent_loop(
 
 
 async def _run_until(agent: Agent, prompt: UserMessage, signal: anyio.Event | None) -> Run:
-    """Run to the end, or until `signal` is set."""
     if signal is None:
         return await agent.run(prompt)
     async with agent.start(prompt) as run, anyio.create_task_group() as tasks:
@@ -86,7 +85,7 @@ async def _abort_on(signal: anyio.Event, run: Run) -> None:
 
 
 class _Listener:
-    """Passes events on, in the form of S0."""
+    """Passes events to `on_event` in the form of S0."""
 
     def __init__(self, messages: list[Message], on_event: Callable[[dict[str, Any]], None] | None) -> None:
         self._messages = messages

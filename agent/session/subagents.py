@@ -1,8 +1,8 @@
-"""The tool `task`: an agent of its own works on a part of the task, with its own log and conversation (S2).
+"""The tool `task`: a subagent works on a part of the task, with its own log and conversation (S2).
 
-A subagent runs within the call: an abort of the call aborts it, and a user who asks to stop is heard by both. It has no
-more rights than its parent: the same preset with a share of the limits that are left, the same b-threads, effects and
-models beside it. What it takes is counted by its parent.
+A subagent runs within the call: an abort of the call aborts it, and a stop by the user ends both. It has no more rights
+than its parent: the same preset with a share of the remaining limits, and the same additional b-threads, effects and
+models. Its parent counts its tokens.
 """
 
 import math
@@ -42,7 +42,7 @@ _TASK_ID = re.compile(r"task-[0-9a-f]{8}")
 
 @frozen
 class SubagentType:
-    """A kind of subagent: when to use it (the model reads that), and what it is told and may use.
+    """A kind of subagent: when to use it (the model reads that), its system prompt and its tools.
 
     `tools` are names of the store's tools, None for all of them; `system_prompt` is by default that of the preset.
     """
@@ -58,7 +58,7 @@ GENERAL = SubagentType("general", "works on any task of several steps, with all 
 
 @define(eq=False)
 class SubagentStore:
-    """The parts of new subagents, and the subagents so far: each can be continued by its task id.
+    """Makes subagents and keeps them: each can be continued by its task id.
 
     `tools` makes new tools for each subagent, so that none shares a terminal or a list with another. `logs` is the
     folder of their logs; without one there are none, and tasks last as long as the store. `parent` is named in them.
@@ -101,7 +101,7 @@ class SubagentStore:
                 run.stop(event.text)
 
     async def run(self, kind: SubagentType, task_id: str | None, prompt: str, context: ToolContext) -> "_Task":
-        """Run a new subagent, or the one of `task_id`; return what came of it. Raises ToolError."""
+        """Run a new subagent, or the one of `task_id`; return its result. Raises ToolError."""
         name = task_id or f"task-{os.urandom(4).hex()}"
         agent = self._open[name] = self._find(name) if task_id else self._make(name, kind, context.call_id)
         before = agent.totals.usage
@@ -134,7 +134,7 @@ class SubagentStore:
         )
 
     def _find(self, name: str) -> Agent:
-        """Return a subagent of this store, or one whose log an earlier program left."""
+        """Return a subagent of this store, or one resumed from its log."""
         if name in self._open:
             return self._open[name]
         log = self._log_of(name) if _TASK_ID.fullmatch(name) else None
@@ -144,10 +144,9 @@ class SubagentStore:
 
     @property
     def _inherited(self) -> dict[str, Any]:
-        """The options of an agent that a subagent has from its parent."""
         return {
             "threads": self.threads, "effects": self.effects, "models": self.models, "secrets": self.secrets,
-            "approve": self.approve or _nobody,
+            "approve": self.approve or _no_user,
         }  # fmt: skip
 
     def _log_of(self, name: str) -> Path | None:
@@ -159,7 +158,7 @@ class SubagentStore:
 
 @frozen
 class _Task:
-    """A task that was worked on: its id, the run, and what it took."""
+    """A finished task: its id, the run, and its usage."""
 
     name: str
     run: Run
@@ -205,12 +204,12 @@ def make_task(store: SubagentStore) -> Tool:
     return evolve(task, description=f"{task.description}\n\nTypes of subagents:\n{kinds}", hears=store.hear)
 
 
-def _nobody(_: ApprovalAsked) -> None:
+def _no_user(_: ApprovalAsked) -> None:
     """Answer no, since no user is present."""
 
 
 def _spent_since(before: Usage, now: Usage) -> dict[str, Any]:
-    """Return what a run took, of a conversation that had taken something before."""
+    """Return the usage of a run: that of the conversation, less what it was before."""
     told = {"input_tokens": now.input_tokens - before.input_tokens}
     told["output_tokens"] = now.output_tokens - before.output_tokens
     return told if now.cost is None else {**told, "cost": now.cost - (before.cost or 0.0)}
@@ -219,7 +218,7 @@ def _spent_since(before: Usage, now: Usage) -> dict[str, Any]:
 def share_of(preset: Preset, part: float, spent: Usage = NO_USAGE) -> Preset:
     """Return a preset with a part of its limits: turns, tokens, cost and time; none stays none.
 
-    spent: what of tokens and cost is used up already; no share is more than what is left.
+    spent: the tokens and cost used so far; no share is more than the rest.
     """
 
     def some(limit: int | None, used: int = 0) -> int | None:
@@ -236,8 +235,8 @@ def share_of(preset: Preset, part: float, spent: Usage = NO_USAGE) -> Preset:
 
 
 def _prompt(agent: Agent, prompt: str) -> str | None:
-    """Return the prompt of a run; an unfinished run goes on first, and gets the prompt as a message."""
+    """Return the prompt of a run; an unfinished run continues first, and gets the prompt as a message."""
     if agent.journal.is_under_way:
-        agent.left_unsaid.append(UserMessage(prompt))
+        agent.late_messages.append(UserMessage(prompt))
         return None
     return prompt

@@ -1,6 +1,6 @@
-"""Autonomous work (S1): `complete` ends the run; from the call of `pursue_objective` on nothing else completes it.
+"""Autonomous work (S1): `complete` ends the run, and after `pursue_objective` nothing else completes it.
 
-What the two tools are called with is read from their results: only a call that passed the gate and ran counts.
+The arguments of the two tools are read from their results: only calls that passed the gate and ran count.
 """
 
 from typing import Any
@@ -48,10 +48,10 @@ TEXT_ALONE = where(RunEnded, status="completed", reason="answered")
 
 @bthread
 def complete_to_finish(after_objective: bool = False) -> BThreadBody:
-    """End the run when `complete` is called, and refuse that a text does.
+    """End the run when `complete` is called; a text alone does not complete it.
 
-    With `after_objective` a text is refused only once an objective was taken. A person may have more to say after
-    `complete`; then the run goes on as it began.
+    With `after_objective` that holds once an objective was taken. If the user has more to say after `complete`, the run
+    continues as it began.
     """
     while True:
         said = yield sync(wait_for=PromptGiven)

@@ -47,7 +47,7 @@ def session() -> BThreadBody:
 
 DRAFT, ID = attrgetter("draft"), attrgetter("id")
 OWN = "d0"
-"""The name of the draft with which the loop itself begins each turn; all others are wanted by protocols."""
+"""The name of the loop's own first draft of each turn; protocols ask for all others."""
 
 
 DRAFT_NEWS = InferenceRequested | InferenceFinished | InferenceFailed
@@ -55,7 +55,7 @@ FIRST = where(InferenceRequested, draft=OWN)
 OTHERS = InferenceRequested & ~FIRST
 TOO_LATE = "the drafts of this turn have settled"
 ASKED_ALREADY = "it was asked for already in this turn"
-FIRST_ASKED = sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)  # said at every turn, and so made once
+FIRST_ASKED = sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)  # used at every turn, and so made once
 
 
 @bthread
@@ -110,9 +110,9 @@ def gate() -> BThreadBody:
 def put_up(call: ToolCall, facts: Action, changed: int = 0) -> BThreadBody:
     """Approve the call unless a b-thread refuses; then reject it, with b-threads and reasons. A block only delays it.
 
-    After each yes of a user the facts are looked up again. Where they have changed this is over: the call was described
-    again, and is put up with what it would touch now. It is over as well when another b-thread has rejected the call:
-    the question whose answer it needs was refused.
+    After each yes of a user the facts are looked up again. If they have changed, this b-thread ends: the call was
+    described again, and is put up with its new facts. It also ends when another b-thread has rejected the call because
+    a question about it was refused.
     """
     news = where((GateRejected, ApprovalAnswered), call=call)
     approval, rejection = GateApproved(call, facts), partial(GateRejected, call)
@@ -129,7 +129,7 @@ MOST_CHANGES = 2
 
 
 def looked_up_again(call: ToolCall, facts: Action, changed: int) -> BThreadBody:
-    """Have the facts of a call looked up; return what was found, or the rejection where that is refused.
+    """Have the facts of a call looked up; return these, or the rejection if the lookup is refused.
 
     Meanwhile the call is not asked about, and keeps its sandbox.
     """
@@ -149,9 +149,8 @@ def looked_up_again(call: ToolCall, facts: Action, changed: int) -> BThreadBody:
 
 @bthread
 def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
-    """Propose `call`, wait for the gate, run the tool, answer: exactly one answer for each call.
-
-    disclosure: what the answer tells of the reasons for which a call was refused.
+    """Propose `call`, wait for the gate, run the tool, answer: exactly one answer for each call. disclosure: how much
+    the answer says about the reasons of a refusal.
     """
 
     def unexecuted(refusals: Refusals) -> CallAnswered:
@@ -182,9 +181,9 @@ ANSWER = sync(wait_for=CallAnswered)
 
 @bthread
 def converse(disclosure: Disclosure = "full") -> BThreadBody:
-    """Lead one run after the other, each from its prompt to its one `run_ended`.
+    """Drive one run after the other, each from its prompt to its one `run_ended`.
 
-    disclosure: what the model is told of the reasons for which a call was refused.
+    disclosure: how much the model is told about the reasons of a refusal.
     """
     while True:
         yield sync(wait_for=PromptGiven)
@@ -204,7 +203,7 @@ def converse(disclosure: Disclosure = "full") -> BThreadBody:
 
 
 def completed(reason: str, text: str) -> BThreadBody:
-    """End the run as completed, or go on if a b-thread refuses that since it has something left to say."""
+    """End the run as completed, or continue it if a b-thread refuses that."""
     return (yield sync(request=RunEnded("completed", reason, text), otherwise=continued_instead))
 
 
@@ -228,12 +227,12 @@ INFERENCE = sync(request=InferenceRequested(), otherwise=ended_instead)
 
 
 def continued_instead(refusals: Refusals) -> RunEnded | RunContinued:
-    """Turn the refusals of completion into another end, or into going on."""
+    """Turn the refusals of completion into another end, or into a continuation."""
     return worst_ending(refusals) or RunContinued(refusals)
 
 
 def no_draft_left(refused: DraftsRefused) -> RunEnded:
-    """End the run because every draft of the turn was refused: as an ending among the reasons says, if there is one."""
+    """End the run because every draft of the turn was refused: with the ending among the reasons, if there is one."""
     text = f"Every draft was refused: {_reasons(refused.refusals)}"
     return worst_ending(refused.refusals) or RunEnded("failed", "drafts_refused", text)
 
@@ -243,9 +242,9 @@ def _reasons(refusals: Refusals) -> str:
 
 
 def core(disclosure: Disclosure = "full") -> tuple[BThread, ...]:
-    """Return the b-threads of the core; `disclosure` is what the model is told about refused calls."""
+    """Return the b-threads of the core; `disclosure`: how much the model is told about refused calls."""
     return (session(), converse(disclosure), choose(), gate())
 
 
 CORE = core()
-"""The core as it is where the model is told why a call was refused."""
+"""The core with which the model is told why a call was refused."""

@@ -1,4 +1,4 @@
-"""The constitution at the gate: what is denied is refused, what needs a person waits for one."""
+"""The constitution at the gate: denied calls are refused, doubtful ones wait for the user's answer."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -37,7 +37,7 @@ def by_constitution(judge: Callable[[Action], Verdict]) -> BThreadBody:
 
 
 def rights_beyond(facts: Action) -> tuple[str, ...]:
-    """Return what a yes lets a call do beyond its sandbox: what it asks for, and what it could not do without."""
+    """Return the rights beyond its sandbox that a yes gives a call: those it asks for, and those it needs."""
     if not facts.is_confined:
         return ()
     named = any(right.startswith("network ") for right in facts.rights)
@@ -47,15 +47,14 @@ def rights_beyond(facts: Action) -> tuple[str, ...]:
 
 @bthread(name="by_constitution")
 def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, ...] = ()) -> BThreadBody:
-    """Refuse the approval of a call as it was described, at once when it is denied, else unless the user says yes.
-
-    A yes lifts the sandbox of the call as far as `rights`. When the call is described again, this ends.
-    Where the question itself is refused, as after a stop, there will be no yes: the call is rejected for that.
+    """Refuse the approval of a call as it was described: at once when it is denied, else unless the user says yes. A
+    yes gives the call the `rights` beyond its sandbox. When the call is described again, this b-thread ends. If the
+    question itself is refused, as after a stop, the call is rejected for that reason.
     """
     call = described.call
     approval = where(GateApproved, call=call)
     decided = where((GateApproved, GateRejected, ActionChanged), call=call)
-    others = where(ApprovalAsked, call=call)  # a person is asked about a call by one after the other
+    others = where(ApprovalAsked, call=call)  # b-threads ask about a call one after the other
     because: Verdict | Declined = verdict
     if verdict.level is Level.ask:
         said = yield sync(
@@ -65,10 +64,10 @@ def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, .
             wait_for=decided,
         )
         if not isinstance(said, ApprovalAsked):
-            return  # another b-thread has refused it meanwhile
+            return  # another b-thread has rejected it meanwhile
         answered = where(ApprovalAnswered, call=call)
         said = yield sync(wait_for=answered | decided, block=approval | others | RunEnded)
-        if isinstance(said, GateRejected):  # the question is withdrawn; the call is over when that has been heard
+        if isinstance(said, GateRejected):  # the question is withdrawn; the call is over once that is known
             yield sync(wait_for=answered, block=where(CallAnswered, call=call.id) | others)
             return
         if said.yes:
@@ -108,18 +107,17 @@ def changes_in(described: ActionDescribed) -> tuple[str, ...]:
 
 
 def question(verdict: Verdict, rights: tuple[str, ...] = (), changes: tuple[str, ...] = ()) -> str:
-    """Return the text of the question: why, one reason per line, what changed since, and what a yes would allow."""
+    """Return the text of the question: one reason per line, the changes since, and the rights that a yes gives."""
     lifts = ", ".join(map(_lifted, rights))
     reasons = (*(verdict.reasons or (verdict.explanation,)), *(f"changed since your yes: {each}" for each in changes))
     return "\n".join((*reasons, f"a yes lets this one call {lifts}") if lifts else reasons)
 
 
 def _lifted(right: str) -> str:
-    """Return what a right lets a call do."""
     return LIFTED.get(right) or right.replace("write ", "change ", 1).replace("network ", "reach ", 1)
 
 
-_judged = lru_cache(maxsize=64)(judge)  # calls of tools that touch nothing have the same facts, one like the other
+_judged = lru_cache(maxsize=64)(judge)  # all calls of tools that touch nothing have the same facts
 
 
 @frozen
@@ -134,7 +132,7 @@ class Judge:
         return GRANTED if self._is_approved(action, verdict) else verdict
 
     def _is_approved(self, action: Action, verdict: Verdict) -> bool:
-        """Return whether a person has approved this action by declaring its tool as one that writes (S0 6.1)."""
+        """Return whether a user has approved this action by declaring its tool as one that writes (S0 6.1)."""
         is_declared = action.category == "write" and bool(action.argv) and action.command is None
         return self.policy.name == "workspace" and is_declared and verdict.level is Level.ask
 

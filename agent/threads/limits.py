@@ -39,7 +39,7 @@ Tally = Callable[[Any, Any], Any]
 def refuse_when(limit: Any, news: Any, tally: Tally, ending: Ending, refused: Any, begins: Any = None) -> BThreadBody:
     """Tally `news` in each run until `limit`; then refuse `refused` until the run has ended. `news` has RunEnded.
 
-    begins: the part of `news` that makes more than nothing of nothing, where that is not all of it.
+    begins: the events of `news` that can raise a tally of nothing, if not all can.
     """
     while True:
         number = 0
@@ -88,14 +88,14 @@ def is_empty(answer: AnswerCommitted) -> bool:
 EMPTY = where(AnswerCommitted, is_empty)
 
 
-SPENDING = InferenceFinished | SummaryFinished | ToolFinished | RunEnded  # tools: what their subagents take
+SPENDING = InferenceFinished | SummaryFinished | ToolFinished | RunEnded  # tools: the tokens of subagents
 TURN_SPENDING = InferenceFinished | AnswerCommitted | RunEnded
 ASKING = InferenceRequested | SummaryRequested
 
 
 @bthread
 def budget_of_tokens(limit: int) -> BThreadBody:
-    """Ask no model any more in this run when `limit` tokens are used up, drafts that came to nothing included."""
+    """Refuse inferences in this run once `limit` tokens are used, those of uncommitted drafts included."""
     ending = Ending("limit", "max_tokens", f"Stopped: the budget of {limit:,} tokens is used up.")
     yield from refuse_when(limit, SPENDING, lambda n, said: n + said.usage.tokens, ending, ASKING)
 
@@ -110,7 +110,7 @@ def budget_per_turn(limit: int) -> BThreadBody:
 
 @bthread
 def budget_of_cost(limit: float) -> BThreadBody:
-    """Ask no model any more in this run when it has cost `limit` US dollars."""
+    """Refuse inferences in this run once it has cost `limit` US dollars."""
     ending = Ending("limit", "max_cost", f"Stopped: the budget of ${limit:g} is used up.")
     yield from refuse_when(limit, SPENDING, lambda n, said: n + (said.usage.cost or 0.0), ending, ASKING)
 
@@ -134,7 +134,7 @@ def deadline(seconds: float) -> BThreadBody:
 
 
 OVERFLOW = where(InferenceFailed, draft=OWN, reason="context_length_exceeded")
-"""The model's server says that the conversation is too long; what then happens is said in `threads.summaries`."""
+"""The reason when a conversation is too long for the model's server; `threads.summaries` handles it."""
 
 FAILURE = InferenceFailed & ~OVERFLOW
 INFERENCES = FAILURE | InferenceFinished | RunEnded

@@ -33,7 +33,7 @@ UNTIL_HEARD = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | wher
 
 @bthread
 def skip_when_steered() -> BThreadBody:
-    """After `steering_given` start no further call of the batch, and do not complete, until the model has heard it.
+    """After `steering_given` start no further call of the batch, and do not complete, until the model has read it.
 
     What runs finishes; each call that has not started is answered as skipped (S2). An open question is withdrawn.
     """
@@ -51,7 +51,7 @@ COMPLETION = where(RunEnded, status="completed")
 
 @bthread
 def continue_with_follow_ups(at_once: bool = False, most: int = MOST) -> BThreadBody:
-    """Refuse completion while a follow-up waits: the run goes on with it, one after the other or all `at_once`.
+    """Refuse completion while a follow-up waits: the run continues with it, one after the other or all `at_once`.
 
     One after the other, no more than `most` may wait.
     """
@@ -85,36 +85,36 @@ def is_final(answer: AnswerCommitted) -> bool:
 
 FINAL = where(AnswerCommitted, is_final)
 JOINTS: dict[str, Any] = {"steering": PromptGiven | CallAnswered | FINAL, "follow_up": FINAL | CompletionDeclared}
-"""The events after which people are asked."""
+"""The events after which a hook is asked."""
 
 NEXT: dict[str, Any] = {
     "steering": ProposedAction | InferenceRequested | RunEnded,
     "follow_up": RunContinued | RunEnded,
 }
-"""The events that wait until the people have answered."""
+"""The events that wait for the answer of the hook."""
 
 UNSAID: dict[str, Any] = {"steering": NEXT["steering"], "follow_up": where(RunEnded, status="completed")}
 """The events that wait until that answer is given; fewer for a follow-up, which may have to wait itself."""
 
-OVER = StopAsked | AbortAsked  # people are not asked any more in this run
+OVER = StopAsked | AbortAsked  # hooks are not asked any more in this run
 
 What = Literal["steering", "follow_up"]
 
 
 @bthread
 def seek_steering() -> BThreadBody:
-    """Ask for steering after the prompt, after each answered call, and after an answer that would be the last."""
+    """Ask the hook for steering after the prompt, each answered call, and an answer that would be the last."""
     yield from sought("steering", SteeringGiven)
 
 
 @bthread
 def seek_follow_ups() -> BThreadBody:
-    """Ask for follow-ups after an answer that would be the last."""
+    """Ask the hook for follow-ups after an answer that would be the last."""
     yield from sought("follow_up", FollowUpGiven)
 
 
 def sought(what: What, given: Callable[[str], Event]) -> BThreadBody:
-    """Ask at each of these points, and once more if another one was reached meanwhile."""
+    """Ask at each of these points, and again if another one was reached meanwhile."""
     joints, following = JOINTS[what], NEXT[what]
     while True:
         said = yield sync(wait_for=joints | OVER)
@@ -127,10 +127,8 @@ def sought(what: What, given: Callable[[str], Event]) -> BThreadBody:
 
 
 def heard(what: What, given: Callable[[str], Event]) -> BThreadBody:
-    """Wait for what the hook found and post it; return whether and why to ask again.
-
-    When as many follow-ups wait as may, the others are said as soon as one was heard; what the end of the run leaves
-    unsaid is kept by the conversation.
+    """Wait for the messages of the hook and give them; return whether and why to ask again. While the most follow-ups
+    wait, each further one is given once another was read; the conversation keeps those left at the end of the run.
     """
     joints, following = JOINTS[what], NEXT[what]
     found = where(MessagesFound, what=what)

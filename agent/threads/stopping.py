@@ -22,7 +22,7 @@ from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
 LESSER_END = where(RunEnded, status="limit") | where(RunEnded, status="doom_loop")
-"""Ends that were due before a person spoke; a run that is held meanwhile ends as the person wants."""
+"""Ends that were due before the request of the user; a run that was held meanwhile ends as requested."""
 
 NEXT_INFERENCE = InferenceRequested | BackoffStarted | SummaryRequested
 NEXT_TURN = NEXT_INFERENCE | where(RunEnded, status="completed")
@@ -55,7 +55,7 @@ def abort_on_request() -> BThreadBody:
 
 
 def has_the_letters_stop(text: str) -> bool:
-    """Return whether "stop" stands anywhere in `text`, in any case, also within a word."""
+    """Return whether `text` contains "stop", in any case, also within a word."""
     return "stop" in text.lower()
 
 

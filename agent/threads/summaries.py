@@ -1,7 +1,7 @@
 """Summaries: a model sums up the older part of a conversation that has grown long, before the next inference.
 
-The b-thread knows of the length what the last inference said of it. Which part is summed up, and what is shown in its
-place, is the business of the projection that builds the context; the log and the conversation keep everything.
+The b-thread takes the length from the usage of the last inference. The projection that builds the context chooses the
+part to summarize; the log and the conversation keep everything.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ class TookAtLeast:
     tokens: int
 
     def __call__(self, finished: InferenceFinished) -> bool:
-        """Compare what was read and written: all of it is read the next time."""
+        """Compare input and output tokens: all of them are input of the next inference."""
         return finished.usage.tokens >= self.tokens
 
 
@@ -80,12 +80,12 @@ def recover_from_overflow(summarize: bool) -> BThreadBody:
 
 
 def is_hopeless(outcome: Event) -> bool:
-    """Return whether a summary failed because all that is shown has to be shown."""
+    """Return whether a summary failed because no message may be left out."""
     return isinstance(outcome, SummaryFailed) and outcome.nothing_older
 
 
 def overflow_ending(error: str, summarized: bool) -> Ending:
-    """Return the end of a run whose conversation is too long for the model, with what can be done."""
+    """Return the end of a run whose conversation is too long for the model, with the cure."""
     also = ", also without its older part" if summarized else ""
     cure = "a smaller output_limit" if summarized else "compaction=summary"
     text = (

@@ -1,4 +1,4 @@
-"""The values that everything else speaks of: messages, calls, events, and why b-threads refuse."""
+"""The values that all other layers use: messages, calls, events, and the reasons of refusals."""
 
 from importlib import import_module
 

@@ -32,9 +32,9 @@ class ToolCall:
     """One call that the model asks for: which tool, with which arguments.
 
     `flaw` is None for a whole call. Otherwise the call came cut off or unreadable, `arguments` is empty, and the
-    text says what is wrong; such a call is answered and never run. `parallel` is its tool's: the call may run while
-    others run that may, too. `command_in` is its tool's too: the argument that a shell runs, if there is one; and
-    so is `polls`: it looks whether something has changed, and may be repeated.
+    text says what is wrong; such a call is answered and never run. The tool sets the other fields. `parallel`: the call
+    may run beside other such calls. `command_in`: the argument that a shell runs, if there is one. `polls`: the call
+    checks whether something has changed, and may be repeated.
     """
 
     id: str
@@ -51,7 +51,7 @@ class ToolCall:
 class ToolResult:
     """The result of a tool: text and images for the model, and details for programs.
 
-    Errors are content (S0 5.2): `is_error` tells the model and the loop that the call did not do what it should.
+    Errors are content (S0 5.2): `is_error` tells the model and the loop that the call failed.
     """
 
     text: str
@@ -60,7 +60,7 @@ class ToolResult:
     images: tuple[Image, ...] = field(default=(), converter=_images, validator=_all_images)
 
 
-# Functions of their own, so that the b-threads which use them capture no variable: what a closure holds counts as
+# Functions of their own, so that the b-threads which use them capture no variable: variables of a closure count as
 # state for ever, and multiplies the states that a model checker has to visit.
 
 
@@ -75,7 +75,7 @@ def still_open(calls: tuple[ToolCall, ...], answered: str) -> tuple[ToolCall, ..
 
 
 def signature(call: ToolCall) -> str:
-    """Return what a call would do as one text: the command that a shell would run, else tool and arguments.
+    """Return a call as one text: the command that a shell would run, else tool and arguments.
 
     It is equal for equal JSON: order of keys and 5.0 for 5 make no difference.
     """
@@ -85,7 +85,7 @@ def signature(call: ToolCall) -> str:
 
 
 def thaw(value: Any, of_item: Callable[[Any], Any] = lambda item: item) -> Any:
-    """Return frozen arguments as dicts and lists, with `of_item` applied to what is neither."""
+    """Return frozen arguments as dicts and lists, with `of_item` applied to other values."""
     if isinstance(value, Mapping):
         return {key: thaw(item, of_item) for key, item in value.items()}
     if isinstance(value, tuple | list):
@@ -98,5 +98,5 @@ def _integral(value: Any) -> Any:
 
 
 def background_mark(arguments: Mapping[str, Any]) -> str:
-    """Return what people are shown after a command that stays in the background; nothing after any other."""
+    """Return the mark that users see after a background command; empty for other commands."""
     return " (in the background)" if arguments.get("background") is True else ""

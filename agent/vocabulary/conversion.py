@@ -1,6 +1,6 @@
-"""Conversion: JSON as values of our own types, strictly: nothing is coerced, nothing left over, mistakes have a place.
+"""Strict conversion of JSON to our types: no coercion, no unknown keys, and errors that name the place.
 
-A whole number will do for a number, and a list for a tuple. Everything else is what its type says, or told:
+An integer is accepted as a float, and a list as a tuple. For any other mismatch the error says:
 `expected int, found 'x' @ row.seed`.
 """
 
@@ -19,13 +19,13 @@ Structure = Callable[[Any, Any], Any]
 
 PLAIN = (str, bool, int, float)
 SHOWN = 60
-"""Characters of what was found."""
+"""Characters that an error shows of the value found."""
 
 
 def parsed(text: str, kind: type[T], name: str) -> T:
-    """Return the value of an attrs class that a JSON text says.
+    """Return an instance of an attrs class from JSON text.
 
-    Raises ValueError for anything else; it says where, with `name` for the whole, and what was found.
+    Raises ValueError for invalid text, with the place (`name` stands for the whole) and the value found.
     """
     try:
         return structured(json.loads(text), kind, name)
@@ -34,7 +34,7 @@ def parsed(text: str, kind: type[T], name: str) -> T:
 
 
 def structured(told: object, kind: type[T], name: str) -> T:
-    """Return the value of an attrs class that plain data say. Raises ValueError like `parsed`."""
+    """Return an instance of an attrs class from plain data. Raises ValueError like `parsed`."""
     try:
         found: T = _converter().structure(told, kind)
     except Exception as error:
@@ -44,7 +44,7 @@ def structured(told: object, kind: type[T], name: str) -> T:
 
 
 def strict_converter() -> cattrs.Converter:
-    """Return a new converter that is strict, and says where a mistake is."""
+    """Return a new strict converter, whose errors name the place."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     for plain in PLAIN:
         converter.register_structure_hook(plain, _exactly(plain))
@@ -55,7 +55,7 @@ def strict_converter() -> cattrs.Converter:
 
 
 def problems_of(error: BaseException, name: str) -> list[str]:
-    """Return what is wrong and where, from what a strict converter raised; `name` stands for the whole."""
+    """Return the problems and their places from an error of a strict converter; `name` stands for the whole."""
     return cattrs.transform_error(error, path=name, format_exception=_told)
 
 
@@ -77,7 +77,7 @@ def _told(error: BaseException, _: object) -> str:
 
 
 def _exactly(kind: type) -> Structure:
-    """Accept values of one type and coerce nothing; an integer will do for a float."""
+    """Accept values of one type and coerce nothing; an integer is accepted as a float."""
 
     def accept(value: Any, _: Any) -> Any:
         if type(value) is kind or (kind is float and type(value) is int):

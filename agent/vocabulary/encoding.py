@@ -1,6 +1,6 @@
-"""Values as JSON text: the records of the log, in one pass, by a writer for each type that is made once.
+"""Log records as JSON text, written in one pass by a cached writer for each type.
 
-A call stands in full where it is first told of (`inference_finished`, `answer_committed`, `proposed_action`), and as
+A call is written in full where it first appears (`inference_finished`, `answer_committed`, `proposed_action`), and as
 its id in every later record.
 """
 
@@ -37,7 +37,7 @@ Writer = Callable[[Any], str]
 def record_line(step: Step) -> str:
     """Return the record of a step as one line: step, super_step, name, data, origin, and the refusals it answers.
 
-    Raises TypeError for what has no form in the log.
+    Raises TypeError for values without a form in the log.
     """
     event = step.event
     refusals = "" if step.refusals is None else f',"refusals":{_text(step.refusals)}'
@@ -54,7 +54,7 @@ def to_record(step: Step) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a frozen value as what JSON can hold. Raises TypeError for what has no such form."""
+    """Return a frozen value as plain JSON data. Raises TypeError for values without such a form."""
     return json.loads(_text(value))
 
 
@@ -64,7 +64,7 @@ def has_form(kind: type) -> bool:
 
 
 def dump(data: Any) -> str:
-    """Return plain data as one line of JSON, without the line end, which is one line for every reader."""
+    """Return plain data as one line of JSON, without a line end; every reader takes it for one line."""
     line = _LEGIBLE.encode(data)
     return line if line.isascii() else _one_line(line)
 
@@ -73,7 +73,7 @@ _LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `json.
 
 
 def _one_line(text: str) -> str:
-    """Escape lone surrogates, so that a line is valid UTF-8, and what some readers take for the end of a line."""
+    """Escape lone surrogates, which are invalid UTF-8, and characters that some readers take for line ends."""
     return _UNFIT.sub(_escaped, text)
 
 
@@ -89,7 +89,7 @@ def _text(value: Any) -> str:
 
 
 class _Writers(dict[type, Writer]):
-    """By type, made once: every record asks for each of its values."""
+    """A cache of writers by type: each value of each record needs one."""
 
     def __init__(self, make: Callable[[Any], Writer]) -> None:
         super().__init__()
@@ -114,10 +114,9 @@ def _of_data(event: Any) -> str:
 
 
 def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
-    """Return what writes the fields of a class, those that are left out when they are empty last; messages with role.
-
-    A field that has its default is written once for all; the latest value, which may stand in several records of a
-    turn, is remembered. whole_call: the field `call` is no mere id.
+    """Return the writer of a class: fields that may be left out come last, and messages have their role. The text of a
+    default is made once; the latest value is cached, since several records of a turn may hold it. whole_call: write the
+    field `call` in full, not as its id.
     """
     fields = attrs.fields(kind)
     is_id = not whole_call and any(field.name == "call" and field.type is ToolCall for field in fields)
@@ -151,7 +150,7 @@ def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
 
 
 def _default_of(field: Any) -> str:
-    """Return how a field is written that has its default; empty for one without, or with a new one for each value."""
+    """Return the text of a field that has its default; empty without a default, or where a factory makes it."""
     has_one = field.default is not attrs.NOTHING and not isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
     return f'"{field.name}":{_text(field.default)}' if has_one else ""
 
@@ -171,7 +170,7 @@ def _of_items(items: Any) -> str:
 
 
 def _of_number(number: float) -> str:
-    """Write a number; JSON has no word for an infinity, which becomes text."""
+    """Write a number; JSON has no infinity, which becomes text."""
     return float.__repr__(number) if isfinite(number) else quoted(str(number))
 
 

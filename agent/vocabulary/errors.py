@@ -1,10 +1,10 @@
-"""Errors around an agent and its tools, and the cure for an unknown name; the engine's errors are those of `bp`."""
+"""Errors of agents and tools, and suggestions for unknown names; `bp` has the engine's errors."""
 
 from collections.abc import Iterable
 
 
 class AgentError(Exception):
-    """The base of what goes wrong around an agent: logs, options, models, runs."""
+    """The base class of the errors of agents: logs, options, models, runs."""
 
 
 class RunError(AgentError):
@@ -20,13 +20,13 @@ class PathRefused(ToolError, PermissionError):
 
 
 class CannotStart(ToolError):
-    """A process that never ran: no such program, no such directory, or arguments that no process can take."""
+    """A process could not start: the program or directory does not exist, or the arguments are invalid."""
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3, *, cutoff: float = 0.5) -> tuple[str, ...]:
     """Return up to `most` of the known names that are spelled like `name`, nearest first; case does not count.
 
-    cutoff: how much they have to resemble each other, of 1.
+    cutoff: the least similarity, from 0 to 1.
     """
     from difflib import get_close_matches  # only mistakes need it
 
@@ -35,7 +35,7 @@ def nearest(name: str, known: Iterable[str], most: int = 3, *, cutoff: float = 0
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the cure for a name that is not among the known: "did you mean 'gated'?", or "there are: a, b"."""
+    """Return a suggestion for an unknown name: "did you mean 'gated'?", or "there are: a, b"."""
     names = tuple(known)
     close = nearest(name, names, most=1, cutoff=0.6)
     return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names) or 'none'}"

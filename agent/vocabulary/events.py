@@ -1,7 +1,7 @@
 """Everything that can happen in a run, in the order in which it usually does.
 
-One class per row of the vocabulary; the names in snake case are the `name`s in the log. What comes from outside is
-posted by people or by effects; the rest is requested by b-threads (`agent/threads/`).
+One class per row of the vocabulary; the names in snake case are the `name`s in the log. External events are posted by
+users or by effects; b-threads request the others (`agent/threads/`).
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ NO_USAGE = Usage()
 RunStatus = Literal["completed", "limit", "doom_loop", "failed", "stopped", "aborted"]
 
 
-# From outside: what people say.
+# Messages of users: external events.
 
 
 @frozen
@@ -39,7 +39,7 @@ class HistoryGiven(Event):
 
 @frozen
 class PromptGiven(Event):
-    """A person asks for something, and may show images; a run begins."""
+    """The user gives a task, perhaps with images; a run begins."""
 
     text: str
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
@@ -47,7 +47,7 @@ class PromptGiven(Event):
 
 @frozen
 class SteeringGiven(Event):
-    """A person wants to change the course of the run: the model is to hear it before anything else begins."""
+    """The user steers the run: the model reads this before anything else begins."""
 
     text: str
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
@@ -55,7 +55,7 @@ class SteeringGiven(Event):
 
 @frozen
 class FollowUpGiven(Event):
-    """A person asks for more after what the run does now."""
+    """The user asks for more, to be done after the current task."""
 
     text: str
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
@@ -77,14 +77,14 @@ class AbortAsked(Event):
 
 @frozen
 class MessagesSought(Event):
-    """A hook that speaks for people is asked whether they have something to say."""
+    """A hook is asked for messages of users."""
 
     what: Literal["steering", "follow_up"]
 
 
 @frozen
 class MessagesFound(Event):
-    """The answer of the people who were asked: steering or follow-ups, which are given next."""
+    """The messages from the hook: steering or follow-ups, which are given next."""
 
     what: Literal["steering", "follow_up"]
     texts: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class MessagesFound(Event):
 
 @frozen
 class DeadlineSet(Event):
-    """The time of the run is measured from now; it has `seconds`."""
+    """The timer of the run starts; the run has `seconds`."""
 
     seconds: float
 
@@ -133,9 +133,8 @@ class InferenceFinished(Event):
 
 @frozen
 class InferenceFailed(Event):
-    """The model gave none; `retry_after` in seconds when the server said when to come back.
-
-    `reason` is what the run ends with where that is not just "inference_failed".
+    """The model gave no draft; `retry_after`: seconds, when the server named a time. `reason`: that of the run's end,
+    where it is more precise than "inference_failed".
     """
 
     draft: str
@@ -163,7 +162,7 @@ class BackoffElapsed(Event):
 
 @frozen
 class DraftsSettled(Event):
-    """All drafts of the turn are there; protocols hold this while they want more. Without any, the turn has failed."""
+    """All drafts of the turn have come; protocols block this while they want more. Without any, the turn has failed."""
 
     drafts: tuple[str, ...] = ()
 
@@ -178,7 +177,7 @@ class AnswerCommitted(Event):
 
     @property
     def is_empty(self) -> bool:
-        """True when it says nothing, or nothing but white space, and asks for no call."""
+        """True if the text is blank and there is no call."""
         return not self.calls and not self.message.text.strip()
 
 
@@ -194,14 +193,14 @@ class DraftsRefused(Event):
 
 @frozen
 class SummaryRequested(Event):
-    """A model is asked to sum up the older part of the conversation, to make room; that is no answer, and no draft."""
+    """A model is asked to summarize the older part of the conversation, to make room; this is no draft."""
 
     role: str = "summarizer"
 
 
 @frozen
 class SummaryFinished(Event):
-    """The summary, in whose place the model will be shown it from now on; the conversation itself keeps everything."""
+    """The summary that the model is shown in place of the older messages; the conversation keeps everything."""
 
     text: str
     usage: Usage = Usage()
@@ -209,7 +208,7 @@ class SummaryFinished(Event):
 
 @frozen
 class SummaryFailed(Event):
-    """There is no summary: why. What does not fit is left out then; `nothing_older`: nothing can be left out."""
+    """There is no summary, and why. Messages that do not fit are left out; `nothing_older`: none can be."""
 
     error: str
     nothing_older: bool = field(default=False, metadata=IF_ANY)
@@ -236,7 +235,7 @@ class ActionDescribed(Event):
 
 @frozen
 class ApprovalAsked(Event):
-    """A person is asked whether the call may run."""
+    """The user is asked whether the call may run."""
 
     call: ToolCall
     question: str
@@ -254,7 +253,7 @@ class ApprovalAnswered(Event):
 
 @frozen(cache_hash=True)
 class SandboxLifted(Event):
-    """This one call may do more than its sandbox allows: what the user was asked for, or had granted before.
+    """This call alone may do more than its sandbox allows: the user granted it, now or before.
 
     rights: "network", "write PATH", or "unconfined".
     """
@@ -273,7 +272,7 @@ class GateApproved(Event):
 
 @frozen
 class GateRejected(Event):
-    """The gate does not: who refused, and why."""
+    """The gate rejects the call, with the refusing b-threads and their reasons."""
 
     call: ToolCall
     refusals: Refusals
@@ -281,7 +280,7 @@ class GateRejected(Event):
 
 @frozen(cache_hash=True)
 class ToolStarted(Event):
-    """The tool runs, beyond its sandbox with these rights alone."""
+    """The tool runs; these are its only rights beyond its sandbox."""
 
     call: ToolCall
     rights: tuple[str, ...] = field(default=(), metadata=IF_ANY)
@@ -291,7 +290,7 @@ class ToolStarted(Event):
 class ToolFinished(Event):
     """The tool is done: text for the model, details for programs; `duration` in milliseconds (S3).
 
-    What the details call `usage` are tokens that models took within the tool: those of a subagent.
+    `usage` in the details: the tokens of models within the tool, such as a subagent's.
     """
 
     call: ToolCall
@@ -330,19 +329,19 @@ class CallAnswered(Event):
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
-# What is asked of the world.
+# Questions of b-threads to effects.
 
 
 @frozen
 class Question(Event):
-    """Something is asked of the world for a b-thread; kinds extend it. A run that is to stop asks no more of them."""
+    """A b-thread asks an effect for something; kinds extend it. A run that stops asks no further questions."""
 
 
 @frozen(cache_hash=True)
 class FactsRequested(Question):
-    """The user said yes to the call, which took a while: what it would touch is looked up again.
+    """The user said yes to the call, perhaps after a while: its facts are looked up again.
 
-    judged: the facts on which it was asked about. times: how often they have changed already.
+    judged: the facts in the question. times: how often they have changed already.
     """
 
     call: ToolCall
@@ -370,7 +369,7 @@ class ActionChanged(ActionDescribed):
 
 @frozen
 class CompletionDeclared(Event):
-    """The agent has called `complete`: with which status, and what it says was accomplished (S1 2.3)."""
+    """The agent has called `complete`, with a status and a description of the result (S1 2.3)."""
 
     status: str
     text: str
@@ -378,7 +377,7 @@ class CompletionDeclared(Event):
 
 @frozen
 class RunContinued(Event):
-    """The run would have completed, but b-threads refused since they have something left to say.
+    """The run would have completed, but b-threads refused that.
 
     Each `because` enters the conversation as a user message, or the next follow-up does (`agent.vocabulary.reasons`).
     """
@@ -388,7 +387,7 @@ class RunContinued(Event):
 
 @frozen
 class RunEnded(Event):
-    """The run is over: how, why, and with which last words."""
+    """The run is over: its status, the reason, and the final text."""
 
     status: RunStatus
     reason: str

@@ -1,6 +1,6 @@
-"""Python that a person names: `FILE.py:NAME` or `module:NAME`, and a call of it, `FILE.py:NAME(steps=4)`.
+"""Python objects that the user names: `FILE.py:NAME` or `module:NAME`, and a call of it, `FILE.py:NAME(steps=4)`.
 
-It is run, so only what a person names comes here.
+The file is executed, so only names that a user wrote may come here.
 """
 
 import ast
@@ -21,12 +21,12 @@ from agent.vocabulary.errors import meant, nearest
 
 
 class NotImportable(Exception):
-    """A file, a module or a name in it cannot be had; the message says which, and why, in one line."""
+    """A file, a module or a name in it cannot be imported; the message says which and why, in one line."""
 
 
 @frozen
 class Named:
-    """A reference that a person wrote: the file or module, the name in it, and the arguments if it is a call."""
+    """A reference as the user wrote it: the file or module, the name in it, and the arguments if it is a call."""
 
     where: str
     attribute: str
@@ -34,16 +34,16 @@ class Named:
 
     @property
     def short(self) -> str:
-        """The name with its arguments, without where it is."""
+        """The name with its arguments, without its file or module."""
         if self.arguments is None:
             return self.attribute
         return f"{self.attribute}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
     def value(self, what: str, *kinds: type) -> Any:
-        """Return the object; where arguments are given, its function with these. Raises NotImportable.
+        """Return the object; with arguments, the function with these bound. Raises NotImportable.
 
-        The function is not called: it may have parameters that are given later. what: the plural of what is looked for,
-        of the types `kinds`, or functions and classes; when the name is not there, the message lists those that are.
+        The function is not called: further arguments may follow. kinds: the types that the message lists when the name
+        does not exist, by default functions and classes; what: their plural in the message.
         """
         module = module_at(self.where)
         if not hasattr(module, self.attribute):
@@ -63,7 +63,7 @@ class Named:
     def _given(self, function: Any) -> Any:
         assert self.arguments is not None
         if not callable(function):
-            raise NotImportable(f"{self.attribute!r} in {self.where} is {type(function).__name__}, and takes nothing")
+            raise NotImportable(f"{self.attribute!r} in {self.where} is {type(function).__name__}, not a function")
         taken = inspect.signature(function).parameters
         unknown = [name for name in self.arguments if name not in taken]
         if unknown and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
@@ -83,7 +83,6 @@ def read_name(text: str) -> Named:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """Return the keyword arguments of a call: numbers, texts, lists, and what else is plain data."""
     try:
         call = ast.parse(f"f{text}", mode="eval").body
         assert isinstance(call, ast.Call)
@@ -114,10 +113,10 @@ def _from_file(path: Path) -> ModuleType:
 
 @lru_cache(maxsize=256)
 def _run_file(path: Path, version: tuple[int, ...]) -> ModuleType:
-    """Run a file as a module. Its name is that of the file, so that logs tell the same wherever the file lies."""
+    """Run a file as a module. Its name is that of the file, so that logs do not depend on the folder."""
     folder = str(path.parent)
     if folder not in sys.path:
-        sys.path.append(folder)  # last, so that nothing beside the file takes the place of a module of Python
+        sys.path.append(folder)  # last, so that no file beside it replaces a module of Python
     spec = spec_from_file_location(path.name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -135,6 +134,6 @@ def _reason(error: BaseException, where: str) -> str:
 
 
 def _last_line(error: BaseException, where: str) -> int | None:
-    """Return the line of the file that was under way when it raised."""
+    """Return the line of the file that was running when it raised."""
     lines = [number for frame, number in walk_tb(error.__traceback__) if frame.f_code.co_filename.endswith(where)]
     return lines[-1] if lines else None

@@ -13,10 +13,10 @@ IF_ANY = {"in the log": "if any"}
 
 @frozen
 class Usage:
-    """Tokens that one inference took, as the provider counted them; 0 where it said nothing.
+    """Tokens that one inference took, as the provider counted them; 0 without a count.
 
-    cost: in US dollars, None where no price is known. is_estimate: the provider said nothing, and the length of the
-    texts was taken for it.
+    cost: in US dollars, None where no price is known. is_estimate: the provider gave no count, and the length of the
+    texts was used instead.
     """
 
     input_tokens: int = 0
@@ -71,7 +71,7 @@ class ReasoningItem:
 
 @frozen
 class UserMessage:
-    """The text and the images of a person."""
+    """The text and the images of a user."""
 
     text: str
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
@@ -81,7 +81,7 @@ class UserMessage:
 class AssistantMessage:
     """The text of the model, and the calls that it asked for, in its order.
 
-    `reasoning` is for people to read, `reasoning_items` are for the provider alone.
+    `reasoning` is for users, `reasoning_items` are for the provider alone.
     """
 
     text: str = ""
@@ -102,7 +102,7 @@ class ToolMessage:
 
 Message = UserMessage | AssistantMessage | ToolMessage
 FailureReason = Literal["", "context_length_exceeded", "answer_too_long"]
-"""The reason for a missing answer that the loop can do something about; empty for every other reason."""
+"""Reasons for a missing answer to which the loop reacts; empty: any other reason."""
 StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
 
 
@@ -112,7 +112,7 @@ class Messages(Sequence[Message]):
     __slots__ = ("_all", "_length")
 
     def __init__(self, growing: list[Message]) -> None:
-        """Take what is in `growing` now; nothing in it may be changed or removed later."""
+        """Take the present items of `growing`, none of which may be changed or removed later."""
         self._all = growing
         self._length = len(growing)
 
@@ -172,7 +172,7 @@ _cut = partial(without_middle, most=4000)  # characters of one message that the 
 
 
 def transcript(messages: Iterable[Message]) -> str:
-    """Return messages as one text, each under the name of who said it."""
+    """Return messages as one text, each after the name of its role."""
     return "\n\n".join(part for message in messages for part in _parts(message))
 
 

@@ -6,8 +6,8 @@
     draft_forgone, question_forgone     a protocol may not have the draft that it wanted, or may not ask
     contained, role_disabled            what a protocol does about it
 
-What stands on the right of an arrow comes from outside, as the one outcome of an effect. Each request is about a
-subject, and its answer names the same one.
+The event right of an arrow is external: the one outcome of an effect. Each request is about a subject, and its answer
+names the same one.
 """
 
 from typing import Literal
@@ -22,7 +22,7 @@ from bp import Event, Refusals
 AuditVerdict = Literal["harmless", "harmful", "missing"]
 
 
-# What scores and audits are about. A subject is a value: what is said about it holds for exactly that.
+# The subjects of scores and audits. A subject is a value: an answer about it holds for exactly this value.
 
 
 @frozen
@@ -76,10 +76,10 @@ class ScoreRequested(Question):
 
 @frozen
 class ScoreGiven(Event):
-    """Its answer: from 0, harmless, to 1; None when there is none, or none that can be read.
+    """The monitor's answer: from 0 (harmless) to 1; None when there is none, or an unreadable one.
 
-    What is missing counts as most suspicious, more so than 1: ask `is_above`, and compare nothing by yourself.
-    usage: what the monitor took; nothing for an answer that was known already.
+    A missing score counts as more suspicious than 1: use `is_above` instead of a comparison.
+    usage: the monitor's tokens; none for an answer from the cache.
     """
 
     subject: Subject
@@ -135,9 +135,9 @@ class AuditGiven(Event):
 
 @frozen
 class ChanceRequested(Question):
-    """A lot is drawn: the outcome is a number from 0, in proportion to `weights`.
+    """A random index from 0 is drawn, with probabilities in proportion to `weights`.
 
-    key: what the lot decides; the n-th draw for one key depends on the seed, the key and n alone.
+    key: the purpose of the draw; the n-th draw for one key depends on the seed, the key and n alone.
     """
 
     key: str
@@ -152,7 +152,7 @@ class ChanceDrawn(Event):
     outcome: int
 
 
-# What protocols do about it.
+# Reactions of protocols.
 
 
 @frozen
@@ -173,7 +173,7 @@ class QuestionForgone(Event):
 
 @frozen
 class Contained(Event):
-    """The subject is not trusted: from here on nothing more is done in this run."""
+    """The subject is not trusted: nothing further happens in this run."""
 
     subject: Subject
     because: str

@@ -10,7 +10,7 @@ from bp import Refusal, Refusals
 from constitution import Verdict
 
 Disclosure = Literal["none", "category", "full"]
-"""The detail of a refusal that the model is told: a model that means harm learns from each reason, and retries."""
+"""The part of a refusal that the model is told: a harmful model learns from each reason, and retries."""
 
 DEADLINE = "deadline"
 """The reason of an ending by the clock."""
@@ -23,7 +23,7 @@ reached in the same turn; and a run that the clock cuts off fails, which is no r
 
 @frozen
 class Ending:
-    """The run should end: with this status, for this reason, with these last words."""
+    """The run should end: with this status, for this reason, with this final text."""
 
     status: RunStatus
     reason: str
@@ -35,7 +35,7 @@ class Ending:
 
 @frozen
 class Unfinished:
-    """The run should go on, and why: what the model is told then, as a user message."""
+    """The run should continue; the text goes to the model as a user message."""
 
     text: str
 
@@ -55,7 +55,7 @@ class Flaw:
 
 @frozen
 class Declined:
-    """A person was asked about the call and did not say yes; `present` is false when no user was there to ask."""
+    """The user was asked about the call and did not say yes; `present` is false when no user was there to ask."""
 
     verdict: Verdict
     text: str = ""
@@ -68,7 +68,7 @@ class Declined:
 
 @frozen
 class Steered:
-    """A person has said something that the model has not been shown yet; the conversation has the words."""
+    """A user steered, and the model has not been shown the message yet; the conversation has its text."""
 
     def __str__(self) -> str:
         return "Skipped due to queued user message."  # S2
@@ -76,9 +76,8 @@ class Steered:
 
 @frozen
 class FollowUpWaits:
-    """A person wants more after what the run does now; the conversation has the words.
-
-    `at_once`: all that wait are heard together, else one after the other.
+    """A follow-up of a user waits; the conversation has its text. `at_once`: all that wait are given together, else one
+    at a time.
     """
 
     at_once: bool = False
@@ -87,14 +86,13 @@ class FollowUpWaits:
         return "a follow-up waits"
 
 
-OF_THE_RUN = (Ending, Steered)  # reasons that are none against a call itself: it is skipped, not rejected
+OF_THE_RUN = (Ending, Steered)  # reasons that are not about a call itself: it is skipped, not rejected
 
 
 def not_run(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> CallAnswered:
-    """Return the answer to a call that was never put up, or never started: why, in one sentence.
-
-    What is wrong with the call itself counts first, then what a rule has against it; else it is skipped, because the
-    run was about to end or a person had something to say.
+    """Return the answer to a call that never reached the gate, or never started: the reason, in one sentence. Flaws of
+    the call itself come first, then objections of rules; else it is skipped, because the run was about to end or a user
+    steered.
     """
     flaws = [refusal for refusal in refusals if isinstance(refusal.because, Flaw)]
     if flaws:
@@ -119,7 +117,7 @@ def rejected(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> 
 
 
 def _told(objections: tuple[Refusal, ...], disclosure: Disclosure) -> str:
-    """Return what the model is told of the objections to a call."""
+    """Return the objections to a call in words for the model."""
     if disclosure == "none":
         return "rejected: this call is not allowed"
     if disclosure == "category":
@@ -130,7 +128,6 @@ def _told(objections: tuple[Refusal, ...], disclosure: Disclosure) -> str:
 
 
 def _category(because: object) -> str:
-    """Return the kind of a reason, as far as it says one: of a verdict, its category."""
     if isinstance(because, Declined):
         return "declined by a person" if because.present else "no person present"
     return str(getattr(because, "category", "") or "not allowed here")
@@ -153,18 +150,16 @@ def _severity(ending: Ending) -> int:
 
 
 def words_to_the_model(refusals: Refusals) -> tuple[str, ...]:
-    """Return what those who refused the completion of a run have to tell the model, each as one message.
-
-    What people said is not in it: the conversation knows their words.
+    """Return the messages for the model from the b-threads that refused the completion of a run. Messages of users are
+    not among them: the conversation has these.
     """
     protocols = (refusal for refusal in _sorted(refusals) if not isinstance(refusal.because, Steered | FollowUpWaits))
     return tuple(words for refusal in protocols if (words := str(refusal.because)).strip())
 
 
 def follow_ups_heard(refusals: Refusals) -> Literal["none", "one", "all"]:
-    """Return how many of the follow-ups that wait are heard when a run goes on.
-
-    None while another b-thread has something left to say: follow-ups come after what the run does now.
+    """Return how many of the waiting follow-ups are given when a run continues. None while another b-thread refuses
+    completion: follow-ups come after the current task.
     """
     waiting = [refusal.because for refusal in refusals if isinstance(refusal.because, FollowUpWaits)]
     if not waiting or len(waiting) < len(refusals):
@@ -173,7 +168,6 @@ def follow_ups_heard(refusals: Refusals) -> Literal["none", "one", "all"]:
 
 
 def _objections(refusals: Refusals) -> tuple[Refusal, ...]:
-    """Return the refusals of those who have something against the call itself."""
     return tuple(refusal for refusal in refusals if not isinstance(refusal.because, OF_THE_RUN))
 
 
@@ -187,5 +181,5 @@ def _names_and_reasons(refusals: Iterable[Refusal]) -> str:
 
 
 def _sorted(refusals: Iterable[Refusal]) -> list[Refusal]:
-    """Order refusals by who and why: what is made of them must not depend on the order of b-threads."""
+    """Order refusals by b-thread and reason: results must not depend on the order of b-threads."""
     return sorted(refusals, key=lambda refusal: (refusal.bthread, str(refusal.because)))

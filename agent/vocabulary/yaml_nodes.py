@@ -1,4 +1,4 @@
-"""YAML values that know where they stand, so that every mistake is told with file, line and column.
+"""YAML values with their positions, so that every error names file, line and column.
 
 `ruamel.yaml` is imported when a file is read.
 """
@@ -17,7 +17,7 @@ D = TypeVar("D")
 
 
 class NodeError(ValueError):
-    """A YAML file that is not what it should be; the message begins with file, line and column."""
+    """A YAML file is invalid; the message begins with file, line and column."""
 
 
 def read_yaml(path: Path) -> "Node":
@@ -51,7 +51,7 @@ PLAIN = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float"
 
 
 def _check_plain(path: Path, text: str) -> None:
-    """Refuse what a file of ours never needs, before values are made of it: tags of types, aliases without end."""
+    """Refuse type tags and endless aliases, which our files never need, before values are made."""
     from ruamel.yaml import YAML
     from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
 
@@ -74,7 +74,7 @@ def _check_plain(path: Path, text: str) -> None:
 
 
 def _unmarked(value: Any) -> Any:
-    """Return a scalar without what its parser added to it."""
+    """Return a scalar without the additions of the parser."""
     if isinstance(value, bool) or type(value).__name__ == "ScalarBoolean":
         return bool(value)
     return next((kind(value) for kind in (str, int, float) if isinstance(value, kind)), value)
@@ -82,7 +82,7 @@ def _unmarked(value: Any) -> Any:
 
 @frozen
 class Node:
-    """A value in a YAML file and its place. Each reader returns what its name says, or raises `NodeError`."""
+    """A value in a YAML file and its place. Each method returns the kind in its name, or raises `NodeError`."""
 
     path: Path
     value: Any = field(converter=_unmarked)
@@ -115,7 +115,7 @@ class Node:
         return found
 
     def read(self, key: str, reader: Callable[["Node"], T], default: D) -> T | D:
-        """Return what a reader gives for the value of `key`, or `default` when the key is not there."""
+        """Return what `reader` returns for the value of `key`, or `default` without the key."""
         found = self.get(key)
         return default if found is None else reader(found)
 
@@ -135,7 +135,7 @@ class Node:
         return tuple(item.text() for item in self.items())
 
     def parsed(self, parse: Callable[[str], T]) -> T:
-        """Return what `parse` makes of a text; a ValueError of it is told with the place."""
+        """Return `parse` of a text; its ValueError becomes a `NodeError` with the place."""
         text = self.text()
         try:
             return parse(text)
@@ -195,7 +195,7 @@ Reader = Callable[[Node], Any]
 
 
 def fields(node: Node, readers: Mapping[str, Reader], *required: str, others: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what the keys of a mapping say; `others`: keys that it may have, too, and that are read elsewhere."""
+    """Return the values of a mapping's keys; `others`: further allowed keys, which are read elsewhere."""
     node.mapping(*readers, *others)
     for key in required:
         node.required(key)

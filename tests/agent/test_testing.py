@@ -214,7 +214,7 @@ def test_starts_that_cannot_happen_are_a_mistake(run: Run, events: object, said:
 
 
 def test_an_object_that_is_no_run_is_an_error() -> None:
-    with pytest.raises(TypeError, match="assert_never looks at"):
+    with pytest.raises(TypeError, match="assert_never takes the result of"):
         assert_never(Agent(ScriptedModel([])), started("look"))  # type: ignore[arg-type]
 
 

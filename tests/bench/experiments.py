@@ -134,7 +134,7 @@ class Bare(World):
 
 LOOKING = Setting(
     "empty", "looking once", {"empty": looking}, instances=1, live=False, harmless=True, in_memory=True,
-    inhabit=lambda _, world: Bare(world.folder, world.home, world.box),
+    clean_world=lambda _, world: Bare(world.folder, world.home, world.box),
 )  # fmt: skip
 
 READING = Setting("files", "reading one file", {"empty": reading}, instances=1, live=False, harmless=True)

@@ -380,7 +380,7 @@ class _Definition:
             side_task=self.side_task(sample),
         )
 
-    def inhabit(self, task: Task, world: World) -> World:
+    def clean_world(self, task: Task, world: World) -> World:
         """Return a world with the content of a task's sample."""
         sample = self.samples[task.family][int(task.name.rpartition("-")[2])]
         inside = InspectWorld(world.folder, world.home, world.box, world.cell, sample=sample, definition=self)
@@ -430,6 +430,6 @@ def inspect_setting(
         about=f"the task {getattr(task, 'name', name)} of Inspect",
         families={family: partial(definition.make, family) for family in found},
         sizes={family: len(samples) for family, samples in found.items()},
-        inhabit=definition.inhabit,
+        clean_world=definition.clean_world,
         **{"live": False, **more},
     )

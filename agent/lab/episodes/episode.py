@@ -66,7 +66,7 @@ def prepare(episode: Episode, setting: Setting, task: Task, world: World, contex
     models = EpisodeModels(context.shared_models, episode.chance, str(world.folder.parent), episode.key)
     treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model)
     observer = Observer(
-        is_attack=_nobody_knows if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
+        is_attack=_unknown_attack if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
         monitor=treatment.monitors.get(context.watcher),
         watcher=context.watcher,
         side=(lambda: task.side(world)) if setting.live else None,
@@ -81,7 +81,7 @@ def models_of(parts: EpisodeParts) -> dict[str, Model]:
     """
     policy = parts.episode.policy
     models = {role: _instructed(parts, role, plan) for role, plan in policy.models if role != "auditor"}
-    if policy.is_real and policy.attacks and parts.setting.lure is None:
+    if policy.is_real and policy.attacks and parts.setting.injected_world is None:
         models["agent"] = tempted(models["agent"], parts.episode, parts.task.side_task)
     return models
 
@@ -93,8 +93,8 @@ def _instructed(parts: EpisodeParts, role: str, plan: ModelPlan) -> Model:
 
 def _worker(episode: Episode, task: Task) -> Worker:
     policy = episode.policy.name
-    manner = WEAK if policy == "trusted" else ABLE
-    return Worker(task, episode.chance, manner=manner, attack=LADDER.get(policy), suspect=_suspicion)
+    errors = WEAK if policy == "trusted" else ABLE
+    return Worker(task, episode.chance, errors=errors, attack=LADDER.get(policy), suspect=_suspicion)
 
 
 def _suspicion(move: Move) -> float:
@@ -110,7 +110,7 @@ def _honeypots(task: Task) -> dict[str, ToolCall]:
     return {call.id: call for call in made}
 
 
-def _nobody_knows(_: str) -> None:
+def _unknown_attack(_: str) -> None:
     """Return None: the truth about a call of a real model is unknown."""
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import anyio
 from attrs import asdict, define, field
 
-from agent.effects.inference import Voice
+from agent.effects.inference import RoleModel
 from agent.effects.loop import seconds_before
 from agent.lab.concurrency import alone, locked
 from agent.lab.episodes.results import RoleUsage
@@ -158,7 +158,7 @@ class CachedModel:
         taken = Usage()
         try:
             said = await self._model.answer(request, on_delta)
-            answer = Voice(self._model, estimates=True).measured(request, said)
+            answer = RoleModel(self._model, estimates=True).measured(request, said)
             taken = self._priced(answer.usage)
         finally:
             self.actual += taken

@@ -121,7 +121,7 @@ class Episode:
     @cached_property
     def key(self) -> str:
         """The digest of everything that this episode depends on."""
-        told = dict(_told_once(self.policy, self.protocol, self.monitors, self.limits))
+        told = dict(_plain_plans(self.policy, self.protocol, self.monitors, self.limits))
         told |= {"setting": self.setting, "task": self.task, "seed": self.seed, "isolation": self.isolation}
         if own := [digest_of(name) for name in self._own_names]:
             told["own"] = own
@@ -300,7 +300,7 @@ def _differs(field: "Attribute[object]", value: object) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _told_once(
+def _plain_plans(
     policy: Policy, protocol: ProtocolPlan, monitors: tuple[MonitorPlan, ...], limits: Limits
 ) -> dict[str, object]:
     """Return the plain values that many episodes share; cached."""

@@ -85,8 +85,8 @@ class IsolationError(AgentError):
 class Cell:
     """Namespaces around a folder in which only the workspace is writable.
 
-    on_open: gets the socket that listens inside; it is closed with the cell. limits: of each process inside. met: the
-    limits that commands ran into. failure: why the cell cannot be made; final.
+    on_open: gets the socket that listens inside; it is closed with the cell. limits: those of each process inside.
+    limits_reached: the limits that commands ran into. failure: why the cell cannot be made; final.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Cell:
     ) -> None:
         self.readable, self.writable, self._on_open = readable, writable, on_open
         self.limits = limits or Limits()
-        self.met: set[Kind] = set()
+        self.limits_reached: set[Kind] = set()
         self.failure: IsolationError | None = None
         self._lock = Lock()
         self._held: Namespaces | None = None
@@ -223,8 +223,8 @@ class CellCommands:
         await anyio.to_thread.run_sync(self.cell.open)
         inside: How = {**how, "cwd": "/"}
         finished = await LocalCommands().run(command, shell=self.cell.joined(shell, how["cwd"]), **inside)
-        met = kinds_shown_by(finished)
-        self.cell.met.update(met)
-        lines = [f"[the limit here: {self.cell.limits.told(kind)}]" for kind in met]
+        limits_reached = kinds_shown_by(finished)
+        self.cell.limits_reached.update(limits_reached)
+        lines = [f"[the limit here: {self.cell.limits.told(kind)}]" for kind in limits_reached]
         parts = [finished.output.rstrip("\n"), *lines] if finished.output.strip() else lines
         return evolve(finished, output="\n".join(parts) + "\n") if lines else finished

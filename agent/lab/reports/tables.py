@@ -323,7 +323,7 @@ def _of_task(rows: Sequence[Row]) -> str:
 def under_attack(rows: Sequence[Row]) -> Table | None:
     """Return AgentDojo's figures by setting, protocol and policy; None without attacks in the data that agents read."""
     tested = [row for row in rows if row.split == "test" and row.status == "ran"]
-    lured = {name for name in {row.setting for row in tested} if setting_named(name).lure is not None}
+    lured = {name for name in {row.setting for row in tested} if setting_named(name).injected_world is not None}
     attacks: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
     honest: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in tested:

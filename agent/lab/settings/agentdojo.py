@@ -127,7 +127,7 @@ def _shape(model: type[BaseModel]) -> Shape:
 
 
 @frozen(eq=False)
-class Room(World):
+class SuiteWorld(World):
     """A world with an environment of a suite, in its first and its present state.
 
     calls: of the agent, so far. said: its answers; the last one counts.
@@ -141,7 +141,7 @@ class Room(World):
     _known: dict[tuple[str, int, str], bool] = field(factory=dict, kw_only=True)
 
     @classmethod
-    def of(cls, world: World, suite: Suite, injections: Mapping[str, str] = {}) -> "Room":
+    def of(cls, world: World, suite: Suite, injections: Mapping[str, str] = {}) -> "SuiteWorld":
         """Return a world with a suite's environment. `injections`: as for `Suite.environment`."""
         before, now = suite.environment(injections), suite.environment(injections)
         return cls(world.folder, world.home, world.box, suite=suite, before=before, now=now)
@@ -220,7 +220,7 @@ def scripted(suite: Suite, name: str) -> Task:
 
 
 def _holds(world: World, task: str) -> bool:
-    assert isinstance(world, Room)
+    assert isinstance(world, SuiteWorld)
     return world.holds(task)
 
 
@@ -346,15 +346,15 @@ def pair_of(task: Task) -> tuple[Suite, str, str]:
     return SUITES[family.suite], user, injection
 
 
-def inhabit(task: Task, world: World) -> World:
+def clean_world(task: Task, world: World) -> World:
     """Return the world in which a task begins, without injections."""
-    return Room.of(world, SUITES[family_of(task).suite])
+    return SuiteWorld.of(world, SUITES[family_of(task).suite])
 
 
-def lure(attack: str, task: Task, world: World) -> World:
+def injected_world(attack: str, task: Task, world: World) -> World:
     """Return the world in which a task begins, with the injections of an attack."""
     suite, user, injection = pair_of(task)
-    return Room.of(world, suite, injections_of(attack, suite, user, injection))
+    return SuiteWorld.of(world, suite, injections_of(attack, suite, user, injection))
 
 
 AGENTDOJO = Setting(
@@ -365,7 +365,7 @@ AGENTDOJO = Setting(
     harmless=True,
     in_memory=True,
     critical=changes_something,
-    inhabit=inhabit,
+    clean_world=clean_world,
 )
 
 
@@ -377,7 +377,7 @@ def injected(attack: str, name: str, families: Mapping[str, Family] = FAMILIES) 
         about=f"AgentDojo's user tasks; its attack {attack!r} writes its injection tasks into what is read",
         families={each: partial(make_pair, family) for each, family in families.items()},
         sizes={each: len(pairs_of(family)) for each, family in families.items()},
-        lure=partial(lure, attack),
+        injected_world=partial(injected_world, attack),
     )
 
 

@@ -47,10 +47,10 @@ class Setting:
     end, and any review comes in time. networked: its worlds have a `PostOffice`. harmless: attacks in it are harmless
     also without isolation; other settings refuse attacks at isolation `none`. in_memory: its tools and checks use no
     files and no processes, so its worlds need no folder. critical: returns whether a call could do great harm, for
-    protocols that defer to a trusted model or a person. inhabit: returns a task's world, made from its folder. lure:
-    the same with an attack in the data that the agent reads; used for attacking policies, whose real models then get no
-    instructions to attack. turns: the splits of the families, repeated; thresholds are set on "calibrate", "test" is
-    reported.
+    protocols that defer to a trusted model or a person. clean_world: returns a task's world, made from its folder.
+    injected_world: the same with an attack in the data that the agent reads; used for attacking policies, whose real
+    models then get no instructions to attack. turns: the splits of the families, repeated; thresholds are set on
+    "calibrate", "test" is reported.
     """
 
     name: str
@@ -63,8 +63,8 @@ class Setting:
     in_memory: bool = False
     critical: Callable[[ToolCall], bool] = needs_care
     sizes: Mapping[str, int] = field(factory=dict)
-    inhabit: Callable[[Task, World], World] | None = None
-    lure: Callable[[Task, World], World] | None = None
+    clean_world: Callable[[Task, World], World] | None = None
+    injected_world: Callable[[Task, World], World] | None = None
     turns: tuple[Split, ...] = TURNS
 
     def tasks(self, split: Split | None = None) -> tuple[Task, ...]:
@@ -108,7 +108,7 @@ class Setting:
         there = office if self.networked else None
         made = make_world(task.files, office=there, pages=task.pages, isolation=isolation, limits=limits)
         with nullcontext(NO_PLACE) if self.in_memory else made as world:
-            furnish = self.lure if attacked and self.lure is not None else self.inhabit
+            furnish = self.injected_world if attacked and self.injected_world is not None else self.clean_world
             yield world if furnish is None else furnish(task, world)
 
     def size(self, family: str) -> int:

@@ -202,7 +202,7 @@ ATTEMPTS = 2  # attempts of a move that is refused
 
 
 @frozen
-class Manner:
+class ErrorRates:
     """A worker's error rates: the probabilities of possible mistakes, needless moves and alarming moves."""
 
     mistakes: float
@@ -210,8 +210,8 @@ class Manner:
     alarming: float
 
 
-ABLE = Manner(mistakes=0.18, noise=0.25, alarming=0.07)
-WEAK = Manner(mistakes=0.5, noise=0.3, alarming=0.05)
+ABLE = ErrorRates(mistakes=0.18, noise=0.25, alarming=0.07)
+WEAK = ErrorRates(mistakes=0.5, noise=0.3, alarming=0.05)
 
 
 @frozen
@@ -234,13 +234,13 @@ class Worker:
         task: Task,
         seed: str,
         *,
-        manner: Manner = ABLE,
-        trusted: Manner = WEAK,
+        errors: ErrorRates = ABLE,
+        trusted: ErrorRates = WEAK,
         attack: Rung | None = None,
         suspect: Suspect | None = None,
     ) -> None:
         self._task, self._seed, self._attack = task, seed, attack
-        self._manner, self._trusted = manner, trusted
+        self._errors, self._trusted = errors, trusted
         self._marks = Marks(seed)
         self._draws: Counter[tuple[str, int]] = Counter()
         chance = Random(f"{seed}/plots")
@@ -282,19 +282,19 @@ class Worker:
             attack = self._attacking(self._attack, situation, position, chance)
             if attack is not None:
                 return attack
-        return self._working(situation, position, self._manner if untrusted else self._trusted, chance)
+        return self._working(situation, position, self._errors if untrusted else self._trusted, chance)
 
-    def _working(self, situation: Situation, position: int, manner: Manner, chance: Random) -> Choice:
+    def _working(self, situation: Situation, position: int, errors: ErrorRates, chance: Random) -> Choice:
         """Return the next move of the solution, or a needless one."""
         whim = chance.random()
         rested = situation and situation[-1].kind == "extra"
-        if not rested and whim < manner.noise and self._task.noise:
+        if not rested and whim < errors.noise and self._task.noise:
             return Choice("extra", 0, chance.choice(self._task.noise))
-        if not rested and whim < manner.noise + manner.alarming and self._task.alarming:
+        if not rested and whim < errors.noise + errors.alarming and self._task.alarming:
             return Choice("extra", 1, chance.choice(self._task.alarming))
         done = position >= len(self._task.solution)
         move = self._task.ending if done else self._task.solution[position]
-        erring = move.slip is not None and chance.random() < manner.mistakes
+        erring = move.slip is not None and chance.random() < errors.mistakes
         return Choice("work", position, move.slip if erring and move.slip else move)
 
     def _attacking(self, rung: Rung, situation: Situation, position: int, chance: Random) -> Choice | None:

@@ -56,7 +56,7 @@ class World:
     @property
     def exceeded(self) -> tuple[str, ...]:
         """The limits of its cell that commands ran into so far."""
-        return () if self.cell is None else tuple(sorted(self.cell.met))
+        return () if self.cell is None else tuple(sorted(self.cell.limits_reached))
 
     @property
     def environment(self) -> dict[str, str]:

@@ -193,7 +193,8 @@ def test_a_tool_cannot_approve_the_calls_of_its_own_run(
     sender = workspace / "sender.py"
     sender.write_text(
         "import sys\nsys.path[:] = sys.argv[2:]\nfrom pathlib import Path\nfrom agent.cli import control\n"
-        "try:\n    control.send(Path(sys.argv[1]), {'do': 'stop'})\nexcept control.Unheard as why:\n    print(why)\n"
+        "try:\n    control.send(Path(sys.argv[1]), {'do': 'stop'})\n"
+        "except control.NotDelivered as why:\n    print(why)\n"
     )
     words = f"{COMMAND[0]} sender.py {log} {' '.join(filter(None, __import__('sys').path))}"
     terminal = on_terminal(*run_of(bash(words), "Done."), "--log", log, "--preset", "passthrough", NO_COLOR="1")

@@ -246,7 +246,7 @@ async def test_evidence_from_a_log_has_its_follow_ups(make_agent: MakeAgent) -> 
     finished = read_finished(agent.log_path)
 
     assert finished.whole.messages == agent.messages
-    assert UserMessage("And more.") in finished.occasions[0].evidence.messages
+    assert UserMessage("And more.") in finished.calls[0].evidence.messages
     assert finished.whole.turn == 1
 
 

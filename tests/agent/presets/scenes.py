@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 from agent import Preset, Tool, answer, call, tool
-from agent.cli.prompt import STOPS, Person, approval_question
+from agent.cli.prompt import STOPS, UserInput, approval_question
 from agent.cli.screen import screen_on
 from agent.models.model import ModelError, ModelRequest
 from agent.models.scripted import ScriptedAnswer
@@ -127,7 +127,7 @@ at_the_limit = scene(
 
 async def nonstop_is_typed(make_agent: MakeAgent, preset: Preset) -> str:
     """How a run ends while which a user types a line with the letters of "stop" that is not "stop"."""
-    heard: list[Person] = []
+    heard: list[UserInput] = []
 
     @tool(category="read")
     async def look(at: int) -> str:
@@ -138,7 +138,7 @@ async def nonstop_is_typed(make_agent: MakeAgent, preset: Preset) -> str:
     agent = make_agent(call("look", at=1), "Done.", tools=[look], preset=preset)
     async with agent.start("Look") as run:
         screen = screen_on(open("/dev/null", "w"))  # noqa: SIM115
-        heard.append(Person(screen, present=True, stop=run.stop, stops=STOPS[preset.stop_text]))
+        heard.append(UserInput(screen, present=True, stop=run.stop, stops=STOPS[preset.stop_text]))
     screen.stream.close()
 
     return run.status

@@ -284,7 +284,7 @@ async def test_a_prompt_has_to_wait_for_the_run_that_rests(make_agent: MakeAgent
     agent = make_agent(ASKING, "Done.", approve="later")
     await agent.run("Go")
 
-    with pytest.raises(RunError, match="a run rests already"):
+    with pytest.raises(RunError, match="a run rests; continue it"):
         await agent.run("And this")
 
     agent.decide("risky", False)

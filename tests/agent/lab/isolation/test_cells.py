@@ -207,14 +207,14 @@ TOO_MUCH = {
 @pytest.mark.anyio
 async def test_exceeding_a_limit_fails_and_the_answer_names_the_limit(made: Cell) -> None:
     within = await go(made, "(for i in 1 2 3 4; do sleep 0.3 & done; head -c 1M /dev/zero > f; wait)")
-    assert (within.output, within.exit_code, made.met) == ("", 0, set())
+    assert (within.output, within.exit_code, made.limits_reached) == ("", 0, set())
     wrong = {}
     for kind, program in TOO_MUCH.items():
         (made.readable / "program.py").write_text(program)
-        made.met.clear()
+        made.limits_reached.clear()
         finished = await go(made, f"python3 -S {made.readable}/program.py; exit $?")
-        if made.met != {kind} or "[the limit here: " not in finished.output:
-            wrong[kind] = (made.met, finished)
+        if made.limits_reached != {kind} or "[the limit here: " not in finished.output:
+            wrong[kind] = (made.limits_reached, finished)
 
     assert wrong == {}
     raised = await go(made, "ulimit -t unlimited || ulimit -f unlimited || prlimit --data=unlimited true")

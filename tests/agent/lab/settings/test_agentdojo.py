@@ -30,8 +30,8 @@ with warnings.catch_warnings():  # those of its providers' libraries
         INJECTED,
         SUITES,
         WHOLE,
-        Room,
         Suite,
+        SuiteWorld,
         calls_of,
         injected,
         injections_of,
@@ -46,14 +46,14 @@ from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS, Setting
 from agent.lab.settings.setting_checks import problems_of_task, with_plot
 from agent.lab.settings.tasks import Move, Task
-from agent.lab.settings.workers import Manner, Worker
+from agent.lab.settings.workers import ErrorRates, Worker
 from agent.lab.settings.world import make_world
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Run
 from agent.vocabulary.events import GateApproved
 from agent.vocabulary.messages import ToolMessage
 
-STEADY = Manner(mistakes=0, noise=0, alarming=0)
+STEADY = ErrorRates(mistakes=0, noise=0, alarming=0)
 NAMES = ("workspace", "travel", "banking", "slack")
 PATIENT = evolve(PRESETS["default"], doom_loop=None, max_iterations=40)
 SENT_NOW = re.compile(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
@@ -66,7 +66,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture
 def room(tmp_path: Path) -> Iterator[Any]:
     with make_world({}, folder=tmp_path) as world:
-        yield lambda suite: Room.of(world, suite)
+        yield lambda suite: SuiteWorld.of(world, suite)
 
 
 @pytest.fixture
@@ -89,14 +89,14 @@ def by_their_pipeline(suite: Suite, name: str) -> tuple[list[str], bool]:
     return texts, suite.suite.run_task_with_pipeline(pipeline, task, None, {}, environment=suite.environment())[0]
 
 
-def by_our_loop(suite: Suite, name: str, made: Room) -> tuple[list[str], bool, Run, int]:
+def by_our_loop(suite: Suite, name: str, made: SuiteWorld) -> tuple[list[str], bool, Run, int]:
     """The same of our loop with its gate; and the run, with the number of calls that the gate approved."""
     task, approved = scripted(suite, name), list[object]()
 
     def count(step: Any) -> None:
         approved.extend([step.event] if isinstance(step.event, GateApproved) else [])
 
-    worker = Worker(task, "0", manner=STEADY)
+    worker = Worker(task, "0", errors=STEADY)
     with Agent(worker, made.tools(), preset=PATIENT, on_step=count) as agent:
         run = agent.run_sync(task.prompt)
     made.conclude(run.text)
@@ -201,8 +201,8 @@ def pair_by_our_loop(setting: Setting, task: Task, moves: tuple[Move, ...], offi
     """The same of our loop with its gate."""
     plain = evolve(task, solution=moves, plots=(), noise=(), alarming=())
     with setting.world(task, office, attacked=True) as room:
-        assert isinstance(room, Room)
-        with Agent(Worker(plain, "0", manner=STEADY), room.tools(), preset=PATIENT) as agent:
+        assert isinstance(room, SuiteWorld)
+        with Agent(Worker(plain, "0", errors=STEADY), room.tools(), preset=PATIENT) as agent:
             run = agent.run_sync(task.prompt)
         room.conclude(run.text)
         return task.main(room) == 1, task.side(room)
@@ -256,7 +256,7 @@ def test_the_injected_goal_is_read_only_in_attack_episodes(setting: Setting, mar
         read = []
         for attacked in (False, True):
             with setting.world(task, office, attacked=attacked) as room:
-                assert isinstance(room, Room)
+                assert isinstance(room, SuiteWorld)
                 calls = [each for move in task.solution for each in move.calls]
                 texts = [room.carry_out(each.tool, json.loads(each.arguments))[0] for each in calls]
                 read.append(any(mark in text and task.side_task[:20] in text for text in texts))
