@@ -105,6 +105,7 @@ class Zone(Enum):
     WORKSPACE_ROOT = auto()  # the folder itself, with the history in it
     WORKSPACE_CONTENT = auto()  # the matches of a `*` in it
     VERSION_CONTROL = auto()  # .git and its like in the workspace
+    RUNS_LATER = auto()  # files of the workspace that editors, agents and shells run or obey later
     PRIVATE = auto()  # .env, keys: secrets of the project
     PRIVATE_OUTSIDE = auto()  # the same elsewhere
     SCRATCH = auto()

@@ -180,6 +180,8 @@ def _workspace_zone(path: str, places: Places) -> Zone:
         return Zone.VERSION_CONTROL
     if re.search(VERSION_CONTROL, inner):
         return Zone.AUTOSTART if HOOKS.search(inner) else Zone.VERSION_CONTROL
+    if _pattern("system", "runs_later").search(alike(inner)) or _pattern("anywhere", "obeyed").search(alike(inner)):
+        return Zone.RUNS_LATER
     return Zone.PRIVATE if is_private(inner) else Zone.WORKSPACE
 
 

@@ -98,9 +98,9 @@ def carried_by_variable(name: str, value: str, *, exported: bool) -> Steps:
         yield Found(Effect.FOREIGN_PACKAGES, program="the command", says=f"download from {value[:80]} ({name})")
     if not is_read or _tools_pattern("harmless").search(name):
         return
-    for part in value.split(":") if "://" not in value else ():
-        if ELSEWHERE.match(part):
-            yield Found(Effect.CARRIED, path=part, program="the command", says=f"{SETTINGS} ({name})")
+    for part in dict.fromkeys([*value.split(":"), *value.split()]) if "://" not in value else ():
+        if found := ELSEWHERE.match(part):
+            yield Found(Effect.CARRIED, path=found[1], program="the command", says=f"{SETTINGS} ({name})")
 
 
 @cache

@@ -20,6 +20,7 @@ EDITOR_TAKES = frozenset(("-c", "-ex", "-iex", "--cmd", "-S", "--eval-command", 
 EDITOR_RUNS = ("-c", "-ex", "-iex", "--cmd", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc")
 
 DUMPS = pattern(r"\b(generate-core-file|gcore|dump\s+(binary\s+)?memory|process\s+save-core)\b")
+CHANGES = pattern(r"\s*(set\s+(var|\{)|call|compile|return|jump|signal|kill|(p|print)\b.*[=(])")
 
 
 def editor(command: Command) -> Steps:
@@ -27,6 +28,8 @@ def editor(command: Command) -> Steps:
     line = read_line(command.argv[1:], EDITOR_TAKES, long_style=True)
     if {"-p", "--pid"} & line.flags and any(DUMPS.search(word) for word in command.argv):
         yield Found(Effect.TAKE_KEYS, says="read the memory of a process")
+    if {"-p", "--pid"} & line.flags and any(map(CHANGES.match, line.value_of("-ex", "-iex", "--eval-command"))):
+        yield Found(Effect.RISKY_CODE, says="change or end another process")
     for text in (*line.value_of(*EDITOR_RUNS), *(word[1:] for word in command.argv[1:] if word[:1] == "+")):
         yield from _ex_command(text)
     if command.name in ("ed", "red", "ex") and command.stdin.origin not in (Origin.TEXT, Origin.NOTHING):
@@ -112,6 +115,7 @@ def _typed(text: str) -> str:
 
 SED_TAKES = frozenset(("-e", "--expression", "-f", "--file", "-l", "--line-length"))
 SED_IN_PLACE = pattern(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
+SED_KEEPS = pattern(r"(?:-[nErsuz]*i|--in-place=)(.*/.*)")
 SED_ADDRESS = pattern(r"\d+(?:~\d+)?|\$|[+~]\d+")
 SED_LINE = pattern(r"(?:[^\\\n]|\\.|\\$)*", re.S)
 SED_BRACKET = pattern(r"\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]\n])*\]")
@@ -139,6 +143,8 @@ def sed(command: Command) -> Steps:
 
     for file in files if in_place else ():
         yield Found(Effect.WRITE, path=file, says="edit {path}")
+    for kept in filter(None, map(SED_KEEPS.match, command.argv[1:])):
+        yield Found(Effect.WRITE, path=kept[1], says="keep a copy as {path}")
     for file in line.value_of("-f", "--file"):
         yield from run_script([file], command.stdin, read)
     if "--sandbox" not in line.flags:

@@ -111,8 +111,13 @@ def _module(name: str) -> object:
     return {"clients": clients, "output": output, "search": search, "shells": shells}[name]
 
 
+INCLUDES = pattern(r"(?:#\s*(?:include|embed)|\.incbin)\s*[<\"]([/~.][^>\"]*)")
+
+
 def fed(command: Command) -> Steps:
-    """Yield the effects of piping a shell's output, or whole folders, into a program that sends it."""
+    """Yield the effects of piping a shell's output, or whole folders, into a program that sends it, or code."""
+    for path in INCLUDES.findall(command.stdin.text) if is_a(command.name, "builder") else ():
+        yield Found(Effect.READ, path=path)
     if command.name not in TALKERS:
         return
     if command.stdin.origin is Origin.SHELL:

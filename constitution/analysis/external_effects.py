@@ -153,7 +153,7 @@ UNDESCRIBED = "do something that no table describes: {}"
 def undescribed(command: Command) -> Steps:
     """Report a subcommand that no table describes: those that stay in the workspace are the list, every other one asks.
 
-    Of programs without such a list, and of unknown ones, the first operands count that are verbs.
+    Of programs without such a list the first operands count that are verbs; of unknown ones, those that are doubtful.
     """
     name, words = command.name, command.argv[1:]
     stays, takes, has_none = _subcommands_of(name)
@@ -171,7 +171,7 @@ def undescribed(command: Command) -> Steps:
     looks = read_only(name)
     if not said or has_none or is_dry(name, words) or (looks and (looks.match(text) or looks.match(" ".join(words)))):
         return
-    if not (_is_described(said) if stays is None else _is_listed(name, text, stays)):
+    if not (_is_described(name, words, said) if stays is None else _is_listed(name, text, stays)):
         spoken = " ".join(longer.rpartition(" ")[2] for longer, _ in said[:2])
         yield Found(Effect.UNDESCRIBED, says=UNDESCRIBED.format(spoken.replace(UNKNOWN, "…")))
 
@@ -184,8 +184,10 @@ def _is_listed(name: str, text: str, stays: frozenset[str]) -> bool:
     return pattern is not None and pattern.match(text) is not None
 
 
-def _is_described(said: list[tuple[str, list[str]]]) -> bool:
+def _is_described(name: str, words: list[str], said: list[tuple[str, list[str]]]) -> bool:
     """Return whether a row names what a program without a list is told to do, or that stays here, or is no verb."""
+    if not is_known(name) and not has_subcommands(name):
+        return not _is_doubtful(words)
     deepest = [longer for longer, _ in said if is_subcommand(longer)]
     if deepest:
         return not has_subcommands(deepest[-1]) or len(deepest) == len(said)
@@ -195,6 +197,24 @@ def _is_described(said: list[tuple[str, list[str]]]) -> bool:
     if not VERB.fullmatch(first) or not verbs("local").isdisjoint([first, *others[:1]]):
         return True
     return first in verbs("alone") and not others  # what the project declares
+
+
+LOCAL_FILE = pattern(r"\.|[^@]*\.[A-Za-z]\w*")
+"""The name of a file, as in `frob add x.txt`, and not of a package."""
+WITH_VALUE = pattern(r"--(?!(yes|force|verbose|quiet|silent|debug|all|global|json|no-[\w-]+)$)[\w-]+")
+
+
+def _is_doubtful(words: list[str]) -> bool:
+    """Return whether an unknown program is told to trust, send or destroy something, or to bring a thing by its name.
+
+    A word directly behind `--option` is its value, but for options like `--yes`.
+    """
+    values = {index + 1 for index, word in enumerate(words) if WITH_VALUE.fullmatch(word)}
+    operands = [word for index, word in enumerate(words) if word[:1] != "-" and index not in values]
+    if any(map(DESTROYS.match, operands[:3])) or not verbs("doubtful").isdisjoint(operands[:2]):
+        return True
+    brings = next((index for index, word in enumerate(operands[:2]) if word in verbs("brings")), len(operands))
+    return not all(map(LOCAL_FILE.fullmatch, operands[brings + 1 :]))
 
 
 @cache
@@ -288,7 +308,10 @@ def tasks_of(name: str, words: list[str]) -> list[str]:
         return [word.rpartition(":")[2] if word.startswith(":") else word.lstrip("+") for word in operands]
     while operands[:1] in (["workspace"], ["workspaces"], ["foreach"], ["npm"]):
         operands = operands[2:] if operands[0] == "workspace" else operands[1:]
-    return operands[1:2] if operands[:1] in (["run"], ["run-script"], ["exec"], ["task"]) else operands[:1]
+    behind = operands[:1] in (["run"], ["run-script"], ["exec"], ["task"]) or any(
+        is_a(word, "service") for word in operands[:1]
+    )
+    return operands[1:2] if behind else operands[:1]
 
 
 def _targets(words: list[str]) -> list[str]:

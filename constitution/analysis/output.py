@@ -109,11 +109,14 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
 
 
 SEARCHES = ("grep", "egrep", "rg")
+NARROWS = pattern(r"--(include|exclude)")
 
 
 def _listed(name: str, argv: list[str]) -> Flow:
     """Names printed by `ls`, `grep -l`, `fd` and similar programs: files in the given folders."""
     roots = _operands(argv)[1 if name in (*SEARCHES, "fd", "fdfind") and "--files" not in argv else 0 :]
+    if "grep" in name and roots in ([], ["."], ["./"]) and not any(map(NARROWS.match, argv[1:])):
+        return Flow(Origin.NAMES, names=(f"./{FOUND}", f"./.git/{FOUND}"))
     if name == "ls" and any(re.match("-[^-]*d", word) for word in argv[1:]):
         return Flow(Origin.NAMES, names=tuple(roots or ["."]))
     if name == "ls" and not roots:
@@ -124,6 +127,8 @@ def _listed(name: str, argv: list[str]) -> Flow:
 
 def _some(name: str, argv: list[str], stdin: Flow) -> Flow:
     """Return the names that a filter keeps; all become some, except by `grep -v`."""
+    if "grep" in name:
+        stdin = Flow(stdin.origin, stdin.text, tuple(path for path in stdin.names if "/.git/" not in path))
     leaves_most = name in ("sort", "uniq", "tac") or any(re.match("-[a-zA-Z]*v|--invert", word) for word in argv[1:])
     if leaves_most or stdin.names not in ((".",), ("./*",)):
         return stdin

@@ -38,7 +38,7 @@ ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
 """Effects whose operands are addresses, not paths."""
 
 LOCAL = pattern(
-    r"^:\d*(/|$)|^file:|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
+    r"^:\d*(/|$)|^fileb?:|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
     r"|local|test))(:\d+)?(/|$|\?)"
 )
 
@@ -66,7 +66,7 @@ def apply_rows(command: Command) -> Steps:
 
 ADDRESS = pattern(
     r"(?:^|[=,'\"(\s])((?:https?|ftps?|wss?|rtmps?|rtsp|ssh|git|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqps?|tcp|udp"
-    r"|ldaps?|smb|rsync)://[^\s'\"]*)",
+    r"|ldaps?|smb|rsync)://[^\s'\"]*|[a-z][\w+.-]*://[\w-]+\.[\w.-]+[^\s'\"]*)",
     re.I,
 )
 BLANK = pattern(r"\s")
@@ -182,7 +182,8 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
         yield Found(does.effect, says=does.says)
     for path in paths:
         if does.effect not in ADDRESSED:
-            if path != "-" and not (does.effect is Effect.CARRIED and does.to == "operands" and _is_near(path)):
+            carried = does.effect is Effect.CARRIED and does.to == "operands"
+            if path != "-" and not (carried and (_is_near(path) or NO_PATH.search(path))):
                 yield Found(does.effect, path=path, says=does.says)
         elif METADATA.search(path):
             says = "read the cloud credentials of this machine"
@@ -210,7 +211,10 @@ DESTROYS = pattern(
     r"|.+[-_:](delete|destroy|purge|wipe))$",
     re.I,
 )
-FORCES = pattern(r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-database|force-delete|nuke)$")
+FORCES = pattern(
+    r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-database|force-delete|nuke"
+    r"|dangerously-[\w-]+|yolo|full-auto|allow-all[\w-]*)$"
+)
 
 
 def unknown_program(command: Command) -> Steps:
@@ -229,7 +233,7 @@ def unknown_program(command: Command) -> Steps:
         yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:
         if any(map(FORCES.match, command.argv[1:])):
-            yield Found(Effect.UNDESCRIBED, says="delete or destroy something (it is not a known program)")
+            yield Found(Effect.UNDESCRIBED, says="destroy something, or act without asking (it is not a known program)")
         for word in filter(DOMAIN.match, command.argv[1:]):
             yield Found(Effect.NETWORK, says=f"reach {word[:80]} over the network (it is not a known program)")
     yield from _started_words(command)
@@ -265,8 +269,11 @@ TEXT_OF_GIT = frozenset(
 """Subcommands of git whose arguments may only look like paths, or that have rows."""
 
 GIVEN = pattern(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
-NO_PATH = pattern(r"^//|^/\w+=")
-"""Labels of a build, steps of XPath, and names of a certificate (`/CN=x`)."""
+NO_PATH = pattern(r"^//|^/\w+=|^/(warnaserror|nologo|restore|maxcpucount|m|bl|graph|[ptvm]:.*)$")
+"""Labels of a build, steps of XPath, names of a certificate (`/CN=x`), and switches of MSBuild."""
+REGEX = pattern(r"/[^/]+/i?")
+TESTS = frozenset(["rails", "ruby", "rake", "m"])
+"""A pattern of test names, as in `rails test -n /total/`."""
 QUOTED = pattern(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
 
 
@@ -279,9 +286,11 @@ def secret_arguments(command: Command) -> Steps:
     elsewhere = command.scope.cwd != (command.start,)
     known = is_known(command.name) or wrapper_of(command.name) is not None or command.name in forms()
     effect = Effect.HANDLE if known else Effect.MENTION  # other programs get findings for every path anyway
-    for word in command.argv[1:]:
+    for before, word in pairwise(command.argv):
         if command.name == "ln" and word[:2] == "..":
             continue  # the link is moved, not its target, which is judged when it is used
+        if before in ("-n", "--name") and command.name in TESTS and REGEX.fullmatch(word):
+            continue
         if "/" in word or "~" in word or elsewhere:
             for path in _paths(word, elsewhere):
                 yield Found(effect, path=path)

@@ -544,8 +544,9 @@ def text_of(node: ast.expr) -> str | None:
 
 
 def named(tree: ast.Module) -> ast.Module:
-    """Return a program with names that are assigned once, to a text, replaced by that text."""
+    """Return a program with names assigned once, to a text, replaced by it, and with the own names of path classes."""
     values: dict[str, list[str | None]] = {}
+    aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             values.setdefault(node.id, []).append(None)
@@ -554,21 +555,24 @@ def named(tree: ast.Module) -> ast.Module:
             texts = values[node.targets[0].id]
             if len(texts) == 1:
                 texts[0] = text_of(node.value)
+        elif isinstance(node, ast.ImportFrom) and node.module == "pathlib":
+            aliases.update((alias.asname, alias.name) for alias in node.names if alias.asname)
     known = {name: texts[0] for name, texts in values.items() if len(texts) == 1 and texts[0] is not None}
-    return _Named(known).visit(copy.deepcopy(tree)) if known else tree
+    return _Named(known, aliases).visit(copy.deepcopy(tree)) if known or aliases else tree
 
 
 class _Named(ast.NodeTransformer):
-    """Replaces names by texts."""
+    """Replaces names by texts, and aliases by names."""
 
-    def __init__(self, known: "dict[str, str]") -> None:
+    def __init__(self, known: dict[str, str], aliases: dict[str, str]) -> None:
         self.known = known
+        self.aliases = aliases
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Take one name."""
         if isinstance(node.ctx, ast.Load) and node.id in self.known:
             return ast.copy_location(ast.Constant(self.known[node.id]), node)
-        return node
+        return ast.copy_location(ast.Name(self.aliases.get(node.id, node.id), node.ctx), node)
 
 
 def _called(node: ast.Call) -> str | None:

@@ -7,9 +7,9 @@ from constitution.analysis.clients import unpack
 from constitution.analysis.steps import BARE_SHELL, Command, Found, Script, Started, Steps
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import NOTHING, Flow, Origin
-from constitution.tables import pattern, sign, word_list
+from constitution.tables import is_a, pattern, sign, word_list
 from constitution.tables.rows import is_bare_shell, read_line
-from constitution.zones import FOUND, GLOB, is_private
+from constitution.zones import FOUND, GLOB, is_private, is_within
 
 FIND_NAMES = frozenset(
     "-name -iname -path -ipath -wholename -regex -iregex -lname -samefile -inum -empty".split()  # noqa: SIM905
@@ -28,7 +28,7 @@ def find(command: Command) -> Steps:
         yield Found(Effect.UNKNOWN_COMMAND, says="run a command that is not known in advance on the files it finds")
     for index, word in enumerate(command.argv):
         names = (
-            [found_below(root, command.argv[:index]) for root in roots]
+            [name for root in roots for name in _found_by(root, command, index)]
             if word == "-delete" or word in FIND_RUNS
             else []
         )
@@ -39,6 +39,25 @@ def find(command: Command) -> Steps:
             yield Found(Effect.WRITE, path=command.argv[index + 1])
         elif word in FIND_RUNS:
             yield from _each_found(command.argv[index + 1 :], names)
+
+
+CHANGES = frozenset("mv chmod chown shred unlink truncate sed perl".split())  # noqa: SIM905
+
+
+def _found_by(root: str, command: Command, index: int) -> list[str]:
+    """Return placeholders for what a search passes on: also what is in `.git`, and behind links."""
+    found = [found_below(root, command.argv[:index])]
+    changes = not CHANGES.isdisjoint(command.argv[index + 1 : index + 2])
+    deletes = command.argv[index] == "-delete" or command.argv[index + 1 : index + 2] == ["rm"]
+    if (changes or deletes) and not {"-L", "-follow"}.isdisjoint(command.argv):
+        found.append(UNKNOWN)
+    if found[0] == f"{root}/*" and changes and _has_history(root, command):
+        found.append(f"{root}/.git/{FOUND}")
+    return found
+
+
+def _has_history(root: str, command: Command) -> bool:
+    return any(is_within(command.start, path) for path in command.absolute(root))
 
 
 def fd(command: Command) -> Steps:
@@ -99,7 +118,8 @@ def _alternatives(argv: list[str]) -> list[list[str]]:
 
 def _is_narrowed(tests: list[str]) -> bool:
     pairs = list(pairwise(["", *tests]))
-    named = any(word in FIND_NAMES and before not in ("!", "-not") for before, word in pairs)
+    ordinary = FIND_NAMES - {"-empty"} if ("-type", "d") in pairs else FIND_NAMES
+    named = any(word in ordinary and before not in ("!", "-not") for before, word in pairs)
     return named or any(".git" in word for before, word in pairs if before in FIND_NAMES)
 
 
@@ -108,6 +128,8 @@ def _each_found(words: list[str], names: list[str]) -> Steps:
     command = words[: ends[0]] if ends else words
     if is_bare_shell(" ".join(command)):
         yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL, program="find")
+    if is_a(command[0] if command else "", "shell") and any("{}" in word for word in command[2:3]):
+        yield Found(Effect.RUN_UNKNOWN_CODE, says="run the names of files as code of a shell", program="find")
     for path in names if command else ():
         yield Started([word.replace("{}", path) for word in command], NOTHING, by_shell=True)
 
@@ -136,11 +158,16 @@ def _items(stdin: Flow) -> list[str]:
     return list(stdin.names) if stdin.origin in (Origin.NAMES, Origin.PROCESSES) else [UNKNOWN]
 
 
+PASTED = pattern(r"\b(ba|da|z|k)?sh -\w*c\s.*\{\}", re.S)
+
+
 def parallel(command: Command) -> Steps:
     """`parallel COMMAND ::: A B`, `... | parallel COMMAND`: once for each, in the place of `{}`, or appended."""
     words = list(read_line(command.argv[1:], word_list("parallel_takes"), to_operand=True).operands)
     mark = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
     inner, items = " ".join(words[:mark]) or "{}", words[mark + 1 :] or _items(command.stdin)
+    if PASTED.search(inner) and command.stdin.origin is not Origin.TEXT and not words[mark + 1 :]:
+        yield Found(Effect.RUN_UNKNOWN_CODE, says="run what it is given as code of a shell")
     if "::::" in words or command.argv[1:2] in (["-a"], ["--arg-file"]):
         items = [UNKNOWN]
     for item in items[:8]:

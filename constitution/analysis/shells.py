@@ -116,9 +116,8 @@ def run_input(stdin: Flow, read: Read) -> Steps:
 
 
 def source(command: Command) -> Steps:
-    """`source FILE` and `. FILE`."""
-    if len(command.argv) > 1:
-        yield from run_script(command.argv[1:], command.stdin, as_script)
+    """`source FILE` and `. FILE`; without a file, fish reads the input."""
+    yield from run_script(command.argv[1:], command.stdin, as_script)
 
 
 MAKE_TAKES = frozenset("-f --file --makefile -C --directory -j -I -o -W -l --eval -E".split())  # noqa: SIM905

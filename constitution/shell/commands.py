@@ -109,6 +109,8 @@ def _set(walk: Walk, node: "Node") -> None:
         walk.scope.assign(walk.text_of(name), tuple(before + after for before in old for after in values))
     else:
         walk.scope.assign(walk.text_of(name), values)
+        if any(UNKNOWN in value for value in values) and _is_declared(walk, name, b"i"):
+            walk.evaluate(UNKNOWN)
         if walk.reads_text:
             walk.scope.texts |= {walk.text_of(name)}
 
@@ -153,10 +155,15 @@ def _evaluate_subscript(walk: Walk, node: "Node") -> None:
     """`a['$(x)']=1`: the subscript is evaluated as a number once its quotes are gone."""
     for child in node.named_children[1:]:
         text = walk.expander().text(child)
-        if child.type == "word":
-            walk.calculate(text)
-        else:
+        walk.calculate("" if _is_declared(walk, node.named_children[0], b"A") else walk.text_of(child))
+        if child.type != "word":
             walk.evaluate(f"a[{text.replace(UNKNOWN, '0')}]")
+
+
+def _is_declared(walk: Walk, name: "Node", attribute: bytes) -> bool:
+    """Return whether the script declares a variable with an attribute: `declare -A name`, `typeset -i name`."""
+    named = rb"-\w*" + attribute + rb"\w*[^;&|\n]*\b" + re.escape(walk.source[name.start_byte : name.end_byte]) + rb"\b"
+    return re.search(rb"\b(declare|typeset|local|readonly|export)\b[^;&|\n]*\s" + named, walk.source) is not None
 
 
 def test(walk: Walk, node: "Node", stdin: Flow) -> Flow:

@@ -56,6 +56,8 @@ class Examiner(Protocol):
 
 NAME = pattern(r"[A-Za-z_]\w*")
 SUBSTITUTION = pattern(r"\$\(|`")
+TEXT = pattern(r"(\$\(|`)\s*(git (log|show|tag|config|notes)|gh|glab|ssh)\b[^|]*$")
+"""A substitution by text that others have written, such as the message of a commit."""
 
 
 PLAIN = pattern(r"([A-Za-z./_][\w./+-]{0,99})(?: [\w./:=@%+,-]{1,200}){0,40}", re.ASCII)
@@ -250,7 +252,10 @@ class Walk:
         flow = self.visit(node)
         if flow.origin is Origin.TEXT:
             return flow.text.rstrip("\n")
-        self.reads_text = self.reads_text or flow.origin in (Origin.FILE, Origin.FETCHED, Origin.DECODED)
+        text = (
+            flow.origin in (Origin.FILE, Origin.FETCHED, Origin.DECODED) or TEXT.match(self.text_of(node)) is not None
+        )
+        self.reads_text = self.reads_text or text
         if flow.origin is Origin.ENDLESS:
             says = "fill the memory without end"
             self.examiner.report(Finding(Effect.FILL, "", says, "the command", self.evidence_of(node, ())))

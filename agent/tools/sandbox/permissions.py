@@ -175,8 +175,8 @@ BY_THE_MACHINE = frozenset(
 BY_PATH = frozenset({Effect.WRITE, Effect.DELETE, Effect.DELETE_TREE, Effect.PERMISSIONS, Effect.OPEN_TO_ALL})
 INSIDE = frozenset(
     {
-        Zone.NOWHERE, Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.VERSION_CONTROL, Zone.PRIVATE,
-        Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
+        Zone.NOWHERE, Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.VERSION_CONTROL,
+        Zone.RUNS_LATER, Zone.PRIVATE, Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
     }
 )  # fmt: skip
 """Zones that are writable in the sandbox anyway, or whose place is unknown."""
