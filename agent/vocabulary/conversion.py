@@ -56,7 +56,7 @@ def strict_converter() -> cattrs.Converter:
 
 def problems_of(error: BaseException, name: str) -> list[str]:
     """Return the problems and their places from an error of a strict converter; `name` stands for the whole."""
-    return cattrs.transform_error(error, path=name, format_exception=_told)
+    return cattrs.transform_error(error, path=name, format_exception=_problem_text)
 
 
 @cache
@@ -64,7 +64,7 @@ def _converter() -> cattrs.Converter:
     return strict_converter()
 
 
-def _told(error: BaseException, _: object) -> str:
+def _problem_text(error: BaseException, _: object) -> str:
     match error:
         case KeyError():
             return "nothing is there"

@@ -99,7 +99,7 @@ def not_run(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> C
         return CallAnswered(call, f"not executed: {_reasons(flaws)}", is_error=True, outcome="invalid")
     objections = _objections(refusals)
     if objections:
-        return CallAnswered(call, _told(objections, disclosure), is_error=True, outcome="ended")
+        return CallAnswered(call, _objection_text(objections, disclosure), is_error=True, outcome="ended")
     steered = all(isinstance(refusal.because, Steered) for refusal in refusals)
     outcome: CallOutcome = "skipped" if steered else "ended"
     return CallAnswered(call, f"skipped: {_reasons(refusals)}", is_error=True, outcome=outcome)
@@ -113,10 +113,10 @@ def rejected(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> 
     objections = _objections(refusals)
     if not objections:
         return CallAnswered(call, f"skipped: {_reasons(refusals)}", is_error=True, outcome="rejected")
-    return CallAnswered(call, _told(objections, disclosure), is_error=True, outcome="rejected")
+    return CallAnswered(call, _objection_text(objections, disclosure), is_error=True, outcome="rejected")
 
 
-def _told(objections: tuple[Refusal, ...], disclosure: Disclosure) -> str:
+def _objection_text(objections: tuple[Refusal, ...], disclosure: Disclosure) -> str:
     """Return the objections to a call in words for the model."""
     if disclosure == "none":
         return "rejected: this call is not allowed"

@@ -221,7 +221,7 @@ def test_a_continued_conversation_has_its_earlier_messages(
     terminal.rest(1)
     terminal.type("/quit\n")
     assert terminal.end() == 0
-    assert f"bpagent chat --continue {log} goes" in " ".join(terminal.screen.split())
+    assert f"bpagent chat --continue {log} continues" in " ".join(terminal.screen.split())
 
     again = on_terminal("chat", "--continue", log, "--model", script("Second."), NO_COLOR="1")
     again.wait_for("agent    First.")
