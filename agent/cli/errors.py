@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from types import FrameType
 
 OK, FAILED, USAGE, LIMIT, DIFFERENT, UNREACHED = 0, 1, 2, 3, 6, 7
 
@@ -49,13 +48,16 @@ def guarded(command: Callable[[], int]) -> int:
     _tolerate_odd_text()
     try:
         if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # handled from here on
-            signal.signal(signal.SIGINT, _interrupt)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # the one that event loops replace: they cancel
         code = command()
         sys.stdout.flush()
         return code
     except SystemExit as leaving:  # argparse has reported it
         return leaving.code if isinstance(leaving.code, int) else USAGE
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        _leave_the_line_of_the_key()
+        if interrupt.args:
+            say(str(interrupt))
         return of_signal(signal.SIGINT)
     except BrokenPipeError:
         return _without_output()
@@ -71,12 +73,11 @@ def guarded(command: Callable[[], int]) -> int:
         return USAGE
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, and leave the line on which the terminal shows ^C."""
+def _leave_the_line_of_the_key() -> None:
+    """Begin a new line on the terminal, which shows ^C."""
     terminal = next((stream for stream in (2, 1) if os.isatty(stream)), None)
     if terminal is not None:
         os.write(terminal, b"\n")
-    signal.default_int_handler(number, frame)
 
 
 def _is_mistake(error: Exception) -> bool:

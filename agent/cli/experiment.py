@@ -45,9 +45,9 @@ def execute(arguments: Namespace) -> int:
         return LIMIT
     except ValueError as error:
         raise Mistake(str(error)) from error
-    except KeyboardInterrupt:
-        say(f"interrupted; finished episodes are kept in {folder}, the same command goes on")
-        raise
+    except KeyboardInterrupt as interrupt:
+        kept = f"interrupted; finished episodes are kept in {folder}, the same command goes on"
+        raise KeyboardInterrupt(kept) from interrupt
 
 
 def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified]) -> int:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import anyio
-import anyio.to_thread
 from attrs import field, frozen, validators
 
 from agent.models.chat_stream import Assembly
@@ -18,7 +17,7 @@ from agent.models.failures import ConnectionBroke, describe_status, named_failur
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.requests import chat_body, responses_body
 from agent.models.responses_stream import ResponseAssembly
-from agent.tools.blocking import unwind
+from agent.tools.blocking import run_in_background, unwind
 from agent.vocabulary.errors import nearest
 
 if TYPE_CHECKING:
@@ -206,7 +205,7 @@ class Server:
         """
         with self._key_kept_secret():
             # In a thread, because the first import would block the event loop for a second.
-            client = await anyio.to_thread.run_sync(self._client, abandon_on_cancel=True)
+            client = await run_in_background(self._client)
             async with client, RawChunks(await self._send(client, path, body), self._address) as chunks:
                 yield chunks
 

@@ -16,7 +16,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-import anyio.to_thread
+from anyio import CancelScope
 from attrs import field, frozen
 from inspect_ai.agent import AgentState, agent
 from inspect_ai.dataset import Sample
@@ -50,6 +50,7 @@ from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.scripted import ScriptedCall
 from agent.presets.preset import Preset
 from agent.session.agent import Agent
+from agent.tools.blocking import run_in_background
 from agent.tools.definition import Mark, Tool, ToolContext
 from agent.tools.process import tool_environment
 from agent.tools.schemas import Path as PathMark
@@ -235,7 +236,8 @@ class _WorldSandbox(SandboxEnvironment):  # type: ignore[misc]
         folder = str(self._world.folder / self._here(cwd or "."))
         seconds = None if timeout is None else timeout * self._slower
         run = partial(self.run, command, input, folder, dict(env or {}), seconds)
-        return await anyio.to_thread.run_sync(run)
+        with CancelScope(shield=True):
+            return await run_in_background(run)
 
     def run(self, command: list[str], given: Any, folder: str, env: dict[str, str], timeout: float | None) -> Any:
         """Run a command with `given` as its input. Raises TimeoutError."""

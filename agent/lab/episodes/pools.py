@@ -23,7 +23,6 @@ from time import perf_counter
 from typing import Any
 
 import anyio
-import anyio.to_thread
 from attrs import frozen
 
 from agent.lab.concurrency import at_once
@@ -33,6 +32,7 @@ from agent.lab.episodes.results import Results, Row
 from agent.lab.experiments.plan import Episode
 from agent.lab.isolation.levels import Wanted, achieve
 from agent.lab.settings.post_office import PostOffice
+from agent.tools.blocking import run_in_background
 from agent.vocabulary.errors import AgentError
 
 BATCH = 16  # episodes that a worker takes at once
@@ -100,7 +100,8 @@ def rare_collections() -> Iterator[None]:
 
 async def make_context(conditions: Conditions, results: Results, office: PostOffice) -> EpisodeContext:
     """Return the shared state of this process's episodes, with the achieved isolation. Raises IsolationError."""
-    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
+    with anyio.CancelScope(shield=True):  # it starts processes and ends them
+        level = await run_in_background(lambda: achieve(conditions.isolation))
     models = SharedModels(conditions.folder, dict(conditions.per_minute), conditions.money)
     return EpisodeContext(results, office, models, conditions.watcher, level)
 

@@ -18,9 +18,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Unpack
 
-import anyio.to_thread
+from anyio import CancelScope
 from attrs import evolve, frozen
 
+from agent.tools.blocking import run_in_background
 from agent.tools.descendants import helpers
 from agent.tools.process import Finished
 from agent.tools.sandbox.bubblewrap import EVERYTHING, Namespaces, episode_arguments, hold
@@ -220,7 +221,8 @@ class CellCommands:
 
     async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
         """Run `command` inside. Raises IsolationError if the cell cannot be made."""
-        await anyio.to_thread.run_sync(self.cell.open)
+        with CancelScope(shield=True):  # a cell that opens is closed later
+            await run_in_background(self.cell.open)
         inside: How = {**how, "cwd": "/"}
         finished = await LocalCommands().run(command, shell=self.cell.joined(shell, how["cwd"]), **inside)
         limits_reached = kinds_shown_by(finished)
