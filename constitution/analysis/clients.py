@@ -1,6 +1,7 @@
 """Clients of other machines and their settings: downloads, uploads, and commands that they run."""
 
 import re
+from collections.abc import Sequence
 
 from attrs import evolve
 
@@ -358,7 +359,7 @@ def clone(words: list[str]) -> Steps:
 
 def unpack(command: Command) -> Steps:
     """`tar xf FILE`, `unzip FILE`, `patch < FILE`: files in a folder come from an archive, and replace others."""
-    line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-d", "-o"]))
+    line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-d"]))
     files = (*line.value_of("-f", "--file"), *line.operands)
     folders = line.value_of("-C", "--directory", "-d") or (".",)
     flows = [command.content(file) for file in files] + [command.stdin]
@@ -366,16 +367,17 @@ def unpack(command: Command) -> Steps:
         for folder in folders:
             yield Fetched(folder)
     if sign("unpacks").match(" ".join([command.name, *command.argv[1:]])):
-        yield from _replaced(folders, files, command)
+        named = [file for file in files if sign("archive").search(file)]
+        yield from _replaced(folders, named[:1], command)
 
 
-def _replaced(folders: tuple[str, ...], files: tuple[str, ...], command: Command) -> Steps:
-    """Report which files in folders may be replaced, other than the archives themselves, and cannot be brought back."""
+def _replaced(folders: tuple[str, ...], archives: Sequence[str], command: Command) -> Steps:
+    """Report which files in folders may be replaced, other than the archives, and cannot be brought back."""
     if not command.disk.unsaved:
         yield from (Found(Effect.DISCARD, path=folder) for folder in folders)  # the caller looks at the disk
     else:
-        archives = {path for file in files for path in command.absolute(file)}
-        unsaved = tuple(file for file in command.disk.unsaved if file not in archives)
+        read = {path for file in archives for path in command.absolute(file)}
+        unsaved = tuple(file for file in command.disk.unsaved if file not in read)
         disk = evolve(command.disk, unsaved=unsaved)
         for path in (path for folder in folders for path in command.absolute(folder)):
             for lost in losses(path, disk, command.start):
