@@ -1,6 +1,7 @@
 """The vocabulary of rules: the effects of a command, and the kinds of places (zones)."""
 
 from enum import Enum, auto
+from typing import NamedTuple
 
 from attrs import frozen
 
@@ -12,6 +13,8 @@ UNKNOWN = "\0"
 
 class Effect(Enum):
     """A kind of effect that a command would have."""
+
+    __hash__ = object.__hash__  # members are single objects, and are looked up for every finding
 
     READ = auto()
     LIST = auto()
@@ -100,6 +103,8 @@ class Effect(Enum):
 class Zone(Enum):
     """The kind of place of a path; `NOWHERE`: for effects without a path."""
 
+    __hash__ = object.__hash__
+
     NOWHERE = auto()
     WORKSPACE = auto()
     WORKSPACE_ROOT = auto()  # the folder itself, with the history in it
@@ -132,8 +137,7 @@ class Zone(Enum):
 NO_EVIDENCE = Evidence("")
 
 
-@frozen
-class Finding:
+class Finding(NamedTuple):
     """A command would have this effect on this path; `says` completes "<program> would ...".
 
     `invocation`: the command of the call that has it, if all its words are known and as written; empty within nested

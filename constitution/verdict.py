@@ -21,7 +21,7 @@ class Level(StrEnum):
     @property
     def rank(self) -> int:
         """0, 1 or 2; stricter levels are higher."""
-        return RANK[self.value]
+        return RANK[self._value_]
 
     def __lt__(self, other: object) -> bool:
         return self.rank < other.rank if isinstance(other, Level) else NotImplemented

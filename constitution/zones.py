@@ -255,7 +255,7 @@ def absolute(path: str, *, cwd: str, home: str) -> str:
     """Return `path` as normalised text, a leading `~` taken as `home` and a relative path as below `cwd`."""
     if path == "~" or path.startswith("~/"):
         path = home + path[1:]
-    normal = posixpath.normpath(posixpath.join(cwd, path))
+    normal = posixpath.normpath(f"{cwd}/{path}" if cwd and path[:1] != "/" else path)
     return normal[1:] if normal.startswith("//") else normal
 
 

@@ -24,7 +24,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import Flow, Origin
-from constitution.tables import byte_pattern, is_a, pattern, sign
+from constitution.tables import byte_pattern, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, own_takes, read_line
 from constitution.zones import GLOB, is_private
 
@@ -395,6 +395,6 @@ def builds(command: Command) -> Steps:
 
 def installs(command: Command) -> Steps:
     """`dpkg -i FILE`: a package that the script has just downloaded runs its installation scripts."""
-    for word in command.argv[1:] if is_a(command.name, "installer") else ():
+    for word in command.argv[1:]:
         if command.content(word).origin is Origin.FETCHED:
             yield Found(Effect.RUN_FETCHED_CODE)

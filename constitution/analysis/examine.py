@@ -1,8 +1,8 @@
 """Findings of a simple command: unwraps it, looks its program up, and carries out the steps of every analysis."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from itertools import chain, islice
+from functools import cache, lru_cache
+from itertools import islice
 
 from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis import clients, output, search, shells
@@ -49,9 +49,10 @@ from constitution.effects import UNKNOWN, Effect, Finding
 from constitution.rules import effects_called
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.walk import Walk
-from constitution.tables import forms, is_a, pattern, table_names, without_examples
+from constitution.tables import forms, is_a, kinds_of, pattern, table_names, without_examples
 from constitution.tables.rows import (
     Wrapper,
+    has_subcommands,
     is_bare_shell,
     is_known,
     program_name,
@@ -116,9 +117,9 @@ INCLUDES = pattern(r"(?:#\s*(?:include|embed)|\.incbin)\s*[<\"]([/~.][^>\"]*)")
 
 def fed(command: Command) -> Steps:
     """Yield the effects of piping a shell's output, or whole folders, into a program that sends it, or code."""
-    for path in INCLUDES.findall(command.stdin.text) if is_a(command.name, "builder") else ():
-        yield Found(Effect.READ, path=path)
     if command.name not in TALKERS:
+        for path in INCLUDES.findall(command.stdin.text):
+            yield Found(Effect.READ, path=path)
         return
     if command.stdin.origin is Origin.SHELL:
         yield Found(Effect.GIVE_SHELL, says="give another machine a shell")
@@ -126,19 +127,25 @@ def fed(command: Command) -> Steps:
         yield Found(Effect.LEAK, says="send whole folders to another machine")
 
 
-LOOKED_UP: tuple[Analysis, ...] = (
-    fed,
-    repository,
-    apply_rows,
-    addresses,
-    outputs,
-    carried,
-    external_effects,
-    builds,
-    installs,
-    secret_arguments,
+LOOKED_UP: tuple[tuple[Analysis, Callable[[frozenset[str], str], object]], ...] = (
+    (fed, lambda kinds, name: "builder" in kinds or name in TALKERS),
+    (repository, lambda _, name: name == "git"),
+    (apply_rows, lambda _, name: name in table_names("program") or has_subcommands(name)),
+    (addresses, lambda kinds, _: kinds.isdisjoint(("harmless", "filters", "read_only"))),
+    (outputs, lambda *_: True),
+    (carried, lambda *_: True),
+    (external_effects, lambda *_: True),
+    (builds, lambda *_: True),
+    (installs, lambda kinds, _: "installer" in kinds),
+    (secret_arguments, lambda kinds, name: "guards_arguments" not in kinds or name == "git"),
 )
-"""The analyses that examine every program, known or not."""
+"""The analyses that examine every program, known or not, each with the kinds and names that it concerns."""
+
+
+@lru_cache(maxsize=1024)
+def looked_up(name: str) -> tuple[Analysis, ...]:
+    """Return the analyses that examine a program beside its own."""
+    return tuple(analysis for analysis, concerns in LOOKED_UP if concerns(kinds_of(name), name))
 
 
 class Examination:
@@ -148,7 +155,8 @@ class Examination:
         self, scope: Scope, resolved: Mapping[str, str], executables: Mapping[str, str], disk: Disk = NOTHING_FOUND
     ) -> None:
         self.start, self.home = scope.cwd[0], scope.home
-        self.resolved = {resolve(word, cwd=self.start, home=self.home): path for word, path in resolved.items()}
+        words = resolved.items() if resolved else ()
+        self.resolved = {resolve(word, cwd=self.start, home=self.home): path for word, path in words}
         self.executables = executables
         self.disk = disk
         self.findings: dict[Finding, None] = {}
@@ -233,7 +241,8 @@ class Examination:
             if flow is not None:
                 return flow
         before = len(self.findings)
-        self._carry_out(chain.from_iterable(analysis(command) for analysis in LOOKED_UP), name, walk)
+        for analysis in looked_up(name):
+            self._carry_out(analysis(command), name, walk)
         if (doubts := list(undescribed(command))) and not self._is_told(before):
             self._carry_out(doubts, name, walk)
         if not is_known(name) and name not in _forms():
@@ -363,9 +372,11 @@ class Examination:
     def _carry_out(self, steps: Iterable[Step], program: str, walk: Walk) -> None:
         """Carry out the steps of a program in order, at the position of `walk`."""
         for step in steps:
+            if isinstance(step, Found):
+                effect, path, says, other = step
+                self._found(effect, path, says, other or program, walk)
+                continue
             match step:
-                case Found(effect, path, says, other):
-                    self._found(effect, path, says, other or program, walk)
                 case Script(text, stdin, arguments):
                     walk.nested(text, stdin, arguments=arguments)
                 case Started(argv, stdin, by_shell):

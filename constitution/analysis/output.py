@@ -8,24 +8,25 @@ from constitution.analysis.steps import Command, Found, Steps
 from constitution.effects import UNKNOWN, Effect
 from constitution.shell.scope import ANYTHING, EVERY_PROCESS, NOTHING, Flow, Origin
 from constitution.shell.words import unescape_ansi
-from constitution.tables import is_a, names_of_kind, pattern
+from constitution.tables import is_a, kinds_of, names_of_kind, pattern
 from constitution.tables.rows import Line, read_line
 from constitution.zones import FOUND
 
 
 def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     """Return the output of a command, as far as it matters in a pipe or substitution."""
-    if stdin.origin in (Origin.FETCHED, Origin.DECODED) and is_a(name, "filters"):
+    kinds = kinds_of(name)
+    if stdin.origin in (Origin.FETCHED, Origin.DECODED) and "filters" in kinds:
         return stdin
     if name in PRINTERS:
         return PRINTERS[name](argv, stdin)
-    if name == "yes" or _reads_endless(name, argv, stdin):
+    if name == "yes" or ("passes_on" in kinds and _reads_endless(argv, stdin)):
         return Flow(Origin.ENDLESS)
-    if is_a(name, "prints_downloads"):
+    if "prints_downloads" in kinds:
         return Flow(Origin.FETCHED)
-    if _is_setting(name, argv):
-        return Flow(Origin.TEXT, "\n")
-    if is_a(name, "decodes") and (
+    if "prints_settings" in kinds and (name in ("ssh-agent", "dircolors") or not SETTINGS.isdisjoint(argv[1:3])):
+        return Flow(Origin.TEXT, "\n")  # for the shell that called it: `eval "$(direnv hook bash)"`
+    if "decodes" in kinds and (
         name not in ("base64", "base32") or not {"-d", "--decode", "-D", "-di"}.isdisjoint(argv)
     ):
         return stdin if name == "tr" and argv[1:] == ["\\n", "\\0"] else Flow(Origin.DECODED)
@@ -34,9 +35,9 @@ def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     return _names(name, argv, stdin)
 
 
-def _reads_endless(name: str, argv: list[str], stdin: Flow) -> bool:
+def _reads_endless(argv: list[str], stdin: Flow) -> bool:
     """`cat /dev/zero`, and filters behind it; `head` and a count end it."""
-    if not is_a(name, "passes_on") or any("count=" in word for word in argv):
+    if any("count=" in word for word in argv):
         return False
     read = {word.removeprefix("if=") for word in argv[1:]}
     return stdin.origin is Origin.ENDLESS or not ENDLESS_FILES.isdisjoint(read)
@@ -81,11 +82,6 @@ def _numbers(argv: list[str], stdin: Flow) -> Flow:
 
 
 SETTINGS = frozenset("completion completions hook init shellenv activate ssh-agent shell.bash shell.zsh".split())  # noqa: SIM905
-
-
-def _is_setting(name: str, argv: list[str]) -> bool:
-    """Tools that print settings for the shell that called them: `eval "$(direnv hook bash)"`."""
-    return is_a(name, "prints_settings") and (name in ("ssh-agent", "dircolors") or not SETTINGS.isdisjoint(argv[1:3]))
 
 
 def _names(name: str, argv: list[str], stdin: Flow) -> Flow:

@@ -85,13 +85,11 @@ def addresses(command: Command) -> Steps:
 
     For known addresses a row may restrict in which words of its program they count.
     """
-    hosts = [host for option, host in pairwise(command.argv[1:]) if HOST_OPTION.fullmatch(option)]
-    if not hosts and not any("://" in word for word in command.argv[1:]):
+    hosts = [host for option, host in pairwise(command.argv[1:]) if option[:1] == "-" and HOST_OPTION.fullmatch(option)]
+    if not hosts and "://" not in " ".join(command.argv):
         return
     rows = (does for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
     has_rows = any(does.effect in ADDRESSED for does in rows) and command.name != "git"
-    if is_a(command.name, "harmless") or is_a(command.name, "filters") or is_a(command.name, "read_only"):
-        return
     for host in filter(HOST.fullmatch, () if has_rows else hosts):
         yield Found(Effect.NETWORK, says=f"reach {host[:80]} over the network")
     for word in command.argv[1:]:

@@ -7,8 +7,6 @@ something more to examine: a script, another command, a file that is run. `exami
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from attrs import evolve, frozen
-
 from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis.file_flow import Files
 from constitution.effects import Effect
@@ -19,8 +17,7 @@ from constitution.zones import resolve
 BARE_SHELL = "start a shell in which anything can be typed"
 
 
-@frozen
-class Command:
+class Command(NamedTuple):
     """A simple command with partly known words, and its context."""
 
     name: str  # of the program in the tables
@@ -39,7 +36,7 @@ class Command:
 
     def with_argv(self, argv: list[str], *, name: str | None = None) -> "Command":
         """Return the same command with other words."""
-        return evolve(self, argv=argv, name=self.name if name is None else name)
+        return self._replace(argv=argv, name=self.name if name is None else name)
 
     def absolute(self, word: str) -> list[str]:
         """Return the paths that a word may name, before links are followed."""

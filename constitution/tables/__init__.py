@@ -142,7 +142,15 @@ def _parsed(text: str) -> Block:
 
 def is_a(name: str, kind: str) -> bool:
     """Return whether a program is of a kind, as "shell" or "builder"."""
-    return kind in _index()[1].get(name, ())
+    return kind in kinds_of(name)
+
+
+def kinds_of(name: str) -> frozenset[str]:
+    """Return the kinds of a program; none for an unknown one."""
+    return _index()[1].get(name, NONE)
+
+
+NONE = frozenset[str]()
 
 
 def forms() -> dict[str, str]:

@@ -28,7 +28,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from attrs import field, frozen
 
@@ -40,8 +41,7 @@ from constitution.tables import blocks_of, names_of_kind, one_line, pattern, sai
 NONE = frozenset[str]()
 
 
-@frozen
-class Line:
+class Line(NamedTuple):
     """A parsed command line without its program word: option names, their values, and operands."""
 
     flags: frozenset[str]
@@ -64,23 +64,20 @@ def read_line(words: list[str], takes: frozenset[str], *, long_style: bool = Fal
             break
     else:
         return Line(NONE, (), tuple(words))
-    flags, values, operands, index = set[str](), list[tuple[str, str]](), list[str](), 0
-    while index < len(words):
-        word = words[index]
-        index += 1
+    flags, values, operands, rest = set[str](), list[tuple[str, str]](), list[str](), iter(words)
+    for word in rest:
         if word == "--":
-            operands.extend(words[index:])
+            operands.extend(rest)
             break
-        if len(word) < 2 or word[0] != "-":
+        if word[:1] != "-" or word == "-":
             operands.append(word)
             if to_operand:
-                operands.extend(words[index:])
+                operands.extend(rest)
                 break
             continue
         name, attached = _attached(word, takes, flags, long_style)
-        if attached is None and _takes(name, takes) and index < len(words):
-            attached = words[index]
-            index += 1
+        if attached is None and takes and _takes(name, takes):
+            attached = next(rest, None)
         if attached is not None:
             values.append((name, attached))
     return Line(frozenset(flags), tuple(values), tuple(operands))
@@ -88,10 +85,13 @@ def read_line(words: list[str], takes: frozenset[str], *, long_style: bool = Fal
 
 def _attached(word: str, takes: frozenset[str], flags: set[str], long_style: bool) -> tuple[str, str | None]:
     """Add the option names of a word to `flags`; return the last name, and the value in the same word, if any."""
-    if word.startswith("--") or long_style:
+    if word[1] == "-" or long_style:
         name, equals, value = word.partition("=")
         flags.add(name)
         return name, value if equals else None
+    if len(word) == 2:
+        flags.add(word)
+        return word, None
     for position, letter in enumerate(word[1:], 1):
         name = "-" + letter
         flags.add(name)
@@ -102,14 +102,20 @@ def _attached(word: str, takes: frozenset[str], flags: set[str], long_style: boo
 
 def _takes(name: str, takes: frozenset[str]) -> bool:
     """Return whether an option takes a value; long ones may be abbreviated."""
-    return name in takes or (name.startswith("--") and len(name) > 4 and any(t.startswith(name) for t in takes))
+    return name in takes or (len(name) > 4 and name.startswith("--") and f"\n{name}" in _in_lines(takes))
 
 
 def has_any(flags: frozenset[str], wanted: frozenset[str]) -> bool:
     """Return whether one of the wanted options is given; a long one may be abbreviated to four letters or more."""
-    if flags & wanted:
-        return True
-    return any(len(flag) > 4 and flag.startswith("--") and any(w.startswith(flag) for w in wanted) for flag in flags)
+    if not flags or flags & wanted:
+        return bool(flags)
+    return any(f"\n{flag}" in _in_lines(wanted) for flag in flags if len(flag) > 4 and flag.startswith("--"))
+
+
+@lru_cache(maxsize=4096)
+def _in_lines(options: frozenset[str]) -> str:
+    """Return options as one text, each in a line of its own, in which a beginning is found at once."""
+    return "\n" + "\n".join(options)
 
 
 # Rows
