@@ -9,6 +9,9 @@ from typing import Literal
 
 from attrs import field, frozen
 
+NO_HOME = "/home/.unknown"
+"""The default home folder of an action."""
+
 Access = Literal["read", "write", "delete", "list", "execute"]
 Category = Literal["read", "write", "admin"]
 

@@ -5,9 +5,9 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from constitution.action import Action
+from constitution.action import NO_HOME, Action
 from constitution.effects import UNKNOWN, Effect
-from constitution.judge import NO_HOME, findings_of, judge, judge_command, verdict_on
+from constitution.judge import findings_of, judge, judge_command, verdict_on
 from constitution.policy import DEFAULT, NO_RULES, Policy
 from constitution.rules import CommandRule, effects_called
 from constitution.verdict import Level, Verdict

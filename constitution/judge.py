@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from constitution.action import Action, PathUse
+from constitution.action import NO_HOME, Action, PathUse
 from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
 from constitution.rules import CommandRule, Rule, effects_called
@@ -18,8 +18,6 @@ from constitution.zones import Places, is_within, zone_of, zones_of
 if TYPE_CHECKING:
     from constitution.analysis.examine import Examination
 
-NO_HOME = "/home/.unknown"
-"""The default home folder of an action."""
 TARGET = re.compile(r"\S+ [A-Za-z][\w:-]{0,30}")
 
 
@@ -102,37 +100,9 @@ def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
 
 def findings_of(action: Action) -> "Examination":
     """Return the findings of an action: of its command, argv, paths and URLs."""
-    from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
-    from constitution.analysis.file_flow import losses
-    from constitution.shell import begin
-    from constitution.shell.scope import NOTHING, Scope
+    from constitution.analysis.examine import examined  # the tables and the parser are loaded with the first use
 
-    scope = Scope((action.start,), action.home or NO_HOME)
-    examination = Examination(scope, action.resolved, action.executables, action.disk)
-    walk = begin(examination, scope)
-    try:
-        if action.command is not None:
-            walk.run(action.command)
-        if action.argv:
-            walk.evidence = Evidence(" ".join(action.argv)[:200], argv=action.argv)
-            examination.examine(list(action.argv), NOTHING, walk)
-    except RecursionError:
-        examination.report(
-            Finding(Effect.UNREADABLE, says="run code that is nested too deep to read", program="the command")
-        )
-    for use in action.paths:
-        if use.access == "read" and action.outputs and is_within(use.resolved, action.outputs):
-            continue  # a long output of a command of this run
-        says = f"{use.access} {use.given}"
-        examination.report(Finding(Effect[use.access.upper()], use.resolved, says, action.tool, Evidence(use.given)))
-        for lost in losses(use.resolved, action.disk, action.workspace) if use.access in ("write", "delete") else ():
-            verb = "replace" if use.access == "write" else "delete"
-            says = f"{verb} {lost}, which version control could not bring back"
-            examination.report(Finding(Effect.HISTORY_LOSS, "", says, action.tool, Evidence(use.given)))
-    for url in action.urls:
-        says = f"reach {url[:80]} over the network"
-        examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))
-    return examination
+    return examined(action)
 
 
 def _verdict(finding: Finding, zones: tuple[Zone, ...], policy: Policy) -> Verdict:

@@ -87,7 +87,9 @@ class Verdict:
     def strictest(cls, verdicts: Iterable["Verdict"]) -> "Verdict":
         """Return the first of the strictest verdicts, with all their reasons; without verdicts, `Verdict.allow()`."""
         verdicts = [verdict for verdict in verdicts if verdict is not ALLOWED]
-        first = max(verdicts, key=lambda verdict: verdict.level.rank, default=ALLOWED)
+        if not verdicts:
+            return ALLOWED
+        first = max(verdicts, key=lambda verdict: verdict.level.rank)
         if first.level is Level.allow:
             return next((verdict for verdict in verdicts if verdict.granted), first)
         if len(verdicts) < 2:

@@ -14,7 +14,7 @@ from constitution.analysis.clients import GIT_TAKES, REMOTE
 from constitution.analysis.external_effects import names_production
 from constitution.analysis.steps import Command, Found, Production, Script, Set, Started, Steps
 from constitution.effects import UNKNOWN, Effect
-from constitution.tables import is_a, one_line, pattern, table
+from constitution.tables import one_line, pattern, table
 from constitution.tables.rows import Holds, Variable, is_prompt, read_line, variable_of
 from constitution.zones import FETCHED, is_within
 
@@ -31,11 +31,11 @@ def carried(command: Command) -> Steps:
     words = " ".join(command.argv[1:])
     if "/" not in words and "~" not in words and ".." not in words and UNKNOWN not in words and "@" not in words:
         return
-    if is_a(command.name, "takes_data") or is_a(command.name, "shell"):
+    if "takes_data" in command.kinds or "shell" in command.kinds:
         return
-    if is_a(command.name, "container") and not INSIDE.isdisjoint(command.argv[1:4]):
+    if "container" in command.kinds and not INSIDE.isdisjoint(command.argv[1:4]):
         return
-    if is_a(command.name, "read_only") and not is_a(command.name, "script_runner"):
+    if "read_only" in command.kinds and "script_runner" not in command.kinds:
         return
     for word in filter(LIBRARY.search, command.argv[1:]):
         if path := ELSEWHERE.match(word):
@@ -58,7 +58,7 @@ def _options(command: Command) -> Iterator[tuple[str, str, bool]]:
     """
     words = command.argv[1:]
     for index, word in enumerate(words):
-        if word == "--" or (is_a(command.name, "script_runner") and word[:1] not in "-@"):
+        if word == "--" or ("script_runner" in command.kinds and word[:1] not in "-@"):
             return
         if word[:1] == "@":
             yield "@", word[1:], True

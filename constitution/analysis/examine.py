@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from itertools import islice
 
-from constitution.action import NOTHING_FOUND, Disk
+from constitution.action import NO_HOME, NOTHING_FOUND, Action, Disk
 from constitution.analysis import clients, output, search, shells
 from constitution.analysis.carried_files import assigned, carried, given, repository
 from constitution.analysis.clients import builds, installs
@@ -47,6 +47,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import UNKNOWN, Effect, Finding
 from constitution.rules import effects_called
+from constitution.shell import begin
 from constitution.shell.scope import ANYTHING, NOTHING, Flow, Origin, Scope
 from constitution.shell.walk import Walk
 from constitution.tables import forms, is_a, kinds_of, pattern, table_names, without_examples
@@ -228,7 +229,8 @@ class Examination:
         if UNKNOWN in word or (GLOB.search(word) and word not in ("[", "[[")) or word in RESERVED or not word:
             return self._unknown_command(argv, walk)
         self.programs[word] = None
-        self.invocations.append(Evidence(walk.evidence.text, walk.evidence.start, walk.evidence.end, tuple(argv)))
+        said, words = walk.evidence, tuple(argv)
+        self.invocations.append(said if said.argv == words else Evidence(said.text, said.start, said.end, words))
         name = self._name_behind(word, name)
         if "/" in word:
             self._carry_out(_started_by_path(word), name, walk)
@@ -276,6 +278,7 @@ class Examination:
     def _command(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> Command:
         return Command(
             name,
+            kinds_of(name),
             argv,
             stdin,
             walk.evidence.text,
@@ -464,12 +467,17 @@ class Examination:
         if effect is Effect.DELETE and path is not None and self._are_many(path, walk):
             effect, says = Effect.DELETE_TREE, "delete {path}"
         says = says or PHRASES.get(effect, "")
-        self._watch(effect, path, walk)
         if path is None:
+            self._watch(effect, effect in effects_called("shows"), walk)
             said = says.replace("{path}", "something")
             self.report(Finding(effect, "", said, program, walk.evidence, self._invoking))
             return
-        for absolute in self._absolute(path, walk):
+        places = self._absolute(path, walk)
+        shows = effect in effects_called("shows") or (
+            effect in effects_called("reads") and self._is_private(path, places)
+        )
+        self._watch(effect, shows, walk)
+        for absolute in places:
             self.words[absolute] = None
             self._found_at(effect, absolute, path, says, program, walk)
 
@@ -526,7 +534,7 @@ class Examination:
 
     def _of_disk(self, effect: Effect, where: str, says: str, program: str, walk: Walk) -> None:
         """Add findings by facts on the disk: the matches of a pattern, unsaved work, other names of a file."""
-        for match in self.disk.matches.get(where, "").split("\0")[:MATCHES]:
+        for match in self.disk.matches.get(where, "").split("\0")[:MATCHES] if GLOB.search(where) else ():
             behind = self.resolved.get(match, match)
             if match and (behind != match or is_private(match) or "/." in match):
                 self.report(Finding(effect, behind, says.replace("{path}", match), program, walk.evidence))
@@ -578,26 +586,54 @@ class Examination:
             says = "send private data to another machine"
             self.report(Finding(Effect.LEAK, "", says, "the command", evidence))
 
-    def _watch(self, effect: Effect, path: str | None, walk: Walk) -> None:
+    def _watch(self, effect: Effect, shows: bool, walk: Walk) -> None:
         """Record reads of private data and uploads: together they are exfiltration."""
-        if effect in effects_called("shows") or (
-            effect in effects_called("reads") and path is not None and self._is_private(path, walk)
-        ):
+        if shows:
             self._private = self._private or walk.evidence
             self._sent(self._sends)
         elif effect is Effect.UPLOAD:
             self._sent(walk.evidence)
 
-    def _is_private(self, path: str, walk: Walk) -> bool:
+    def _is_private(self, path: str, places: list[str]) -> bool:
         """Return whether a read path is a secret, a whole home folder, or one of its hidden folders."""
         if is_private(path):
             return True
         return any(
             is_within(self.home, absolute)
             or absolute.startswith((f"{self.home}/.", "/root", "/etc/s", "/home/*", "/Users/*"))
-            for absolute in self._absolute(path, walk)
+            for absolute in places
             if not is_within(absolute, self.start)
         )
+
+
+def examined(action: Action) -> Examination:
+    """Examine an action: its command, argv, paths and URLs."""
+    scope = Scope((action.start,), action.home or NO_HOME)
+    examination = Examination(scope, action.resolved, action.executables, action.disk)
+    walk = begin(examination, scope)
+    try:
+        if action.command is not None:
+            walk.run(action.command)
+        if action.argv:
+            walk.evidence = Evidence(" ".join(action.argv)[:200], argv=action.argv)
+            examination.examine(list(action.argv), NOTHING, walk)
+    except RecursionError:
+        examination.report(
+            Finding(Effect.UNREADABLE, says="run code that is nested too deep to read", program="the command")
+        )
+    for use in action.paths:
+        if use.access == "read" and action.outputs and is_within(use.resolved, action.outputs):
+            continue  # a long output of a command of this run
+        says = f"{use.access} {use.given}"
+        examination.report(Finding(Effect[use.access.upper()], use.resolved, says, action.tool, Evidence(use.given)))
+        for lost in losses(use.resolved, action.disk, action.workspace) if use.access in ("write", "delete") else ():
+            verb = "replace" if use.access == "write" else "delete"
+            says = f"{verb} {lost}, which version control could not bring back"
+            examination.report(Finding(Effect.HISTORY_LOSS, "", says, action.tool, Evidence(use.given)))
+    for url in action.urls:
+        says = f"reach {url[:80]} over the network"
+        examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))
+    return examination
 
 
 def _shown(says: str, path: str) -> str:

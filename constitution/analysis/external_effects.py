@@ -37,7 +37,7 @@ VARIABLE = pattern(r"\$\{?\w*(?:PROD|STAGING)\w*", re.I)
 
 def external_effects(command: Command) -> Steps:
     """Report publications, downloads and work in production by the words of a command."""
-    if is_a(command.name, "service"):
+    if "service" in command.kinds:
         yield from _of_service(command)
     if not command.production and not _is_noticed(command.argv, command.text):
         return

@@ -57,9 +57,8 @@ def apply_rows(command: Command) -> Steps:
             line = lines[reading] = read_line(words, row.takes, long_style=row.long_style)
         if line.flags & row.unless:
             continue
-        for does in row.does:
-            if does.applies(line):
-                yield from _does(does, paths_of(does.to, line), command)
+        for does in row.effects_of(line):
+            yield from _does(does, paths_of(does.to, line), command)
         for script in line.value_of(*row.runs) if row.runs else ():
             yield from _runs(_command_in(script))
 
@@ -107,7 +106,7 @@ def _reached(address: str, command: Command) -> Steps:
         yield Found(Effect.NETWORK, says=f"reach {shown} over the network")
 
 
-OUTPUTS = pattern(
+OUTPUTS = re.compile(
     r"^(?:--?|-D)(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|(target|artifact)-dir|dest(ination|dir)?|pack-destination"
     r"|install-(dir|prefix|root)|prefix|root|(cover|cpu|mem|block|mutex)profile|result-file|\w+_out)$",
     re.I,
@@ -119,14 +118,17 @@ def outputs(command: Command) -> Steps:
     for index, word in enumerate(command.argv):
         if word[:1] != "-" or len(word) < 2:
             continue
-        following = "".join(command.argv[index + 1 : index + 2])
         name, equals, value = word.partition("=")
-        if OUTPUTS.match(name) and (path := value if equals else following) not in ("", "-"):
+        if OUTPUTS.match(name) and (path := value if equals else _following(index, command)) not in ("", "-"):
             yield Found(Effect.WRITE if is_known(command.name) else Effect.DISCARD, path=path)
-        elif word[:2] == "-o" and not (is_a(command.name, "read_only") or is_a(command.name, "o_names_owner")):
-            path = word[2:] or following
+        elif word[:2] == "-o" and not ("read_only" in command.kinds or "o_names_owner" in command.kinds):
+            path = word[2:] or _following(index, command)
             if command.absolute(path)[0] not in command.disk.folders:
                 yield Found(Effect.DISCARD, path=path)
+
+
+def _following(index: int, command: Command) -> str:
+    return command.argv[index + 1] if index + 1 < len(command.argv) else ""
 
 
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
@@ -266,18 +268,18 @@ TEXT_OF_GIT = frozenset(
 )
 """Subcommands of git whose arguments may only look like paths, or that have rows."""
 
-GIVEN = pattern(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
-NO_PATH = pattern(r"^//|^/\w+=|^/(warnaserror|nologo|restore|maxcpucount|m|bl|graph|[ptvm]:.*)$")
+GIVEN = re.compile(r"(?:^|[=:@,]|^-\w)((?:/|~|\.\./)[^,:]*|\.\.$)")
+NO_PATH = re.compile(r"^//|^/\w+=|^/(warnaserror|nologo|restore|maxcpucount|m|bl|graph|[ptvm]:.*)$")
 """Labels of a build, steps of XPath, names of a certificate (`/CN=x`), and switches of MSBuild."""
 REGEX = pattern(r"/[^/]+/i?")
 TESTS = frozenset(["rails", "ruby", "rake", "m"])
 """A pattern of test names, as in `rails test -n /total/`."""
-QUOTED = pattern(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
+QUOTED = re.compile(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
 
 
 def secret_arguments(command: Command) -> Steps:
     """Report secret paths among the words of a program."""
-    if is_a(command.name, "guards_arguments") and (
+    if "guards_arguments" in command.kinds and (
         command.name != "git" or not TEXT_OF_GIT.isdisjoint(command.argv[1:]) or command.argv[1:2] == ["-C"]
     ):
         return

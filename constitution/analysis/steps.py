@@ -11,6 +11,7 @@ from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis.file_flow import Files
 from constitution.effects import Effect
 from constitution.shell.scope import NOTHING, Flow, Scope
+from constitution.tables import kinds_of
 from constitution.tables.rows import is_bare_shell
 from constitution.zones import resolve
 
@@ -21,6 +22,7 @@ class Command(NamedTuple):
     """A simple command with partly known words, and its context."""
 
     name: str  # of the program in the tables
+    kinds: frozenset[str]  # of the program
     argv: list[str]
     stdin: Flow
     text: str  # of the command, as written
@@ -36,7 +38,7 @@ class Command(NamedTuple):
 
     def with_argv(self, argv: list[str], *, name: str | None = None) -> "Command":
         """Return the same command with other words."""
-        return self._replace(argv=argv, name=self.name if name is None else name)
+        return self._replace(argv=argv) if name is None else self._replace(argv=argv, name=name, kinds=kinds_of(name))
 
     def absolute(self, word: str) -> list[str]:
         """Return the paths that a word may name, before links are followed."""

@@ -60,7 +60,7 @@ TEXT = pattern(r"(\$\(|`)\s*(git (log|show|tag|config|notes)|gh|glab|ssh)\b[^|]*
 """A substitution by text that others have written, such as the message of a commit."""
 
 
-PLAIN = pattern(r"([A-Za-z./_][\w./+-]{0,99})(?: [\w./:=@%+,-]{1,200}){0,40}", re.ASCII)
+PLAIN = re.compile(r"([A-Za-z./_][\w./+-]{0,99})(?: [\w./:=@%+,-]{1,200}){0,40}", re.ASCII)
 """A simple command without expansions and quotes."""
 BLOCKS = frozenset("if then else elif fi for while until do done case esac select function in time coproc".split())  # noqa: SIM905
 OF_THE_GRAMMAR = BLOCKS | frozenset("declare typeset export readonly local unset unsetenv test eval let".split())  # noqa: SIM905

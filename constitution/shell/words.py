@@ -25,7 +25,7 @@ SUBSTITUTIONS = ("command_substitution", "process_substitution")
 NAME = pattern(r"[A-Za-z_]\w*|\d")
 PATTERNS = frozenset({"%", "%%", "#", "##", "/", "//"})
 SPELLED = pattern(r"[$`'\"\\]")
-SPECIAL = pattern(r"[\\~{*?\[$`]")
+SPECIAL = re.compile(r"[\\~{*?\[$`]")
 
 
 class Expander:
