@@ -246,7 +246,7 @@ def test_an_end_that_is_due_and_held_becomes_the_one_that_the_user_requests_mean
     }
     for status, asked in requests.items():
         for after in ("call", "step"):
-            loop = Loop(converse(), stop_on_request(after), abort_on_request(), hold_the_end())  # type: ignore[arg-type]
+            loop = Loop(converse(), stop_on_request(after), abort_on_request(), hold_the_end())
             loop.hear(PromptGiven("Go"), refused, *asked)
             assert "run_ended" not in loop.story
 
