@@ -113,8 +113,6 @@ OF_ANOTHER = "use the repository in {path}, whose settings can start programs"
 
 def repository(command: Command) -> Steps:
     """Report a git repository other than that of the workspace: its settings can start programs."""
-    if command.name != "git":
-        return
     line = read_line(command.argv[1:], GIT_TAKES, to_operand=True)
     if not line.operands or (line.operands[0] in ("clone", "init", "ls-remote", "help") and not line.value_of("-C")):
         return

@@ -57,8 +57,9 @@ def apply_rows(command: Command) -> Steps:
             line = lines[reading] = read_line(words, row.takes, long_style=row.long_style)
         if line.flags & row.unless:
             continue
-        for does in row.effects_of(line):
-            yield from _does(does, paths_of(does.to, line), command)
+        for does in row.does:
+            if (line.flags or not does.given) and does.applies(line):
+                yield from _does(does, paths_of(does.to, line), command)
         for script in line.value_of(*row.runs) if row.runs else ():
             yield from _runs(_command_in(script))
 

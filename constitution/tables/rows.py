@@ -173,10 +173,16 @@ class Does:
     not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # similar commands without it
 
     def applies(self, line: Line) -> bool:
-        """Return whether a command line has this effect; one without options only if this needs none."""
-        if line.flags and not self._has_its_options(line):
+        """Return whether a command line has this effect."""
+        if self.given and not has_any(line.flags, self.given):
             return False
-        if self.bare and line.operands:
+        if self.besides and not has_any(line.flags, self.besides):
+            return False
+        if line.flags & self.unless or (self.bare and line.operands):
+            return False
+        if self.flags and not any(map(_pattern(self.flags).search, line.flags)):
+            return False
+        if self.values and not any(map(_pattern(self.values).search, line.value_of(*self.given))):
             return False
         if self.texts and not _anywhere(_pattern(self.texts), line):
             return False
@@ -187,17 +193,6 @@ class Does:
         if self.first and not (line.operands and _pattern(self.first).search(line.operands[0])):
             return False
         return not self.also or any(map(_pattern(self.also).search, line.operands))
-
-    def _has_its_options(self, line: Line) -> bool:
-        if self.given and not has_any(line.flags, self.given):
-            return False
-        if self.besides and not has_any(line.flags, self.besides):
-            return False
-        if line.flags & self.unless:
-            return False
-        if self.flags and not any(map(_pattern(self.flags).search, line.flags)):
-            return False
-        return not self.values or any(map(_pattern(self.values).search, line.value_of(*self.given)))
 
 
 def _anywhere(pattern: re.Pattern[str], line: Line) -> bool:
@@ -220,15 +215,6 @@ class Program:
     runs: tuple[str, ...] = field(default="", converter=_words)  # options whose value is a shell script
     match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that are gated because of this row
     not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and are allowed
-    _without_options: tuple[Does, ...] = field(init=False)  # those of `does` that a line without any can have
-
-    @_without_options.default
-    def _(self) -> tuple[Does, ...]:
-        return tuple(does for does in self.does if not (does.given or does.besides or does.flags))
-
-    def effects_of(self, line: Line) -> list[Does]:
-        """Return the effects of a command line."""
-        return [does for does in (self.does if line.flags else self._without_options) if does.applies(line)]
 
 
 def paths_of(to: str, line: Line) -> tuple[str, ...]:
