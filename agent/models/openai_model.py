@@ -1,6 +1,7 @@
 """A model behind an HTTP server: one POST, server-sent events in bounded memory, in either of two formats."""
 
 import json
+import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import ssl
 
     import httpx2
-    from openai import AsyncOpenAI
 
 
 LONGEST_EVENT = 8_000_000
@@ -161,6 +161,9 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 LONGEST_CONNECT = 10.0
 """The timeout of a connection, in seconds."""
 
+ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+"""The variables with the account that pays, by the headers that name it."""
+
 SHORTEST_SECRET = 8
 """The length from which a key is removed from messages, in characters."""
 
@@ -204,25 +207,15 @@ class Server:
         Raises `ModelError`, which never shows the key, also from within the block.
         """
         with self._key_kept_secret():
-            # In a thread, because the first import would block the event loop for a second.
+            # In a thread, because the first import and the certificates would block the event loop.
             client = await run_in_background(self._client)
             async with client, RawChunks(await self._send(client, path, body), self._address) as chunks:
                 yield chunks
 
-    async def _send(self, client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
-        import httpx2
-        from openai import AsyncStream
-
+    async def _send(self, client: "httpx2.AsyncClient", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
         with named_failures(self._address):
-            response: object = await client.post(
-                path,
-                cast_to=httpx2.Response,
-                body=body,
-                stream=True,
-                stream_cls=AsyncStream[object],  # required by the signature, unused with this cast_to
-            )
-        assert isinstance(response, httpx2.Response)
-        return response
+            request = client.build_request("POST", f"{self.base_url}{path}", json=body)
+            return await client.send(request, stream=True)
 
     @contextmanager
     def _key_kept_secret(self) -> Iterator[None]:
@@ -239,26 +232,20 @@ class Server:
         parts = urlsplit(self.base_url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
-    def _client(self) -> "AsyncOpenAI":
+    def _client(self) -> "httpx2.AsyncClient":
         """Return a client for one inference.
 
         A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
         connection one or two round trips. Redirects are not followed: they would be further requests.
         """
-        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
+        import httpx2
 
-        transport = DefaultAsyncHttpx2Client(
-            timeout=Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
+        named = {header: os.environ[name] for header, name in ACCOUNT.items() if os.environ.get(name)}
+        return httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {self.key or 'none'}", "Accept-Encoding": "identity", **named},
+            timeout=httpx2.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
             verify=_ssl_context(),
-            follow_redirects=False,
             event_hooks={"response": [check_response]},
-        )
-        return AsyncOpenAI(
-            api_key=self.key or "none",
-            base_url=self.base_url,
-            max_retries=0,
-            http_client=transport,
-            default_headers={"Accept-Encoding": "identity"},
         )
 
 
