@@ -5,7 +5,7 @@ import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -192,61 +192,15 @@ def checked_key(key: str | None) -> str:
     return key
 
 
-@frozen
-class Server:
-    """The server at `base_url`, for one inference with one key. `timeout`: its longest silence in seconds."""
-
-    base_url: str
-    key: str = field(repr=False)
-    timeout: float
-
-    @asynccontextmanager
-    async def post(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[RawChunks]:
-        """Send a request and yield the chunks of the response stream; the connection ends with the block.
-
-        Raises `ModelError`, which never shows the key, also from within the block.
-        """
-        with self._key_kept_secret():
-            # In a thread, because the first import and the certificates would block the event loop.
-            client = await run_in_background(self._client)
-            async with client, RawChunks(await self._send(client, path, body), self._address) as chunks:
-                yield chunks
-
-    async def _send(self, client: "httpx2.AsyncClient", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
-        with named_failures(self._address):
-            request = client.build_request("POST", f"{self.base_url}{path}", json=body)
-            return await client.send(request, stream=True)
-
-    @contextmanager
-    def _key_kept_secret(self) -> Iterator[None]:
-        """Remove the key from errors, where servers quote it; a short one is a placeholder such as `none`."""
-        try:
-            yield
-        except ModelError as error:
-            if len(self.key) >= SHORTEST_SECRET:
-                error.args = tuple(f"{text}".replace(self.key, "***") for text in error.args)
-            raise
-
-    @property
-    def _address(self) -> str:
-        parts = urlsplit(self.base_url)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-
-    def _client(self) -> "httpx2.AsyncClient":
-        """Return a client for one inference.
-
-        A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
-        connection one or two round trips. Redirects are not followed: they would be further requests.
-        """
-        import httpx2
-
-        named = {header: os.environ[name] for header, name in ACCOUNT.items() if os.environ.get(name)}
-        return httpx2.AsyncClient(
-            headers={"Authorization": f"Bearer {self.key or 'none'}", "Accept-Encoding": "identity", **named},
-            timeout=httpx2.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
-            verify=_ssl_context(),
-            event_hooks={"response": [check_response]},
-        )
+@contextmanager
+def kept_secret(key: str) -> Iterator[None]:
+    """Remove the key from a `ModelError`, where servers quote it; a short one is a placeholder such as `none`."""
+    try:
+        yield
+    except ModelError as error:
+        if len(key) >= SHORTEST_SECRET:
+            error.args = tuple(f"{text}".replace(key, "***") for text in error.args)
+        raise
 
 
 @cache
@@ -317,13 +271,39 @@ class OpenAIModel:
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Send one request. Raises `ModelError`, which never shows the key; a cancellation closes the connection."""
-        key = self.required_key(request.api_key)
-        wire = WIRES[self.api]
-        async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
-            return await _assembled(wire, self.name, chunks, on_delta)
+        key, wire, url = self.required_key(request.api_key), WIRES[self.api], self._shown_url
+        body = {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
+        with kept_secret(key):
+            # In a thread, because the first import and the certificates would block the event loop.
+            client = await run_in_background(lambda: self._client(key))
+            async with client, RawChunks(await self._send(client, wire.path, body), url) as chunks:
+                return await _assembled(wire, self.name, chunks, on_delta)
 
-    def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
-        return {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
+    async def _send(self, client: "httpx2.AsyncClient", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
+        with named_failures(self._shown_url):
+            request = client.build_request("POST", f"{self.base_url}{path}", json=body)
+            return await client.send(request, stream=True)
+
+    @property
+    def _shown_url(self) -> str:
+        parts = urlsplit(self.base_url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+    def _client(self, key: str) -> "httpx2.AsyncClient":
+        """Return a client for one inference.
+
+        A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
+        connection one or two round trips. Redirects are not followed: they would be further requests.
+        """
+        import httpx2
+
+        named = {header: os.environ[name] for header, name in ACCOUNT.items() if os.environ.get(name)}
+        return httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {key or 'none'}", "Accept-Encoding": "identity", **named},
+            timeout=httpx2.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
+            verify=_ssl_context(),
+            event_hooks={"response": [check_response]},
+        )
 
 
 _NO_KEY = (
