@@ -40,7 +40,14 @@ async def run_in_background(function: Callable[[], T]) -> T:
 
 def call_back(function: Callable[[str], None], token: EventLoopToken) -> Callable[[str], None]:
     """Return a thread-safe `function`: it runs in the event loop of `token`, or not at all if that has ended."""
-    return lambda text: _call_loop(token, lambda: function(text))
+
+    def call(text: str) -> None:
+        from anyio import from_thread  # a slow import (5 ms)
+
+        with suppress(anyio.RunFinishedError):  # the program ended after this thread was abandoned
+            from_thread.run_sync(function, text, token=token)
+
+    return call
 
 
 def _tell(token: EventLoopToken, function: Callable[[], None]) -> None:
@@ -49,15 +56,6 @@ def _tell(token: EventLoopToken, function: Callable[[], None]) -> None:
     soon = loop.call_soon_threadsafe if hasattr(loop, "call_soon_threadsafe") else loop.run_sync_soon  # else trio's
     with suppress(RuntimeError):  # the loop has ended
         soon(function)
-
-
-def _call_loop(token: EventLoopToken, function: Callable[[], Any]) -> None:
-    from anyio import from_thread  # a slow import (5 ms)
-
-    try:
-        from_thread.run_sync(function, token=token)
-    except anyio.RunFinishedError:
-        return  # the program ended after this thread was abandoned
 
 
 async def unwind(pieces: AsyncIterator[object]) -> None:
