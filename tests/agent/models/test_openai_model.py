@@ -44,14 +44,15 @@ async def failure(url: str, **options: Any) -> ModelError:
     return caught.value
 
 
-async def test_one_inference_is_one_post(server: Any) -> None:
+async def test_one_inference_is_one_post(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     server.stream(delta("stop", content="hi"))
 
     await ask(server.url, ModelRequest("Be brief.", (UserMessage("go"),), (LIST,)))
 
     [(line, headers, body)] = server.requests
     assert line == "POST /v1/chat/completions HTTP/1.1"
-    assert headers["authorization"] == "Bearer secret-key"
+    assert (headers["authorization"], headers["openai-organization"]) == ("Bearer secret-key", "org-1")
     assert body == {
         "model": "test-model",
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}],
