@@ -284,15 +284,6 @@ class Sidecar:
             raise SidecarError(f"{told}; what is in it is kept, run it again later") from error
         self.facts[kept.key] = kept
 
-    def scores(self, by: str | None = None) -> tuple[KeptScore, ...]:
-        """Return the scores, of this monitor only if given, in the order of the calls."""
-        found = (kept for kept in self.facts.values() if isinstance(kept, KeptScore) and by in (None, kept.by))
-        return tuple(sorted(found, key=lambda kept: kept.line))
-
-    def audits(self) -> tuple[KeptAudit, ...]:
-        """Return the audits."""
-        return tuple(kept for kept in self.facts.values() if isinstance(kept, KeptAudit))
-
     def _read(self, told: Any, number: int) -> None:
         """Parse a line; two processes that created the file at the same time have both written a header."""
         match told:
@@ -313,14 +304,6 @@ class Sidecar:
                 f"{self.path} is about another content of {self._log}: the log has changed since it was scored "
                 f"(digest {digest[:8]} then, {self._digest[:8]} now); remove the sidecar, and score again"
             )
-
-
-def read_sidecar(log: Path) -> Sidecar:
-    """Return the entries about a log. Raises LogError if there is no such log, SidecarError if it has changed."""
-    try:
-        return Sidecar(log, digest_of(log))
-    except OSError as error:
-        raise LogError(f"cannot read the log {log}: {error.strerror}") from error
 
 
 # Scores and audits
