@@ -271,9 +271,7 @@ class Sidecar:
                 raise SidecarError(f"{self.path}, line {number}: {error}; remove the line") from error
 
     def add(self, kept: KeptScore | KeptAudit) -> None:
-        """Write an entry, unless it is known. Raises SidecarError if it cannot be written."""
-        if kept.key in self.facts:
-            return
+        """Write a new entry, while the log is `held`. Raises SidecarError if it cannot be written."""
         try:
             if self._is_new:
                 append_line(self.path, json.dumps({"sidecar": FORMAT, "log": self._log.name, "digest": self._digest}))
@@ -285,13 +283,12 @@ class Sidecar:
         self.facts[kept.key] = kept
 
     def _read(self, told: Any, number: int) -> None:
-        """Parse a line; two processes that created the file at the same time have both written a header."""
         match told:
-            case {"sidecar": int(version), "digest": str(digest)}:
+            case {"sidecar": int(version), "digest": str(digest)} if number == 1:
                 self._check_header(version, digest)
             case {"said": "score" | "audit" as said, **fields} if number > 1:
                 kept = structured(fields, SAID[said], said)
-                self.facts.setdefault(kept.key, kept)
+                self.facts[kept.key] = kept
             case _:
                 raise ValueError(f"expected {'a score or an audit' if number > 1 else 'the header of a sidecar'}")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 from agent.effects.monitoring import Audit, MonitoringAuditor, laboratory
 from agent.lab.json_lines import append_line, whole_lines
@@ -101,6 +101,7 @@ async def test_a_second_scoring_requests_nothing(log: Path) -> None:
     assert second.scores == first.scores
     assert first.highest == 0.9
     assert log.read_bytes() == before
+    assert sidecar_path(log).stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.slow
@@ -279,6 +280,7 @@ NO_FACTS = [
     ("[]", "line 2: expected a score or an audit"),
     ('{"said": "score", "by": "w"}', "line 2: nothing is there @ score.identity"),
     ('{"said": "joke"}', "line 2: expected a score or an audit"),
+    ('{"sidecar": 2, "digest": "d"}', "line 2: expected a score or an audit"),
     ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": 1.5}', "from 0 to 1, not 1.5"),
     ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": NaN}', "from 0 to 1, not nan"),
     (
@@ -304,20 +306,6 @@ def test_a_line_that_is_no_fact_and_a_file_that_is_no_sidecar_are_named(tmp_path
         with pytest.raises(SidecarError, match=r"run\.jsonl\.sidecar") as caught:
             Sidecar(log, "d")
         assert told in str(caught.value)
-
-
-def test_the_first_of_two_lines_about_one_key_counts(tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    one, other = Sidecar(log, "d"), Sidecar(log, "d")  # two processes at once
-    kept = KeptScore("w", "i", 3, "a", 0.5)
-
-    one.add(kept)
-    one.add(evolve(kept, value=0.6))
-    other.add(evolve(kept, value=0.7))
-
-    assert len(whole_lines(sidecar_path(log))) == 4  # its header twice
-    assert list(Sidecar(log, "d").facts.values()) == [kept]
-    assert sidecar_path(log).stat().st_mode & 0o077 == 0
 
 
 def test_a_full_disk_is_reported(tmp_path: Path) -> None:
