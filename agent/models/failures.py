@@ -121,11 +121,12 @@ def describe_failure(error: Exception, url: str) -> ModelError:
     ValueError and RecursionError mean a chunk that is not JSON. Unknown exceptions are not retryable.
     """
     import httpx2
+    import openai
 
     match error:
-        case httpx2.TimeoutException():
+        case openai.APITimeoutError() | httpx2.TimeoutException():
             return ConnectionBroke(f"no answer from {url}: timeout; is the server overloaded?")
-        case httpx2.TransportError() | OSError() | anyio.EndOfStream():
+        case openai.APIConnectionError() | httpx2.TransportError() | OSError() | anyio.EndOfStream():
             return _describe_connection(error, url)
         case ValueError() | RecursionError():
             return ModelError(

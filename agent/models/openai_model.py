@@ -1,11 +1,10 @@
 """A model behind an HTTP server: one POST, server-sent events in bounded memory, in either of two formats."""
 
 import json
-import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import ssl
 
     import httpx2
+    from openai import AsyncOpenAI
 
 
 LONGEST_EVENT = 8_000_000
@@ -161,9 +161,6 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 LONGEST_CONNECT = 10.0
 """The timeout of a connection, in seconds."""
 
-ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-"""The variables with the account that pays, by the headers that name it."""
-
 SHORTEST_SECRET = 8
 """The length from which a key is removed from messages, in characters."""
 
@@ -192,15 +189,77 @@ def checked_key(key: str | None) -> str:
     return key
 
 
-@contextmanager
-def kept_secret(key: str) -> Iterator[None]:
-    """Remove the key from a `ModelError`, where servers quote it; a short one is a placeholder such as `none`."""
-    try:
-        yield
-    except ModelError as error:
-        if len(key) >= SHORTEST_SECRET:
-            error.args = tuple(f"{text}".replace(key, "***") for text in error.args)
-        raise
+@frozen
+class Server:
+    """The server at `base_url`, for one inference with one key. `timeout`: its longest silence in seconds."""
+
+    base_url: str
+    key: str = field(repr=False)
+    timeout: float
+
+    @asynccontextmanager
+    async def post(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[RawChunks]:
+        """Send a request and yield the chunks of the response stream; the connection ends with the block.
+
+        Raises `ModelError`, which never shows the key, also from within the block.
+        """
+        with self._key_kept_secret():
+            # In a thread, because the first import would block the event loop for a second.
+            client = await run_in_background(self._client)
+            async with client, RawChunks(await self._send(client, path, body), self._address) as chunks:
+                yield chunks
+
+    async def _send(self, client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
+        import httpx2
+        from openai import AsyncStream
+
+        with named_failures(self._address):
+            response: object = await client.post(
+                path,
+                cast_to=httpx2.Response,
+                body=body,
+                stream=True,
+                stream_cls=AsyncStream[object],  # required by the signature, unused with this cast_to
+            )
+        assert isinstance(response, httpx2.Response)
+        return response
+
+    @contextmanager
+    def _key_kept_secret(self) -> Iterator[None]:
+        """Remove the key from errors, where servers quote it; a short one is a placeholder such as `none`."""
+        try:
+            yield
+        except ModelError as error:
+            if len(self.key) >= SHORTEST_SECRET:
+                error.args = tuple(f"{text}".replace(self.key, "***") for text in error.args)
+            raise
+
+    @property
+    def _address(self) -> str:
+        parts = urlsplit(self.base_url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+    def _client(self) -> "AsyncOpenAI":
+        """Return a client for one inference.
+
+        A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
+        connection one or two round trips. Redirects are not followed: they would be further requests.
+        """
+        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
+
+        transport = DefaultAsyncHttpx2Client(
+            timeout=Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
+            verify=_ssl_context(),
+            follow_redirects=False,
+            event_hooks={"response": [check_response]},
+        )
+        return AsyncOpenAI(
+            api_key=self.key or "none",
+            base_url=self.base_url,
+            max_retries=0,
+            http_client=transport,
+            default_headers={"Accept-Encoding": "identity"},
+        )
 
 
 @cache
@@ -271,39 +330,13 @@ class OpenAIModel:
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Send one request. Raises `ModelError`, which never shows the key; a cancellation closes the connection."""
-        key, wire, url = self.required_key(request.api_key), WIRES[self.api], self._shown_url
-        body = {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
-        with kept_secret(key):
-            # In a thread, because the first import and the certificates would block the event loop.
-            client = await run_in_background(lambda: self._client(key))
-            async with client, RawChunks(await self._send(client, wire.path, body), url) as chunks:
-                return await _assembled(wire, self.name, chunks, on_delta)
+        key = self.required_key(request.api_key)
+        wire = WIRES[self.api]
+        async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
+            return await _assembled(wire, self.name, chunks, on_delta)
 
-    async def _send(self, client: "httpx2.AsyncClient", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
-        with named_failures(self._shown_url):
-            request = client.build_request("POST", f"{self.base_url}{path}", json=body)
-            return await client.send(request, stream=True)
-
-    @property
-    def _shown_url(self) -> str:
-        parts = urlsplit(self.base_url)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-
-    def _client(self, key: str) -> "httpx2.AsyncClient":
-        """Return a client for one inference.
-
-        A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
-        connection one or two round trips. Redirects are not followed: they would be further requests.
-        """
-        import httpx2
-
-        named = {header: os.environ[name] for header, name in ACCOUNT.items() if os.environ.get(name)}
-        return httpx2.AsyncClient(
-            headers={"Authorization": f"Bearer {key or 'none'}", "Accept-Encoding": "identity", **named},
-            timeout=httpx2.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
-            verify=_ssl_context(),
-            event_hooks={"response": [check_response]},
-        )
+    def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
+        return {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
 
 
 _NO_KEY = (

@@ -220,7 +220,7 @@ class SharedModels:
         if plan.file:
             return plan.made(os.environ)
         if (role, plan) not in self._models:
-            import httpx2  # noqa: F401 - takes time, which must not pass between a turn and its request
+            import openai  # noqa: F401 - takes half a second, which must not pass between a turn and its request
 
             self._models[role, plan] = plan.made(os.environ)
         return self._models[role, plan]
