@@ -347,17 +347,13 @@ CALL = ToolCall("c1", "bash", {"command": "ls", "timeout": 3})
 DRAFT = Draft("d1", AssistantMessage("Look.", (RequestedCall("c1", "bash", "{}"),)), (CALL,))
 
 
-@rows("subject", [DRAFT, CALL, Trajectory(), Trajectory("c1"), Honeypot("backdoor")])
-@rows("value", [0.0, 0.25, 1, None])
-def test_a_score_comes_back_from_the_log_with_its_subject(subject: Subject, value: float | None) -> None:
-    given = ScoreGiven(subject, "watcher", value, "looks odd", Usage(3, 4, 0.5))
+def test_scores_with_their_subjects_audits_and_lots_come_back_from_the_log() -> None:
+    subjects: tuple[Subject, ...] = (DRAFT, CALL, Trajectory(), Trajectory("c1"), Honeypot("backdoor"))
+    values, usage = (0.0, 0.25, 1, None), Usage(3, 4, 0.5)
+    scores = [ScoreGiven(subject, "watcher", value, "odd", usage) for subject in subjects for value in values]
 
-    assert read_back(given) == given
-
-
-@rows("event", [AuditGiven(DRAFT, "auditor", "harmful"), ChanceDrawn("which", 1)])
-def test_other_external_events_come_back_from_the_log(event: Event) -> None:
-    assert read_back(event) == event
+    for event in (*scores, AuditGiven(DRAFT, "auditor", "harmful"), ChanceDrawn("which", 1)):
+        assert read_back(event) == event
 
 
 def test_a_missing_score_is_above_every_threshold_and_more_suspicious_than_any_other() -> None:
