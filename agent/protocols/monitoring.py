@@ -222,41 +222,32 @@ def audit_budget(
     monitor: str = "monitor", threshold: float = 0.5, budget: int = 1, auditor: str = "auditor"
 ) -> BThreadBody:
     """Audit subjects with a score above the threshold, `budget` in all; the next turn waits for the verdict."""
-    news = where(ScoreGiven, monitor=monitor) | NEXT_TURN
+    news, held = where(ScoreGiven, monitor=monitor) | NEXT_TURN, NEXT_TURN | RunEnded
     waiting: Waiting = ()
     seen: tuple[Subject, ...] = ()  # in this turn: several protocols may have asked for the same score
-    while budget:
-        if waiting:
-            asked = AuditRequested(waiting[0][1], auditor)
-            held = [NEXT_TURN, RunEnded]
-            said = yield sync(request=asked, otherwise=partial(QuestionForgone, asked), wait_for=news, block=held)
+    asked: AuditRequested | None = None  # an audit under way
+    while budget or asked is not None:
+        if asked is not None:
+            verdict = where(AuditGiven, subject=asked.subject, auditor=auditor)
+            said = yield sync(wait_for=news | verdict, block=held | asked)
+        elif waiting:
+            request = AuditRequested(waiting[0][1], auditor)
+            said = yield sync(request=request, otherwise=partial(QuestionForgone, request), wait_for=news, block=held)
         else:
             said = yield sync(wait_for=news)
         if isinstance(said, ScoreGiven):
             if said.is_above(threshold) and said.subject not in seen:
                 waiting, seen = queued(waiting, said, budget), (*seen, said.subject)
         elif isinstance(said, AuditRequested):
-            budget -= 1
-            waiting, seen, caught = yield from verdict(said, waiting[1:], seen, news, threshold, budget)
-            if caught:
+            budget, asked, waiting = budget - 1, said, waiting[1:]
+        elif isinstance(said, AuditGiven):
+            asked = None
+            if said.is_caught:
                 yield from contain(said.subject, "an audit found it harmful")
         elif isinstance(said, QuestionForgone):
             waiting = ()
         else:
             seen = ()
-
-
-def verdict(
-    asked: AuditRequested, waiting: Waiting, seen: tuple[Subject, ...], news: object, threshold: float, budget: int
-) -> BThreadBody:
-    """Queue subjects until a verdict comes; return queue, seen subjects, and whether it was a catch."""
-    given = where(AuditGiven, subject=asked.subject, auditor=asked.auditor)
-    while True:
-        said = yield sync(wait_for=[news, given], block=[NEXT_TURN, RunEnded, asked])
-        if isinstance(said, AuditGiven):
-            return waiting, seen, said.is_caught
-        if said.is_above(threshold) and said.subject not in seen:
-            waiting, seen = queued(waiting, said, budget), (*seen, said.subject)
 
 
 def queued(waiting: Waiting, given: ScoreGiven, budget: int) -> Waiting:
