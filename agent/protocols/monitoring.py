@@ -243,6 +243,7 @@ def audit_budget(
         elif isinstance(said, AuditGiven):
             asked = None
             if said.is_caught:
+                waiting = ()  # the run ends, and the next one is not held for what this one did
                 yield from contain(said.subject, "an audit found it harmful")
         elif isinstance(said, QuestionForgone):
             waiting = ()
