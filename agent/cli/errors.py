@@ -55,7 +55,7 @@ def guarded(command: Callable[[], int]) -> int:
     except SystemExit as leaving:  # argparse has reported it
         return leaving.code if isinstance(leaving.code, int) else USAGE
     except KeyboardInterrupt as interrupt:
-        _leave_the_line_of_the_key()
+        leave_the_line_of_the_key()
         if interrupt.args:
             say(str(interrupt))
         return of_signal(signal.SIGINT)
@@ -73,7 +73,7 @@ def guarded(command: Callable[[], int]) -> int:
         return USAGE
 
 
-def _leave_the_line_of_the_key() -> None:
+def leave_the_line_of_the_key() -> None:
     """Begin a new line on the terminal, which shows ^C."""
     terminal = next((stream for stream in (2, 1) if os.isatty(stream)), None)
     if terminal is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.cli.build import load_protocols
 from agent.cli.config import chosen_preset
-from agent.cli.errors import FAILED, OK, UNREACHED, Mistake
+from agent.cli.errors import FAILED, OK, UNREACHED, Mistake, leave_the_line_of_the_key
 from agent.cli.screen import Screen, screen_on
 from agent.cli.view import write_page
 from agent.page.counterexample import unfinished, verification_page
@@ -31,6 +31,8 @@ def execute(arguments: Namespace) -> int:
         result = verify_loop(rules, protocols, examples=examples, max_states=arguments.max_states, progress=_progress)
     except VerificationError as error:
         raise Mistake(f"this cannot be verified: {error}") from error
+    if result.interrupted:
+        leave_the_line_of_the_key()
     if arguments.json:
         print(json.dumps(_as_data(rules, result)), flush=True)
     else:

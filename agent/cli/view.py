@@ -10,7 +10,6 @@ import os
 import webbrowser
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from secrets import token_urlsafe
@@ -20,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from agent.cli import control
 from agent.cli.build import load_protocols
-from agent.cli.errors import OK, Mistake, say
+from agent.cli.errors import OK, Mistake, leave_the_line_of_the_key, say
 from agent.cli.runs import find_log, find_logs, runs_folder, summaries
 from agent.history.playback import shadow_of
 from agent.log.reading import RecordedRun, read_log, record_of
@@ -70,12 +69,14 @@ def _follow(arguments: Namespace) -> int:
     if others:
         raise Mistake(ONE_LOG)
     with Server(Following(log, load_protocols(arguments.protocol))) as server:
-        print(server.address, flush=True)
-        say("this address is for you alone: who has it can approve, steer and stop; Ctrl-C ends it")
-        if arguments.open and not webbrowser.open(server.address):
-            say("no browser could be opened here")
-        with suppress(KeyboardInterrupt):
+        try:
+            print(server.address, flush=True)
+            say("this address is for you alone: who has it can approve, steer and stop; Ctrl-C ends it")
+            if arguments.open and not webbrowser.open(server.address):
+                say("no browser could be opened here")
             server.serve_forever()
+        except KeyboardInterrupt:
+            leave_the_line_of_the_key()
     return OK
 
 

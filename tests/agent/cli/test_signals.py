@@ -115,3 +115,13 @@ def test_a_message_after_ctrl_c_begins_a_new_line(on_terminal: OnTerminal) -> No
     assert terminal.end() == 1
     assert "^C\nbounded " in terminal.screen
     assert re.search(r"not verified: interrupted; only [0-9,]+ states were looked at", terminal.screen)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_serving_of_a_page_and_begins_a_new_line(on_terminal: OnTerminal, recorded_log: Path) -> None:
+    terminal = on_terminal("view", "--follow", recorded_log)
+    terminal.wait_for("Ctrl-C ends it")
+    terminal.type("\x03")
+
+    assert terminal.end() == 0
+    assert terminal.raw.endswith("^C\r\n")
