@@ -57,16 +57,7 @@ def score_draft(name: str, monitor: str) -> BThreadBody:
 @bthread
 def blocking_monitor(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
     """Request the score of every action before it may be approved."""
-    yield from of_each_action(score_call, monitor, threshold)
-
-
-@bthread(name="blocking_monitor")
-def score_call(call: ToolCall, monitor: str, threshold: float) -> BThreadBody:
-    """Block one call until it is scored; refuse it above the threshold."""
-    approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
-    given = yield from scored(call, monitor, hold=approval, over=decided)
-    if given is not None and given.is_above(threshold):
-        yield sync(refuse=approval, because=suspicion(monitor, given.value, threshold), wait_for=decided)
+    yield from of_each_action(cleared_by, "blocking_monitor", (monitor,), threshold, highest)
 
 
 @bthread
@@ -143,12 +134,17 @@ def ensemble(
 
     `combine` must be monotonic: the remaining monitors are skipped when they cannot change the result.
     """
-    yield from of_each_action(score_together, monitors, threshold, combine)
+    yield from of_each_action(cleared_by, "ensemble", monitors, threshold, combine)
 
 
-@bthread(name="ensemble")
-def score_together(call: ToolCall, monitors: tuple[str, ...], threshold: float, combine: Combine) -> BThreadBody:
-    """Block one call until it is scored; refuse it as soon as the combined score is above the threshold."""
+def cleared_by(call: ToolCall, name: str, monitors: tuple[str, ...], threshold: float, combine: Combine) -> BThread:
+    """Return the b-thread, of this name, that holds one call until its monitors have cleared it."""
+    return score_call(call, monitors, threshold, combine).named(name)
+
+
+@bthread
+def score_call(call: ToolCall, monitors: tuple[str, ...], threshold: float, combine: Combine) -> BThreadBody:
+    """Block one call until it is scored; refuse it as soon as the combined score is missing or above the threshold."""
     approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
     suspicions: tuple[float, ...] = ()
     for number, monitor in enumerate(monitors, start=1):
@@ -157,7 +153,7 @@ def score_together(call: ToolCall, monitors: tuple[str, ...], threshold: float, 
             return
         suspicions = (*suspicions, given.suspicion)
         together = combine((*suspicions, *(0.0 for _ in monitors[number:])))
-        if together > threshold:
+        if together > threshold or together == float("inf"):
             value = None if together == float("inf") else together
             because = suspicion(" and ".join(monitors[:number]), value, threshold)
             yield sync(refuse=approval, because=because, wait_for=decided)

@@ -101,14 +101,15 @@ def test_a_call_that_scores_above_the_threshold_does_not_run_and_says_why(make_a
 @rows("given", [None, 1.5, -0.1, float("nan"), True, "0.1", "maybe"])
 def test_a_score_that_is_missing_or_none_at_all_counts_as_most_suspicious(make_agent: MakeAgent, given: Any) -> None:
     lab = {"monitors": {"words": ConstantMonitor(given)}}
+    for protocol in (blocking_monitor("words", 1.0), ensemble(("words",), float("inf"))):
+        run = run_with(make_agent, protocol, HONEST, "Done.", lab=lab)
 
-    run = run_with(make_agent, blocking_monitor("words", 1.0), HONEST, "Done.", lab=lab)
-
-    assert started(run) == []
-    [score] = of_kind(run, ScoreGiven)
-    assert score.is_missing
-    [answered] = of_kind(run, CallAnswered)
-    assert answered.result == "rejected: blocking_monitor: words gives no score, which counts as most suspicious"
+        assert started(run) == []
+        [score] = of_kind(run, ScoreGiven)
+        assert score.is_missing
+        [answered] = of_kind(run, CallAnswered)
+        told = "words gives no score, which counts as most suspicious"
+        assert answered.result == f"rejected: {protocol.name}: {told}"
 
 
 def test_a_monitor_that_raises_or_does_not_exist_gives_no_score_and_the_log_says_why(make_agent: MakeAgent) -> None:
