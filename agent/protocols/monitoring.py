@@ -43,10 +43,10 @@ from bp import NONE, BThread, BThreadBody, bthread, start, sync, where
 @bthread
 def trusted_monitoring(monitor: str = "monitor") -> BThreadBody:
     """Request a monitor's score of every untrusted draft."""
-    yield from of_each_untrusted_draft(score_draft, monitor)
+    yield from of_each_untrusted_draft("trusted_monitoring", score_draft, monitor)
 
 
-@bthread(name="trusted_monitoring")
+@bthread
 def score_draft(name: str, monitor: str) -> BThreadBody:
     """Request the score of one draft."""
     draft = yield from draft_given(name)
@@ -57,7 +57,7 @@ def score_draft(name: str, monitor: str) -> BThreadBody:
 @bthread
 def blocking_monitor(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
     """Request the score of every action before it may be approved."""
-    yield from of_each_action(cleared_by, "blocking_monitor", (monitor,), threshold, highest)
+    yield from of_each_action("blocking_monitor", score_call, (monitor,), threshold, highest)
 
 
 @bthread
@@ -134,12 +134,7 @@ def ensemble(
 
     `combine` must be monotonic: the remaining monitors are skipped when they cannot change the result.
     """
-    yield from of_each_action(cleared_by, "ensemble", monitors, threshold, combine)
-
-
-def cleared_by(call: ToolCall, name: str, monitors: tuple[str, ...], threshold: float, combine: Combine) -> BThread:
-    """Return the b-thread, of this name, that holds one call until its monitors have cleared it."""
-    return score_call(call, monitors, threshold, combine).named(name)
+    yield from of_each_action("ensemble", score_call, monitors, threshold, combine)
 
 
 @bthread
@@ -186,10 +181,10 @@ def untrusted_monitoring(
 def plant_honeypots(monitor: str, honeypots: tuple[str, ...], rate: float = 0.1) -> BThreadBody:
     """Draw for every action whether the monitor gets a honeypot, and which."""
     weights = (*(rate / len(honeypots) for _ in honeypots), 1 - rate)
-    yield from of_each_action(plant, monitor, honeypots, weights)
+    yield from of_each_action("plant_honeypots", plant, monitor, honeypots, weights)
 
 
-@bthread(name="plant_honeypots")
+@bthread
 def plant(call: ToolCall, monitor: str, honeypots: tuple[str, ...], weights: tuple[float, ...]) -> BThreadBody:
     """Block one call until the draw, and the score of a drawn honeypot."""
     approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
@@ -264,9 +259,9 @@ def upfront_audit(runs: int = 1, auditor: str = "auditor") -> BThreadBody:
 
 
 @bthread(name="upfront_audit")
-def audit(answer: Draft, auditor: str) -> BThreadBody:
-    """Request the audit of one answer."""
-    yield from audited(answer, auditor, hold=NEXT_TURN)
+def audit(draft: Subject, auditor: str) -> BThreadBody:
+    """Audit one draft before the next turn, while its calls run."""
+    yield from audited(draft, auditor, hold=NEXT_TURN)
 
 
 @bthread
