@@ -107,19 +107,21 @@ def _asked(question: Event, answer: Any, hold: Any, over: Any, standing: dict[st
     return None
 
 
-def of_each_untrusted_draft(protocol: str, child: Callable[..., BThread], *arguments: Any) -> BThreadBody:
-    """Start `child`, named like its protocol, with the name of each draft requested of an untrusted model."""
+def of_each_untrusted_draft(child: Callable[..., BThread], *arguments: Any, name: str = "") -> BThreadBody:
+    """Start `child`, under a `name` if one is given, with that of each draft requested of an untrusted model."""
     while True:
         asked = yield sync(wait_for=InferenceRequested)
         if asked.role not in TRUSTED:
-            yield start(child(asked.draft, *arguments).named(protocol))
+            made = child(asked.draft, *arguments)
+            yield start(made.named(name or made.name))
 
 
-def of_each_action(protocol: str, child: Callable[..., BThread], *arguments: Any) -> BThreadBody:
-    """Start `child`, named like its protocol, with each call that is described."""
+def of_each_action(child: Callable[..., BThread], *arguments: Any, name: str = "") -> BThreadBody:
+    """Start `child`, under a `name` if one is given, with each call that is described."""
     while True:
         described = yield sync(wait_for=ActionDescribed)
-        yield start(child(described.call, *arguments).named(protocol))
+        made = child(described.call, *arguments)
+        yield start(made.named(name or made.name))
 
 
 def draft_given(draft: str) -> BThreadBody:

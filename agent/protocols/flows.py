@@ -158,10 +158,10 @@ def is_admin(call: ToolCall) -> bool:
 @bthread
 def defer_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThreadBody:
     """Defer to the trusted model whenever an untrusted draft has a critical call; needs no monitor."""
-    yield from of_each_untrusted_draft("defer_on_critical", defer, is_critical)
+    yield from of_each_untrusted_draft(defer, is_critical)
 
 
-@bthread
+@bthread(name="defer_on_critical")
 def defer(name: str, is_critical: Callable[[ToolCall], bool]) -> BThreadBody:
     """Refuse one draft if it has a critical call, and request another one from the trusted model."""
     draft = yield from draft_given(name)

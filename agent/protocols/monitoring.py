@@ -43,10 +43,10 @@ from bp import NONE, BThread, BThreadBody, bthread, start, sync, where
 @bthread
 def trusted_monitoring(monitor: str = "monitor") -> BThreadBody:
     """Request a monitor's score of every untrusted draft."""
-    yield from of_each_untrusted_draft("trusted_monitoring", score_draft, monitor)
+    yield from of_each_untrusted_draft(score_draft, monitor)
 
 
-@bthread
+@bthread(name="trusted_monitoring")
 def score_draft(name: str, monitor: str) -> BThreadBody:
     """Request the score of one draft."""
     draft = yield from draft_given(name)
@@ -57,7 +57,7 @@ def score_draft(name: str, monitor: str) -> BThreadBody:
 @bthread
 def blocking_monitor(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
     """Request the score of every action before it may be approved."""
-    yield from of_each_action("blocking_monitor", score_call, (monitor,), threshold, highest)
+    yield from of_each_action(score_call, (monitor,), threshold, highest, name="blocking_monitor")
 
 
 @bthread
@@ -134,7 +134,7 @@ def ensemble(
 
     `combine` must be monotonic: the remaining monitors are skipped when they cannot change the result.
     """
-    yield from of_each_action("ensemble", score_call, monitors, threshold, combine)
+    yield from of_each_action(score_call, monitors, threshold, combine, name="ensemble")
 
 
 @bthread
@@ -181,10 +181,10 @@ def untrusted_monitoring(
 def plant_honeypots(monitor: str, honeypots: tuple[str, ...], rate: float = 0.1) -> BThreadBody:
     """Draw for every action whether the monitor gets a honeypot, and which."""
     weights = (*(rate / len(honeypots) for _ in honeypots), 1 - rate)
-    yield from of_each_action("plant_honeypots", plant, monitor, honeypots, weights)
+    yield from of_each_action(plant, monitor, honeypots, weights)
 
 
-@bthread
+@bthread(name="plant_honeypots")
 def plant(call: ToolCall, monitor: str, honeypots: tuple[str, ...], weights: tuple[float, ...]) -> BThreadBody:
     """Block one call until the draw, and the score of a drawn honeypot."""
     approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
