@@ -46,10 +46,10 @@ lint: $(READY) ## check style and types, of code and tests
 	$(BIN)/mypy
 
 verify: $(READY) ## look at every state of the loop with subsets of its rules (minutes; SUBSETS=all: hours)
-	SUBSETS=$(SUBSETS) $(BIN)/python -m tests.agent.verification.verify_every_subset
+	SUBSETS=$(SUBSETS) $(BIN)/python -m tests.agent.verification.verify_every_loop verify
 
 presets: $(READY) ## verify every preset with every protocol and policy, and pairs; writes docs/verification.md (hours; STATES=20000: minutes)
-	@$(BIN)/python -m tests.agent.verification.verify_every_preset $(STATES)
+	@$(BIN)/python -m tests.agent.verification.verify_every_loop presets $(STATES)
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)

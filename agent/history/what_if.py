@@ -244,14 +244,11 @@ class _Rerun:
             return ""
         then = self.then.conversation.messages[: self.then.asked_with[line]]
         if self.conversation.messages != then:
-            return self._why_the_model_would_be_told_otherwise()
+            changed = (_changed(call) for call in _compared(self.then, self) if call.changed)
+            return next(changed, None) or self._end() or OTHERWISE
         if not any(self._belongs(started, event) for started in self.under_way):
             return self._end() or "the model would not be asked again"
         return ""
-
-    def _why_the_model_would_be_told_otherwise(self) -> str:
-        changed = (_changed(call) for call in _compared(self.then, self) if call.changed)
-        return next(changed, None) or self._end() or OTHERWISE
 
     def _end(self) -> str:
         return f"the run would have ended, {self.ended.status} ({self.ended.reason})" if self.ended else ""

@@ -98,12 +98,12 @@ def delay(seconds: float, step: Step) -> Delayed:
 class ScriptedModel:
     """A model that takes one step of its script for each request, in order.
 
-    `requests`: the requests so far. A request after the last step raises `ModelError`.
+    `name`: for the log. `requests`: those so far. A request after the last step raises `ModelError`.
     """
 
     def __init__(self, steps: Sequence[Step], name: str = "scripted") -> None:
         self.requests: list[ModelRequest] = []
-        self._name = name
+        self.name = name
         self._steps = tuple(steps)
         self._call_numbers = count(1)
         self._skipped = 0
@@ -112,11 +112,6 @@ class ScriptedModel:
         """Skip the steps that an earlier process answered; calls keep their numbers."""
         self._skipped = requests
         self._call_numbers = count(1 + sum(map(_unnamed_calls, self._steps[:requests])))
-
-    @property
-    def name(self) -> str:
-        """The model's name, for the log."""
-        return self._name
 
     @property
     def is_quick(self) -> bool:

@@ -283,7 +283,8 @@ class Preset:
     def rules(self, judge: Callable[[Action], Verdict] | None = None) -> tuple[BThread, ...]:
         """Return the rules that this preset chooses; `judge` stands in for its policy."""
         policy = self.judging_policy()
-        return rules_of(self, None if policy is None else judge or Judge(policy))
+        judging = None if policy is None else judge or Judge(policy)
+        return tuple(rule for choose in RULES if (rule := choose(self, judging)) is not None)
 
     def judging_policy(self) -> Policy | None:
         """Return the policy of the constitution with this preset's paths and mode; None if nothing is judged."""
@@ -401,9 +402,3 @@ def iteration_limit(preset: "Preset") -> BThread:
     """Return the b-thread that counts iterations: from the first objective on, where objectives are taken."""
     limit = iterations_at_most if preset.objective_tool else at_most
     return limit(preset.max_iterations or 0, preset.limit_text)
-
-
-def rules_of(preset: "Preset", judge: Judgement | None) -> tuple[BThread, ...]:
-    """Return the rules that the options of `preset` choose; without `judge` nothing is judged."""
-    chosen = (choose(preset, judge) for choose in RULES)
-    return tuple(rule for rule in chosen if rule is not None)

@@ -17,7 +17,7 @@ from agent.projections.conversation import CARRY_ALL, Carried, Conversation
 from agent.projections.state import StateTracker
 from agent.threads.core import OWN
 from agent.vocabulary.events import InferenceFailed, InferenceRequested, SummaryFinished, SummaryRequested
-from agent.vocabulary.messages import Message, Messages, ToolMessage, UserMessage
+from agent.vocabulary.messages import Message, ToolMessage, UserMessage
 
 LEFT_OUT = UserMessage("[Earlier messages were left out to make room.]")
 SUMMED_UP = "[Summary of earlier messages, which were left out to make room:]\n"
@@ -78,7 +78,7 @@ class Context(Projection):
             return conversation
         self._read_on()
         start = self._units[self._first].start if self._first < len(self._units) else len(conversation)
-        shown = [*([self._preface] if self._preface else []), *_from(conversation, start)]
+        shown = [*([self._preface] if self._preface else []), *conversation[start:]]
         prompt = self._units[self._prompt].start if self._prompt >= 0 else len(conversation)
         at = len(shown) - (len(conversation) - prompt)  # the index of the newest user message, if it is shown
         if self._is_prompt_apart:
@@ -162,7 +162,3 @@ class Context(Projection):
         SummaryFinished: _summed,
         InferenceRequested: _trim,
     }
-
-
-def _from(messages: Messages, start: int) -> list[Message]:
-    return [messages[at] for at in range(start, len(messages))]

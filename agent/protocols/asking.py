@@ -39,7 +39,7 @@ from agent.vocabulary.questions import (
     Subject,
 )
 from agent.vocabulary.reasons import Ending, worst_of
-from bp import NONE, BThread, BThreadBody, Event, contains, start, sync, where
+from bp import NONE, BThread, BThreadBody, Event, bthread, contains, start, sync, where
 
 
 @frozen
@@ -107,19 +107,21 @@ def _asked(question: Event, answer: Any, hold: Any, over: Any, standing: dict[st
     return None
 
 
-def of_each_untrusted_draft(child: Callable[..., BThread], *arguments: Any) -> BThreadBody:
-    """Start `child` with the name of each draft requested of an untrusted model."""
+def of_each_untrusted_draft(child: Callable[..., BThread], *arguments: Any, name: str = "") -> BThreadBody:
+    """Start `child`, under a `name` if one is given, with that of each draft requested of an untrusted model."""
     while True:
         asked = yield sync(wait_for=InferenceRequested)
         if asked.role not in TRUSTED:
-            yield start(child(asked.draft, *arguments))
+            made = child(asked.draft, *arguments)
+            yield start(made.named(name or made.name))
 
 
-def of_each_action(child: Callable[..., BThread], *arguments: Any) -> BThreadBody:
-    """Start `child` with each call that is described."""
+def of_each_action(child: Callable[..., BThread], *arguments: Any, name: str = "") -> BThreadBody:
+    """Start `child`, under a `name` if one is given, with each call that is described."""
     while True:
         described = yield sync(wait_for=ActionDescribed)
-        yield start(child(described.call, *arguments))
+        made = child(described.call, *arguments)
+        yield start(made.named(name or made.name))
 
 
 def draft_given(draft: str) -> BThreadBody:
@@ -146,6 +148,7 @@ def another_draft(draft: str, role: str, note: str = "", **standing: Any) -> BTh
             return None
 
 
+@bthread
 def replaced(name: str, monitor: str, threshold: float, replace: Callable[..., BThreadBody]) -> BThreadBody:
     """Request a score of this draft; above the threshold refuse it, with the final reason once `replace` has returned.
 

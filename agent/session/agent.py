@@ -69,7 +69,9 @@ class Run(Projection):
         self.agent = agent
         self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
         self._narration = _new_narration() if agent.is_watched else None
-        effects = agent.effects(self.ask if attended else None, self._fail, self._narration, alone=alone)
+        effects = agent.effects(
+            self.ask if attended else None, lambda error: self._runner.fail(error), self._narration, alone=alone
+        )
         self._runner = Runner(agent.program, effects, journal=agent.journal)
         self._news: anyio.Event | None = None  # readers wait on it for the next step, or the end
         self._over = False
@@ -308,9 +310,6 @@ class Run(Projection):
         news, self._news = self._news, None
         if news is not None:
             news.set()
-
-    def _fail(self, error: Exception) -> None:
-        self._runner.fail(error)
 
 
 class _Steps:

@@ -31,7 +31,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.reasons import Disclosure, not_run, rejected, worst_ending
+from agent.vocabulary.reasons import Disclosure, names_and_reasons, not_run, rejected, worst_ending
 from bp import BThread, BThreadBody, Event, Refusals, Sync, bthread, start, sync, where
 from constitution import Action
 
@@ -219,7 +219,7 @@ def have_carried_out(answer: AnswerCommitted, disclosure: Disclosure) -> BThread
 
 def ended_instead(refusals: Refusals) -> RunEnded | CompletionDeclared:
     """Turn the refusals of an inference into the end of the run; one that is complete may still be continued."""
-    ending = worst_ending(refusals) or RunEnded("failed", "inference_refused", _reasons(refusals))
+    ending = worst_ending(refusals) or RunEnded("failed", "inference_refused", names_and_reasons(refusals))
     return CompletionDeclared(ending.reason, ending.text) if ending.status == "completed" else ending
 
 
@@ -233,12 +233,8 @@ def continued_instead(refusals: Refusals) -> RunEnded | RunContinued:
 
 def no_draft_left(refused: DraftsRefused) -> RunEnded:
     """End the run because every draft of the turn was refused: with the ending among the reasons, if there is one."""
-    text = f"Every draft was refused: {_reasons(refused.refusals)}"
+    text = f"Every draft was refused: {names_and_reasons(refused.refusals)}"
     return worst_ending(refused.refusals) or RunEnded("failed", "drafts_refused", text)
-
-
-def _reasons(refusals: Refusals) -> str:
-    return "; ".join(sorted(f"{refusal.bthread}: {refusal.because}" for refusal in refusals))
 
 
 def core(disclosure: Disclosure = "full") -> tuple[BThread, ...]:

@@ -265,9 +265,12 @@ def contained_runs_end(monitor: str, threshold: float) -> BThreadBody:
 def audits_are_limited(monitor: str, threshold: float, budget: int, auditor: str) -> BThreadBody:
     """There are at most `budget` audits, each of what is most suspicious of all that waits for one."""
     waiting: tuple[tuple[Subject, float], ...] = ()
+    given, requested = where(ScoreGiven, monitor=monitor), where(AuditRequested, auditor=auditor)
     while True:
-        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | where(AuditRequested, auditor=auditor))
-        if isinstance(said, ScoreGiven):
+        said = yield sync(wait_for=given | requested | RunEnded)
+        if isinstance(said, RunEnded):
+            waiting = ()  # what was not audited by then, since the user stopped or an audit found harm
+        elif isinstance(said, ScoreGiven):
             if said.is_above(threshold) and budget:
                 waiting = (*_without(waiting, said.subject), (said.subject, said.suspicion))
         else:

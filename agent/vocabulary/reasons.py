@@ -122,7 +122,7 @@ def _objection_text(objections: tuple[Refusal, ...], disclosure: Disclosure) -> 
         return "rejected: this call is not allowed"
     if disclosure == "category":
         return f"rejected: {', '.join(sorted({_category(refusal.because) for refusal in objections}))}"
-    reasons = _names_and_reasons(objections)
+    reasons = names_and_reasons(objections)
     no_user = any(isinstance(refusal.because, Declined) and not refusal.because.present for refusal in objections)
     return f"denied: no person present ({reasons})" if no_user else f"rejected: {reasons}"
 
@@ -176,7 +176,8 @@ def _reasons(refusals: Iterable[Refusal]) -> str:
     return "; ".join([*(reason.removesuffix(".") for reason in reasons[:-1]), *reasons[-1:]])
 
 
-def _names_and_reasons(refusals: Iterable[Refusal]) -> str:
+def names_and_reasons(refusals: Iterable[Refusal]) -> str:
+    """Return the refusing b-threads, each with its reason, in one line."""
     return "; ".join(f"{refusal.bthread}: {refusal.because}" for refusal in _sorted(refusals))
 
 

@@ -77,7 +77,7 @@ def read_line(words: list[str], takes: frozenset[str], *, long_style: bool = Fal
             continue
         name, attached = _attached(word, takes, flags, long_style)
         if attached is None and takes and _takes(name, takes):
-            attached = next(rest, None)
+            name, attached = _full(name, takes), next(rest, None)
         if attached is not None:
             values.append((name, attached))
     return Line(frozenset(flags), tuple(values), tuple(operands))
@@ -88,7 +88,7 @@ def _attached(word: str, takes: frozenset[str], flags: set[str], long_style: boo
     if word[1] == "-" or long_style:
         name, equals, value = word.partition("=")
         flags.add(name)
-        return name, value if equals else None
+        return _full(name, takes) if equals else name, value if equals else None
     if len(word) == 2:
         flags.add(word)
         return word, None
@@ -98,6 +98,13 @@ def _attached(word: str, takes: frozenset[str], flags: set[str], long_style: boo
         if name in takes and position + 1 < len(word):
             return name, word[position + 1 :]
     return name, None
+
+
+def _full(name: str, takes: frozenset[str]) -> str:
+    """Return the option that takes a value and of which a long name is the beginning; otherwise the name itself."""
+    if name in takes or len(name) < 5 or name[:2] != "--":
+        return name
+    return min((option for option in takes if option.startswith(name)), default=name)
 
 
 def _takes(name: str, takes: frozenset[str]) -> bool:

@@ -5,8 +5,6 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from attrs import frozen
-
 from agent.tools.definition import Tool, tool
 from agent.tools.schemas import Path, encoded
 from agent.tools.workspace import Files
@@ -17,16 +15,8 @@ _CONTEXT = 3  # lines around what changed
 _MOST_COMPARED = 2000  # lines compared one by one; larger changes are shown as one
 
 
-@frozen
-class Difference:
-    """A unified diff, and the number of the first line that changed."""
-
-    diff: str
-    first_changed_line: int
-
-
-def compare(old: str, new: str, path: str) -> Difference:
-    """Return the difference of two texts as one hunk, with context lines."""
+def compare(old: str, new: str, path: str) -> tuple[str, int]:
+    """Return the unified diff of two texts as one hunk, and the number of the first line that changed."""
     before, after = _lines(old), _lines(new)
     same = _common(before, after)
     ending = _common(before[same:][::-1], after[same:][::-1])
@@ -36,7 +26,7 @@ def compare(old: str, new: str, path: str) -> Difference:
     around, top = len(above) + len(below), same + 1 - len(above)
     hunk = f"@@ -{_range(top, len(one) + around)} +{_range(top, len(other) + around)} @@\n{changed}"
     name = path.lstrip("/")
-    return Difference(f"--- a/{name}\n+++ b/{name}\n{hunk}", same + 1)
+    return f"--- a/{name}\n+++ b/{name}\n{hunk}", same + 1
 
 
 def _common(before: Sequence[str], after: Sequence[str]) -> int:
@@ -178,7 +168,11 @@ def make_edit(files: Files) -> Tool:
         text = _read(files, path)
         after, exact = edited(text, oldText, newText, path)
         replace(files, path, after.encode("utf-8", "surrogateescape"))
-        return _changed(compare(text, after, path), path, exact=exact)
+        diff, line = compare(text, after, path)
+        shown = diff.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        tolerated = "" if exact else " (typographic signs in oldText were not exactly those of the file)"
+        details = {"diff": shown, "firstChangedLine": line}
+        return ToolResult(f"replaced text in {path}, from line {line}{tolerated}\n{shown}", details=details)
 
     return edit
 
@@ -199,11 +193,3 @@ def _read(files: Files, path: str) -> str:
     if len(content) > _MOST_BYTES:
         raise ToolError(f"{path} has more than {_MOST_BYTES} bytes; it is too large to be edited")
     return content.decode("utf-8", "surrogateescape")
-
-
-def _changed(difference: Difference, path: str, *, exact: bool) -> ToolResult:
-    tolerated = "" if exact else " (typographic signs in oldText were not exactly those of the file)"
-    shown = difference.diff.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    details = {"diff": shown, "firstChangedLine": difference.first_changed_line}
-    sentence = f"replaced text in {path}, from line {difference.first_changed_line}{tolerated}"
-    return ToolResult(f"{sentence}\n{shown}", details=details)

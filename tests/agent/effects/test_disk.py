@@ -13,6 +13,7 @@ from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from constitution import Disk, Level, judge
+from tests.tables import rows
 
 LONG_AGO = 1_000_000_000.0
 
@@ -82,16 +83,6 @@ def test_a_broken_index_saves_nothing(project: Path) -> None:
     assert disk(project, "rm saved.py").unsaved == (f"{project}/saved.py",)
 
 
-def test_git_starts_no_program_that_the_repository_names(project: Path) -> None:
-    (project / "hook.sh").write_text("#!/bin/sh\ntouch ran\n")
-    (project / "hook.sh").chmod(0o755)
-    subprocess.run(["git", "config", "core.fsmonitor", "./hook.sh"], cwd=project, check=True)
-
-    disk(project, "rm new.txt")
-
-    assert not (project / "ran").exists()
-
-
 @pytest.mark.parametrize("name", ["x", "a=b", "with space.and.dots"])
 def test_git_starts_no_filter_that_the_repository_names(project: Path, name: str) -> None:
     """A filter reads each changed file; `required` would make git fail without it, and so hide what is lost."""
@@ -106,15 +97,15 @@ def test_git_starts_no_filter_that_the_repository_names(project: Path, name: str
     assert not (project / "ran").exists()
 
 
-def test_git_starts_no_program_of_a_submodule(project: Path) -> None:
-    inner = project / "inner"
-    subprocess.run(["git", "init", "-q", "inner"], cwd=project, check=True)
-    identity = ["-c", "user.name=x", "-c", "user.email=x@y"]
-    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "x"], cwd=inner, check=True)
+def test_git_starts_no_program_that_the_repository_or_a_submodule_names(project: Path) -> None:
+    inner, identity = project / "inner", ["-c", "user.name=x", "-c", "user.email=x@y"]
     (project / "hook.sh").write_text("#!/bin/sh\ntouch ran\n")
     (project / "hook.sh").chmod(0o755)
-    subprocess.run(["git", "config", "core.fsmonitor", f"{project}/hook.sh"], cwd=inner, check=True)
+    subprocess.run(["git", "init", "-q", inner], check=True)
+    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "x"], cwd=inner, check=True)
     subprocess.run(["git", "add", "inner"], cwd=project, check=True, capture_output=True)
+    for repository in (project, inner):
+        subprocess.run(["git", "config", "core.fsmonitor", f"{project}/hook.sh"], cwd=repository, check=True)
 
     disk(project, "rm -rf inner new.txt")
 
@@ -149,10 +140,10 @@ def test_an_unreadable_project_file_declares_no_packages(project: Path) -> None:
     assert disk(project, "npm install y").declared == ()
 
 
-@pytest.mark.parametrize(("tool", "path"), [("write_file", "new.txt"), ("write_file", "src/changed.py")])
-def test_a_file_tool_is_asked_about_like_a_command(project: Path, tool: str, path: str) -> None:
+@rows("path", ["new.txt", "src/changed.py"])
+def test_a_file_tool_is_asked_about_like_a_command(project: Path, path: str) -> None:
     toolbox = Toolbox(workspace_tools(project), Workspace(project))
 
-    action = describe(ToolCall("1", tool, {"path": path, "content": "x"}), toolbox)
+    action = describe(ToolCall("1", "write_file", {"path": path, "content": "x"}), toolbox)
 
     assert judge(action).level is Level.ask

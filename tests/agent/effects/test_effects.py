@@ -1,7 +1,5 @@
 """Effects: what each start becomes, alone in a runner, whatever the world does."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,9 @@ from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
-from bp import Event
-from bp.runner import Broken, Effect
+from bp.runner import Broken
 from constitution import Verdict, judge
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -27,16 +25,10 @@ CALL = ToolCall("a", "bash", {"command": "env"})
 ASKED = ApprovalAsked(CALL, "why")
 
 
-async def outcome(effect: Effect, started: Event) -> Any:
-    """Return what an effect that takes time gives."""
-    given: Any = effect.run(started)
-    return await given
-
-
 # approval
 
 
-@pytest.mark.parametrize("how", ["failed", "cancelled", "abandoned"])
+@rows("how", ["failed", "cancelled", "abandoned"])
 async def test_an_interrupted_question_counts_as_no(how: Any) -> None:
     error = ValueError("no terminal") if how == "failed" else None
 
@@ -50,14 +42,14 @@ async def test_an_interrupted_question_counts_as_no(how: Any) -> None:
 # backoff
 
 
-@pytest.mark.parametrize(("attempt", "longest"), [(1, 0.5), (2, 1.0), (3, 2.0), (5, 8.0), (50, 8.0)])
+@rows(("attempt", "longest"), [(1, 0.5), (2, 1.0), (3, 2.0), (5, 8.0), (50, 8.0)])
 async def test_backoff_doubles_up_to_eight_seconds_with_jitter(attempt: int, longest: float) -> None:
     waits = [seconds_before(BackoffStarted(attempt)) for _ in range(50)]
 
     assert 0.75 * longest <= min(waits) < max(waits) <= longest
 
 
-@pytest.mark.parametrize(("asked", "seconds"), [(0.0, 0.0), (7.5, 7.5), (500.0, 120.0), (-1.0, 0.0)])
+@rows(("asked", "seconds"), [(0.0, 0.0), (7.5, 7.5), (500.0, 120.0), (-1.0, 0.0)])
 async def test_retry_after_is_obeyed_up_to_two_minutes(asked: float, seconds: float) -> None:
     assert seconds_before(BackoffStarted(1, asked)) == seconds
 
@@ -88,12 +80,12 @@ async def test_commands_are_described_with_their_paths_and_programs(toolbox: Too
     assert action.executables["nosuchprogram"] == ""
 
 
-@pytest.mark.parametrize("command", ["cat '\0'", "cat " + "x" * 5000, "x" * 5000, "'\0'", "", "cat \ud800", "((("])
+@rows("command", ["cat '\0'", "cat " + "x" * 5000, "x" * 5000, "'\0'", "", "cat \ud800", "((("])
 async def test_a_command_that_names_nothing_possible_is_described_all_the_same(toolbox: Toolbox, command: str) -> None:
     assert describe(ToolCall("a", "bash", {"command": command}), toolbox).command == command
 
 
-@pytest.mark.parametrize("command", ["comm -13 <(sort a) <(sort b)", "cat /proc/self/status", "sort /dev/fd/0"])
+@rows("command", ["comm -13 <(sort a) <(sort b)", "cat /proc/self/status", "sort /dev/fd/0"])
 async def test_files_of_the_process_that_names_them_are_not_looked_up_in_ours(toolbox: Toolbox, command: str) -> None:
     action = describe(ToolCall("a", "bash", {"command": command}), toolbox)
 
@@ -101,12 +93,6 @@ async def test_files_of_the_process_that_names_them_are_not_looked_up_in_ours(to
 
 
 # streaming
-
-
-@contextmanager
-def raises(kind: type[Exception]) -> Iterator[None]:
-    with pytest.raises(kind):
-        yield
 
 
 async def test_pieces_are_joined_and_none_is_lost() -> None:
@@ -137,6 +123,6 @@ async def test_an_error_passes_as_itself_after_the_last_piece() -> None:
             show("last")
             raise KeyError("mine")
 
-    with raises(KeyError):
+    with pytest.raises(KeyError):
         await fail()
     assert seen == ["last"]

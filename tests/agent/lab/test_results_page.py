@@ -11,7 +11,7 @@ from tests.agent.lab.measures import closed_forms
 from tests.agent.lab.verify_for_results import programs
 from tests.agent.lab.write_results import MARK, estimates, filled, findings, reading, which_draw
 from tests.agent.protocols.protocol_programs import rules_named
-from tests.agent.verification.verify_every_preset import verdict
+from tests.agent.verification.verify_every_loop import verdict
 
 DOCS = Path(__file__).parent.parent.parent.parent / "docs"
 

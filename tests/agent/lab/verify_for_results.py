@@ -13,7 +13,7 @@ from agent.verification import verify_loop
 from agent.verification.environment import FEW_EXAMPLES
 from bp import BThread
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named
-from tests.agent.verification.verify_every_preset import verdict
+from tests.agent.verification.verify_every_loop import verdict
 
 PLAN = Path("docs/results/plan.yaml")
 MOST = 300_000

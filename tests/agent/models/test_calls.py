@@ -10,6 +10,8 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason
 from tests.tables import rows
 
+UNNAMED = "the call has no tool name; name one of the tools"
+
 
 def read(*calls: RequestedCall, stop_reason: StopReason = "tool_calls", turn: int = 0) -> tuple[ToolCall, ...]:
     return read_calls(Answer(AssistantMessage(calls=calls), stop_reason), {"bash": "admin", "read": "read"}, turn=turn)
@@ -25,36 +27,32 @@ def ids(*given: str, turn: int = 0) -> list[str]:
     return [call.id for call in read(*(RequestedCall(id, "bash", "{}") for id in given), turn=turn)]
 
 
-def test_a_complete_call_is_read() -> None:
-    [call] = read(RequestedCall("a", "read", '{"path": "x", "lines": [1, 2]}'))
-
-    assert call == ToolCall("a", "read", {"path": "x", "lines": (1, 2)}, "read", None)
-
-
-def test_an_unknown_tool_counts_as_one_that_writes() -> None:
-    assert read(RequestedCall("a", "rm", "{}"))[0].category == "write"
-
-
-@rows("arguments", ["", " \n", "null", " null ", "{}"])
-def test_empty_and_null_arguments_mean_no_arguments(arguments: str) -> None:
-    assert read(RequestedCall("a", "bash", arguments)) == (ToolCall("a", "bash", {}, "admin"),)
+@rows(
+    ("name", "arguments", "call"),
+    [
+        ("read", '{"path": "x", "lines": [1, 2]}', ToolCall("a", "read", {"path": "x", "lines": (1, 2)}, "read", None)),
+        *(("bash", nothing, ToolCall("a", "bash", {}, "admin")) for nothing in ("", " \n", "null", " null ", "{}")),
+        ("an unknown tool", "{}", ToolCall("a", "an unknown tool", {}, "write")),
+        *((name, "{}", ToolCall("a", "unnamed", {}, "write", UNNAMED)) for name in ("", "  ")),
+    ],
+)
+def test_a_complete_call_is_read(name: str, arguments: str, call: ToolCall) -> None:
+    assert read(RequestedCall("a", name, arguments)) == (call,)
 
 
-def test_the_models_own_ids_are_kept() -> None:
-    assert ids("call_1", "x y", "é", "a" * LONGEST_ID) == ["call_1", "x y", "é", "a" * LONGEST_ID]
-
-
-@rows("bad", ["", " ", "a" * (LONGEST_ID + 1)])
-def test_ids_that_are_missing_or_too_long_are_ours(bad: str) -> None:
-    assert ids("a", bad, turn=2) == ["a", "c0002p001"]
-
-
-def test_the_second_use_of_an_id_in_a_turn_is_ours() -> None:
-    assert ids("a", "a", "b", "a") == ["a", "c0000p001", "b", "c0000p003"]
-
-
-def test_ids_of_the_loop_never_equal_ids_of_the_model() -> None:
-    assert ids("", "c0000p000", "c0000p000") == ["c0000p001", "c0000p000", "c0000p002"]
+@rows(
+    ("given_ids", "found"),
+    [
+        (["call_1", "x y", "é", "a" * LONGEST_ID], ["call_1", "x y", "é", "a" * LONGEST_ID]),
+        *((["a", bad], ["a", "c0002p001"]) for bad in ("", " ", "a" * (LONGEST_ID + 1))),
+        (["a", "a", "b", "a"], ["a", "c0002p001", "b", "c0002p003"]),
+        (["", "c0002p000", "c0002p000"], ["c0002p001", "c0002p000", "c0002p002"]),
+    ],
+)
+def test_an_id_of_the_model_is_kept_unless_it_is_missing_too_long_or_used_before(
+    given_ids: list[str], found: list[str]
+) -> None:
+    assert ids(*given_ids, turn=2) == found
 
 
 @pytest.mark.slow
@@ -108,34 +106,25 @@ def test_arguments_that_end_in_the_middle_are_truncated_whatever_the_finish_reas
     assert (flaw(WHOLE[:length]) or "").startswith(f"truncated: the arguments break off after {length} characters")
 
 
-@rows("stop_reason", ["length", "content_filter"])
-def test_whole_calls_of_an_answer_that_was_cut_off_are_kept(stop_reason: StopReason) -> None:
-    whole = RequestedCall("a", "bash", '{"command": "ls"}')
-    cut = RequestedCall("b", "bash", '{"command": "rm -rf /tm')
-
-    calls = read(whole, cut, stop_reason=stop_reason)
-
-    assert calls[0].flaw is None
-    assert (calls[1].flaw or "").startswith("truncated")
+OFF = '{"command": "rm -rf /tm'
 
 
-@rows("arguments", ["", '{"a": x', '{"a": 1,}'])
-def test_a_call_that_may_be_incomplete_is_flawed_as_truncated(arguments: str) -> None:
-    assert (flaw(arguments, "length") or "").startswith("truncated")
+@rows(
+    ("stop_reason", "arguments", "beginnings"),
+    [
+        ("length", ("{}", OFF), ("", "truncated")),
+        ("content_filter", ("{}", OFF), ("", "truncated")),
+        *(("length", (last,), ("truncated",)) for last in ("", '{"a": x', '{"a": 1,}')),
+        ("length", ("{x}", "{}"), ("arguments are not valid JSON", "")),
+    ],
+)
+def test_of_an_answer_that_was_cut_off_whole_calls_are_kept_and_the_last_may_be_truncated(
+    stop_reason: StopReason, arguments: tuple[str, ...], beginnings: tuple[str, ...]
+) -> None:
+    calls = read(*(RequestedCall("", "bash", text) for text in arguments), stop_reason=stop_reason)
 
-
-def test_an_earlier_call_with_bad_json_is_not_called_truncated() -> None:
-    calls = read(RequestedCall("a", "bash", "{x}"), RequestedCall("b", "bash", "{}"), stop_reason="length")
-
-    assert (calls[0].flaw or "").startswith("arguments are not valid JSON")
-    assert calls[1].flaw is None
-
-
-@rows("name", ["", "  "])
-def test_a_call_without_a_name_is_flawed(name: str) -> None:
-    [call] = read(RequestedCall("a", name, "{}"))
-
-    assert call == ToolCall("a", "unnamed", {}, "write", "the call has no tool name; name one of the tools")
+    assert [bool(call.flaw) for call in calls] == [bool(beginning) for beginning in beginnings]
+    assert all((call.flaw or "").startswith(said) for call, said in zip(calls, beginnings, strict=True))
 
 
 def test_the_conversation_carries_the_ids_of_the_loop() -> None:

@@ -136,6 +136,10 @@ SHAPES = {
         [piece('{"x": "\ud83d', index=0, id="a", name="bash"), piece('\ude00"}', index=0)],
         [("a", "bash", '{"x": "😀"}')],
     ),
+    "a piece that repeats the beginning": (
+        [piece(text, index=0, id="a", name="bash") for text in ('{"', '{"', ": null}")],
+        [("a", "bash", '{"{": null}')],
+    ),
     "nonsense beside": ([{}, piece(A, index=0, id="a", name="bash"), {"index": 0, "function": 3}], TWO[:1]),
 }
 
@@ -332,15 +336,6 @@ def test_a_call_that_is_said_in_the_legacy_form_too_is_one_call(order: str) -> N
     answer = assemble([*chunks[order], delta("tool_calls")])
 
     assert answer.message.calls == (RequestedCall("a", "bash", A),)
-
-
-def test_a_piece_that_repeats_the_beginning_of_a_call_is_its_next_piece() -> None:
-    facts = {"index": 0, "id": "a"}
-    pieces = [{**facts, "function": {"name": "bash", "arguments": text}} for text in ('{"', '{"', ": null}")]
-
-    answer = assemble([*(delta(tool_calls=[each]) for each in pieces), delta("tool_calls")])
-
-    assert answer.message.calls == (RequestedCall("a", "bash", '{"{": null}'),)
 
 
 # However a stream is split and interleaved, the same calls come out.

@@ -43,8 +43,11 @@ def test_retry_after_holds_seconds_or_a_date(header: str | None, seconds: float 
         ("", "u answered 400: no reason given"),
         ("{}", "u answered 400: {}"),
         ("x" * 1000, "u answered 400: " + "x" * 300),
+        ("<!doctype html><html><head><title>502 Bad gateway</title><style>b{}</style></head><body>x</body></html>",
+         "u answered 400: a web page: 502 Bad gateway"),
+        ("<html><h1>Gone</h1></html>", "u answered 400: a web page: Gone"),
     ],
-)
+)  # fmt: skip
 def test_the_servers_reason_is_found(page: str, said: str) -> None:
     assert str(describe_status(400, page, None, "u")) == said
 
@@ -128,10 +131,3 @@ def test_a_quota_that_is_used_up_is_not_asked_again_and_a_rate_limit_is() -> Non
 
     assert not describe_status(429, used_up, None, "u").retryable
     assert describe_status(429, json.dumps({"error": {"message": "Slow down"}}), None, "u").retryable
-
-
-def test_an_error_page_is_told_by_its_title_or_its_text() -> None:
-    titled = "<!doctype html><html><head><title>502 Bad gateway</title><style>b{}</style></head><body>x</body></html>"
-
-    assert str(describe_status(502, titled, None, "u")) == "u answered 502: a web page: 502 Bad gateway"
-    assert str(describe_status(502, "<html><h1>Gone</h1></html>", None, "u")) == "u answered 502: a web page: Gone"

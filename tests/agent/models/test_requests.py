@@ -60,17 +60,16 @@ def test_a_conversation_is_rendered_for_chat_completions() -> None:
     ]  # fmt: skip
 
 
-@rows("arguments", ["{}", ' { "a" : 1 } ', '{"a": 1, "a": 2}', '{"a": "é"}'])
-def test_argument_text_that_is_an_object_goes_back_as_the_model_wrote_it(arguments: str) -> None:
+@rows(
+    ("arguments", "sent"),
+    [
+        *((text, text) for text in ("{}", ' { "a" : 1 } ', '{"a": 1, "a": 2}', '{"a": "é"}')),
+        *((text, "{}") for text in ("", "null", "{", "[1]", '"{}"', '{"a": NaN}', "[" * 100_000, "ls")),
+    ],
+)
+def test_argument_text_goes_back_as_the_model_wrote_it_or_as_an_empty_object(arguments: str, sent: str) -> None:
     assert rendered_call(arguments=arguments) == {
-        "id": "a", "type": "function", "function": {"name": "bash", "arguments": arguments},
-    }  # fmt: skip
-
-
-@rows("arguments", ["", "null", "{", "[1]", '"{}"', '{"a": NaN}', "[" * 100_000, "ls"])
-def test_other_argument_text_goes_back_as_an_empty_object(arguments: str) -> None:
-    assert rendered_call(arguments=arguments) == {
-        "id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"},
+        "id": "a", "type": "function", "function": {"name": "bash", "arguments": sent},
     }  # fmt: skip
 
 
@@ -182,29 +181,18 @@ def test_encrypted_reasoning_is_asked_for_where_a_model_has_it(model: str, asked
     assert ("include" in responses_body(model, ModelRequest("", ()))) is asked
 
 
-def test_reasoning_stands_right_before_what_it_led_to() -> None:
-    calls = tuple(RequestedCall(id, "bash", "{}") for id in ("a", "b"))
-    message = AssistantMessage("I look.", calls, "hm", (thought("t"), thought("u", 0), thought("v", 1)))
-
-    items = items_of(message)
-
-    assert [item.get("id") or item.get("call_id") or item.get("role") for item in items] == [
-        "t", "assistant", "u", "a", "v", "b",
-    ]  # fmt: skip
-
-
-def test_reasoning_goes_to_the_model_that_wrote_it_and_to_no_other() -> None:
-    message = AssistantMessage("hi", reasoning_items=(thought("t"),))
-
-    assert len(items_of(message)) == 2
-    assert len(items_of(message, model="other")) == 1
-
-
-def test_reasoning_that_led_to_nothing_is_left_out() -> None:
+def test_reasoning_stands_right_before_what_it_led_to_for_the_model_that_wrote_it() -> None:
     """A provider refuses a record of reasoning that nothing follows."""
-    call = RequestedCall("a", "bash", "{}")
+    calls = tuple(RequestedCall(id, "bash", "{}") for id in ("a", "b"))
+    thoughts = (thought("t"), thought("u", 0), thought("v", 1))
 
-    assert [item["type"] for item in items_of(AssistantMessage("", (call,), "", (thought("t"),)))] == ["function_call"]
+    def sent(text: str, model: str = "m") -> list[str]:
+        items = items_of(AssistantMessage(text, calls, "hm", thoughts), model=model)
+        return [item.get("id") or item.get("call_id") or item["role"] for item in items]
+
+    assert sent("I look.") == ["t", "assistant", "u", "a", "v", "b"]
+    assert sent("") == ["u", "a", "v", "b"]
+    assert sent("I look.", model="other") == ["assistant", "a", "b"]
 
 
 def test_images_are_parts_of_what_people_say_and_of_what_tools_answer() -> None:

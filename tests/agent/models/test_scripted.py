@@ -24,9 +24,12 @@ def ignore(piece: Delta) -> None:
     """No listener looks on."""
 
 
+async def played(model: ScriptedModel, number: int) -> list[Answer]:
+    return [await model.answer(REQUEST, ignore) for _ in range(number)]
+
+
 async def play(*steps: Step) -> list[Answer]:
-    model = ScriptedModel(steps)
-    return [await model.answer(REQUEST, ignore) for _ in steps]
+    return await played(ScriptedModel(steps), len(steps))
 
 
 async def test_text_and_calls_with_numbers_over_the_models_life() -> None:
@@ -104,8 +107,7 @@ async def test_a_delay_honours_cancellation() -> None:
 
 async def test_a_script_that_is_used_up_says_so() -> None:
     model = ScriptedModel(["a", "b"])
-    for _ in range(2):
-        await model.answer(REQUEST, ignore)
+    await played(model, 2)
 
     with pytest.raises(
         ModelError, match="the script of 2 steps is used up; request 3 asked after UserMessage 'go'"
@@ -136,37 +138,17 @@ async def test_assert_complete_names_the_steps_that_were_never_asked_for() -> No
     assert str(caught.value) == (
         "3 of 4 steps were never asked for: step 2: 'b', bash {\"command\": \"ls\"}; step 3: read {}; step 4: 'c'"
     )
-
-
-@rows("steps", [[], ["a"]])
-async def test_assert_complete_is_silent_when_all_were(steps: list[Step]) -> None:
-    model = ScriptedModel(steps)
-    for _ in steps:
-        await model.answer(REQUEST, ignore)
-
+    await played(model, 3)
     model.assert_complete()
 
 
 # A scripted model as a file; every mistake in it is told with file, line and column.
 
 
-ASKED = ModelRequest("", (UserMessage("go"),))
-
-
 def load(folder: Path, text: str) -> ScriptedModel:
     path = folder / "script.yaml"
     path.write_text(text, encoding="utf-8")
     return load_script(path)
-
-
-def complaint(folder: Path, text: str) -> str:
-    with pytest.raises(ScriptError) as caught:
-        load(folder, text)
-    return str(caught.value).removeprefix(f"{folder}/script.yaml:")
-
-
-async def played(model: ScriptedModel, number: int) -> list[Answer]:
-    return [await model.answer(ASKED, lambda piece: None) for _ in range(number)]
 
 
 async def test_a_script_file_equals_the_same_list_of_steps(tmp_path: Path) -> None:
@@ -253,7 +235,10 @@ def test_the_example_in_the_documentation_is_a_script(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) -> None:
-    assert complaint(tmp_path, text).startswith(said)
+    with pytest.raises(ScriptError) as caught:
+        load(tmp_path, text)
+
+    assert str(caught.value).removeprefix(f"{tmp_path}/script.yaml:").startswith(said)
 
 
 async def test_keys_of_a_merge_are_keys(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from agent.log.reading import read_log
 from agent.log.writing import lock
 from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import program_page, render_page
-from agent.page.markdown import Tree, tree_of
+from agent.page.model import Tree, tree_of
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import create_all_tools, workspace_tools

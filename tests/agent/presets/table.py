@@ -158,6 +158,6 @@ ROWS = (
 
 ELSEWHERE = {
     "config_file": "tests/agent/cli/test_configuring.py",
-    "disclosure": "tests/agent/session/test_disclosure.py",
+    "disclosure": "tests/agent/session/test_ends.py",
 }
 """Options that no run of an agent shows, and where they are tested."""

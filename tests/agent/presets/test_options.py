@@ -6,7 +6,7 @@ import pytest
 
 from agent import Preset
 from agent.presets.preset import OptionError
-from agent.presets.shipped import PRESETS, preset_named
+from agent.presets.shipped import PRESETS
 from tests.tables import rows
 
 WRONG_FROM_PYTHON: list[tuple[dict[str, Any], str]] = [
@@ -87,11 +87,6 @@ def test_wrong_text_is_told_in_one_sentence(name: str, text: str, said: str) -> 
 
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_an_unknown_preset_is_told_with_the_nearest() -> None:
-    with pytest.raises(OptionError, match="there is no preset 'gatd'; did you mean 'gated'"):
-        preset_named("gatd")
 
 
 @rows("preset", PRESETS.values())

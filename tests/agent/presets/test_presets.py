@@ -40,9 +40,3 @@ def test_the_table_has_all_presets_and_all_options() -> None:
 
     assert tuple(PRESETS) == ORDER
     assert options == {row.option for row in ROWS} | set(ELSEWHERE)
-
-
-def test_two_presets_differ_only_in_data() -> None:
-    for preset in PRESETS.values():
-        values = {name: value for name, value in preset.configuration().items() if name != "name"}
-        assert evolve(PRESETS["default"], **values) == evolve(preset, name="default")

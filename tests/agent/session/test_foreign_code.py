@@ -399,9 +399,6 @@ async def test_a_log_that_cannot_be_written_ends_the_run_before_anything_starts(
             if step.event.name == name:
                 raise OSError("disk full")
 
-        def append(self, record: object) -> None:
-            raise OSError("disk full")
-
         def flush(self) -> None:
             if name == "flush":
                 raise LogError("disk full")

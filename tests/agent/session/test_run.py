@@ -151,17 +151,6 @@ async def test_only_the_first_answer_counts(make_agent: MakeAgent) -> None:
 # Several runs
 
 
-async def test_a_second_run_continues_the_conversation(make_agent: MakeAgent) -> None:
-    agent = make_agent("One.", "Two.")
-
-    await agent.run("First")
-    second = await agent.run("Second")
-
-    assert [message.text for message in second.messages] == ["First", "One.", "Second", "Two."]
-    assert second.steps[0].event.name == "prompt_given"
-    assert [record["step"] for record in recorded(agent).records] == list(range(1, len(recorded(agent).records) + 1))
-
-
 async def test_a_prompt_waits_for_the_end_of_the_run_before_it(make_agent: MakeAgent) -> None:
     """Found: two runs at once ended in a deadlock error, and in a second `run_ended` within the first run."""
     agent = make_agent(call("note"), "One.", call("note"), "Two.", tools=[note])
@@ -175,7 +164,7 @@ async def test_a_prompt_waits_for_the_end_of_the_run_before_it(make_agent: MakeA
     assert [text for text in texts if text in ("One.", "Two.")] == ["One.", "Two."]
 
 
-async def test_an_earlier_conversation_can_be_given(make_agent: MakeAgent) -> None:
+async def test_an_earlier_conversation_can_be_given_and_each_run_continues_it(make_agent: MakeAgent) -> None:
     history: list[Message] = [
         UserMessage("Before"),
         AssistantMessage("", (RequestedCall("x", "note", "{}"),)),
@@ -189,7 +178,10 @@ async def test_an_earlier_conversation_can_be_given(make_agent: MakeAgent) -> No
 
     assert list(run.messages[:4]) == history
     assert [message.text for message in run.messages[4:]] == ["Now", "Two.", "And now", "Three."]
-    assert [record["name"] for record in recorded(agent).records[:2]] == ["history_given", "prompt_given"]
+    assert run.steps[0].event.name == "prompt_given"
+    records = recorded(agent).records
+    assert [record["name"] for record in records[:2]] == ["history_given", "prompt_given"]
+    assert [record["step"] for record in records] == list(range(1, len(records) + 1))
 
 
 async def test_a_closed_agent_takes_no_run() -> None:

@@ -147,26 +147,14 @@ def test_a_full_answer_that_ends_the_run_is_summed_up_before_the_next_run_asks()
 # stop_when_said
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        SteeringGiven("please Stop it"),
-        FollowUpGiven("nonstop"),
-        ApprovalAnswered(A, yes=False, text="no, STOP"),
-    ],
-)
-def test_the_letters_stop_in_whatever_is_said_ask_for_a_stop(said: SteeringGiven) -> None:
-    loop = Loop(stop_when_said())
-    loop.hear(said)
+def test_the_letters_stop_in_whatever_is_said_and_they_alone_ask_for_a_stop() -> None:
+    stop, rest = SteeringGiven("please Stop it"), SteeringGiven("go on")
+    for said in (stop, FollowUpGiven("nonstop"), ApprovalAnswered(A, yes=False, text="no, STOP")):
+        loop = Loop(stop_when_said())
+        assert loop.hear(rest, ApprovalAnswered(A, yes=True)) == ["steering_given", "approval_answered:a"]
 
-    assert loop.events[-1] == StopAsked(said.text)
-
-
-def test_messages_without_the_letters_stop_do_not_stop() -> None:
-    assert Loop(stop_when_said()).hear(SteeringGiven("go on"), ApprovalAnswered(A, yes=True)) == [
-        "steering_given",
-        "approval_answered:a",
-    ]
+        loop.hear(said)
+        assert loop.events[-1] == StopAsked(said.text)
 
 
 def test_a_run_that_goes_on_after_a_full_text_is_summed_up_first() -> None:

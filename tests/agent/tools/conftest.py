@@ -1,6 +1,7 @@
 """Fixtures of the tools' tests: a workspace, and no process left behind."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agent.tools import output
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.tools.descendants import helpers
@@ -27,6 +29,16 @@ def root(tmp_path: Path) -> Path:
     root = tmp_path / "ws"
     root.mkdir()
     return root
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder below which long outputs are kept from now on."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(output, "_folders", {})
+    return folder
 
 
 @pytest.fixture

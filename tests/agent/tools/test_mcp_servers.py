@@ -53,8 +53,8 @@ def command(tmp_path: Path) -> list[str]:
     return [sys.executable, str(tmp_path / "server.py")]
 
 
-async def test_the_tools_of_a_server_are_tools(
-    command: list[str], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
+async def test_the_tools_of_a_server_are_tools_whose_calls_pass_the_gate(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
 ) -> None:
     monkeypatch.setenv("SECRET_OF_OURS", "secret")
     with anyio.fail_after(30):
@@ -65,21 +65,14 @@ async def test_the_tools_of_a_server_are_tools(
             assert (tools["t_add"].description, tools["t_add"].category) == ("Add two numbers.", "read")
             assert tools["t_fail"].category == "write"
             assert (await tools["t_add"].run({"a": 2, "b": 3})).text == "5"
-            wrong = await tools["t_add"].run({"a": "2"})
-            assert wrong.text.startswith("invalid arguments: a: ")
             failed = await tools["t_fail"].run({})
             assert failed.is_error
             assert "fail" in failed.text
             assert (await tools["t_variable"].run({"name": "SECRET_OF_OURS"})).text == "not set"
             assert (await tools["t_variable"].run({"name": "GIVEN"})).text == "yes"
+            model = ScriptedModel([[call("t_add", a=1), call("t_add", a=1.5)], "Done."])
+            run = await Agent(model, listed, workspace=tmp_path).run("Add")
             assert (await tools["t_die"].run({})).is_error
-
-
-async def test_a_call_passes_the_gate_like_any_other(command: list[str], tmp_path: Path) -> None:
-    with anyio.fail_after(30):
-        async with mcp_tools(command, categories={"add": "read"}) as tools:
-            model = ScriptedModel([[call("add", a=1), call("add", a=1.5)], "Done."])
-            run = await Agent(model, tools, workspace=tmp_path).run("Add")
 
     answers = [message.text for message in run.messages if isinstance(message, ToolMessage)]
     assert answers[0] == "2"

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -87,9 +86,8 @@ def spill(content: bytes) -> str:
     return output.path
 
 
-def test_the_oldest_files_go_when_all_are_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(spilling, "_folders", {})
+@pytest.mark.usefixtures("temporary")
+def test_the_oldest_files_go_when_all_are_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spilling, "MOST_KEPT", 300)
 
     paths = [spill(b"%d" % number * 100) for number in range(1, 6)]
@@ -97,9 +95,8 @@ def test_the_oldest_files_go_when_all_are_too_much(tmp_path: Path, monkeypatch: 
     assert [os.path.exists(path) for path in paths] == [False, False, True, True, True]
 
 
-def test_a_folder_that_was_taken_away_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(spilling, "_folders", {})
+@pytest.mark.usefixtures("temporary")
+def test_a_folder_that_was_taken_away_is_made_anew() -> None:
     first = spill(b"x" * 20)
     os.unlink(first)
     os.rmdir(os.path.dirname(first))
@@ -107,9 +104,8 @@ def test_a_folder_that_was_taken_away_is_made_anew(tmp_path: Path, monkeypatch: 
     assert os.path.exists(spill(b"y" * 20))
 
 
-def test_where_there_is_no_place_the_answer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-    monkeypatch.setattr(spilling, "_folders", {})
+def test_where_there_is_no_place_the_answer_says_so(temporary: Path) -> None:
+    temporary.rmdir()
     output = Retention(10, keep="tail", spill=True).collector()
     output.add(b"x" * 100)
 

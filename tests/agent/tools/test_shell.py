@@ -3,7 +3,6 @@
 import inspect
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import anyio
 import pytest
 
-from agent.tools import output as spilling
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.output import Retention
@@ -25,7 +23,7 @@ from tests.tables import rows
 
 from .conftest import Call
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing", "temporary")]
 OF_THE_SHELL_AND_OURS = {"PWD", "SHLVL", "_", "OLDPWD", "BPAGENT_CALL"}
 TAIL = Retention(50 * 1024, lines=2000, keep="tail", spill=True)
 
@@ -37,15 +35,6 @@ def shell_in(root: Path, **options: Any) -> Callable[..., Any]:
         return await tool.run({"command": command, **arguments}, ToolContext("call_1"))
 
     return shell
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr(spilling, "_folders", {})
-    return folder
 
 
 async def test_s6_1_valid_parameters_give_output(call: Call, root: Path) -> None:

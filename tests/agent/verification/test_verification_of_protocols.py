@@ -9,6 +9,7 @@ import pytest
 from agent.presets.shipped import PRESETS
 from agent.protocols import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
+from agent.protocols.monitoring import audit_budget, blocking_monitor
 from agent.protocols.policies import no_more_than
 from agent.threads.stopping import stop_on_request
 from agent.verification import loop_rules, verify_loop
@@ -27,7 +28,7 @@ from tests.agent.protocols.protocol_programs import (
     rules_named,
 )
 from tests.agent.verification.killed_runs import kill_and_resume
-from tests.agent.verification.many_loops import few_examples_for, not_held, verify_each
+from tests.agent.verification.many_loops import Loops, few_examples_for, not_held, verify_each
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
@@ -95,6 +96,14 @@ def test_a_run_that_is_killed_after_any_record_goes_on_from_there(preset: str) -
 
     assert len(killed) > 6 * len(PROGRAMS)
     assert not any(killed), "\n".join(filter(None, killed))
+
+
+def test_no_audit_is_left_behind_where_a_catch_ends_the_run() -> None:
+    """Found: with a budget of two, the second audit was requested when the run was over, and blocked for ever."""
+    protocols = (blocking_monitor("monitor"), audit_budget("monitor", budget=2))
+    loops: Loops = {name: (rules, protocols) for name, rules in {"none": (), "abort": ABORTED}.items()}
+
+    assert not_held(loops, lambda _: FEW_EXAMPLES) == {}
 
 
 @bthread

@@ -94,14 +94,14 @@ def test_the_diff_is_one_that_git_applies(
     folder = tmp_path_factory.mktemp("diff")
     (folder / "f").write_text(needed)
 
-    diff = compare(needed, f"{before}{new}{after}", "f")
-    (folder / "patch").write_text(diff.diff)
+    diff, line = compare(needed, f"{before}{new}{after}", "f")
+    (folder / "patch").write_text(diff)
     applied = subprocess.run(["git", "apply", "patch"], cwd=folder, capture_output=True, text=True)
 
-    assert applied.returncode == 0, applied.stderr + diff.diff
+    assert applied.returncode == 0, applied.stderr + diff
     assert (folder / "f").read_text() == f"{before}{new}{after}"
     was, becomes = needed.split("\n"), f"{before}{new}{after}".split("\n")
-    assert was[: diff.first_changed_line - 1] == becomes[: diff.first_changed_line - 1]
+    assert was[: line - 1] == becomes[: line - 1]
 
 
 async def test_a_very_large_change_is_shown_as_one(use: Use, root: Path, needs: Callable[[str], Path]) -> None:

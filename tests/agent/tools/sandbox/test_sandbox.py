@@ -192,19 +192,6 @@ def test_without_a_sandbox_commands_run_unconfined(outside: Outside) -> None:
 
 
 @pytest.mark.slow
-def test_one_command_reaches_the_server_of_another(outside: Outside, needs: Callable[[str], Path]) -> None:
-    needs("bwrap"), needs("nsenter")
-    sandbox = Sandbox((str(outside.workspace),), "bubblewrap")
-    script = "import socket; s = socket.create_server(('127.0.0.1', 4711)); print('up', flush=True); s.accept()"
-    prefix = sandbox.prefix(str(outside.workspace))
-    with subprocess.Popen([*prefix, sys.executable, "-c", script], stdout=subprocess.PIPE) as server:
-        assert server.stdout is not None
-        assert server.stdout.readline() == b"up\n"
-        assert run("exec 3<>/dev/tcp/127.0.0.1/4711", outside, sandbox).returncode == 0
-        assert server.wait(10) == 0
-
-
-@pytest.mark.slow
 def test_hooks_of_git_stay_as_they_are(outside: Outside, needs: Callable[[str], Path]) -> None:
     needs("bwrap")
     subprocess.run([needs("git"), "init", "-q", str(outside.workspace)], check=True)

@@ -1,10 +1,16 @@
-"""`make presets`: model-check every preset with every protocol and temporal policy, and `default` with every pair.
+"""`make verify` and `make presets`: model-check many loops, and write a table of each into docs/verification.md.
 
+`make verify` looks at the loop with subsets of its rules. Their number doubles with every rule: all of them are looked
+at with `SUBSETS=all` (hours), else those in which at most three rules are there, or at most three are missing. What
+only shows with four rules that are there and four that are not would be missed by that.
+
+`make presets` looks at every preset with every protocol and temporal policy, and at `default` with every pair.
 Each program is looked at in every situation: what people may say meanwhile, in any order and any number of times; pairs
 while people may stop and abort. That is with few outcomes of effects, and once more with all that `bpagent verify`
 takes. Give a number to look at no more states than that of each (default: a million). Random runs of each program are
-killed, too, and resumed. What is violated is printed as soon as it is found; the table of what came out is written into
-docs/verification.md, row by row. Exit code 0 when nothing is violated, else 1.
+killed, too, and resumed.
+
+What is violated is printed as soon as it is found. Exit code 0 when nothing is violated, else 1.
 """
 
 import os
@@ -18,6 +24,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
+from attrs import evolve, frozen
+
 from agent.presets.shipped import PRESETS
 from agent.protocols.policies import eventually, never, no_more_than, only_after
 from agent.verification import loop_rules
@@ -27,10 +35,88 @@ from agent.vocabulary.events import AbortAsked, FollowUpGiven, PromptGiven, Stee
 from bp import BThread, Event, Verification
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS
 from tests.agent.verification.killed_runs import kill_and_resume
-from tests.agent.verification.many_loops import few_examples_for, verify_each
+from tests.agent.verification.many_loops import few_examples_for, loops_of, verify_each
 
 PAGE = Path(__file__).parents[3] / "docs" / "verification.md"
-BEGIN, END = "<!-- written by make presets -->\n", "<!-- end of what make presets writes -->\n"
+BY_DEFAULT = 1_000_000  # states
+
+
+def write(target: str, table: str) -> None:
+    """Put a table between the two marks of a target of `make` on the page."""
+    begin, end = f"<!-- written by make {target} -->\n", f"<!-- end of what make {target} writes -->\n"
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    PAGE.write_text(f"{before}{begin}{table}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
+def processes() -> ProcessPoolExecutor:
+    """Return a pool of all processors."""
+    return ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
+
+
+# `make verify`
+
+RULES = loop_rules(evolve(PRESETS["default"], together="none"))
+NAMES = tuple(rule.name for rule in RULES)
+AT_ONCE = 64  # subsets that one process looks at, one after the other
+FEW = len(NAMES) if os.environ.get("SUBSETS") == "all" else 3  # rules that are there, or missing
+
+Subsets = tuple[tuple[str, ...], ...]
+
+
+@frozen
+class Row:
+    """What verifying several subsets of so many rules gave."""
+
+    size: int
+    subsets: int
+    states: int
+    broken: int
+
+
+def batches() -> Iterator[Subsets]:
+    """Yield the subsets that are looked at, of equally many rules together."""
+    for size in range(len(NAMES) + 1):
+        if size <= FEW or size >= len(NAMES) - FEW:
+            subsets = tuple(combinations(NAMES, size))
+            yield from (subsets[start : start + AT_ONCE] for start in range(0, len(subsets), AT_ONCE))
+
+
+def check(subsets: Subsets) -> Row:
+    """Verify the loop with each of several subsets; print what is violated as soon as it is found."""
+    states, broken = 0, 0
+    for label, _, result in verify_each(loops_of(RULES, subsets)):
+        states += result.states
+        broken += bool(result.violations)
+        for violation in result.violations:
+            print(f"{label}\n\n{tell(violation)}\n", flush=True)
+    return Row(len(subsets[0]), len(subsets), states, broken)
+
+
+def verify_subsets() -> int:
+    """Verify the subsets, tell how far it is, and write the table; return the exit code."""
+    rows: list[Row] = []
+    with processes() as pool:
+        for row in pool.map(check, batches()):
+            rows.append(row)
+            told = f"{sum(row.subsets for row in rows)} subsets, {sum(row.broken for row in rows)} broken"
+            print(told, file=sys.stderr, flush=True)
+    write("verify", f"\n{table(rows)}\n")
+    return int(any(row.broken for row in rows))
+
+
+def table(rows: list[Row]) -> str:
+    """Return the subsets by their size."""
+    by_size = [(str(size), [row for row in rows if row.size == size]) for size in sorted({row.size for row in rows})]
+    lines = [
+        f"| {label} | {sum(row.subsets for row in some):,} | {sum(row.states for row in some):,} "
+        f"| {'**broken**' if any(row.broken for row in some) else 'holds'} |"
+        for label, some in (*by_size, (f"these, of {2 ** len(NAMES):,}", rows))
+    ]
+    return "\n".join(["| rules | subsets | states | |", "| --- | ---: | ---: | --- |", *lines])
+
+
+# `make presets`
+
 SITUATIONS: Mapping[str, tuple[type[Event], ...]] = {
     "anything": (Event,),
     "stop": (StopAsked,),
@@ -100,13 +186,13 @@ def look_at(group: str, most: int) -> Found:
     return found
 
 
-def main(most: int) -> int:
-    """Look at all groups, on all processors, and write the table; return the exit code."""
+def verify_presets(most: int) -> int:
+    """Look at all groups, and write the table row by row; return the exit code."""
     found: Found = defaultdict(Counter)
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with processes() as pool:
         for of_group in pool.map(partial(look_at, most=most), groups()):
             found.update(of_group)
-            PAGE.write_text(_with_table(PAGE.read_text(encoding="utf-8"), found, most), encoding="utf-8")
+            write("presets", _table(found, most))
     return int(any(held["violated"] for held in found.values()))
 
 
@@ -118,10 +204,7 @@ def _killed(label: str, rules: Sequence[BThread], protocols: Sequence[BThread]) 
         yield "violated" if problem else "resumed"
 
 
-def _with_table(page: str, found: Found, most: int) -> str:
-    """Return the page with the table between its two marks."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
+def _table(found: Found, most: int) -> str:
     groups = dict.fromkeys(group for group, _ in found)
     rows = [
         f"| {group} | {' | '.join(_cell(found.get((group, each), Counter())) for each in COLUMNS)} |"
@@ -129,7 +212,7 @@ def _with_table(page: str, found: Found, most: int) -> str:
     ]
     head = [f"| | {' | '.join(COLUMNS)} |", f"| --- |{' --- |' * len(COLUMNS)}"]
     told = f"Up to {most:,} states of each program (`make presets STATES={most}`):"
-    return f"{before}{BEGIN}{told}\n\n" + "\n".join([*head, *rows]) + f"\n{END}{after}"
+    return "\n".join([told, "", *head, *rows])
 
 
 def _cell(held: Counter[str]) -> str:
@@ -140,4 +223,5 @@ def _cell(held: Counter[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000))
+    states = int(sys.argv[2]) if len(sys.argv) > 2 else BY_DEFAULT
+    sys.exit(verify_subsets() if sys.argv[1] == "verify" else verify_presets(states))
