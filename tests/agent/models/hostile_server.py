@@ -68,7 +68,7 @@ class Server:
             while True:
                 connection, _ = self._listener.accept()
                 with connection, suppress(OSError):
-                    connection.settimeout(10)
+                    connection.settimeout(1000)
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     self._handle(connection)
 

@@ -92,7 +92,7 @@ async def test_an_abort_does_not_wait_for_a_thread(make_agent: MakeAgent) -> Non
     def block() -> str:
         """Block a thread."""
         under_way.set()
-        let_go.wait(20)
+        let_go.wait(1000)
         return "late"
 
     async with make_agent(call("block"), tools=[block]).start("Go") as run:
@@ -114,10 +114,8 @@ async def test_an_abort_leaves_no_process(make_agent: MakeAgent, workspace: Path
     async with make_agent(call("bash", command=command)).start("Go") as run:
         while not (workspace / "begun").exists():
             await anyio.sleep(0.01)
-        begin = anyio.current_time()
         run.abort()
 
-    assert anyio.current_time() - begin < 10
     assert run.status == "aborted"
     assert sleeping() == []
 
