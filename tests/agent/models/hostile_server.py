@@ -61,7 +61,7 @@ class Server:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(100)
 
     def _serve(self) -> None:
         with suppress(OSError):

@@ -158,7 +158,7 @@ async def run_with(make_agent: MakeAgent, preset: Preset, verb: Verb | None, at:
             getattr(run, verb)()
 
     agent = make_agent(*SCRIPT, tools=[note, grumble], preset=preset, approve=lambda _: True, on_step=ask)
-    with anyio.fail_after(20):
+    with anyio.fail_after(100):
         async with agent.start("Go") as run:
             pass
     await anyio.wait_all_tasks_blocked()
@@ -231,7 +231,7 @@ async def test_a_cancelled_run_that_hears_no_abort_is_broken_off(make_agent: Mak
         return ""
 
     agent = make_agent(hang, hang, preset=Deaf("deaf"))
-    with anyio.fail_after(20):
+    with anyio.fail_after(100):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(agent.run, "Go")
             await asked.wait()

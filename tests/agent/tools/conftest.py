@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tools(root: Path) -> Mapping[str, Tool]:
-    return {tool.name: tool for tool in workspace_tools(root, timeout=20)}
+    return {tool.name: tool for tool in workspace_tools(root, timeout=100)}
 
 
 @pytest.fixture

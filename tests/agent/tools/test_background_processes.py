@@ -44,7 +44,7 @@ def processes() -> Processes:
 
 @pytest.fixture
 def tools(root: Path, processes: Processes) -> Mapping[str, Tool]:
-    return {tool.name: tool for tool in workspace_tools(root, timeout=20, processes=processes)}
+    return {tool.name: tool for tool in workspace_tools(root, timeout=100, processes=processes)}
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -179,7 +179,7 @@ def agent_with(root: Path, tools: Mapping[str, Tool], *steps: Any, **options: An
 
 async def test_a_server_is_reachable_by_the_next_call_and_dead_after_the_run(root: Path) -> None:
     (root / "page.txt").write_text("served")
-    tools = {tool.name: tool for tool in workspace_tools(root, timeout=60, processes=Processes())}
+    tools = {tool.name: tool for tool in workspace_tools(root, timeout=100, processes=Processes())}
     serve = f"{sys.executable} -u -m http.server 0 --bind 127.0.0.1 | tee said"
     fetch = "until port=$(grep -oP 'port \\K[0-9]+' said); do sleep 0.05; done; curl -s http://127.0.0.1:$port/page.txt"
     script = [call("bash", command=serve, background=True), call("bash", command=fetch), "It works."]

@@ -213,7 +213,7 @@ from agent.tools.descendants import adopt_orphans
 async def main():
     adopts = adopt_orphans() if "adopt" in sys.argv else False
     script = sys.argv[1] + " while [ ! -s " + sys.argv[2] + " ]; do sleep 0.01; done"
-    finished = await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=20)
+    finished = await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=100)
     print(adopts, finished.survivors)
 
 anyio.run(main)
@@ -238,7 +238,7 @@ def start_one(_):
 async def main():
     adopt_orphans()
     script = f"echo; while [ ! -e {sys.argv[1]} ]; do sleep 0.01; done"
-    await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=20, progress=start_one)
+    await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=100, progress=start_one)
     print(started[0].poll())
     started[0].kill()
 

@@ -28,7 +28,7 @@ Terminal = Callable[..., Any]
 
 @pytest.fixture
 def terminal(root: Path) -> Terminal:
-    tool = make_terminal(str(root), ShellOptions(timeout=20))
+    tool = make_terminal(str(root), ShellOptions(timeout=100))
 
     async def terminal(command: str | None = None, **arguments: Any) -> ToolResult:
         return await tool.run(arguments if command is None else {"command": command, **arguments})

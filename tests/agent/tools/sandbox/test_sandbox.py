@@ -45,7 +45,7 @@ def run(command: str, outside: Outside, sandbox: Sandbox, *rights: str) -> "subp
     env = sandbox.environment({**os.environ, **outside.variables()}, rights)
     return subprocess.run(
         [*sandbox.prefix(str(outside.workspace), rights), "bash", "-c", command], cwd=outside.workspace, env=env,
-        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, start_new_session=True, check=False,
+        capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL, start_new_session=True, check=False,
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_the_attacks_succeed_without_a_sandbox(outside: Outside) -> None:
 
     assert [broken_by(each, outside, None) for each in tried] == ["changed", "read", "arrived"]
     broken_by("kill -9 $BYSTANDER", outside, None)
-    assert outside.bystander.wait(10) == -signal.SIGKILL
+    assert outside.bystander.wait(100) == -signal.SIGKILL
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_one_command_reaches_the_server_of_another(outside: Outside, needs: Call
         assert server.stdout is not None
         assert server.stdout.readline() == b"up\n"
         assert run("exec 3<>/dev/tcp/127.0.0.1/4711", outside, sandbox).returncode == 0
-        assert server.wait(10) == 0
+        assert server.wait(100) == 0
 
 
 @pytest.mark.slow
