@@ -73,8 +73,14 @@ def _has_call(path: Path, call: str) -> bool:
 
 def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
     decisions = list(recorded_decisions(run))
-    if not decisions:
-        say("the model asked for no call in this run")
+    refused = _all_of(run, "drafts_refused", "refusals")
+    for refusals in refused:
+        reasons = (f"{each['bthread']}: {reason_of(each['because'])}" for each in refusals)
+        say(f"every draft of a turn was refused, with its calls: {'; '.join(reasons)}")
+    if not decisions and not refused:
+        asked = any(_all_of(run, "inference_finished", "calls"))
+        flawed = "no call that the model asked for could be put up: each was flawed, or the run ended before"
+        say(flawed if asked else "the model asked for no call in this run")
     for call, decision in decisions:
         kind = "not decided" if decision is None else decision.kind
         if as_json:
@@ -84,6 +90,10 @@ def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
             action = cut(visible(action_of(call)), screen.width - 36)
             screen.line(f"{visible(call.id):12}  {screen.painted(f'{kind:20}', tone)}  {action}")
     return OK
+
+
+def _all_of(run: RecordedRun, name: str, key: str) -> list[Any]:
+    return [record["data"][key] for record in run.records if record["name"] == name]
 
 
 def _show(cause: Cause, policy: Policy | None, screen: Screen) -> None:

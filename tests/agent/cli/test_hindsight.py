@@ -74,6 +74,32 @@ def test_why_without_a_call_lists_calls_and_an_unknown_call_exits_with_2(command
     assert "has no call 'call_9'; calls: call_1, call_2, call_3" in unknown.err
 
 
+NO_DRAFT = """
+from bp import bthread, sync
+from agent.events import AnswerCommitted
+
+
+@bthread
+def no_draft():
+    yield sync(refuse=AnswerCommitted, because="too risky")
+"""
+
+
+def test_why_says_why_no_call_is_listed(command: Command, run_of: RunOf, tmp_path: Path) -> None:
+    (tmp_path / "rules.py").write_text(NO_DRAFT)
+    refuse = ("--protocol", f"{tmp_path}/rules.py:no_draft")
+    flawed = {"calls": [{"tool": "nosuch", "arguments": {}}]}
+    for number, (answer, options, sentence) in enumerate((
+        (bash("ls"), refuse, "every draft of a turn was refused, with its calls: no_draft: too risky"),
+        (flawed, (), "no call that the model asked for could be put up: each was flawed, or the run ended before"),
+        ("Done.", (), "the model asked for no call in this run"),
+    )):  # fmt: skip
+        kept = tmp_path / f"{number}.jsonl"
+        command(*run_of(answer, "Done."), "--log", kept, *options)
+
+        assert command("why", kept).err == f"bpagent: {sentence}\n"
+
+
 def test_what_if_prints_changes_divergence_and_judged_share(command: Command, log: Path) -> None:
     said = command("what-if", log, "--policy", "passthrough")
 

@@ -7,13 +7,15 @@ from agent.threads.core import CORE, converse
 from agent.threads.judging import by_constitution
 from agent.threads.limits import budget_of_cost, budget_of_tokens, budget_per_turn
 from agent.threads.steering import continue_with_follow_ups, skip_when_steered
-from agent.threads.stopping import stop_on_request, stop_when_said
+from agent.threads.stopping import abort_on_request, stop_on_request, stop_when_said
 from agent.threads.summaries import summarize_when_full
 from agent.threads.tool_calls import doom_loop
 from agent.vocabulary.calls import ToolCall, signature
 from agent.vocabulary.events import (
+    AbortAsked,
     ApprovalAnswered,
     CallAnswered,
+    DraftsRefused,
     FollowUpGiven,
     GateRejected,
     InferenceFinished,
@@ -22,6 +24,7 @@ from agent.vocabulary.events import (
     ProposedAction,
     RunContinued,
     RunEnded,
+    RunStatus,
     SteeringGiven,
     StopAsked,
     SummaryFinished,
@@ -225,6 +228,30 @@ def test_a_step_that_completes_the_work_completes_the_run_though_a_stop_was_aske
         ended = loop.events[-1]
         assert isinstance(ended, RunEnded)
         assert ended.status == status
+
+
+@bthread
+def hold_the_end() -> BThreadBody:
+    """Hold every end of the run until a summary has come, as a protocol does that waits for a score."""
+    yield sync(wait_for=SummaryFinished, block=RunEnded)
+
+
+@pytest.mark.parametrize("due", ["limit", "doom_loop", "stopped"])
+def test_an_end_that_is_due_and_held_becomes_the_one_that_the_user_requests_meanwhile(due: RunStatus) -> None:
+    refused = DraftsRefused(Refusals((Refusal("a_protocol", Ending(due, "too_much")),)))
+    requests: dict[str, tuple[Event, ...]] = {
+        due: (),
+        "stopped": (StopAsked(),),
+        "aborted": (StopAsked(), AbortAsked()),
+    }
+    for status, asked in requests.items():
+        for after in ("call", "step"):
+            loop = Loop(converse(), stop_on_request(after), abort_on_request(), hold_the_end())
+            loop.hear(PromptGiven("Go"), refused, *asked)
+            assert "run_ended" not in loop.story
+
+            loop.hear(SummaryFinished("so far"))
+            assert [event.status for event in loop.events if isinstance(event, RunEnded)] == [status]
 
 
 THIS = SteeringGiven("rather this")
