@@ -49,10 +49,9 @@ def make_agent(tmp_path: Path, workspace: Path) -> Iterator[MakeAgent]:
 
 
 @pytest.fixture
-def llmock(tmp_path: Path, needs: Callable[[str], Path]) -> Iterator[Callable[..., str]]:
+def llmock(tmp_path: Path, needs: Callable[[str], Path], popen: Callable[..., Any]) -> Callable[..., str]:
     """A function that starts a server that this project did not write, with fixtures, and returns its base URL."""
     program = needs("llmock")
-    running: list[subprocess.Popen[bytes]] = []
 
     def start(*fixtures: dict[str, object]) -> str:
         folder, log = tmp_path / "llmock", tmp_path / "llmock.log"
@@ -60,13 +59,10 @@ def llmock(tmp_path: Path, needs: Callable[[str], Path]) -> Iterator[Callable[..
         (folder / "fixtures.json").write_text(json.dumps({"fixtures": list(fixtures)}))
         with log.open("wb") as file:
             command = [str(program), "-p", "0", "-f", str(folder)]
-            running.append(subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL))
+            running = popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
         while (found := re.search(r"listening on (http://\S+)\n", log.read_text())) is None:
-            assert running[-1].poll() is None, log.read_text()
+            assert running.poll() is None, log.read_text()
             time.sleep(0.05)
         return f"{found[1]}/v1"
 
-    yield start
-    for process in running:
-        with process:
-            process.kill()
+    return start

@@ -248,15 +248,13 @@ anyio.run(main, backend=sys.argv[2])
 """
 
 
-async def test_it_ends_with_a_program_that_is_killed(root: Path, anyio_backend: str) -> None:
-    program = subprocess.Popen([sys.executable, "-c", STARTER, root, anyio_backend], stdout=subprocess.PIPE)
-    assert program.stdout is not None
+async def test_it_ends_with_a_program_that_is_killed(root: Path, anyio_backend: str, popen: Callable[..., Any]) -> None:
+    program = popen([sys.executable, "-c", STARTER, root, anyio_backend], stdout=subprocess.PIPE)
     assert program.stdout.readline() == b"started\n"
     numbers = [root / "number", root / "other"]
     await until(lambda: all(file.exists() and file.read_text() for file in numbers))
 
     program.send_signal(signal.SIGKILL)
     program.wait()
-    program.stdout.close()
 
     await until(lambda: not any(is_running(int(file.read_text())) for file in numbers))

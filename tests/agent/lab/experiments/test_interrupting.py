@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[4]
 PATIENCE = 100.0  # seconds
 COMMAND = "import sys; from agent.cli import main; sys.exit(main(sys.argv[1:]))"
 SEEDS, EPISODES = 4, 16
+Start = Callable[..., "subprocess.Popen[str]"]
 PLAN = """\
 settings: ['tests.agent.lab.experiments.settings:SMALL']
 policies: [honest, always]
@@ -34,11 +35,14 @@ def plan(tmp_path: Path) -> Path:
     return path
 
 
-def start(plan: Path, *words: str) -> "subprocess.Popen[str]":
+@pytest.fixture
+def start(plan: Path, popen: Start) -> Start:
+    """`start(...)` starts the experiment with these words."""
+
     def prepare() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background of a script would ignore it
 
-    return subprocess.Popen(
+    return lambda *words: popen(
         [sys.executable, "-c", COMMAND, "experiment", plan.name, *words],
         cwd=plan.parent,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -69,12 +73,12 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
-    plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: Path, start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan.write_text(PLAN.format(seeds=SEEDS).replace("SMALL", "INTERRUPTING"))
     (plan.parent / "press").touch()
 
-    code, _, err = ended(start(plan))
+    code, _, err = ended(start())
 
     kept = len(Results(plan.with_suffix(".results")).rows())
     assert (code, err.count("\n")) == (130, 1), err
@@ -95,8 +99,8 @@ def workers_of(process: "subprocess.Popen[str]") -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-def test_a_killed_worker_loses_no_finished_episode(plan: Path) -> None:
-    process = start(plan, "--workers", "1")
+def test_a_killed_worker_loses_no_finished_episode(plan: Path, start: Start) -> None:
+    process = start("--workers", "1")
     wait_for(lambda: finished(plan) >= 3)
     os.kill(workers_of(process)[0], signal.SIGKILL)
 
@@ -108,10 +112,10 @@ def test_a_killed_worker_loses_no_finished_episode(plan: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_interrupt_that_only_the_command_hears_begins_no_further_batch(plan: Path) -> None:
+def test_an_interrupt_that_only_the_command_hears_begins_no_further_batch(plan: Path, start: Start) -> None:
     """As of `timeout -s INT`: what workers have taken already they finish, and no more."""
     plan.write_text(PLAN.format(seeds=60))
-    process = start(plan, "--workers", "1")
+    process = start("--workers", "1")
     wait_for(lambda: finished(plan) >= 3)
 
     process.send_signal(signal.SIGINT)
@@ -122,8 +126,8 @@ def test_an_interrupt_that_only_the_command_hears_begins_no_further_batch(plan: 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-def test_workers_end_with_a_command_that_is_killed(plan: Path) -> None:
-    process = start(plan, "--workers", "1")
+def test_workers_end_with_a_command_that_is_killed(plan: Path, start: Start) -> None:
+    process = start("--workers", "1")
     wait_for(lambda: finished(plan) >= 1)
     workers = workers_of(process)
     assert workers
