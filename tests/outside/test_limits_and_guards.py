@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.outside.conftest import Place
-from tests.outside.driving import PATIENCE
+from tests.outside.driving import PATIENCE, is_running
 from tests.outside.model_server import Stream, call, finished, refusing, saying
 from tests.tables import rows
 
@@ -123,7 +123,7 @@ def test_term_is_followed_by_kill_after_two_seconds(new_place: Callable[[], Plac
 
     assert place.log.result("c1")["is_error"] is True
     assert place.log.result("c1")["duration"] >= 4000
-    assert not is_alive(place.workspace / "pid")
+    assert not is_running(int((place.workspace / "pid").read_text()))
 
 
 def test_a_command_that_obeys_term_can_clean_up(new_place: Callable[[], Place]) -> None:
@@ -141,13 +141,7 @@ def test_children_that_outlive_their_command_are_killed_and_the_answer_says_so(p
     assert place.log.result("c1")["is_error"] is False
     assert place.log.told("c1").startswith("over\n")
     assert "killed" in place.log.told("c1")
-    assert not is_alive(place.workspace / "pid")
-
-
-def is_alive(pid: Path) -> bool:
-    """Whether the process runs whose number stands in a file; a zombie does not."""
-    status = Path("/proc") / pid.read_text().strip() / "stat"
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+    assert not is_running(int((place.workspace / "pid").read_text()))
 
 
 def peak_memory(place: Place, *words: str) -> int:

@@ -58,12 +58,3 @@ def leaves_nothing() -> Iterator[None]:
     before = children()
     yield
     assert children() <= before
-
-
-def is_running(number: int) -> bool:
-    """Whether there is a process of this number that has not ended."""
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"

@@ -22,8 +22,7 @@ from agent.tools.terminal import make_terminal
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
-
-from .conftest import is_running
+from tests.outside.driving import is_running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 

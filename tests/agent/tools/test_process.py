@@ -15,9 +15,8 @@ from agent.tools.output import Retention
 from agent.tools.process import Finished, run_process, tool_environment
 from agent.vocabulary.errors import CannotStart
 from tests.conftest import ROOT
+from tests.outside.driving import is_running
 from tests.tables import rows
-
-from .conftest import is_running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 

@@ -12,6 +12,7 @@ import pytest
 
 from agent.cli import main
 from agent.lab.episodes.results import Results
+from tests.outside.driving import is_running
 
 ROOT = Path(__file__).parents[4]
 PATIENCE = 100.0  # seconds
@@ -135,12 +136,4 @@ def test_workers_end_with_a_command_that_is_killed(plan: Path, start: Start) -> 
     process.kill()
     process.communicate(timeout=PATIENCE)
 
-    wait_for(lambda: not any(map(is_alive, workers)))
-
-
-def is_alive(process: int) -> bool:
-    """Whether a process runs; a zombie does not."""
-    try:
-        return b"Z" not in Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[:1]
-    except FileNotFoundError:
-        return False
+    wait_for(lambda: not any(map(is_running, workers)))
