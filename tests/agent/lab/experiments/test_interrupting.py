@@ -20,7 +20,7 @@ COMMAND = "import sys; from agent.cli import main; sys.exit(main(sys.argv[1:]))"
 SEEDS, EPISODES = 4, 16
 Start = Callable[..., "subprocess.Popen[str]"]
 PLAN = """\
-settings: ['tests.agent.lab.experiments.settings:SMALL']
+settings: ['tests.agent.lab.experiments.settings:INTERRUPTING']
 policies: [honest, always]
 protocols: [constitution_only]
 splits: [test]
@@ -76,7 +76,6 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
     plan: Path, start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan.write_text(PLAN.format(seeds=SEEDS).replace("SMALL", "INTERRUPTING"))
     (plan.parent / "press").touch()
 
     code, _, err = ended(start())
@@ -101,9 +100,11 @@ def workers_of(process: "subprocess.Popen[str]") -> list[int]:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
 def test_a_killed_worker_loses_no_finished_episode(plan: Path, start: Start) -> None:
+    (plan.parent / "hold").touch()
     process = start("--workers", "1")
     wait_for(lambda: finished(plan) >= 3)
     os.kill(workers_of(process)[0], signal.SIGKILL)
+    (plan.parent / "hold").unlink()
 
     code, out, err = ended(process)
 
@@ -116,10 +117,12 @@ def test_a_killed_worker_loses_no_finished_episode(plan: Path, start: Start) -> 
 def test_an_interrupt_that_only_the_command_hears_begins_no_further_batch(plan: Path, start: Start) -> None:
     """As of `timeout -s INT`: what workers have taken already they finish, and no more."""
     plan.write_text(PLAN.format(seeds=60))
+    (plan.parent / "hold").touch()
     process = start("--workers", "1")
     wait_for(lambda: finished(plan) >= 3)
 
     process.send_signal(signal.SIGINT)
+    (plan.parent / "hold").unlink()
 
     assert ended(process)[0] == 130
     assert finished(plan) < 120
@@ -128,8 +131,9 @@ def test_an_interrupt_that_only_the_command_hears_begins_no_further_batch(plan: 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
 def test_workers_end_with_a_command_that_is_killed(plan: Path, start: Start) -> None:
+    (plan.parent / "hold").touch()
     process = start("--workers", "1")
-    wait_for(lambda: finished(plan) >= 1)
+    wait_for(lambda: finished(plan) >= 3)
     workers = workers_of(process)
     assert workers
 
