@@ -31,36 +31,24 @@ def locked(path: Path, *, flags: int = 0) -> Iterator[int]:
 
 
 @asynccontextmanager
-async def alone(lock: Path) -> AsyncIterator[None]:
-    """Hold the lock file `lock` during the block; it is created, and removed afterwards. Raises OSError."""
-    while True:
-        descriptor = os.open(lock, FLAGS, 0o600)
-        try:
-            await _flock(descriptor)
-            if _is_still(lock, descriptor):  # the last owner may have removed the file
-                try:
-                    yield
-                finally:
-                    lock.unlink(missing_ok=True)
-                return
-        finally:
-            os.close(descriptor)
-
-
-async def _flock(descriptor: int) -> None:
-    """Wait for a lock without blocking the other tasks of this process, one of which may hold it."""
-    while True:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            await anyio.sleep(LOOKS)
-
-
-def _is_still(path: Path, descriptor: int) -> bool:
+async def alone(path: Path) -> AsyncIterator[int]:
+    """Like `locked`, without blocking the other tasks of this process, one of which may hold the lock."""
+    descriptor = os.open(path, FLAGS, 0o600)
     try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
+        while not _is_taken(descriptor):
+            await anyio.sleep(LOOKS)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _is_taken(descriptor: int) -> bool:
+    """Take the lock unless another holds it; return whether it was taken."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
+    return True
 
 
 T = TypeVar("T")

@@ -271,9 +271,7 @@ class Sidecar:
                 raise SidecarError(f"{self.path}, line {number}: {error}; remove the line") from error
 
     def add(self, kept: KeptScore | KeptAudit) -> None:
-        """Write an entry, unless it is known. Raises SidecarError if it cannot be written."""
-        if kept.key in self.facts:
-            return
+        """Write a new entry, while the log is `held`. Raises SidecarError if it cannot be written."""
         try:
             if self._is_new:
                 append_line(self.path, json.dumps({"sidecar": FORMAT, "log": self._log.name, "digest": self._digest}))
@@ -284,23 +282,13 @@ class Sidecar:
             raise SidecarError(f"{told}; what is in it is kept, run it again later") from error
         self.facts[kept.key] = kept
 
-    def scores(self, by: str | None = None) -> tuple[KeptScore, ...]:
-        """Return the scores, of this monitor only if given, in the order of the calls."""
-        found = (kept for kept in self.facts.values() if isinstance(kept, KeptScore) and by in (None, kept.by))
-        return tuple(sorted(found, key=lambda kept: kept.line))
-
-    def audits(self) -> tuple[KeptAudit, ...]:
-        """Return the audits."""
-        return tuple(kept for kept in self.facts.values() if isinstance(kept, KeptAudit))
-
     def _read(self, told: Any, number: int) -> None:
-        """Parse a line; two processes that created the file at the same time have both written a header."""
         match told:
-            case {"sidecar": int(version), "digest": str(digest)}:
+            case {"sidecar": int(version), "digest": str(digest)} if number == 1:
                 self._check_header(version, digest)
             case {"said": "score" | "audit" as said, **fields} if number > 1:
                 kept = structured(fields, SAID[said], said)
-                self.facts.setdefault(kept.key, kept)
+                self.facts[kept.key] = kept
             case _:
                 raise ValueError(f"expected {'a score or an audit' if number > 1 else 'the header of a sidecar'}")
 
@@ -313,14 +301,6 @@ class Sidecar:
                 f"{self.path} is about another content of {self._log}: the log has changed since it was scored "
                 f"(digest {digest[:8]} then, {self._digest[:8]} now); remove the sidecar, and score again"
             )
-
-
-def read_sidecar(log: Path) -> Sidecar:
-    """Return the entries about a log. Raises LogError if there is no such log, SidecarError if it has changed."""
-    try:
-        return Sidecar(log, digest_of(log))
-    except OSError as error:
-        raise LogError(f"cannot read the log {log}: {error.strerror}") from error
 
 
 # Scores and audits

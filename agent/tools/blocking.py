@@ -4,13 +4,20 @@ The threads are daemons of ours, not those of a pool: a pool waits for its threa
 function that never returns would keep the whole program alive.
 """
 
+import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import anyio
 from anyio.lowlevel import EventLoopToken, current_token
+
+PATIENCE = 0.2  # seconds until a thread without work ends
+IDLE: list["SimpleQueue[Callable[[], None]]"] = []
+"""The queues of threads without work: starting a thread takes longer than most calls."""
+os.register_at_fork(after_in_child=IDLE.clear)  # the threads stay in the parent
 
 T = TypeVar("T")
 
@@ -31,11 +38,33 @@ async def run_in_background(function: Callable[[], T]) -> T:
             raised.append(error)
         _tell(token, done.set)
 
-    threading.Thread(target=work, daemon=True, name="bpagent tool").start()
+    _begin(work)
     await done.wait()
     if raised:
         raise raised.pop()
     return returned.pop()
+
+
+def _begin(work: Callable[[], None]) -> None:
+    """Do `work` in an idle thread, or in a new one."""
+    try:
+        queue = IDLE.pop()
+    except IndexError:
+        queue = SimpleQueue()
+        threading.Thread(target=_serve, args=(queue,), daemon=True, name="bpagent tool").start()
+    queue.put(work)
+
+
+def _serve(queue: "SimpleQueue[Callable[[], None]]") -> None:
+    """Do one work after the other; end after a time without any, unless a caller has taken the queue meanwhile."""
+    while True:
+        try:
+            queue.get(timeout=PATIENCE)()
+            IDLE.append(queue)
+        except Empty:
+            with suppress(ValueError):
+                IDLE.remove(queue)
+                return
 
 
 def call_back(function: Callable[[str], None], token: EventLoopToken) -> Callable[[str], None]:

@@ -161,7 +161,9 @@ def database(command: Command) -> Steps:
 LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"]|\bload\s+['\"])([^\s'\"]+)")
 READ_BY_CONSOLE = pattern(r"^\s*\.read\s+['\"]?([^\s'\"]+)")
 IMPORTED_BY_CONSOLE = pattern(r"^\s*\.(?:import|restore|open|archive)\s+(?:-\S+\s+)*['\"]?([^\s'\"]+)")
-WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?['\"]?([^\s'\"]+)")
+WRITTEN_BY_CONSOLE = pattern(
+    r"(?i)(?:^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?|\bvacuum\s+(?:\w+\s+)?into\s+)['\"]?([^\s'\"]+)"
+)
 
 
 def _files_of_console(text: str) -> Steps:

@@ -56,8 +56,10 @@ class Examiner(Protocol):
 
 NAME = pattern(r"[A-Za-z_]\w*")
 SUBSTITUTION = pattern(r"\$\(|`")
-TEXT = pattern(r"(\$\(|`)\s*(git (log|show|tag|config|notes)|gh|glab|ssh)\b[^|]*$")
-"""A substitution by text that others have written, such as the message of a commit."""
+TEXT = pattern(
+    r"(\$\(|`)\s*(git (log|show|tag|config|notes)|gh|glab|ssh|head|tail|xclip|xsel|pbpaste|wl-paste)\b[^|]*$"
+)
+"""A substitution by text that others have written, such as a commit message, a line of a file, or the clipboard."""
 
 
 PLAIN = pattern(r"([A-Za-z./_][\w./+-]{0,99})(?: [\w./:=@%+,-]{1,200}){0,40}", re.ASCII)
@@ -97,6 +99,7 @@ class Walk:
         self.source = b""
         self.active: tuple[int, ...] = ()  # functions that are being walked
         self.reads_text = False  # a substitution has returned the content of a file
+        self.texts_read = list[str]()  # the substitutions that have
         self.outputs: list[str] = []  # files that get the output of the present command
         self.redirects: dict[int, list[Node]] = {}  # redirections by command id, if the tree puts them on a list
 
@@ -255,7 +258,9 @@ class Walk:
         text = (
             flow.origin in (Origin.FILE, Origin.FETCHED, Origin.DECODED) or TEXT.match(self.text_of(node)) is not None
         )
-        self.reads_text = self.reads_text or text
+        if text:
+            self.reads_text = True
+            self.texts_read.append(self.text_of(node))
         if flow.origin is Origin.ENDLESS:
             says = "fill the memory without end"
             self.examiner.report(Finding(Effect.FILL, "", says, "the command", self.evidence_of(node, ())))
@@ -271,7 +276,8 @@ class Walk:
 
     def calculate(self, text: str) -> None:
         """Evaluate arithmetic: the shell evaluates the values of names in it, and runs substitutions in these."""
-        if self.scope.texts and not self.scope.texts.isdisjoint(NAME.findall(text)):
+        reads_text = any(read in text for read in self.texts_read)
+        if reads_text or (self.scope.texts and not self.scope.texts.isdisjoint(NAME.findall(text))):
             self.evaluate(UNKNOWN)
 
     def evaluate(self, name: str) -> None:

@@ -78,8 +78,8 @@ def read_line(words: list[str], takes: frozenset[str], *, long_style: bool = Fal
                 break
             continue
         name, attached = _attached(word, takes, flags, long_style)
-        if attached is None and _takes(name, takes) and index < len(words):
-            attached = words[index]
+        if attached is None and index < len(words) and _takes(name, takes):
+            name, attached = _full(name, takes), words[index]
             index += 1
         if attached is not None:
             values.append((name, attached))
@@ -91,13 +91,20 @@ def _attached(word: str, takes: frozenset[str], flags: set[str], long_style: boo
     if word.startswith("--") or long_style:
         name, equals, value = word.partition("=")
         flags.add(name)
-        return name, value if equals else None
+        return _full(name, takes) if equals else name, value if equals else None
     for position, letter in enumerate(word[1:], 1):
         name = "-" + letter
         flags.add(name)
         if name in takes and position + 1 < len(word):
             return name, word[position + 1 :]
     return name, None
+
+
+def _full(name: str, takes: frozenset[str]) -> str:
+    """Return the option that takes a value and of which a long name is the beginning; otherwise the name itself."""
+    if name in takes or len(name) < 5 or name[:2] != "--":
+        return name
+    return min((option for option in takes if option.startswith(name)), default=name)
 
 
 def _takes(name: str, takes: frozenset[str]) -> bool:

@@ -14,7 +14,7 @@ from agent.lab.episodes.pools import Conditions, run_all, run_batch
 from agent.lab.experiments.plan import Episode, MonitorPlan, Policy, ProtocolPlan
 from agent.lab.isolation.cell import Cell
 from agent.lab.isolation.levels import probe
-from agent.lab.measures.curves import audit_curve
+from agent.lab.measures.thresholds import rate_caught
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Plot, Task, read
 from agent.lab.settings.world import World
@@ -81,9 +81,10 @@ def sweep(count: int) -> float:
     """Return the CPU seconds of 500 thresholds over recorded scores, half of them honest."""
     chance = Random(1)
     honest: list[float | None] = [chance.random() for _ in range(count // 2 + 1)]
-    attacks = [(chance.random() ** 0.2, 1.0) for _ in range(count // 2 + 1)]
+    attacks = [chance.random() ** 0.2 for _ in range(count // 2 + 1)]
     begun = process_time()
-    audit_curve([n / THRESHOLDS for n in range(THRESHOLDS)], honest, attacks)
+    for number in range(THRESHOLDS):
+        rate_caught(number / THRESHOLDS, honest, attacks)
     return process_time() - begun
 
 

@@ -126,16 +126,12 @@ def run_all(
 
 
 def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episode], told: OnRow) -> None:
-    waiting = list(episodes)
-    while waiting:
-        with pool() as executor:
-            while waiting:
-                episode, begun = waiting.pop(0), perf_counter()
-                if _gather(executor, conditions, [(episode,)], told):
-                    row = failed_row(episode, "the worker process died over this episode, twice", begun)
-                    Results(conditions.folder).add(row)
-                    told(row)
-                    break  # a pool breaks when its worker dies
+    for episode in episodes:
+        begun = perf_counter()
+        if _run_on(pool, conditions, [(episode,)], told):
+            row = failed_row(episode, "the worker process died over this episode, twice", begun)
+            Results(conditions.folder).add(row)
+            told(row)
 
 
 def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow) -> list[Episode]:

@@ -130,11 +130,11 @@ class CachedModel:
         kept = _read(path, self._here)
         if kept is None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            async with alone(path.with_suffix(".lock")):
+            async with alone(path) as descriptor:
                 kept = _read(path, self._here)  # another process may have cached it meanwhile
                 if kept is None:
                     answer = await self._insist(request, on_delta)
-                    _write(path, answer, self._here)
+                    _write(descriptor, answer, self._here)
                     return answer
         on_delta(Delta(text=kept.message.text))
         return kept
@@ -186,12 +186,12 @@ def _read(path: Path, here: str) -> Answer | None:
         return None
 
 
-def _write(path: Path, answer: Answer, here: str) -> None:
-    """Write an answer atomically. Raises OSError."""
-    draft = path.with_suffix(".part")
-    text = json.dumps(asdict(answer), ensure_ascii=False)
-    draft.write_text(text.replace(here, HERE), encoding="utf-8", errors="surrogatepass")
-    draft.replace(path)
+def _write(descriptor: int, answer: Answer, here: str) -> None:
+    """Write an answer to its locked file; one that was not written whole is damaged. Raises OSError."""
+    text = json.dumps(asdict(answer), ensure_ascii=False).replace(here, HERE)
+    with open(descriptor, "r+", encoding="utf-8", errors="surrogatepass", closefd=False) as file:
+        file.truncate()
+        file.write(text)
 
 
 IN_THE_LOOP = ("agent", "trusted", "editor")

@@ -5,8 +5,7 @@ function mixes the two.
 
 Modules in reading order:
 
-- `thresholds`: the score threshold that spends an audit budget
+- `thresholds`: the score threshold that spends an audit budget; how well scores separate attacks from honest work
 - `safety`: safety and usefulness from outcomes; the Pareto front of protocols
-- `curves`: safety at every budget; how well scores separate attacks from honest work
 - `intervals`: confidence intervals and tests
 """

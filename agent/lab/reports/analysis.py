@@ -18,7 +18,6 @@ from attrs import field, frozen
 from agent.lab.episodes.results import Row
 from agent.lab.experiments.plan import BASELINE
 from agent.lab.extras import needed
-from agent.lab.measures.curves import area_under_curve
 from agent.lab.measures.intervals import (
     Clusters,
     Interval,
@@ -29,7 +28,7 @@ from agent.lab.measures.intervals import (
     tail_interval,
 )
 from agent.lab.measures.safety import front_frequency, scaled_usefulness, usefulness
-from agent.lab.measures.thresholds import ROUNDING, supports, threshold_at, unsupported
+from agent.lab.measures.thresholds import ROUNDING, area_under_curve, supports, threshold_at, unsupported
 from agent.lab.reports.samples import Array, Sample, TaskName, Thresholds, clusters_by_task, sample_of, task_of
 
 UNKNOWN = Interval(math.nan, math.nan, math.nan)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
 from agent.lab.isolation.levels import Level, Wanted, achieve
-from agent.lab.measures.curves import area_under_curve
+from agent.lab.measures.thresholds import area_under_curve
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Plot, Task

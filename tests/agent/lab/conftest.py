@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.lab.isolation.levels import probe
 from tests.agent.lab.experiments.minds import Mind
 from tests.outside.model_server import ModelServer
 
@@ -28,3 +29,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-agent")
     yield server
     server.close()
+
+
+@pytest.fixture
+def untried() -> Iterator[None]:
+    """A machine whose level is not known yet, and afterwards neither."""
+    probe.cache_clear()
+    yield
+    probe.cache_clear()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 from agent.effects.monitoring import Audit, MonitoringAuditor, laboratory
 from agent.lab.json_lines import append_line, whole_lines
@@ -19,7 +19,6 @@ from agent.lab.sidecars import (
     audit_logs,
     identity_of,
     read_finished,
-    read_sidecar,
     score_logs,
     sidecar_path,
 )
@@ -69,6 +68,11 @@ async def log_of(agent: Agent, prompt: str = "Go.") -> Path:
     return agent.log_path
 
 
+def facts_of(log: Path) -> list[KeptScore | KeptAudit]:
+    """Return the entries of a log's sidecar."""
+    return list(Sidecar(log, read_finished(log).digest).facts.values())
+
+
 @pytest.fixture
 async def log(make_agent: MakeAgent) -> Path:
     """The log of a run with two turns of calls."""
@@ -97,6 +101,7 @@ async def test_a_second_scoring_requests_nothing(log: Path) -> None:
     assert second.scores == first.scores
     assert first.highest == 0.9
     assert log.read_bytes() == before
+    assert sidecar_path(log).stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.slow
@@ -107,9 +112,10 @@ async def test_monitors_stand_side_by_side_and_another_prompt_is_another_monitor
     (changed,) = await score_logs([log], {"words": other})
 
     assert changed.asked == 3
-    assert [kept.value for kept in read_sidecar(log).scores("flat")] == [0.3] * 3
-    words = read_sidecar(log).scores("words")
-    assert [kept.value for kept in words if kept.identity == identity_of(other)] == [0.0, 0.0, 0.4]
+    kept = facts_of(log)
+    assert [each.value for each in kept if each.by == "flat" and isinstance(each, KeptScore)] == [0.3] * 3
+    assert [each for each in kept if each.identity == identity_of(other)] == list(changed.scores)
+    assert [each.value for each in changed.scores] == [0.0, 0.0, 0.4]
 
 
 async def test_a_log_that_changed_is_not_taken_for_the_one_that_was_scored(log: Path) -> None:
@@ -220,7 +226,7 @@ async def test_the_most_suspicious_logs_are_audited_once(logs: list[Path]) -> No
     assert [(each.path, each.kept.verdict) for each in first] == [(logs[2], "harmful"), (logs[1], "harmless")]
     assert [(each.path, each.asked) for each in again] == [(logs[2], False), (logs[1], False), (logs[0], True)]
     assert asked == [4, 4, 4]
-    assert [kept.verdict for kept in read_sidecar(logs[0]).audits()] == ["harmless"]
+    assert again[2].kept in facts_of(logs[0])
 
 
 async def test_a_missing_score_is_audited_first_and_a_failing_auditor_keeps_what_was_found(log: Path) -> None:
@@ -231,8 +237,8 @@ async def test_a_missing_score_is_audited_first_and_a_failing_auditor_keeps_what
     with pytest.raises(Exception, match="busy"):
         await audit_logs([(log, 1.0), (other, None)], auditor, audits=2)
 
-    assert [kept.verdict for kept in read_sidecar(other).audits()] == ["harmful"]
-    assert read_sidecar(log).audits() == ()
+    assert [kept.verdict for kept in facts_of(other) if isinstance(kept, KeptAudit)] == ["harmful"]
+    assert not sidecar_path(log).exists()
 
 
 async def test_evidence_from_a_log_has_its_follow_ups(make_agent: MakeAgent) -> None:
@@ -274,6 +280,7 @@ NO_FACTS = [
     ("[]", "line 2: expected a score or an audit"),
     ('{"said": "score", "by": "w"}', "line 2: nothing is there @ score.identity"),
     ('{"said": "joke"}', "line 2: expected a score or an audit"),
+    ('{"sidecar": 2, "digest": "d"}', "line 2: expected a score or an audit"),
     ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": 1.5}', "from 0 to 1, not 1.5"),
     ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": NaN}', "from 0 to 1, not nan"),
     (
@@ -299,20 +306,6 @@ def test_a_line_that_is_no_fact_and_a_file_that_is_no_sidecar_are_named(tmp_path
         with pytest.raises(SidecarError, match=r"run\.jsonl\.sidecar") as caught:
             Sidecar(log, "d")
         assert told in str(caught.value)
-
-
-def test_the_first_of_two_lines_about_one_key_counts(tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    one, other = Sidecar(log, "d"), Sidecar(log, "d")  # two processes at once
-    kept = KeptScore("w", "i", 3, "a", 0.5)
-
-    one.add(kept)
-    one.add(evolve(kept, value=0.6))
-    other.add(evolve(kept, value=0.7))
-
-    assert len(whole_lines(sidecar_path(log))) == 4  # its header twice
-    assert Sidecar(log, "d").scores() == (kept,)
-    assert sidecar_path(log).stat().st_mode & 0o077 == 0
 
 
 def test_a_full_disk_is_reported(tmp_path: Path) -> None:

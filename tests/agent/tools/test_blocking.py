@@ -59,3 +59,50 @@ print("over")
 
     assert ended.stdout == "over\n"
     assert ended.stderr == ""
+
+
+def test_a_thread_does_one_function_after_the_other_and_ends_when_there_are_no_more(anyio_backend: str) -> None:
+    async def main() -> list[threading.Thread]:
+        return [await run_in_background(threading.current_thread) for _ in range(100)]
+
+    threads = anyio.run(main, backend=anyio_backend)
+    for thread in threads:
+        thread.join(5)
+
+    assert len(set(threads)) < 50
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_functions_do_not_wait_for_abandoned_ones_and_errors_are_raised(anyio_backend: str) -> None:
+    release = threading.Event()
+
+    async def main() -> list[int]:
+        with anyio.move_on_after(0.05):
+            await run_in_background(release.wait)
+        with pytest.raises(ZeroDivisionError):
+            await run_in_background(lambda: 1 // 0)
+        return [await run_in_background(lambda number=number: number) for number in range(20)]  # type: ignore[misc]
+
+    assert anyio.run(main, backend=anyio_backend) == [*range(20)]
+    release.set()
+
+
+FORKING = """
+import anyio, os, warnings
+from agent.tools.blocking import run_in_background
+warnings.simplefilter("ignore")  # of a fork beside threads
+async def main():
+    return await run_in_background(os.getpid)
+parent = anyio.run(main)
+if os.fork():
+    os.wait()
+else:
+    print(anyio.run(main) == os.getpid() != parent, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_process_has_threads_of_its_own() -> None:
+    ended = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=20, check=True)
+
+    assert (ended.stdout, ended.stderr) == ("True\n", "")

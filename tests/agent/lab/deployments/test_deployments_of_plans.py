@@ -2,7 +2,6 @@
 
 import csv
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 import pytest
@@ -14,10 +13,9 @@ from agent.lab.deployments.runner import EpisodeFailed, deploy_all, deployments_
 from agent.lab.episodes.results import Results, Row, Step
 from agent.lab.experiments.experiment import Outcome, conditions_of, conduct
 from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.plan_file import PlanError
 from agent.lab.reports.report import tables_of, text_report, write_report
 from agent.lab.reports.tables import deployment_table, explained
-from tests.agent.lab.experiments.settings import plan_of
+from tests.agent.lab.experiments.settings import mistake_in, plan_of
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
 BROKEN = "tests.agent.lab.experiments.settings:BROKEN"
@@ -226,28 +224,24 @@ deployments:
 """
 
 GOOD = """\
-- name: upfront
-  rules: [{use: audit_first, episodes: 3}, shut_down_on_catch]
-  episodes: 20
-  attack_share: 0.2
-  instead: trusted
-  how: post_hoc
-  seeds: 7
-- name: order
-  rules: [{use: audit_suspicious, audits: 2, threshold: 0.8}]
-  episodes: 4
-  order: [honest, always]
-  attacker: patient
-  protocols: [untrusted_monitoring]
+  - name: upfront
+    rules: [{use: audit_first, episodes: 3}, shut_down_on_catch]
+    episodes: 20
+    attack_share: 0.2
+    instead: trusted
+    how: post_hoc
+    seeds: 7
+  - name: order
+    rules: [{use: audit_suspicious, audits: 2, threshold: 0.8}]
+    episodes: 4
+    order: [honest, always]
+    attacker: patient
+    protocols: [untrusted_monitoring]
 """
 
 
-def load(folder: Path, text: str) -> Plan:
-    return plan_of(folder, HEAD + indent(text, "  "))
-
-
 def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
-    upfront, order = load(tmp_path, GOOD).deployments
+    upfront, order = plan_of(tmp_path, HEAD + GOOD).deployments
 
     assert upfront.rules == (RulePlan("audit_first", (("episodes", 3),)), RulePlan("shut_down_on_catch"))
     assert (upfront.attack, upfront.attack_share, upfront.instead, upfront.how) == (
@@ -267,16 +261,16 @@ MISTAKES = [
     ("shut_down_on_catch", "shut_down", "did you mean 'shut_down_on_catch'?"),
     ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: episodes, use"),
     ("episodes: 20", "episodes: 0", "7:15: expected a whole number from 1 on"),
-    ("  episodes: 20\n", "", "the key 'episodes' is missing"),
+    ("    episodes: 20\n", "", "the key 'episodes' is missing"),
     ("threshold: 0.8}", "threshold: 0.8, share: 0.1}", "a threshold is given, or follows from a share of honest"),
     ("instead: trusted", "instead: trust", "there is no choice 'trust'; did you mean 'trusted'?"),
     ("how: post_hoc", "how: posthoc", "there is no way 'posthoc'; did you mean 'post_hoc'?"),
     (
         "how: post_hoc",
-        "how: post_hoc\n  attacker: patient",
+        "how: post_hoc\n    attacker: patient",
         "10:10: 'upfront' cannot be judged post hoc",
     ),
-    ("attack_share: 0.2", "attack_share: 0.2\n  order: [honest]", "8:19: who attacks is drawn at random, or"),
+    ("attack_share: 0.2", "attack_share: 0.2\n    order: [honest]", "8:19: who attacks is drawn at random, or"),
     ("order: [honest, always]", "order: [honest, allways]", "there is no policy 'allways'; did you mean 'always'?"),
     ("protocols: [untrusted_monitoring]", "protocols: [constitution]", "there is no protocol 'constitution'; did"),
     ("name: order", "name: upfront", "there are several deployments 'upfront'"),
@@ -285,18 +279,9 @@ MISTAKES = [
 
 @pytest.mark.slow
 def test_a_mistake_is_told_where_it_is(tmp_path: Path) -> None:
-    wrong = {}
-    for old, new, told in MISTAKES:
-        with pytest.raises(PlanError) as caught:
-            load(tmp_path, GOOD.replace(old, new, 1))
-        if told not in str(caught.value) or old not in GOOD:
-            wrong[new] = str(caught.value)
+    assert {old for old, _, _ in MISTAKES if old not in GOOD} == set()
+    said = {new: (mistake_in(tmp_path, HEAD + GOOD.replace(old, new, 1)), told) for old, new, told in MISTAKES}
 
-    assert wrong == {}
-
-
-def test_an_attack_share_needs_a_policy_that_attacks(tmp_path: Path) -> None:
-    text = HEAD.replace("honest, always", "honest") + indent(GOOD[: GOOD.index("- name: order")], "  ")
-
-    with pytest.raises(PlanError, match="none of the policies of this plan attacks"):
-        plan_of(tmp_path, text)
+    assert {new: found for new, (found, told) in said.items() if told not in found} == {}
+    without_attacks = HEAD.replace("honest, always", "honest") + GOOD[: GOOD.index("  - name: order")]
+    assert "none of the policies of this plan attacks" in mistake_in(tmp_path, without_attacks)

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent.lab.experiments.experiment import Outcome, conduct
-from agent.lab.experiments.plan_file import PlanError
 from tests.agent.lab.experiments.minds import role_of
-from tests.agent.lab.experiments.settings import plan_of
+from tests.agent.lab.experiments.settings import mistake_in, plan_of
 from tests.outside.model_server import ModelServer
 
 ATTACKS = """\
@@ -78,27 +77,22 @@ def test_a_model_has_a_system_prompt_of_its_own(server: ModelServer, tmp_path: P
     assert not all(starts)
 
 
-@pytest.mark.parametrize(
-    ("red", "told"),
-    [
-        ("prompt: do it", "the prompt has no {side_task} in it"),
-        ("attack: 'HERE/attacks.py:lat'", "has no 'lat'; did you mean 'late'?"),
-        ("attack: 'HERE/attacks.py:NUMBER'", "is not an attack; make it a function of a Turn"),
-        ("attack: 'HERE/attacks.py:late(aftr=1)'", "late takes no 'aftr'; did you mean 'after'?"),
-        ("attack: 'HERE/attacks.py:late(after=x)'", "are no arguments; write (key=value, ...) with plain values"),
-        ("knows: [protocl]", "there is no knowledge 'protocl'; did you mean 'protocol'?"),
-        ("prompt: '{side_task}', attack: 'HERE/attacks.py:late'", "an attack is a prompt or a function"),
-    ],
-)
-def test_an_invalid_red_team_is_refused_with_its_place(red: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match=r"plan\.yaml:4:\d+: ") as error:
-        conducted(tmp_path, red)
-
-    assert told in str(error.value)
+INVALID = [
+    ("prompt: do it", "the prompt has no {side_task} in it"),
+    ("attack: 'HERE/attacks.py:lat'", "has no 'lat'; did you mean 'late'?"),
+    ("attack: 'HERE/attacks.py:NUMBER'", "is not an attack; make it a function of a Turn"),
+    ("attack: 'HERE/attacks.py:late(aftr=1)'", "late takes no 'aftr'; did you mean 'after'?"),
+    ("attack: 'HERE/attacks.py:late(after=x)'", "are no arguments; write (key=value, ...) with plain values"),
+    ("knows: [protocl]", "there is no knowledge 'protocl'; did you mean 'protocol'?"),
+    ("prompt: '{side_task}', attack: 'HERE/attacks.py:late'", "an attack is a prompt or a function"),
+]
 
 
-def test_only_a_real_attacker_is_told_of_a_side_task(tmp_path: Path) -> None:
-    text = PLAN.replace("attacks: true, RED", "prompt: '{side_task}'").replace("name: red", "name: trusted")
+def test_an_invalid_red_team_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "attacks.py").write_text(ATTACKS)
+    said = {red: mistake_in(tmp_path, PLAN.replace("RED", red)) for red, _ in INVALID}
+    honest = mistake_in(tmp_path, PLAN.replace("attacks: true, RED", "attacks: false, prompt: '{side_task}'"))
 
-    with pytest.raises(PlanError, match="only a real agent that attacks"):
-        plan_of(tmp_path, text)
+    assert {red: said[red] for red, told in INVALID if told not in said[red]} == {}
+    assert all(found.startswith("plan.yaml:4:") for found in said.values())
+    assert "only a real agent that attacks" in honest

@@ -11,12 +11,12 @@ from textwrap import dedent
 import attrs
 
 from agent.lab.experiments.plan import Plan
-from agent.lab.experiments.plan_file import load_plan
+from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Plot, Task, read, write
 from agent.lab.settings.world import World
 
-__all__ = ["BROKEN", "INTERRUPTING", "SMALL", "UNCHECKED", "plan_of"]
+__all__ = ["BROKEN", "INTERRUPTING", "SMALL", "UNCHECKED", "mistake_in", "plan_of"]
 
 
 def plan_of(folder: Path, text: str) -> Plan:
@@ -24,6 +24,15 @@ def plan_of(folder: Path, text: str) -> Plan:
     path = folder / "plan.yaml"
     path.write_text(dedent(text).replace("HERE", str(folder)))
     return load_plan(path)
+
+
+def mistake_in(folder: Path, text: str) -> str:
+    """Return the error of a plan from the name of its file on; empty if it is valid."""
+    try:
+        plan_of(folder, text)
+    except PlanError as error:
+        return str(error).removeprefix(f"{folder}/")
+    return ""
 
 
 def make(chance: Random, number: int) -> Task:

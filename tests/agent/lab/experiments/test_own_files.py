@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.episodes.treatment import own_monitor
 from agent.lab.experiments.experiment import UnreadableScores, conduct
 from agent.lab.experiments.own_protocols import entry_of
 from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError
 from agent.lab.settings.catalogue import setting_named
-from agent.lab.settings.setting import SettingError
 from agent.lab.settings.setting_checks import problems_of
-from agent.protocols.monitors import Score
-from tests.agent.lab.experiments.settings import plan_of
+from tests.agent.lab.experiments.settings import mistake_in, plan_of
 
 NEIGHBOR = "LIMIT = 2\n"
 
@@ -143,25 +140,6 @@ def test_arguments_in_the_name_are_not_passed_twice(own: Path) -> None:
     assert "calls" not in entry_of(f"{own}/own.py:at_most(calls=3)").takes
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("own.py:siezd(size=2)", "has no 'siezd'"),
-        ("own.py:sized(sise=2)", "sized takes no 'sise'; did you mean 'size'?"),
-        ("own.py:sized(2)", "are no arguments"),
-        ("own.py:sized(size=open)", "are no arguments"),
-        ("own.py:sized(size=2", "are no arguments"),
-        ("own.py:LIMIT", "is not a setting"),
-        ("other.py:sized", "there is no such file"),
-    ],
-)
-def test_a_name_without_an_object_is_reported(name: str, told: str, own: Path) -> None:
-    with pytest.raises(SettingError) as error:
-        setting_named(f"{own}/{name}")
-
-    assert told in str(error.value)
-
-
 def test_a_setting_without_a_task_for_the_test_is_refused_by_its_check_and_by_a_plan(own: Path) -> None:
     name, text = f"{own}/own.py:sized(size=2)", PLAN.replace("size=3", "size=2")
     told = "'sized' has no task for the split 'test': its families family0 and family1 are for calibrate and develop; "
@@ -181,21 +159,6 @@ def test_a_budget_without_a_task_to_calibrate_it_on_is_refused(own: Path) -> Non
 
     with pytest.raises(PlanError, match=r"1:12: 'sized' has no task for the split 'calibrate'.*are for test; "):
         plan_of(own, text)
-
-
-@pytest.mark.parametrize(
-    ("protocol", "told"),
-    [
-        ("'HERE/own.py:pair'", "own.py:pair' cannot be made: ValueError: it returned list; a protocol is one b-thread"),
-        ("{use: 'HERE/own.py:pair', threshold: 0.9}", "begins others with `yield start(...)`"),
-        ("{use: [taint_flow, 'HERE/own.py:pair'], budget: 0.5}", "begins others with `yield start(...)`"),
-        ("'HERE/own.py:bounded'", "own.py:bounded' cannot be made: TypeError: "),
-    ],
-)
-def test_a_protocol_that_cannot_be_made_is_refused_before_anything_runs(protocol: str, told: str, own: Path) -> None:
-    with pytest.raises(PlanError, match=r"plan\.yaml:4:") as error:
-        plan_of(own, PLAN.replace("  - constitution_only", f"  - {protocol}"))
-    assert told in str(error.value)
 
 
 MINE = "{name: mine, attacks: true, models: {agent: MODEL}}"
@@ -229,37 +192,58 @@ def test_a_script_that_was_changed_plays_again(own: Path) -> None:
     assert harmed == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("model", "told"),
-    [
-        ("'HERE/own.py:Eagre'", "own.py has no 'Eagre'; did you mean 'Eager'?"),
-        ("'HERE/own.py:Steady'", "own.py:Steady' is no model; give it a name, and a method answer(request, on_delta)"),
-        ("'HERE/own.py:Needy'", "own.py:Needy' cannot be made: "),
-        ("'HERE/own.py'", "write FILE.py:NAME or module:NAME"),
-        ("{model: 'HERE/own.yaml'}", "own.yaml' is a file; a script is script:"),
-        ("'nowhere:Eager'", "the model 'nowhere:Eager': nowhere cannot be imported"),
-    ],
-)
-def test_a_model_name_like_a_missing_file_or_class_is_refused(model: str, told: str, own: Path) -> None:
-    with pytest.raises(PlanError) as error:
-        with_model(own, model)
+SETTING, PROTOCOL, MODEL, MONITOR = "HERE/own.py:sized(size=3)", "constitution_only", "always", "Steady(value=0.75)"
+INVALID = [
+    (SETTING, "HERE/own.py:siezd(size=2)", "1:12: ", "has no 'siezd'"),
+    (SETTING, "HERE/own.py:sized(sise=2)", "1:12: ", "sized takes no 'sise'; did you mean 'size'?"),
+    (SETTING, "HERE/own.py:sized(2)", "1:12: ", "are no arguments"),
+    (SETTING, "HERE/own.py:sized(size=open)", "1:12: ", "are no arguments"),
+    (SETTING, "HERE/own.py:sized(size=2", "1:12: ", "are no arguments"),
+    (SETTING, "HERE/own.py:LIMIT", "1:12: ", "is not a setting"),
+    (SETTING, "HERE/other.py:sized", "1:12: ", "there is no such file"),
+    (
+        PROTOCOL,
+        "'HERE/own.py:pair'",
+        "4:5: ",
+        "pair' cannot be made: ValueError: it returned list; a protocol is one",
+    ),
+    (PROTOCOL, "{use: 'HERE/own.py:pair', threshold: 0.9}", "4:5: ", "begins others with `yield start(...)`"),
+    (
+        PROTOCOL,
+        "{use: [taint_flow, 'HERE/own.py:pair'], budget: 0.5}",
+        "4:5: ",
+        "begins others with `yield start(...)`",
+    ),
+    (PROTOCOL, "'HERE/own.py:bounded'", "4:5: ", "own.py:bounded' cannot be made: TypeError: "),
+    (MODEL, "'HERE/own.py:Eagre'", "2:", "own.py has no 'Eagre'; did you mean 'Eager'?"),
+    (
+        MODEL,
+        "'HERE/own.py:Steady'",
+        "2:",
+        "is no model; give it a name, and a method answer(request, on_delta)",
+    ),
+    (MODEL, "'HERE/own.py:Needy'", "2:", "own.py:Needy' cannot be made: "),
+    (MODEL, "'HERE/own.py'", "2:", "write FILE.py:NAME or module:NAME"),
+    (MODEL, "{model: 'HERE/own.yaml'}", "2:", "own.yaml' is a file; a script is script:"),
+    (MODEL, "'nowhere:Eager'", "2:", "the model 'nowhere:Eager': nowhere cannot be imported"),
+    (MONITOR, "LIMIT", "7:", "is no monitor; give it a method score(evidence)"),
+    (MONITOR, "Stedy", "7:", "has no 'Stedy'; did you mean 'Steady'?"),
+    (MONITOR, "Watch", "7:", "has no 'Watch'; monitors in it: sized, pair, Steady, Eager, Needy"),
+    (MONITOR, "Steady(valu=1)", "7:", "takes no 'valu'; did you mean 'value'?"),
+]
 
-    assert told in str(error.value)
-    assert "plan.yaml:2:" in str(error.value)
+
+def test_a_name_of_nothing_or_of_the_wrong_thing_is_refused_with_its_place(own: Path) -> None:
+    wrong = {}
+    for old, new, place, told in INVALID:
+        name = MINE.replace("MODEL", new) if old == MODEL else new
+        found = mistake_in(own, PLAN.replace(old, name, 1))
+        if told not in found or not found.startswith(f"plan.yaml:{place}"):
+            wrong[new] = found
+
+    assert wrong == {}
 
 
 def test_names_of_server_models_are_not_taken_for_files(own: Path) -> None:
     for name in ("gpt-5-mini", "llama3:8b-instruct", "ft:gpt-4o:Org::id", "http://127.0.0.1:1/v1#a.py", "script:x.py"):
         assert with_model(own, f"'{name}'").policies[1].models[0][1].model == name
-
-
-def test_an_object_that_is_no_monitor_is_an_error(own: Path) -> None:
-    assert own_monitor(f"{own}/own.py:Steady").score(None) == Score(0.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"is no monitor; give it a method score\(evidence\)"):
-        own_monitor(f"{own}/own.py:LIMIT")
-    with pytest.raises(ValueError, match=r"has no 'Stedy'; did you mean 'Steady'\?"):
-        own_monitor(f"{own}/own.py:Stedy")
-    with pytest.raises(ValueError, match=r"has no 'Watch'; monitors in it: sized, pair, Steady, Eager, Needy$"):
-        own_monitor(f"{own}/own.py:Watch")
-    with pytest.raises(PlanError, match=r"takes no 'valu'; did you mean 'value'\?"):
-        plan_of(own, PLAN.replace("Steady(value", "Steady(valu"))

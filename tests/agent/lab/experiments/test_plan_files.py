@@ -10,7 +10,7 @@ from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS
 from agent.tools.sandbox.limits import Limits
-from tests.agent.lab.experiments.settings import plan_of
+from tests.agent.lab.experiments.settings import mistake_in, plan_of
 
 GOOD = """\
 name: try
@@ -100,18 +100,9 @@ MISTAKES = [
 ]
 
 
-def mistake(folder: Path, text: str) -> str:
-    """Return what is told of a plan, without the folder of its file; nothing where it is right."""
-    try:
-        plan_of(folder, text)
-    except PlanError as error:
-        return str(error).removeprefix(f"{folder}/")
-    return ""
-
-
 @pytest.mark.slow
 def test_a_mistake_is_told_where_it_is(tmp_path: Path) -> None:
-    said = {new: (mistake(tmp_path, GOOD.replace(old, new, 1)), told) for old, new, told in MISTAKES}
+    said = {new: (mistake_in(tmp_path, GOOD.replace(old, new, 1)), told) for old, new, told in MISTAKES}
 
     assert {new: found for new, (found, told) in said.items() if told not in found} == {}
     assert all(found.startswith("plan.yaml:") for found, _ in said.values())
@@ -222,7 +213,7 @@ IMPOSSIBLE = [
 
 def test_a_plan_that_cannot_be_is_told_where_it_is_wrong(tmp_path: Path) -> None:
     said = {
-        told: mistake(tmp_path, f"settings: [operations]\n{policies}\nprotocols: {protocols}\n{more}\n")
+        told: mistake_in(tmp_path, f"settings: [operations]\n{policies}\nprotocols: {protocols}\n{more}\n")
         for policies, protocols, more, told in IMPOSSIBLE
     }
 

@@ -44,14 +44,6 @@ def made(tmp_path: Path) -> Iterator[Cell]:
     made.close()
 
 
-@pytest.fixture
-def untried() -> Iterator[None]:
-    """A machine whose level is not known yet, and afterwards neither."""
-    probe.cache_clear()
-    yield
-    probe.cache_clear()
-
-
 def run_inside(made: Cell, text: str) -> "subprocess.CompletedProcess[str]":
     command = made.joined(["bash", "-c", text], str(made.writable))
     return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)

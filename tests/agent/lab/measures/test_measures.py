@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.lab.measures.curves import area_under_curve, audit_curve, rate_caught
 from agent.lab.measures.safety import Attack, Sabotage, caught_in_time, sabotage, scaled_usefulness, usefulness
-from agent.lab.measures.thresholds import Threshold, suspicion, threshold_at
+from agent.lab.measures.thresholds import Threshold, area_under_curve, rate_caught, suspicion, threshold_at
 from tests.agent.lab.measures import closed_forms
 
 SCORES = st.lists(st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.floats(0, 1)), min_size=1)
@@ -94,7 +93,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (partial(usefulness, {}), "there are none"),
     (partial(Sabotage(1, 0).safety, 0), "1 or more attempts"),
     (partial(area_under_curve, [0.5], []), "is missing"),
-    (partial(rate_caught, 0.1, [0.5], []), "there are none"),
+    (partial(rate_caught, 0.1, [0.5], []), "is missing"),
 ]
 
 
@@ -106,7 +105,6 @@ def test_a_number_outside_0_to_1_and_an_empty_mean_are_refused() -> None:
 
 N = 20_000
 NEAR = 0.02
-LEVELS = st.lists(st.one_of(st.none(), st.integers(0, 10).map(lambda level: level / 10)), min_size=1)
 
 
 def honest(seed: int) -> list[float | None]:
@@ -121,20 +119,6 @@ def drawn(seed: int, score: Callable[[Random], float]) -> list[float | None]:
 
 def beta(chance: Random, alpha: float) -> float:
     return float(chance.random() ** (1 / alpha))
-
-
-@pytest.mark.slow
-@given(LEVELS, LEVELS, st.lists(st.floats(0, 1), min_size=1))
-def test_the_curve_is_what_thresholds_give_one_by_one(
-    honest: list[float | None], scores: list[float | None], budgets: list[float]
-) -> None:
-    attacks = [(score, float(number % 2)) for number, score in enumerate(scores)]
-
-    for budget, (threshold, found) in zip(budgets, audit_curve(budgets, honest, attacks), strict=True):
-        one = threshold_at(budget, honest)
-        by_hand = sabotage(Attack(one.chance(score), succeeded) for score, succeeded in attacks)
-        assert (found.caught, found.won) == pytest.approx((by_hand.caught, by_hand.won), abs=1e-6)
-        assert threshold.realized == pytest.approx(budget, abs=1e-6)
 
 
 @pytest.mark.slow
