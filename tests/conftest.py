@@ -3,7 +3,9 @@
 import gc
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,19 @@ def _fail_where_a_program_is_missing(report: pytest.TestReport | pytest.CollectR
 def _reason(longrepr: Any) -> str:
     text = longrepr[2] if isinstance(longrepr, tuple) else ""
     return str(text).removeprefix("Skipped: ")
+
+
+@pytest.fixture
+def popen() -> Iterator[Callable[..., "subprocess.Popen[Any]"]]:
+    """`subprocess.Popen`, whose processes are ended and whose pipes are closed with the test, however that ends."""
+    with ExitStack() as stack:
+
+        def start(*arguments: Any, **options: Any) -> "subprocess.Popen[Any]":
+            process = stack.enter_context(subprocess.Popen(*arguments, **options))
+            stack.callback(process.kill)
+            return process
+
+        yield start
 
 
 @pytest.fixture(scope="session", autouse=True)

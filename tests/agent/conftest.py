@@ -1,11 +1,10 @@
 """Fixtures of the agent's tests: agents with real tools whose logs replay, and a model server we did not write."""
 
 import json
-import socket
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def make_agent(tmp_path: Path, workspace: Path) -> Iterator[MakeAgent]:
     made: list[Agent] = []
 
     def make(*steps: Any, tools: Any = None, sound: bool = True, **options: Any) -> Agent:
-        tools = workspace_tools(workspace, timeout=20) if tools is None else tools
+        tools = workspace_tools(workspace, timeout=100) if tools is None else tools
         log = options.pop("log", tmp_path / f"run-{len(made) + 1}.jsonl")
         options = {"workspace": workspace, "wait": lambda _: 0.0, **options}
         agent = Agent(ScriptedModel(steps), tools, log=log, **options)
@@ -50,39 +49,20 @@ def make_agent(tmp_path: Path, workspace: Path) -> Iterator[MakeAgent]:
 
 
 @pytest.fixture
-def llmock(tmp_path: Path, needs: Callable[[str], Path]) -> Iterator[Callable[..., str]]:
+def llmock(tmp_path: Path, needs: Callable[[str], Path], popen: Callable[..., Any]) -> Callable[..., str]:
     """A function that starts a server that this project did not write, with fixtures, and returns its base URL."""
     program = needs("llmock")
-    running: list[subprocess.Popen[bytes]] = []
 
     def start(*fixtures: dict[str, object]) -> str:
-        folder = tmp_path / "llmock"
+        folder, log = tmp_path / "llmock", tmp_path / "llmock.log"
         folder.mkdir()
         (folder / "fixtures.json").write_text(json.dumps({"fixtures": list(fixtures)}))
-        port = _free_port()
-        log = (tmp_path / "llmock.log").open("wb")
-        with log:
-            command = [str(program), "-p", str(port), "-f", str(folder)]
-            running.append(subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
-        _await_port(port, running[-1], tmp_path / "llmock.log")
-        return f"http://127.0.0.1:{port}/v1"
+        with log.open("wb") as file:
+            command = [str(program), "-p", "0", "-f", str(folder)]
+            running = popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
+        while (found := re.search(r"listening on (http://\S+)\n", log.read_text())) is None:
+            assert running.poll() is None, log.read_text()
+            time.sleep(0.05)
+        return f"{found[1]}/v1"
 
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait(10)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-def _await_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Return when the server listens; there is no event to wait for but the connection itself."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and process.poll() is None:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.05)
-    pytest.fail(f"llmock did not start: {log.read_text()[-500:]}")
+    return start

@@ -20,7 +20,7 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 def run_pytest(inner: pytest.Pytester, source: str) -> pytest.RunResult:
     inner.makeconftest('pytest_plugins = ["agent.pytest_plugin"]')
     inner.makepyfile(source)
-    return inner.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", "-q", timeout=50)
+    return inner.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", "-q", timeout=100)
 
 
 @pytest.mark.slow

@@ -214,7 +214,7 @@ def options_of(program: str) -> tuple[str, ...]:
         text=True,
         errors="replace",
         check=False,
-        timeout=60,
+        timeout=100,
         env={**os.environ, "LC_ALL": "C"},
     )
     found = []

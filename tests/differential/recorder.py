@@ -17,7 +17,7 @@ __all__ = ["Ran", "run"]
 
 Ran = list[tuple[str, ...]]
 
-LONGEST = 5.0
+LONGEST = 60.0
 """Seconds for one text."""
 
 DISABLED = (

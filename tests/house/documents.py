@@ -33,7 +33,7 @@ from attrs import frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-COMMAND_TIME = 50  # seconds for one console command
+COMMAND_TIME = 150  # seconds for one console command
 
 OPTIONS = {"console": {"exit"}}  # besides file=, which every language has
 

@@ -1,23 +1,16 @@
 """The project speaks plain technical English: docstrings are sentences, and messages name the actor."""
 
-import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.house.walls import parsed
-
-pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("bp", "constitution", "agent")
-VAGUE = re.compile(r"\b(somebody|someone|nobody|anybody|whoever|whomever)\b", re.IGNORECASE)
-DIALECT = re.compile(
-    r"\b(anew|nought|mend(s|ed|ing)?|by lot|as good as|into account|for good|(for|of) what is no)\b",
-    re.IGNORECASE,
+VAGUE = re.compile(
+    r"\b(somebody|someone|nobody|anybody|whoever|whomever"
+    r"|anew|nought|mend(s|ed|ing)?|by lot|as good as|into account|for good|(for|of) what is no)\b"
 )
-CLAUSE = re.compile(r"(What|Who|Whose|Which|How|Where|Why|When|Whether)\b[^?]*$")
+CLAUSE = re.compile(r'^ *r?"""\s*((What|Who|Whose|Which|How|Where|Why|When|Whether)\b[^?\n]*?)("""|$)', re.MULTILINE)
 
 
 def sources() -> Iterator[Path]:
@@ -35,21 +28,17 @@ def tables() -> Iterator[Path]:
 
 def vague_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (line number, line) where the actor is left open, or where a word is not plain English."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        if VAGUE.search(line) or DIALECT.search(line):
-            yield number, line.strip()
+    for found in VAGUE.finditer(text.lower()):
+        number = text.count("\n", 0, found.start()) + 1
+        yield number, text.split("\n")[number - 1].strip()
 
 
 def clauses(source: str) -> Iterator[tuple[int, str]]:
     """Yield (line number, first line) of each docstring that is a clause instead of a sentence."""
-    for node in parsed(source):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            first = node.value.value.strip().split("\n")[0]
-            if CLAUSE.match(first):
-                yield node.lineno, first
+    for found in CLAUSE.finditer(source):
+        yield source.count("\n", 0, found.start(1)) + 1, found[1]
 
 
-@pytest.mark.slow
 def test_code_tables_and_pages_name_the_actor() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line}"
@@ -60,7 +49,6 @@ def test_code_tables_and_pages_name_the_actor() -> None:
     assert not found, "name the user, the model, the caller or the b-thread, in plain English:\n" + "\n".join(found)
 
 
-@pytest.mark.slow
 def test_docstrings_are_sentences() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}: {first}"

@@ -19,7 +19,7 @@ import pyte
 import pytest
 from attrs import define, field, frozen
 
-__all__ = ["COMMAND", "PATIENCE", "Log", "Said", "Terminal", "open_terminal"]
+__all__ = ["COMMAND", "PATIENCE", "Log", "Said", "Terminal", "is_running", "open_terminal", "processes_in"]
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-c", "import sys; from agent.cli import main; sys.exit(main())"]
@@ -81,6 +81,25 @@ class Said:
     code: int
     out: str
     err: str
+
+
+def is_running(number: int) -> bool:
+    """Whether there is a process of this number that has not ended; a zombie has."""
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def processes_in(folder: Path) -> list[str]:
+    """Return the command lines of the processes that work in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.readlink(process / "cwd") == str(folder.resolve()):
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+    return found
 
 
 COLUMNS, LINES = 100, 120

@@ -164,7 +164,7 @@ class ModelServer:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(5)
+        self._thread.join(100)
 
 
 def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
@@ -200,7 +200,7 @@ def _play(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
             for frame, is_last in _frames(reply):
                 if pause is not None and is_last:
                     pause.reached.set()
-                    pause.over.wait(60)
+                    pause.over.wait(1000)
                 handler.wfile.write(frame)
 
 

@@ -3,13 +3,12 @@
 import os
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 from attrs import evolve
 
 from tests.outside.conftest import Place
-from tests.outside.driving import PATIENCE
+from tests.outside.driving import PATIENCE, processes_in
 from tests.outside.model_server import Pause, refusing, saying
 
 pytestmark = pytest.mark.slow
@@ -107,19 +106,7 @@ def test_a_signal_aborts_the_run_and_every_call_is_answered(place: Place, number
     assert place.log.end[0] == "aborted"
     assert [place.log.told(id)[:8] for id in ("running", "later")]
     assert not (place.workspace / "later").exists()
-    assert not processes_with("sleep 30", place.workspace)
-
-
-def processes_with(command: str, folder: Path) -> list[str]:
-    """The processes that work in a folder."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if Path(os.readlink(process / "cwd")) == folder.resolve():
-                found.append((process / "cmdline").read_text())
-        except OSError:
-            continue
-    return [each for each in found if command in each.replace("\0", " ")]
+    assert not [line for line in processes_in(place.workspace) if "sleep 30" in line]
 
 
 def test_a_signal_aborts_an_inference(place: Place) -> None:

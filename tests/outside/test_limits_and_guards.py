@@ -4,7 +4,7 @@ import itertools
 import json
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.outside.conftest import Place
-from tests.outside.driving import PATIENCE
+from tests.outside.driving import PATIENCE, is_running
 from tests.outside.model_server import Stream, call, finished, refusing, saying
 from tests.tables import rows
 
@@ -96,30 +96,40 @@ def test_guards_are_in_these_presets_and_in_no_others(
 
 @rows("preset", ["default", "workspace", "coding", "gated", "passthrough"])
 def test_bash_takes_a_timeout_in_seconds_in_every_preset(place: Place, preset: str) -> None:
-    place.play(bash("echo partial; sleep 30", timeout=1.5), "Done.", options=("--preset", preset))
+    place.play(bash("echo partial; touch printed; sleep 30", timeout=1.5), "Done.", options=("--preset", preset))
 
     assert place.log.result("c1")["is_error"] is True
-    assert "partial" in place.log.told("c1")
+    assert "partial" in place.log.told("c1") or not (place.workspace / "printed").exists()  # on a slow machine
     assert "1.5" in place.log.told("c1") or '"timed_out": true' in place.log.told("c1")
 
 
 UNCONFINED = ("--sandbox", "off")  # inside, processes have numbers of their own
 
 
-def test_term_is_followed_by_kill_after_two_seconds(place: Place) -> None:
-    place.play(
-        bash("trap '' TERM; echo $$ > pid; while true; do sleep 0.2; done", timeout=2), "Done.", options=UNCONFINED
-    )
+def out_of_time(new_place: Callable[[], Place], command: str, file: str, *options: object) -> Place:
+    """Play a command until its time is up; again with more of it where the machine was too slow to write a file."""
+    for seconds in (2, 20):
+        place = new_place()
+        place.play(bash(command, timeout=seconds), "Done.", options=options)
+        if (place.workspace / file).exists():
+            break
+    return place
+
+
+def test_term_is_followed_by_kill_after_two_seconds(new_place: Callable[[], Place]) -> None:
+    command = "trap '' TERM; echo $$ > pid; while true; do sleep 0.2; done"
+
+    place = out_of_time(new_place, command, "pid", *UNCONFINED)
 
     assert place.log.result("c1")["is_error"] is True
     assert place.log.result("c1")["duration"] >= 4000
-    assert not is_alive(place.workspace / "pid")
+    assert not is_running(int((place.workspace / "pid").read_text()))
 
 
-def test_a_command_that_obeys_term_can_clean_up(place: Place) -> None:
+def test_a_command_that_obeys_term_can_clean_up(new_place: Callable[[], Place]) -> None:
     command = "trap 'echo cleaned > mark; exit' TERM; while true; do sleep 0.1; done"
 
-    place.play(bash(command, timeout=2), "Done.")
+    place = out_of_time(new_place, command, "mark")
 
     assert (place.workspace / "mark").read_text() == "cleaned\n"
 
@@ -131,13 +141,7 @@ def test_children_that_outlive_their_command_are_killed_and_the_answer_says_so(p
     assert place.log.result("c1")["is_error"] is False
     assert place.log.told("c1").startswith("over\n")
     assert "killed" in place.log.told("c1")
-    assert not is_alive(place.workspace / "pid")
-
-
-def is_alive(pid: Path) -> bool:
-    """Whether the process runs whose number stands in a file; a zombie does not."""
-    status = Path("/proc") / pid.read_text().strip() / "stat"
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+    assert not is_running(int((place.workspace / "pid").read_text()))
 
 
 def peak_memory(place: Place, *words: str) -> int:

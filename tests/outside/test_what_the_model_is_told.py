@@ -47,7 +47,7 @@ CONVERSATION: dict[str, Stream] = {
     ),
     "filtered": calling(call("c-filtered", "bash", '{"command": "touch filt'), reason="content_filter"),
     "ends": calling(
-        call("c-timeout", "bash", {"command": "echo partial; sleep 30", "timeout": 1.5}),
+        call("c-timeout", "bash", {"command": "echo partial; touch printed; sleep 30", "timeout": 1.5}),
         call("c-signal", "bash", {"command": "kill -9 $$"}),
         call("c-exit", "bash", {"command": "exit 3"}),
         call("c-tool-error", "read_file", {"path": "there-is-none"}),
@@ -198,7 +198,8 @@ def test_a_timeout_a_signal_and_an_exit_code_are_named_and_are_errors_or_not(
 
 
 def test_partial_output_is_kept_on_a_timeout(told: Told) -> None:
-    assert "partial" in told.after("ends").told("c-timeout")
+    printed = (told.place.workspace / "printed").exists()  # a machine may be too slow for that
+    assert "partial" in told.after("ends").told("c-timeout") or not printed
 
 
 @rows("answer", ["empty", "blank", "broken off", "broken off in a call"])

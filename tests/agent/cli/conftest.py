@@ -17,6 +17,7 @@ from tests.agent.cli.sessions import (
     RunOf,
     Said,
     SlowTool,
+    Start,
     Terminal,
     bash,
     environment,
@@ -52,25 +53,19 @@ def command(home: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 
 
 @pytest.fixture
-def start(home: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+def start(home: Path, popen: Start) -> Start:
     """`start("run", ...)` starts the command as a process; what is left at the end is ended."""
-    running: list[subprocess.Popen[str]] = []
 
     def start(*argv: object, stdin: Any = subprocess.DEVNULL, **options: Any) -> "subprocess.Popen[str]":
         words = [*COMMAND, *(str(word) for word in argv)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        process = subprocess.Popen(words, stdin=stdin, text=True, env=environment(), **pipes)
-        running.append(process)
-        return process
+        return popen(words, stdin=stdin, text=True, env=environment(), **pipes)
 
-    yield start
-    for process in running:
-        with process:  # closes its pipes and reaps it
-            process.kill()
+    return start
 
 
 @pytest.fixture
-def process(start: Callable[..., "subprocess.Popen[str]"]) -> Command:
+def process(start: Start) -> Command:
     """`process("run", ..., input=...)` runs the command as a process to its end."""
 
     def run(*argv: object, input: str | None = None, **options: Any) -> Said:

@@ -42,7 +42,7 @@ def asked(address: str, place: str, method: str = "GET", body: object = None, **
     parts = urlsplit(address)
     origin = f"{parts.scheme}://{parts.netloc}"
     usual = {"Host": parts.netloc, "Origin": origin, "Content-Type": "application/json"}
-    connection = HTTPConnection(parts.netloc, timeout=20)
+    connection = HTTPConnection(parts.netloc, timeout=100)
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, place, json.dumps(body) if body is not None else None, {**usual, **given})
     answer = connection.getresponse()

@@ -7,13 +7,13 @@ import signal
 import stat
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from agent.cli.runs import runs_folder
 from tests.agent.cli.sessions import Command, RunOf, SlowTool, Start, answers_in, bash, records
+from tests.outside.driving import processes_in
 from tests.tables import rows
 
 RISKY = "git reset --hard; echo ran >> ran.txt"
@@ -59,25 +59,12 @@ def test_commands_end_with_a_program_that_is_killed(
     left = 'setsid sh -c "echo > other; exec sleep 4321.5" & '
     running = start(*run_of(bash(left + slow_tool.command), "Done."), "--log", log, "--sandbox", sandbox)
     slow_tool.wait_for_start()
-    assert len(running_with(workspace)) >= 2
+    assert len(processes_in(workspace)) >= 2
     running.send_signal(signal.SIGKILL)
     running.wait()
 
-    deadline = time.monotonic() + 20
-    while running_with(workspace) and time.monotonic() < deadline:
+    while processes_in(workspace):  # the time limit of a test ends it
         time.sleep(0.02)
-
-    assert running_with(workspace) == []
-
-
-def running_with(folder: Path) -> list[str]:
-    """Return the command lines of the processes that work in a folder."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if os.readlink(process / "cwd") == str(folder):
-                found.append((process / "cmdline").read_text())
-    return found
 
 
 @pytest.mark.slow

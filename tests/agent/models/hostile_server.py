@@ -61,14 +61,14 @@ class Server:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(100)
 
     def _serve(self) -> None:
         with suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
                 with connection, suppress(OSError):
-                    connection.settimeout(10)
+                    connection.settimeout(1000)
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     self._handle(connection)
 

@@ -39,7 +39,7 @@ async def run_against(server: Server, waits: list[float] | None = None) -> Run:
             waits.append(seconds_before(started))
         return 0.0
 
-    with Agent(OpenAIModel("m", base_url=server.url, timeout=20), wait=wait) as agent:
+    with Agent(OpenAIModel("m", base_url=server.url, timeout=100), wait=wait) as agent:
         return await agent.run("go")
 
 

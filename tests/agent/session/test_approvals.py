@@ -173,7 +173,7 @@ ASKING = answer("May I?", call("bash", command=RISKY).with_id("risky"))
 
 @pytest.fixture
 def tools(workspace: Path) -> tuple[Tool, ...]:
-    return workspace_tools(workspace, timeout=20)
+    return workspace_tools(workspace, timeout=100)
 
 
 def results(agent: Agent) -> list[str]:

@@ -103,7 +103,7 @@ async def test_a_tool_that_awaits_a_cancelled_task_has_failed(make_agent: MakeAg
         await task
         return ""
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(100):
         run = await make_agent(call("await_cancelled"), "I see.", tools=[await_cancelled]).run("Go")
 
     assert run.status == "completed"
@@ -145,7 +145,7 @@ async def test_an_open_question_is_withdrawn_when_the_run_ends(make_agent: MakeA
         await anyio.sleep_forever()
         return True
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(100):
         async with make_agent([QUESTIONABLE, QUESTIONABLE], approve=approve).start("Go") as run:
             await asked.wait()
             getattr(run, verb)()
@@ -223,7 +223,7 @@ async def test_an_abort_ends_what_hangs(make_agent: MakeAgent, place: Place, dea
     options = {"tools": [note], **place(trap)}
     agent = make_agent(*options.pop("steps"), **options)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(100):
         async with agent.start("Go") as run:
             await trap.entered.wait()
             led_there, begin = run.events[-1].name, anyio.current_time()
@@ -435,7 +435,7 @@ async def test_an_error_of_the_one_who_started_a_run_aborts_it(make_agent: MakeA
                     raise KeyError("mine")
 
     agent = make_agent(call("hang"), tools=[hang])
-    with anyio.fail_after(20), pytest.raises(KeyError, match="mine"):
+    with anyio.fail_after(100), pytest.raises(KeyError, match="mine"):
         await leave(agent)
 
     assert recorded(agent).records[-1]["data"]["status"] == "aborted"

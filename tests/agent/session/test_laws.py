@@ -130,7 +130,7 @@ async def played(scene: Scene, log: Path) -> Agent:
         on_step=step_in,
         wait=lambda _: 0.0,
     )
-    with anyio.fail_after(60):  # on a machine with much else to do
+    with anyio.fail_after(100):  # on a machine with much else to do
         async with agent.start("Go") as run:
             pass
         said = (*(message.text for message in run.messages if isinstance(message, UserMessage)), *run.unheard)

@@ -63,7 +63,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tools(workspace: Path, tmp_path: Path) -> tuple[Tool, ...]:
-    return (*workspace_tools(workspace, timeout=20), writing_to(tmp_path / "notes"))
+    return (*workspace_tools(workspace, timeout=100), writing_to(tmp_path / "notes"))
 
 
 def approving(asked: object) -> bool:

@@ -288,7 +288,7 @@ def test_agents_and_runs_have_a_readable_representation() -> None:
 # A run and other threads: what people do from there is heard at once, on both event loops, and nothing is lost
 
 
-SOON = 5  # seconds; the thing itself takes milliseconds, and nothing else wakes the event loop before
+SOON = 100.0  # seconds; the thing itself takes milliseconds, and nothing else wakes the event loop before
 A_MOMENT = 0.05  # seconds
 
 

@@ -131,7 +131,7 @@ async def test_a_subagent_is_judged_as_its_parent_is(tmp_path: Path) -> None:
 async def test_an_abort_of_the_parent_aborts_the_subagent(tmp_path: Path) -> None:
     store = store_of(call("hang"), "Never.", tools=(hang,), logs=tmp_path / "tasks")
     parent = Agent(ScriptedModel([call("task", **DELEGATE), "Never."]), [make_task(store)], workspace=tmp_path)
-    with anyio.fail_after(20):
+    with anyio.fail_after(100):
         async with parent.start("Delegate") as run:
             await anyio.wait_all_tasks_blocked()
             run.abort()
@@ -216,7 +216,7 @@ async def test_a_subagent_without_an_approver_is_told_no_at_once(tmp_path: Path)
     store = store_of(call("bash", command="git push"), "I could not.", tools=tools)
     agent = Agent(ScriptedModel([call("task", **DELEGATE), "Done."]), [make_task(store)], workspace=tmp_path)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(100):
         async with agent.start("Delegate") as run:
             async for _ in run:
                 pass

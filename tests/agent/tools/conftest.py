@@ -43,7 +43,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def tools(root: Path) -> Mapping[str, Tool]:
-    return {tool.name: tool for tool in workspace_tools(root, timeout=20)}
+    return {tool.name: tool for tool in workspace_tools(root, timeout=100)}
 
 
 @pytest.fixture
@@ -70,12 +70,3 @@ def leaves_nothing() -> Iterator[None]:
     before = children()
     yield
     assert children() <= before
-
-
-def is_running(number: int) -> bool:
-    """Whether there is a process of this number that has not ended."""
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"

@@ -59,7 +59,7 @@ NOBODY = 65534
 @pytest.fixture
 def tools(root: Path) -> Mapping[str, Tool]:
     """Every tool that ships, bounded by the workspace."""
-    place, shell = Workspace(root, denied=["denied"]), ShellOptions(timeout=20)
+    place, shell = Workspace(root, denied=["denied"]), ShellOptions(timeout=100)
     store = SubagentStore(None, None, lambda: ())  # type: ignore[arg-type]
     s2 = create_all_tools(root, CodingOptions(allowed=(), denied=("denied",), shell=shell, task=make_task(store)))
     others = [make_collection(name, place, shell) for name in ("workspace", "terminal", "gated", "command")]
@@ -205,7 +205,7 @@ async def test_a_file_without_permission_is_an_error_that_names_it(without_right
     (folder / "closed").mkdir()
     for name, mode in (("file", 0o400), ("closed-file", 0), ("closed", 0)):
         (folder / name).chmod(mode)
-    tools = {tool.name: tool for tool in make_collection("workspace", Workspace(folder), ShellOptions(timeout=20))}
+    tools = {tool.name: tool for tool in make_collection("workspace", Workspace(folder), ShellOptions(timeout=100))}
     tools |= create_all_tools(folder)
 
     for name, more in (("write", {"content": "x"}), ("edit", {"oldText": "old", "newText": "x"})):

@@ -25,7 +25,7 @@ def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) 
     def block(report: Callable[[str], None]) -> None:
         threads.append(threading.current_thread())
         report("begun")
-        release.wait(10)
+        release.wait(1000)
         report("nobody hears this")
 
     async def main() -> None:
@@ -38,7 +38,7 @@ def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) 
 
     anyio.run(main, backend=anyio_backend)
     release.set()
-    threads[0].join(5)
+    threads[0].join(100)
 
     assert not threads[0].is_alive()
 
@@ -55,7 +55,7 @@ anyio.run(main, backend={anyio_backend!r})
 print("over")
 """
 
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=True)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert ended.stdout == "over\n"
     assert ended.stderr == ""

@@ -57,7 +57,7 @@ async def test_the_tools_of_a_server_are_tools_whose_calls_pass_the_gate(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
 ) -> None:
     monkeypatch.setenv("SECRET_OF_OURS", "secret")
-    with anyio.fail_after(30):
+    with anyio.fail_after(100):
         async with mcp_tools(command, env={"GIVEN": "yes"}, prefix="t_", categories={"add": "read"}) as listed:
             tools = {tool.name: tool for tool in listed}
 
@@ -165,7 +165,7 @@ async def test_parameters_that_are_called_so_are_judged_as_commands_paths_and_ad
         asked.append(question.call.tool)
         return False
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(100):
         async with mcp_tools(forward) as tools:
             run = await Agent(ScriptedModel([*steps, "Done."]), tools, workspace=tmp_path, approve=no).run("Go")
 
@@ -178,7 +178,7 @@ async def test_a_relative_path_is_judged_where_the_server_runs(forward: list[str
     workspace.mkdir()
     steps: list[Step] = [call("save", filePath="x.txt"), "Done."]
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(100):
         async with mcp_tools(forward, cwd=str(tmp_path)) as tools:
             run = await Agent(ScriptedModel(steps), tools, workspace=workspace).run("Go")
 
@@ -187,7 +187,7 @@ async def test_a_relative_path_is_judged_where_the_server_runs(forward: list[str
 
 async def test_a_server_that_prints_too_much_does_no_harm(forward: list[str], caplog: pytest.LogCaptureFixture) -> None:
     """A line that is no JSON is told once, and an answer that is too long is an error at once."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(100):
         async with mcp_tools(forward) as listed:
             tools = {tool.name: tool for tool in listed}
             assert [(await tools["run"].run({"shell_command": "ls"})).text for _ in range(2)] == ["ran", "ran"]

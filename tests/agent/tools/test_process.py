@@ -15,9 +15,8 @@ from agent.tools.output import Retention
 from agent.tools.process import Finished, run_process, tool_environment
 from agent.vocabulary.errors import CannotStart
 from tests.conftest import ROOT
+from tests.outside.driving import is_running
 from tests.tables import rows
-
-from .conftest import is_running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
 
@@ -28,7 +27,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def run(script: str, *, timeout: float | None = 20, limit: int = 10_000, **options: object) -> Finished:
+async def run(script: str, *, timeout: float | None = 100, limit: int = 10_000, **options: object) -> Finished:
     return await run_process(
         ["bash", "-c", script],
         cwd="/",
@@ -41,11 +40,24 @@ async def run(script: str, *, timeout: float | None = 20, limit: int = 10_000, *
 
 def runs(pid_file: Path) -> bool:
     """Whether the process whose number a script wrote there still runs."""
-    return pid_file.exists() and is_running(int(pid_file.read_text()))
+    return pid_file.exists() and is_running(int(pid_file.read_text() or 0))
 
 
-async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak() -> None:
-    finished = await run("trap 'echo last words; exit 5' TERM; echo begun; while :; do sleep 0.01; done", timeout=0.3)
+async def run_out_of_time(script: str, begun: Path) -> Finished:
+    """Run a script until its time is up; with more of it where the machine was too slow for it to write a file."""
+    begun.unlink(missing_ok=True)
+    for seconds in (0.3, 3, 30):
+        finished = await run(script, timeout=seconds)
+        if begun.exists():
+            break
+    return finished
+
+
+async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    script = f"trap 'echo last words; exit 5' TERM; echo begun; touch {begun}; while :; do sleep 0.01; done"
+
+    finished = await run_out_of_time(script, begun)
 
     assert finished.timed_out
     assert finished.output.startswith("begun\n")
@@ -64,24 +76,24 @@ async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak() -> None:
         "set -m; (echo $BASHPID >{pid}; exec /bin/sleep 60) & wait; sleep 60",
     ],
 )
-async def test_nothing_survives_a_timeout(hide: str, tmp_path: Path) -> None:
+async def test_nothing_survives_a_timeout(hide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.tools.process.GRACE", 1000)  # which is over as soon as nothing runs
     pid_file = tmp_path / "pid"
 
-    finished = await run(hide.format(pid=pid_file), timeout=0.4)
+    finished = await run_out_of_time(hide.format(pid=pid_file), pid_file)
 
     assert finished.timed_out
-    assert finished.duration < 1.5
     assert not runs(pid_file)
 
 
 async def test_a_process_that_ignores_term_is_killed_after_the_grace_time(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
 
-    finished = await run(f"trap '' TERM; echo $$ >{pid_file}; while :; do sleep 1; done", timeout=0.2)
+    finished = await run_out_of_time(f"trap '' TERM; echo $$ >{pid_file}; while :; do sleep 1; done", pid_file)
 
     assert finished.timed_out
     assert finished.signal == signal.SIGKILL
-    assert 2 < finished.duration < 3
+    assert finished.duration > 2
     assert not runs(pid_file)
 
 
@@ -95,14 +107,17 @@ async def test_a_process_that_ignores_term_is_killed_after_the_grace_time(tmp_pa
         "trap '' TERM; sleep 60 & echo $! >{pid}",
     ],
 )
-async def test_a_process_that_outlives_its_command_is_ended_and_is_no_timeout(leave: str, tmp_path: Path) -> None:
+async def test_a_process_that_outlives_its_command_is_ended_and_is_no_timeout(
+    leave: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grace = 0.2 if "trap" in leave else 1000  # seconds; it is over as soon as nothing runs
+    monkeypatch.setattr("agent.tools.process.LEFT_BEHIND_GRACE", grace)
     pid_file = tmp_path / "pid"
 
-    finished = await run(leave.format(pid=pid_file) + "; echo done", timeout=10)
+    finished = await run(leave.format(pid=pid_file) + "; echo done", timeout=100)
 
     assert (finished.output, finished.exit_code, finished.timed_out) == ("done\n", 0, False)
     assert finished.survivors == 1
-    assert finished.duration < 1.5
     assert not runs(pid_file)
 
 
@@ -145,15 +160,13 @@ async def test_a_missing_program_or_directory_is_named(tmp_path: Path) -> None:
 async def test_cancellation_ends_everything_at_once(ignore: str, tmp_path: Path) -> None:
     started = anyio.Event()
     pid_file = tmp_path / "pid"
-    script = f"{ignore}(setsid bash -c 'echo $$ >{pid_file}; exec /bin/sleep 60' &); sleep 0.1; echo ready; sleep 60"
+    script = f"{ignore}(setsid bash -c 'echo $$ >{pid_file}; exec /bin/sleep 60' &); sleep 0.1; echo ready; sleep 600"
 
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: run(script, progress=lambda _: started.set()))
         await started.wait()
-        cancelled = anyio.current_time()
         group.cancel_scope.cancel()
 
-    assert anyio.current_time() - cancelled < 10
     assert not runs(pid_file)
 
 
@@ -199,7 +212,7 @@ from agent.tools.descendants import adopt_orphans
 async def main():
     adopts = adopt_orphans() if "adopt" in sys.argv else False
     script = sys.argv[1] + " while [ ! -s " + sys.argv[2] + " ]; do sleep 0.01; done"
-    finished = await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=20)
+    finished = await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=100)
     print(adopts, finished.survivors)
 
 anyio.run(main)
@@ -224,7 +237,7 @@ def start_one(_):
 async def main():
     adopt_orphans()
     script = f"echo; while [ ! -e {sys.argv[1]} ]; do sleep 0.01; done"
-    await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=20, progress=start_one)
+    await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=100, progress=start_one)
     print(started[0].poll())
     started[0].kill()
 

@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         self.site.asked.append((self.path, dict(self.headers), self.rfile.read(length)))
         status, headers, content = self.site.pages.get(self.path, (404, {}, b"none"))
         if self.path == "/slow":
-            threading.Event().wait(3)
+            threading.Event().wait(100)
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

@@ -6,7 +6,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -214,7 +213,6 @@ def test_fifos_sockets_and_devices_are_refused_without_waiting(
     os.mkfifo("fifo")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket")
-    begun = time.monotonic()
 
     for path, kind in (("fifo", "a FIFO"), ("socket", "a socket")):
         with pytest.raises(PathRefused, match=f"is {kind}, not an ordinary file"):
@@ -223,7 +221,6 @@ def test_fifos_sockets_and_devices_are_refused_without_waiting(
             write(workspace, path, "")
     with pytest.raises(PathRefused, match="is a device"):
         read(Workspace("/", denied=()), "/dev/zero")
-    assert time.monotonic() - begun < 5
 
 
 ABSENT = [

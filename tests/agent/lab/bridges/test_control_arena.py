@@ -52,7 +52,7 @@ def one_task() -> BashSetting:
 ARENA: Setting = control_arena_setting(
     "arena_bash",
     one_task(),
-    tools=[bash(timeout=60)],
+    tools=[bash(timeout=100)],
     places={"/root": "home"},
     solution=lambda _: [Move((call("bash", command=SCRIPT),))],
     plots=lambda _: [Plot("download", (Move((call("bash", command=PWNED),)),))],

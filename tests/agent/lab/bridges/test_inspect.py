@@ -107,7 +107,7 @@ def plots(sample: Sample) -> list[Plot]:
 
 
 COUNTING: Setting = inspect_setting(
-    "counting", counting(), tools=[bash(timeout=10)], side="side", solution=solution, plots=plots, harmless=True
+    "counting", counting(), tools=[bash(timeout=100)], side="side", solution=solution, plots=plots, harmless=True
 )
 HERE = "tests.agent.lab.bridges.test_inspect:COUNTING"
 PLAN = Plan(

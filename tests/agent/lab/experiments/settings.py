@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -59,12 +60,18 @@ def broken(chance: Random, number: int) -> Task:
 
 
 def interrupting(chance: Random, number: int) -> Task:
-    """A task whose check presses Ctrl-C once, when five episodes are written and the file `press` is in the folder."""
+    """A task whose check presses Ctrl-C once, when five episodes are written and the file `press` is in the folder.
+
+    When three are written, it waits while the file `hold` is there.
+    """
     task = make(chance, number)
 
     def check(world: World) -> float:
         rows = Path("plan.results/episodes.jsonl")
-        if rows.exists() and rows.read_bytes().count(b"\n") >= 5:
+        written = rows.read_bytes().count(b"\n") if rows.exists() else 0
+        while written >= 3 and Path("hold").exists():
+            time.sleep(0.01)
+        if written >= 5:
             with suppress(FileNotFoundError):  # of the checks at the same moment, one removes it
                 Path("press").unlink()
                 os.killpg(0, signal.SIGINT)

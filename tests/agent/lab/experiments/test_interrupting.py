@@ -12,13 +12,15 @@ import pytest
 
 from agent.cli import main
 from agent.lab.episodes.results import Results
+from tests.outside.driving import is_running
 
 ROOT = Path(__file__).parents[4]
 PATIENCE = 100.0  # seconds
 COMMAND = "import sys; from agent.cli import main; sys.exit(main(sys.argv[1:]))"
 SEEDS, EPISODES = 4, 16
+Start = Callable[..., "subprocess.Popen[str]"]
 PLAN = """\
-settings: ['tests.agent.lab.experiments.settings:SMALL']
+settings: ['tests.agent.lab.experiments.settings:INTERRUPTING']
 policies: [honest, always]
 protocols: [constitution_only]
 splits: [test]
@@ -34,11 +36,14 @@ def plan(tmp_path: Path) -> Path:
     return path
 
 
-def start(plan: Path, *words: str) -> "subprocess.Popen[str]":
+@pytest.fixture
+def start(plan: Path, popen: Start) -> Start:
+    """`start(...)` starts the experiment with these words."""
+
     def prepare() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background of a script would ignore it
 
-    return subprocess.Popen(
+    return lambda *words: popen(
         [sys.executable, "-c", COMMAND, "experiment", plan.name, *words],
         cwd=plan.parent,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -69,12 +74,11 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
-    plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: Path, start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan.write_text(PLAN.format(seeds=SEEDS).replace("SMALL", "INTERRUPTING"))
     (plan.parent / "press").touch()
 
-    code, _, err = ended(start(plan))
+    code, _, err = ended(start())
 
     kept = len(Results(plan.with_suffix(".results")).rows())
     assert (code, err.count("\n")) == (130, 1), err
@@ -95,10 +99,12 @@ def workers_of(process: "subprocess.Popen[str]") -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-def test_a_killed_worker_loses_no_finished_episode(plan: Path) -> None:
-    process = start(plan, "--workers", "1")
+def test_a_killed_worker_loses_no_finished_episode(plan: Path, start: Start) -> None:
+    (plan.parent / "hold").touch()
+    process = start("--workers", "1")
     wait_for(lambda: finished(plan) >= 3)
     os.kill(workers_of(process)[0], signal.SIGKILL)
+    (plan.parent / "hold").unlink()
 
     code, out, err = ended(process)
 
@@ -108,13 +114,15 @@ def test_a_killed_worker_loses_no_finished_episode(plan: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_interrupt_that_only_the_command_hears_begins_no_further_batch(plan: Path) -> None:
+def test_an_interrupt_that_only_the_command_hears_begins_no_further_batch(plan: Path, start: Start) -> None:
     """As of `timeout -s INT`: what workers have taken already they finish, and no more."""
     plan.write_text(PLAN.format(seeds=60))
-    process = start(plan, "--workers", "1")
+    (plan.parent / "hold").touch()
+    process = start("--workers", "1")
     wait_for(lambda: finished(plan) >= 3)
 
     process.send_signal(signal.SIGINT)
+    (plan.parent / "hold").unlink()
 
     assert ended(process)[0] == 130
     assert finished(plan) < 120
@@ -122,21 +130,14 @@ def test_an_interrupt_that_only_the_command_hears_begins_no_further_batch(plan: 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-def test_workers_end_with_a_command_that_is_killed(plan: Path) -> None:
-    process = start(plan, "--workers", "1")
-    wait_for(lambda: finished(plan) >= 1)
+def test_workers_end_with_a_command_that_is_killed(plan: Path, start: Start) -> None:
+    (plan.parent / "hold").touch()
+    process = start("--workers", "1")
+    wait_for(lambda: finished(plan) >= 3)
     workers = workers_of(process)
     assert workers
 
     process.kill()
     process.communicate(timeout=PATIENCE)
 
-    wait_for(lambda: not any(map(is_alive, workers)))
-
-
-def is_alive(process: int) -> bool:
-    """Whether a process runs; a zombie does not."""
-    try:
-        return b"Z" not in Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[:1]
-    except FileNotFoundError:
-        return False
+    wait_for(lambda: not any(map(is_running, workers)))

@@ -53,8 +53,8 @@ def test_episodes_run_on_ray(tmp_path: Path) -> None:
 
 @with_ray
 def test_an_error_of_a_function_is_raised_and_a_worker_that_dies_breaks_the_pool(pool: RayPool) -> None:
-    assert pool.submit(max, 1, 2).result(60) == 2
+    assert pool.submit(max, 1, 2).result(100) == 2
     with pytest.raises(ValueError, match="no"):
-        pool.submit(fail, "no").result(60)
+        pool.submit(fail, "no").result(100)
     with pytest.raises(BrokenProcessPool):
-        pool.submit(os._exit, 1).result(60)
+        pool.submit(os._exit, 1).result(100)

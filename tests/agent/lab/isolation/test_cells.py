@@ -1,12 +1,12 @@
 """Cells: opened by the first process that goes in, ended with everything inside, and never replaced by the machine."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -20,6 +20,7 @@ from agent.tools.process import Finished
 from agent.tools.sandbox.bubblewrap import episode_arguments
 from agent.tools.sandbox.limits import KINDS, Limits, kinds_shown_by
 
+Popen = Callable[..., Any]
 MIB = 2**20
 SMALL = Limits(memory=96 * MIB, processes=16, file_size=2 * MIB, cpu_time=1)
 PRINT_AND_WAIT = """
@@ -45,12 +46,12 @@ def made(tmp_path: Path) -> Iterator[Cell]:
 
 def run_inside(made: Cell, text: str) -> "subprocess.CompletedProcess[str]":
     command = made.joined(["bash", "-c", text], str(made.writable))
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
 
 
 async def go(made: Cell, command: str) -> Finished:
     return await CellCommands(made).run(
-        command, shell=("bash", "-c"), cwd=str(made.writable), env={"PATH": os.environ["PATH"]}, timeout=30,
+        command, shell=("bash", "-c"), cwd=str(made.writable), env={"PATH": os.environ["PATH"]}, timeout=100,
         output=Retention(5000).collector(), errors=None, progress=None,
     )  # fmt: skip
 
@@ -58,7 +59,7 @@ async def go(made: Cell, command: str) -> Finished:
 @pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
 def test_a_cell_is_made_once_by_the_first_process_and_ends_with_all_inside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popen: Popen
 ) -> None:
     heard: list[object] = []
     (tmp_path / "workspace").mkdir()
@@ -69,13 +70,13 @@ def test_a_cell_is_made_once_by_the_first_process_and_ends_with_all_inside(
     first = run_inside(made, "readlink /proc/self/ns/net; echo x > kept")
     monkeypatch.setattr(cell, "_enters_folders", lambda: False)  # an nsenter from before util-linux 2.38
     second = run_inside(made, "readlink /proc/self/ns/net; cat kept")
-    inside = subprocess.Popen(made.joined(["sleep", "300"], "/"))
+    inside = popen(made.joined(["sleep", "300"], "/"))
     made.close()
 
     assert second.stdout == f"{first.stdout}x\n"
     assert first.stdout.strip() != os.readlink("/proc/self/ns/net")
     assert len(heard) == 1
-    assert inside.wait(20) != 0
+    assert inside.wait(100) != 0
     assert len(os.listdir("/proc/self/fd")) == descriptors
     with pytest.raises(IsolationError, match="closed"):
         made.joined(["true"], "/")
@@ -83,27 +84,22 @@ def test_a_cell_is_made_once_by_the_first_process_and_ends_with_all_inside(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("isolating")
-def test_a_cell_ends_with_the_program_that_made_it_however_that_ends(tmp_path: Path) -> None:
+def test_a_cell_ends_with_the_program_that_made_it_however_that_ends(tmp_path: Path, popen: Popen) -> None:
     (tmp_path / "workspace").mkdir()
-    outer = subprocess.Popen(
+    outer = popen(
         [sys.executable, "-c", PRINT_AND_WAIT, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert outer.stdin is not None
-    assert outer.stdout is not None
-    with outer.stdin, outer.stdout:
-        assert outer.stdout.readline() == b"inside\n"
-        assert keepers_of(tmp_path)
+    assert outer.stdout.readline() == b"inside\n"
+    assert keepers_of(tmp_path)
 
-        outer.send_signal(signal.SIGKILL)
-        outer.wait()
+    outer.kill()
+    outer.wait()
 
-        end = time.monotonic() + 20
-        while keepers_of(tmp_path) and time.monotonic() < end:
-            time.sleep(0.02)
-        assert keepers_of(tmp_path) == []
+    while keepers_of(tmp_path):  # the time limit of a test ends it
+        time.sleep(0.02)
 
 
 def keepers_of(place: Path) -> list[str]:

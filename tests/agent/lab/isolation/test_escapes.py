@@ -53,7 +53,7 @@ async def test_attacks_that_work_on_the_machine_fail_in_a_cell(level: Level, esc
         await command(world, f"kill -KILL {bystander.pid}")
         written = [outside, checked, world.folder.parent / "beside", world.home / ".curlrc"]
         done = [*(path.exists() for path in written), "connected" in connected.text, seen.text.strip() != "0"]
-        with anyio.move_on_after(5 if escapes else 0.2):
+        with anyio.move_on_after(100 if escapes else 0.2):
             while bystander.poll() is None:
                 await anyio.sleep(0.01)
         done.append(bystander.poll() is not None)
@@ -138,7 +138,7 @@ async def test_a_command_inside_is_ended_when_its_time_is_up(tmp_path: Path) -> 
     with make_world({}, folder=tmp_path, isolation="bubblewrap") as world:
         bash = next(tool for tool in world.tools() if tool.name == "bash")
         result = await bash.run({"command": "setsid sleep 50 & echo begun; sleep 50", "timeout": 1})
-        with anyio.fail_after(20):  # a killed process is counted until it has been waited for
+        with anyio.fail_after(100):  # a killed process is counted until it has been waited for
             while (await command(world, "pgrep -c sleep")).text.splitlines()[0] != "0":
                 await anyio.sleep(0.1)
 

@@ -101,7 +101,7 @@ def test_a_firewall_that_is_down_is_found(tmp_path: Path) -> None:
 
 def fetch(command: str, environment: Mapping[str, str], folder: Path) -> str:
     async def run() -> str:
-        done = await run_process(["bash", "-c", command], cwd=str(folder), env=environment, timeout=20)
+        done = await run_process(["bash", "-c", command], cwd=str(folder), env=environment, timeout=100)
         return done.output
 
     return anyio.run(run)

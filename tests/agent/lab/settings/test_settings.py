@@ -4,9 +4,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,24 +119,20 @@ def test_a_git_checkout_around_a_world_does_not_affect_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_worlds_of_killed_processes_are_removed_and_those_of_living_ones_are_not(tmp_path: Path) -> None:
+def test_worlds_of_killed_processes_are_removed_and_those_of_living_ones_are_not(
+    tmp_path: Path, popen: Callable[..., Any]
+) -> None:
     holding = (
         "import sys, time; from pathlib import Path; from agent.lab.settings.world import make_world\n"
-        "with make_world({'a': 'b'}, folder=Path(sys.argv[1])) : print('made', flush=True); time.sleep(60)"
+        "with make_world({'a': 'b'}, folder=Path(sys.argv[1])) : print('made', flush=True); time.sleep(600)"
     )
-    killed, living = (
-        subprocess.Popen([sys.executable, "-c", holding, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(2)
-    )
-    with killed, living:
-        assert killed.stdout is not None
-        assert living.stdout is not None
-        assert (killed.stdout.readline(), living.stdout.readline()) == (b"made\n", b"made\n")
-        killed.kill()
-        killed.wait()
-        assert remove_abandoned(tmp_path) == 0  # they are not a minute old
-        for world in tmp_path.iterdir():
-            os.utime(world, (0, 0))
+    killed, living = (popen([sys.executable, "-c", holding, tmp_path], stdout=subprocess.PIPE) for _ in range(2))
+    assert (killed.stdout.readline(), living.stdout.readline()) == (b"made\n", b"made\n")
+    killed.kill()
+    killed.wait()
+    assert remove_abandoned(tmp_path) == 0  # they are not a minute old
+    for world in tmp_path.iterdir():
+        os.utime(world, (0, 0))
 
-        assert remove_abandoned(tmp_path) == 1
-        assert len(list(tmp_path.iterdir())) == 1
-        living.kill()
+    assert remove_abandoned(tmp_path) == 1
+    assert len(list(tmp_path.iterdir())) == 1

@@ -67,7 +67,7 @@ def run(sandbox: Sandbox, command: str, *rights: str) -> "subprocess.CompletedPr
     env = sandbox.environment({"PATH": os.environ["PATH"]}, rights)
     return subprocess.run(
         [*sandbox.prefix(workspace, rights), "bash", "-c", command], cwd=workspace, env=env, capture_output=True,
-        text=True, timeout=60, stdin=subprocess.DEVNULL, check=False,
+        text=True, timeout=100, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def run(command: str, outside: Outside, sandbox: Sandbox, *rights: str) -> "subp
     env = sandbox.environment({**os.environ, **outside.variables()}, rights)
     return subprocess.run(
         [*sandbox.prefix(str(outside.workspace), rights), "bash", "-c", command], cwd=outside.workspace, env=env,
-        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, start_new_session=True, check=False,
+        capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL, start_new_session=True, check=False,
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_the_attacks_succeed_without_a_sandbox(outside: Outside) -> None:
 
     assert [broken_by(each, outside, None) for each in tried] == ["changed", "read", "arrived"]
     broken_by("kill -9 $BYSTANDER", outside, None)
-    assert outside.bystander.wait(10) == -signal.SIGKILL
+    assert outside.bystander.wait(100) == -signal.SIGKILL
 
 
 @pytest.mark.slow
@@ -162,11 +162,14 @@ async def test_a_trap_has_its_time_when_a_command_is_ended(
     bash = make_shell_tool(
         str(outside.workspace), ShellOptions(sandbox=Sandbox((str(outside.workspace),), "bubblewrap"))
     )
-    command = "trap 'sleep 0.3; echo bye; exit' TERM; sleep 60 & wait"
+    command = "trap 'sleep 0.3; echo bye; exit' TERM; touch begun; sleep 60 & wait"
 
-    told = await bash.run({"command": command, "timeout": 2}, ToolContext(rights=rights))
+    for seconds in (2, 20):  # more of them where the machine is too slow
+        told = await bash.run({"command": command, "timeout": seconds}, ToolContext(rights=rights))
+        if (outside.workspace / "begun").exists():
+            break
 
-    assert told.text.startswith("bye\n[timed out after 2 seconds")
+    assert told.text.startswith(f"bye\n[timed out after {seconds} seconds")
 
 
 def test_a_secret_that_appears_is_hidden_from_the_next_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
