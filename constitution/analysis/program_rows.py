@@ -49,9 +49,10 @@ def apply_rows(command: Command) -> Steps:
         return
     if "--help" in command.argv[1:3] and len(command.argv) <= 3 and command.argv[-1] == "--help":
         return
-    lines: dict[tuple[int, frozenset[str], bool], Line] = {}  # rows with equal reading share one list
+    lines: dict[object, Line] = {}  # by what a reading depends on
+    has_options = "-" in [word[:1] for word in command.argv]
     for row, words in rows_for(command.name, command.argv[1:]):
-        reading = len(words), row.takes, row.long_style
+        reading = (len(words), row.takes, row.long_style) if has_options else len(words)
         line = lines.get(reading)
         if line is None:
             line = lines[reading] = read_line(words, row.takes, long_style=row.long_style)
