@@ -46,8 +46,9 @@ def guarded(command: Callable[[], int]) -> int:
     """Return the exit code of `command`, turning its errors into sentences. Bugs pass through."""
     _open_closed_streams()
     _tolerate_odd_text()
+    handled = signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     try:
-        if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # handled from here on
+        if handled:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # the one that event loops replace: they cancel
         code = command()
         sys.stdout.flush()
@@ -55,10 +56,7 @@ def guarded(command: Callable[[], int]) -> int:
     except SystemExit as leaving:  # argparse has reported it
         return leaving.code if isinstance(leaving.code, int) else USAGE
     except KeyboardInterrupt as interrupt:
-        leave_the_line_of_the_key()
-        if interrupt.args:
-            say(str(interrupt))
-        return of_signal(signal.SIGINT)
+        return _interrupted(interrupt, handled)
     except BrokenPipeError:
         return _without_output()
     except OSError as error:
@@ -71,6 +69,16 @@ def guarded(command: Callable[[], int]) -> int:
             raise
         say(str(error))
         return USAGE
+
+
+def _interrupted(interrupt: KeyboardInterrupt, handled: bool) -> int:
+    """Say what the interrupt says; if it was handled here, another one ends the program before what it waits for."""
+    if handled:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    leave_the_line_of_the_key()
+    if interrupt.args:
+        say(str(interrupt))
+    return of_signal(signal.SIGINT)
 
 
 def leave_the_line_of_the_key() -> None:

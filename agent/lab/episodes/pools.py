@@ -10,6 +10,7 @@ experiment has to be the same on every machine.
 
 import gc
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
@@ -20,6 +21,7 @@ from itertools import islice
 from multiprocessing import parent_process
 from pathlib import Path
 from time import perf_counter
+from types import FrameType
 from typing import Any
 
 import anyio
@@ -67,14 +69,15 @@ def run_batch(conditions: Conditions, episodes: Sequence[Episode]) -> list[Row]:
     Raises ResultsError, and IsolationError if the requested level is not achieved.
     """
     rows: list[Row] = []
-    anyio.run(run_at_once, conditions, episodes, rows.append)
+    with interrupts_cancel():
+        anyio.run(run_at_once, conditions, episodes, rows.append)
     return rows
 
 
 async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> None:
     """Run episodes on this event loop without keeping their rows in memory. Raises ResultsError and IsolationError."""
     results = Results(conditions.folder)
-    with PostOffice() as office, rare_collections():
+    with PostOffice() as office, rare_collections(), second_interrupt_ends():
         context = await make_context(conditions, results, office)
 
         async def run(episode: Episode) -> None:
@@ -96,6 +99,44 @@ def rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*usual)
+
+
+@contextmanager
+def interrupts_cancel() -> Iterator[None]:
+    """Let Ctrl-C cancel the event loop that runs in the block, where it would end the process otherwise."""
+    if signal.getsignal(signal.SIGINT) != signal.SIG_DFL or not is_main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the one that event loops replace
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def second_interrupt_ends() -> Iterator[None]:
+    """Let a Ctrl-C that cancels the event loop of this thread be the only one: another one ends the process at once."""
+    cancel = signal.getsignal(signal.SIGINT)
+    if not callable(cancel) or not is_main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        cancel(number, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, cancel)
+
+
+def is_main_thread() -> bool:
+    """Return whether this is the thread that handles signals."""
+    return threading.current_thread() is threading.main_thread()
 
 
 async def make_context(conditions: Conditions, results: Results, office: PostOffice) -> EpisodeContext:
@@ -152,11 +193,12 @@ def _gather(
     lost: list[Episode] = []
     futures: dict[Future[list[Row]], Sequence[Episode]] = {}
     try:
-        for batch in batches:
-            try:
-                futures[executor.submit(run_batch, conditions, batch)] = batch
-            except BrokenProcessPool:
-                lost += batch
+        with interrupts_held():
+            for batch in batches:
+                try:
+                    futures[executor.submit(run_batch, conditions, batch)] = batch
+                except BrokenProcessPool:
+                    lost += batch
         for future in as_completed(futures):
             try:
                 for row in future.result():
@@ -186,8 +228,20 @@ def _batches(episodes: Iterable[Episode], size: int) -> Iterator[tuple[Episode, 
         yield batch
 
 
-def leave_with_the_parent() -> None:
-    """Terminate this process when its parent dies, including by SIGKILL; a thread watches the parent."""
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C during the block, also in processes that start in it, where it would print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def begin_worker() -> None:
+    """Let Ctrl-C end this process between its batches; end it also when its parent dies, as a thread watches it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     threading.Thread(target=_leave_when_it_ends, name="leave with the parent", daemon=True).start()
 
 

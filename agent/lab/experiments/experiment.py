@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen, mutable
 
 from agent.lab.deployments.results import DeploymentEstimate, DeploymentRow, estimates_of
 from agent.lab.deployments.runner import beforehand, deploy_all, deployments_of
-from agent.lab.episodes.pools import Conditions, Pool, RayPool, check_ray, leave_with_the_parent, run_all
+from agent.lab.episodes.pools import Conditions, Pool, RayPool, begin_worker, check_ray, run_all
 from agent.lab.episodes.results import Results, ResultsError, Row
 from agent.lab.experiments.plan import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.thresholds import Frozen, freeze, read_frozen, write_frozen
@@ -228,7 +228,7 @@ def pool_of(plan: Plan) -> Pool | None:
     from multiprocessing import get_context
 
     context = get_context("spawn")
-    return lambda: ProcessPoolExecutor(plan.workers, mp_context=context, initializer=leave_with_the_parent)
+    return lambda: ProcessPoolExecutor(plan.workers, mp_context=context, initializer=begin_worker)
 
 
 def _run_missing(means: Means, episodes: Sequence[Episode]) -> int:

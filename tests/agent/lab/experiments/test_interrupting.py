@@ -16,7 +16,7 @@ from tests.outside.driving import is_running
 
 ROOT = Path(__file__).parents[4]
 PATIENCE = 100.0  # seconds
-COMMAND = "import sys; from agent.cli import main; sys.exit(main(sys.argv[1:]))"
+COMMAND = "import sys; from agent.cli import main; sys.exit(main())"
 SEEDS, EPISODES = 4, 16
 Start = Callable[..., "subprocess.Popen[str]"]
 PLAN = """\
@@ -141,3 +141,39 @@ def test_workers_end_with_a_command_that_is_killed(plan: Path, start: Start) -> 
     process.communicate(timeout=PATIENCE)
 
     wait_for(lambda: not any(map(is_running, workers)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_second_ctrl_c_ends_the_command_while_it_waits_for_an_episode(plan: Path, start: Start, workers: int) -> None:
+    (plan.parent / "hold").touch()
+    process = start("--workers", str(workers))
+    wait_for(lambda: finished(plan) >= 3)
+
+    press(process)
+    time.sleep(0.1)
+    press(process)
+
+    code, _, err = ended(process)
+    assert code in {130, -signal.SIGINT}
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.3, 0.6])
+def test_ctrl_c_while_workers_start_prints_no_traceback(plan: Path, start: Start, delay: float) -> None:
+    process = start("--workers", "2")
+    wait_for(lambda: workers_of(process))
+    time.sleep(delay)
+
+    press(process)
+
+    code, _, err = ended(process)
+    assert code == 130
+    assert "Traceback" not in err
+
+
+def press(process: "subprocess.Popen[str]") -> None:
+    """Send what Ctrl-C sends to everything in the foreground."""
+    os.killpg(process.pid, signal.SIGINT)
