@@ -11,7 +11,7 @@ from typing import Literal
 
 from agent.effects.execution import OVER, describe
 from agent.tools.blocking import run_in_background
-from agent.tools.toolbox import Toolbox
+from agent.tools.definition import Toolbox
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import (
     AbortAsked,

@@ -13,10 +13,9 @@ import anyio
 from attrs import evolve
 
 from agent.tools.blocking import run_in_background
-from agent.tools.definition import Tool, ToolContext
+from agent.tools.definition import Tool, Toolbox, ToolContext
 from agent.tools.output import outputs_folder
 from agent.tools.sandbox.permissions import agents_own, needed_for, own_processes
-from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
 from agent.vocabulary.events import (

@@ -12,7 +12,7 @@ from agent.effects.execution import OVER, describe
 from agent.models.model import Model, ModelRequest
 from agent.projections.state import Totals
 from agent.protocols.monitors import Evidence, Monitor, Score, calls_of, checked, shown_to
-from agent.tools.toolbox import Toolbox
+from agent.tools.definition import Toolbox
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import meant
 from agent.vocabulary.messages import Message, Usage, UserMessage

@@ -8,15 +8,13 @@ from typing import Annotated, Any
 from attrs import evolve, field, frozen
 
 from agent.tools.background import Processes, make_process_tools
-from agent.tools.definition import Tool, tool
-from agent.tools.files.editing import make_edit, make_write
-from agent.tools.files.reading import make_ls, make_read
-from agent.tools.files.search import make_find, make_grep, make_list_files
+from agent.tools.definition import Tool, Toolbox, tool
+from agent.tools.files import make_edit, make_ls, make_read, make_write
 from agent.tools.output import Retention, keep_head
 from agent.tools.schemas import Path, render_tools
+from agent.tools.search import make_find, make_grep, make_list_files
 from agent.tools.shell import Commands, Session, ShellOptions, make_shell_tool
 from agent.tools.terminal import make_terminal
-from agent.tools.toolbox import Toolbox
 from agent.tools.web import BASE_URL, make_webfetch, make_websearch
 from agent.tools.work import TodoStore, make_todo_tools
 from agent.tools.workspace import Files, Workspace

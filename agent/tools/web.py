@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from agent.tools.blocking import run_in_background, unwind
 from agent.tools.definition import Tool, tool
-from agent.tools.files.reading import media_type, prepare
+from agent.tools.files import media_type, prepare
 from agent.tools.output import size_in_words
 from agent.tools.schemas import Limits, Url
 from agent.vocabulary.calls import ToolResult

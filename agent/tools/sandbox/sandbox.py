@@ -5,8 +5,7 @@ The level is determined once, by trying (`achieved`):
     bubblewrap    Linux with `bwrap`: namespaces
     landlock      Linux without it, from 5.13 on: rules about files, no sockets
     seatbelt      macOS: `sandbox-exec`, not tried by us
-    none          nothing: commands run as they are, and the log says so
-"""
+    none          nothing: commands run as they are, and the log says so"""
 
 import json
 import os
@@ -22,14 +21,13 @@ from threading import Lock
 from typing import Literal, get_args
 from weakref import finalize
 
-from attrs import asdict, define, evolve, field
+from attrs import asdict, define, evolve, field, frozen, validators
 
-from agent.tools.output import outputs_folder
+from agent.tools.output import outputs_folder, size_in_words
 from agent.tools.process import Finished
 from agent.tools.sandbox import bubblewrap, landlock
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
 from agent.tools.sandbox.egress import words_inside, words_outside
-from agent.tools.sandbox.limits import Limits, kinds_shown_by
 from agent.tools.sandbox.permissions import (
     NETWORK,
     SERVERS,
@@ -41,6 +39,79 @@ from agent.tools.sandbox.permissions import (
     writable_by,
 )
 from agent.vocabulary.errors import CannotStart
+
+Kind = Literal["memory", "processes", "file_size", "cpu_time"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+MIB = 1024 * 1024
+RESERVED = 4  # our processes: keepers of an episode, and one that becomes a command
+COUNTED = (5, 14)  # the first version of Linux that counts processes
+
+WORDS: dict[Kind, tuple[str, ...]] = {
+    "memory": ("MemoryError", "annot allocate memory", "out of memory", "memory exhausted"),
+    "processes": ("Resource temporarily unavailable",),
+    "file_size": ("File too large", "File size limit exceeded"),
+    "cpu_time": ("CPU time limit exceeded",),
+}
+"""Messages of programs to which the kernel refused a resource."""
+
+SIGNALS: dict[int, Kind] = {signal.SIGXFSZ: "file_size", signal.SIGXCPU: "cpu_time"}
+AND_SIGNAL = 128  # shells add this to the number of the signal that ended a command
+
+
+def _limit(default: int) -> int:
+    made: int = field(default=default, validator=[validators.instance_of(int), validators.ge(1)])
+    return made
+
+
+@frozen
+class Limits:
+    """Limits in bytes, processes, and seconds of CPU time.
+
+    addresses: the address space of a process, in multiples of its memory; None: unlimited, as some runtimes need.
+    """
+
+    memory: int = _limit(1024 * MIB)
+    processes: int = _limit(128)
+    file_size: int = _limit(256 * MIB)
+    cpu_time: int = _limit(60)
+    addresses: int | None = 4
+
+    def arguments(self) -> Iterator[str]:
+        """Yield the arguments of `prlimit` that set them."""
+        yield f"--data={self.memory}"
+        yield from () if self.addresses is None else (f"--as={self.addresses * self.memory}",)
+        yield f"--fsize={self.file_size}"
+        yield f"--cpu={self.cpu_time}:{self.cpu_time + 1}"  # first SIGXCPU, which shows the reason, then SIGKILL
+        yield "--core=0"
+        if linux() >= COUNTED:
+            yield f"--nproc={self.processes + RESERVED}"
+
+    def told(self, kind: Kind) -> str:
+        """Return a limit in words."""
+        return {
+            "memory": f"{size_in_words(self.memory)} of memory",
+            "processes": f"{self.processes} processes",
+            "file_size": f"{size_in_words(self.file_size)} for each file",
+            "cpu_time": f"{self.cpu_time} s of a processor for each process",
+        }[kind]
+
+
+def kinds_shown_by(finished: Finished) -> tuple[Kind, ...]:
+    """Return the kernel limits that a command ran into, by its exit and its last output."""
+    if not finished.exit_code and finished.signal is None:
+        return ()
+    ended = finished.signal if finished.signal is not None else (finished.exit_code or 0) - AND_SIGNAL
+    said = finished.output + finished.errors
+    spoken = (kind for kind, words in WORDS.items() if any(word in said for word in words))
+    return tuple(dict.fromkeys([*([SIGNALS[ended]] if ended in SIGNALS else []), *spoken]))
+
+
+def linux() -> tuple[int, ...]:
+    """Return the version of the kernel: two numbers."""
+    numbers = os.uname().release.split("-")[0].split(".")[:2]
+    return tuple(int(number) for number in numbers if number.isdecimal())
+
 
 Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)

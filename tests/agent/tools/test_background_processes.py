@@ -17,9 +17,8 @@ from agent.effects.execution import describe
 from agent.session.resume import resume
 from agent.tools.background import MOST_PROCESSES, Processes
 from agent.tools.collections import workspace_tools
-from agent.tools.definition import Tool
+from agent.tools.definition import Tool, Toolbox
 from agent.tools.terminal import make_terminal
-from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
 from tests.outside.driving import is_running

@@ -1,7 +1,10 @@
-"""`agent.tools.definition`: a function with annotations and a docstring is a tool."""
+"""A function with annotations and a docstring is a tool, and a blocking one keeps no caller waiting."""
 
 import pathlib
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -10,13 +13,14 @@ from typing import Annotated, Any, Literal
 import anyio
 import jsonschema_rs
 import pytest
+from anyio.lowlevel import current_token
 from attrs import field, frozen, validators
 
 from agent import Agent, ScriptedModel, call
 from agent.models.scripted import Step
-from agent.tools.definition import ToolContext, find_shape, tool
-from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch
-from agent.tools.toolbox import explain_unknown
+from agent.tools.blocking import call_back, run_in_background
+from agent.tools.definition import ToolContext, explain_unknown, tool
+from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch, find_shape
 from agent.vocabulary.calls import ToolCall, ToolResult
 from agent.vocabulary.messages import ToolMessage
 from tests.tables import rows
@@ -462,3 +466,93 @@ def test_the_answer_to_an_unknown_tool_names_what_there_is() -> None:
     assert explain_unknown("bsh", names) == "unknown tool 'bsh'; nearest: bash"
     assert explain_unknown("xyz", ("bash",)) == "unknown tool 'xyz'; known: bash"
     assert explain_unknown("xyz", ()) == "unknown tool 'xyz'; known: none"
+
+
+@pytest.mark.slow
+def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) -> None:
+    release, threads = threading.Event(), []
+
+    def block(report: Callable[[str], None]) -> None:
+        threads.append(threading.current_thread())
+        report("begun")
+        release.wait(1000)
+        report("nobody hears this")
+
+    async def main() -> None:
+        begun = anyio.Event()
+        report = call_back(lambda _: begun.set(), current_token())
+        async with anyio.create_task_group() as group:
+            group.start_soon(run_in_background, lambda: block(report))
+            await begun.wait()
+            group.cancel_scope.cancel()
+
+    anyio.run(main, backend=anyio_backend)
+    release.set()
+    threads[0].join(100)
+
+    assert not threads[0].is_alive()
+
+
+@pytest.mark.slow
+def test_a_function_that_never_returns_does_not_keep_the_program_alive(anyio_backend: str) -> None:
+    script = f"""
+import anyio, threading
+from agent.tools.blocking import run_in_background
+async def main():
+    with anyio.move_on_after(0.1):
+        await run_in_background(threading.Event().wait)
+anyio.run(main, backend={anyio_backend!r})
+print("over")
+"""
+
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert ended.stdout == "over\n"
+    assert ended.stderr == ""
+
+
+def test_a_thread_does_one_function_after_the_other_and_ends_when_there_are_no_more(anyio_backend: str) -> None:
+    async def main() -> list[threading.Thread]:
+        return [await run_in_background(threading.current_thread) for _ in range(100)]
+
+    threads = anyio.run(main, backend=anyio_backend)
+    for thread in threads:
+        thread.join(5)
+
+    assert len(set(threads)) < 50
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_functions_do_not_wait_for_abandoned_ones_and_errors_are_raised(anyio_backend: str) -> None:
+    release = threading.Event()
+
+    async def main() -> list[int]:
+        with anyio.move_on_after(0.05):
+            await run_in_background(release.wait)
+        with pytest.raises(ZeroDivisionError):
+            await run_in_background(lambda: 1 // 0)
+        return [await run_in_background(lambda number=number: number) for number in range(20)]  # type: ignore[misc]
+
+    assert anyio.run(main, backend=anyio_backend) == [*range(20)]
+    release.set()
+
+
+FORKING = """
+import anyio, os, warnings
+from agent.tools.blocking import run_in_background
+warnings.simplefilter("ignore")  # of a fork beside threads
+async def main():
+    return await run_in_background(os.getpid)
+parent = anyio.run(main)
+if os.fork():
+    os.wait()
+else:
+    print(anyio.run(main) == os.getpid() != parent, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_process_has_threads_of_its_own() -> None:
+    ended = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=20, check=True)
+
+    assert (ended.stdout, ended.stderr) == ("True\n", "")

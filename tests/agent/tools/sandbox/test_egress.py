@@ -15,13 +15,12 @@ from agent import call
 from agent.effects.execution import describe
 from agent.presets.equipment import equip
 from agent.presets.shipped import DEFAULT
-from agent.tools.definition import ToolContext
+from agent.tools.definition import Toolbox, ToolContext
 from agent.tools.sandbox.egress import TO_PROXY
 from agent.tools.sandbox.permissions import hosts_of, is_right, needed_for
 from agent.tools.sandbox.sandbox import Sandbox, why_not
 from agent.tools.shell import ShellOptions
 from agent.tools.terminal import make_terminal
-from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked, SandboxLifted, ToolFinished
