@@ -89,16 +89,6 @@ def use(root: Path) -> Use:
     return use
 
 
-@pytest.fixture
-def grep(use: Use) -> Use:
-    return lambda pattern, **arguments: use("grep", pattern=pattern, **arguments)
-
-
-@pytest.fixture
-def find(use: Use) -> Use:
-    return lambda pattern, tool="find", **arguments: use(tool, pattern=pattern, **arguments)
-
-
 def plant(root: Path, files: dict[str, str | bytes]) -> None:
     for name, content in files.items():
         path = root / name
