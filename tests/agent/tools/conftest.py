@@ -19,7 +19,6 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolResult
 
 Call = Callable[..., Any]
-Use = Callable[..., Any]
 
 
 @pytest.fixture
@@ -47,7 +46,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def tools(root: Path) -> Mapping[str, Tool]:
-    return {tool.name: tool for tool in workspace_tools(root, timeout=100)}
+    """The tools of S0, and the file tools of S2 and S3, over one workspace."""
+    more = (make(Workspace(root)) for make in (make_edit, make_find, make_grep, make_list_files, make_ls, make_read))
+    return {tool.name: tool for tool in (*workspace_tools(root, timeout=100), *more, make_write(Workspace(root)))}
 
 
 @pytest.fixture
@@ -74,19 +75,6 @@ def leaves_nothing() -> Iterator[None]:
     before = children()
     yield
     assert children() <= before
-
-
-MAKERS = (make_edit, make_find, make_grep, make_list_files, make_ls, make_read, make_write)
-
-
-@pytest.fixture
-def use(root: Path) -> Use:
-    tools = {tool.name: tool for make in MAKERS for tool in [make(Workspace(root))]}
-
-    async def use(name: str, **arguments: Any) -> ToolResult:
-        return await tools[name].run(arguments)
-
-    return use
 
 
 def plant(root: Path, files: dict[str, str | bytes]) -> None:

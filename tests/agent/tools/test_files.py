@@ -20,7 +20,7 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import ToolError
 from tests.tables import rows
 
-from .conftest import Call, Use, plant
+from .conftest import Call, plant
 
 pytestmark = pytest.mark.anyio
 
@@ -40,21 +40,23 @@ pytestmark = pytest.mark.anyio
         ("it’s it's".encode(), "it's", "is", "it’s is".encode()),
     ],
 )
-async def test_edits_keep_other_bytes(use: Use, root: Path, content: bytes, old: str, new: str, wanted: bytes) -> None:
+async def test_edits_keep_other_bytes(
+    call: Call, root: Path, content: bytes, old: str, new: str, wanted: bytes
+) -> None:
     (root / "f").write_bytes(content)
 
-    result = await use("edit", path="f", oldText=old, newText=new)
+    result = await call("edit", path="f", oldText=old, newText=new)
 
     assert not result.is_error, result.text
     assert (root / "f").read_bytes() == wanted
 
 
-async def test_one_text_becomes_another_and_the_diff_is_given(use: Use, root: Path) -> None:
+async def test_one_text_becomes_another_and_the_diff_is_given(call: Call, root: Path) -> None:
     numbers = "".join(f"{number}\n" for number in range(3000))
     plant(root, {"f": "one\ntwo\nthree\nfour\nfive\nsix\n", "large": f"top\n{numbers}end"})
 
-    result = await use("edit", path="f", oldText="four\n", newText="4\nfour and a half\n")
-    large = await use("edit", path="large", oldText=numbers, newText=numbers.replace("1\n", "x\n"))
+    result = await call("edit", path="f", oldText="four\n", newText="4\nfour and a half\n")
+    large = await call("edit", path="large", oldText=numbers, newText=numbers.replace("1\n", "x\n"))
 
     diff = "--- a/f\n+++ b/f\n@@ -1,6 +1,7 @@\n one\n two\n three\n-four\n+4\n+four and a half\n five\n six\n"
     assert result.text == f"replaced text in f, from line 4\n{diff}"
@@ -76,11 +78,11 @@ async def test_one_text_becomes_another_and_the_diff_is_given(use: Use, root: Pa
     ],
 )
 async def test_an_impossible_edit_is_an_error_and_changes_nothing(
-    use: Use, root: Path, old: str, new: str, problem: str
+    call: Call, root: Path, old: str, new: str, problem: str
 ) -> None:
     (root / "f").write_text("a\naa\nb\n")
 
-    result = await use("edit", path="f", oldText=old, newText=new)
+    result = await call("edit", path="f", oldText=old, newText=new)
 
     assert result.is_error
     assert problem in result.text
@@ -150,11 +152,11 @@ PAGES: list[tuple[str | bytes, dict[str, int], str, dict[str, Any]]] = [
 
 @rows(("content", "asked", "text", "truncation"), PAGES)
 async def test_2000_lines_and_50_kb_are_shown_and_where_to_go_on(
-    use: Use, root: Path, content: str, asked: dict[str, int], text: str, truncation: dict[str, Any]
+    call: Call, root: Path, content: str, asked: dict[str, int], text: str, truncation: dict[str, Any]
 ) -> None:
     plant(root, {"a": content})
 
-    result = await use("read", path="a", **asked)
+    result = await call("read", path="a", **asked)
 
     assert result.text == text
     assert truncation.items() <= dict(result.details.get("truncation", {})).items()
@@ -191,14 +193,14 @@ def test_reading_stops_soon_after_the_page_of_a_huge_file(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_the_last_page_of_a_long_file_takes_bounded_memory(use: Use, root: Path) -> None:
+async def test_the_last_page_of_a_long_file_takes_bounded_memory(call: Call, root: Path) -> None:
     with (root / "huge").open("wb") as file:
         file.truncate(100 << 20)
         file.seek(0, os.SEEK_END)
         file.write(b"\nlast\n")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    assert (await use("read", path="huge", offset=2)).text == "last\n"
+    assert (await call("read", path="huge", offset=2)).text == "last\n"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 * 1024  # KB
 
 
@@ -210,10 +212,10 @@ def picture(size: tuple[int, int], kind: str) -> bytes:
 
 @pytest.mark.slow
 @rows("kind", ["JPEG", "PNG", "GIF", "WEBP"])
-async def test_a_picture_is_attached_and_made_to_fit_2000_by_2000(use: Use, root: Path, kind: str) -> None:
+async def test_a_picture_is_attached_and_made_to_fit_2000_by_2000(call: Call, root: Path, kind: str) -> None:
     plant(root, {"p.txt": picture((30, 20), kind), "large": picture((2500, 500), kind)})
 
-    small, large = await use("read", path="p.txt"), await use("read", path="large")
+    small, large = await call("read", path="p.txt"), await call("read", path="large")
     whole = await make_read(Workspace(root), resize_pictures=False).run({"path": "large"})
 
     name = f"image/{kind.lower()}"
@@ -226,7 +228,7 @@ async def test_a_picture_is_attached_and_made_to_fit_2000_by_2000(use: Use, root
 
 
 async def test_what_is_no_picture_is_an_error_and_so_is_a_missing_extra(
-    use: Use, root: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = picture((100, 100), "PNG")
     plant(root, {"half": whole[:60]})
@@ -234,10 +236,10 @@ async def test_what_is_no_picture_is_an_error_and_so_is_a_missing_extra(
         head = whole[12:16] + size.to_bytes(4) * 2 + whole[24:29]
         plant(root, {str(size): whole[:12] + head + zlib.crc32(head).to_bytes(4) + whole[33:]})
 
-    half, *answers = [await use("read", path=name) for name in ("half", "8000", "20000", "60000")]
+    half, *answers = [await call("read", path=name) for name in ("half", "8000", "20000", "60000")]
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.delitem(sys.modules, "PIL.Image")
-    missing = await use("read", path="half")
+    missing = await call("read", path="half")
 
     assert half.text.startswith("not a picture that can be read")
     assert all(answer.is_error and "pixels" in answer.text for answer in answers)
@@ -245,27 +247,27 @@ async def test_what_is_no_picture_is_an_error_and_so_is_a_missing_extra(
 
 
 @pytest.mark.parametrize("path", ["new/", "a/.", "a/..", "./"])
-async def test_a_path_that_names_a_directory_is_no_file_to_write(use: Use, root: Path, path: str) -> None:
+async def test_a_path_that_names_a_directory_is_no_file_to_write(call: Call, root: Path, path: str) -> None:
     (root / "a").mkdir()
 
-    result = await use("write", path=path, content="x")
+    result = await call("write", path=path, content="x")
 
     assert (result.text, result.is_error) == (f"{path} names a directory, not a file; leave its end out", True)
     assert [entry.name for entry in root.iterdir()] == ["a"]
 
 
-async def test_names_are_sorted_with_hidden_ones_and_500_are_shown(use: Use, root: Path) -> None:
+async def test_names_are_sorted_with_hidden_ones_and_500_are_shown(call: Call, root: Path) -> None:
     plant(root, dict.fromkeys(["b", "A", ".hidden", "C"], ""))
     (root / "dir").mkdir()
     (root / "link").symlink_to("dir")
 
-    assert (await use("ls")).text == ".hidden\nA\nb\nC\ndir/\nlink"
-    assert (await use("ls", path="dir")).text == "(empty directory)"
+    assert (await call("ls")).text == ".hidden\nA\nb\nC\ndir/\nlink"
+    assert (await call("ls", path="dir")).text == "(empty directory)"
     plant(root, {f"dir/{number:03}": "" for number in range(501)})
-    result = await use("ls", path="dir")
+    result = await call("ls", path="dir")
     assert result.text.endswith("\n499\n\n[500 of 501 entries; use limit=1000 for more]")
     assert dict(result.details) == {"entryLimitReached": 500}
-    assert (await use("ls", path="dir", limit=501)).text.count("\n") == 500
+    assert (await call("ls", path="dir", limit=501)).text.count("\n") == 500
 
 
 async def test_s6_1_files_are_written_read_and_listed(call: Call, root: Path) -> None:

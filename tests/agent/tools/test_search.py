@@ -17,12 +17,12 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import ToolError
 from tests.tables import rows
 
-from .conftest import Use, plant
+from .conftest import Call, plant
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
 PYTHON = ["a.py", "src/b.py", "src/deep/c.py", "src/c.js", ".hidden/d.py", "build/x.py", ".env"]
-OUTSIDE = "leaves its directory"
+OUTSIDE, LEAVING = "leaves its directory", ("../**", "/etc/*", "src/../../*", "{..,src}/*", "a/..")
 
 
 @rows(
@@ -44,27 +44,27 @@ OUTSIDE = "leaves its directory"
     ],
 )
 async def test_files_are_found_by_name_or_path_and_s3_list_files_keeps_inside(
-    use: Use, root: Path, tmp_path: Path, tool: str, arguments: dict[str, str], text: str
+    call: Call, root: Path, tmp_path: Path, tool: str, arguments: dict[str, str], text: str
 ) -> None:
     plant(tmp_path, {"outside/secret.py": ""})
     plant(root, {**dict.fromkeys(PYTHON, ""), ".gitignore": "build"})
     if not (root / "link").exists():
         (root / "link").symlink_to(tmp_path / "outside")
 
-    found = (await use(tool, **arguments)).text
+    found = (await call(tool, **arguments)).text
 
     assert found == text or (text == OUTSIDE and OUTSIDE in found)
 
 
 @pytest.mark.slow
-async def test_1000_paths_are_shown_and_how_to_see_more(use: Use, root: Path) -> None:
+async def test_1000_paths_are_shown_and_how_to_see_more(call: Call, root: Path) -> None:
     plant(root, {f"{number:04}": "" for number in range(1001)})
 
-    result = await use("find", pattern="*")
+    result = await call("find", pattern="*")
 
     assert result.text.endswith("0999\n\n[the first 1000 files; use limit=2000 for more, or a finer pattern]")
     assert dict(result.details) == {"resultLimitReached": 1000}
-    assert dict((await use("find", pattern="*", limit=1001)).details) == {}
+    assert dict((await call("find", pattern="*", limit=1001)).details) == {}
 
 
 @rows(
@@ -123,7 +123,7 @@ IGNORING = {
 }  # fmt: skip
 KEEPING = {".gitignore": "gen\n!kept\nin/**\n!in/x", "kept/x": "bar", "kept/gen/y": "bar", "in/x": "bar", "in/y": "bar"}
 LINES = {"f": "one\ntwo\n\nend"}
-GREPS: list[tuple[dict[str, str | bytes], dict[str, Any], str, dict[str, Any]]] = [
+GREPS: list[tuple[Any, dict[str, Any], str, dict[str, Any]]] = [
     (SOURCES, {"pattern": "fo+"}, ".hidden:1: foo\na/c.py:1: foo\nb.py:2: foo = 1", {}),
     (SOURCES, {"pattern": "nothing"}, "(no matches)", {}),
     (SOURCES, {"pattern": "foo", "path": "a"}, "c.py:1: foo", {}),
@@ -149,7 +149,7 @@ GREPS: list[tuple[dict[str, str | bytes], dict[str, Any], str, dict[str, Any]]] 
 
 @rows(("files", "arguments", "text", "details"), GREPS)
 async def test_matching_lines_are_given_with_file_and_number(
-    use: Use, tmp_path_factory: pytest.TempPathFactory, files: Any, arguments: Any, text: str, details: Any
+    call: Call, tmp_path_factory: pytest.TempPathFactory, files: Any, arguments: Any, text: str, details: Any
 ) -> None:
     folder = tmp_path_factory.mktemp("grep")
     plant(folder, files)
@@ -160,10 +160,10 @@ async def test_matching_lines_are_given_with_file_and_number(
     assert dict(result.details) == details
 
 
-async def test_a_long_answer_is_cut_at_50_kb(use: Use, root: Path) -> None:
+async def test_a_long_answer_is_cut_at_50_kb(call: Call, root: Path) -> None:
     plant(root, {"many": ("z" * 499 + "\n") * 120})
 
-    many = await use("grep", pattern="z", limit=120)
+    many = await call("grep", pattern="z", limit=120)
 
     assert len(many.text) < 51_300
     assert many.text.endswith("[50 KB limit reached]")
@@ -171,26 +171,26 @@ async def test_a_long_answer_is_cut_at_50_kb(use: Use, root: Path) -> None:
 
 
 @rows("pattern", ["(?=x)", r"(a)\1", "", "["])
-async def test_an_unsupported_pattern_is_an_error_with_a_cure(use: Use, pattern: str) -> None:
-    result = await use("grep", pattern=pattern)
+async def test_an_unsupported_pattern_is_an_error_with_a_cure(call: Call, pattern: str) -> None:
+    result = await call("grep", pattern=pattern)
 
     assert result.is_error
     assert result.text.startswith("the pattern ")
 
 
 @pytest.mark.slow
-async def test_many_files_and_long_ones_are_searched(use: Use, root: Path) -> None:
+async def test_many_files_and_long_ones_are_searched(call: Call, root: Path) -> None:
     filler, count = "x" * 79 + "\n", (9 << 20) // 80
     plant(root, {f"many/{number:04}": "foo\n" for number in range(900)})
     plant(root, {"long": filler * count + "needle\n" + filler * 3 + "needle"})
     before = len(os.listdir("/proc/self/fd"))
 
-    assert (await use("grep", pattern="foo", limit=1000)).text.count("foo") == 900
+    assert (await call("grep", pattern="foo", limit=1000)).text.count("foo") == 900
     assert len(os.listdir("/proc/self/fd")) == before
-    assert (await use("grep", pattern="needle")).text == f"long:{count + 1}: needle\nlong:{count + 5}: needle"
+    assert (await call("grep", pattern="needle")).text == f"long:{count + 1}: needle\nlong:{count + 5}: needle"
 
 
-async def test_searching_keeps_to_the_workspace(use: Use, root: Path, tmp_path: Path) -> None:
+async def test_searching_keeps_to_the_workspace(call: Call, root: Path, tmp_path: Path) -> None:
     plant(tmp_path, {"outside/secret": "foo"})
     plant(root, {"inside": "foo"})
     (root / "link").symlink_to(tmp_path / "outside")
@@ -198,9 +198,9 @@ async def test_searching_keeps_to_the_workspace(use: Use, root: Path, tmp_path: 
     os.link(tmp_path / "outside/secret", root / "hard")
     os.mkfifo(root / "fifo")
 
-    assert (await use("grep", pattern="foo")).text == "hard:1: foo\ninside:1: foo"
+    assert (await call("grep", pattern="foo")).text == "hard:1: foo\ninside:1: foo"
     for path, problem in (("link", "outside the"), ("/etc", "outside the"), ("none", "no such"), ("fifo", "a FIFO")):
-        result = await use("grep", pattern="foo", path=path)
+        result = await call("grep", pattern="foo", path=path)
         assert (result.is_error, problem in result.text) == (True, True), result.text
     denying = make_grep(Workspace(root, denied=[str(tmp_path / "outside"), "inside"]))
     assert (await denying.run({"pattern": "foo"})).text == "(no matches)"
