@@ -27,6 +27,8 @@ from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
 from tests.tables import rows
 
+from .conftest import plant
+
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
 
@@ -53,8 +55,7 @@ def test_s2_collections_are_those_of_the_specification(root: Path) -> None:
 
 
 async def test_s2_tools_start_in_the_directory_and_reach_absolute_paths(root: Path, tmp_path: Path) -> None:
-    (root / "here").write_text("here")
-    (tmp_path / "there").write_text("there")
+    plant(tmp_path, {"ws/here": "here", "there": "there"})
     tools = create_all_tools(root)
 
     assert (await tools["read"].run({"path": "here"})).text == "here"
@@ -63,43 +64,38 @@ async def test_s2_tools_start_in_the_directory_and_reach_absolute_paths(root: Pa
     assert (failed.text, failed.is_error) == (f"{root}\n[exit code 1]", True)
 
 
-async def test_s3_the_executor_runs_the_built_in_tools_and_times_them(root: Path) -> None:
-    execute = create_tool_executor(root)
-
-    await execute("write_file", {"path": "a.txt", "content": "hello"})
-
-    assert (await execute("read_file", {"path": "a.txt"})).text == "hello"
-    assert (await execute("list_files", {"pattern": "*.txt"})).text == "a.txt"
-    done = await execute("bash", {"command": "cat a.txt; exit 2"})
-    assert (done.text, done.is_error) == ("hello\n[exit code 2]", False)
-    assert done.details["duration"] > 0
+DANGEROUS = "rm -rf /nonexistent-folder"
 
 
 @rows(
-    ("name", "arguments", "problem"),
+    ("name", "arguments", "said", "is_error"),
     [
-        ("read_fil", {}, "unknown tool 'read_fil'; nearest: read_file"),
-        ("read_file", {}, "invalid arguments: path: missing"),
-        ("read_file", {"path": "../x"}, "permission denied"),
-        ("list_files", {"pattern": "../*"}, "leaves its directory"),
+        ("read_file", {"path": "a.txt"}, "hello", False),
+        ("list_files", {"pattern": "*.txt"}, "a.txt", False),
+        ("bash", {"command": "cat a.txt; exit 2"}, "hello\n[exit code 2]", False),
+        ("write_file", {"path": "b", "content": "x"}, "mine: b", False),
+        ("read_fil", {}, "unknown tool 'read_fil'; nearest: read_file", True),
+        ("read_file", {}, "invalid arguments: path: missing", True),
+        ("read_file", {"path": "../x"}, "permission denied", True),
+        ("list_files", {"pattern": "../*"}, "the pattern '../*' leaves its directory", True),
+        ("bash", {"command": DANGEROUS}, f"rejected: dangerous command: {DANGEROUS}", True),
     ],
 )
-async def test_s3_what_goes_wrong_is_a_result(root: Path, name: str, arguments: dict[str, str], problem: str) -> None:
-    result = await create_tool_executor(root)(name, arguments)
-
-    assert result.is_error
-    assert problem in result.text
-
-
-async def test_s3_custom_tools_win_over_built_in_ones(root: Path) -> None:
-    @tool(name="read_file")
-    def mine(path: str) -> str:
-        """Read nothing."""
+async def test_s3_the_executor_runs_built_in_and_custom_tools_and_times_them(
+    root: Path, name: str, arguments: dict[str, str], said: str, is_error: bool
+) -> None:
+    @tool(name="write_file")
+    def mine(path: str, content: str) -> str:
+        """Write nothing."""
         return f"mine: {path}"
 
-    execute = create_tool_executor(root, [mine])
+    plant(root, {"a.txt": "hello"})
 
-    assert (await execute("read_file", {"path": "a"})).text == "mine: a"
+    result = await create_tool_executor(root, [mine])(name, arguments)
+
+    assert result.text.startswith(said)
+    assert result.is_error is is_error
+    assert result.details["duration"] >= 0
 
 
 def test_s3_schemas_are_in_the_form_of_chat_completions() -> None:
@@ -108,13 +104,6 @@ def test_s3_schemas_are_in_the_form_of_chat_completions() -> None:
     assert tuple(schema["function"]["name"] for schema in schemas) == BUILT_IN_TOOLS
     assert schemas[0]["type"] == "function"
     assert schemas[0]["function"]["parameters"]["required"] == ["path"]
-
-
-async def test_the_executor_runs_no_dangerous_command(root: Path) -> None:
-    result = await create_tool_executor(root)("bash", {"command": "rm -rf /nonexistent-folder"})
-
-    assert result.is_error
-    assert result.text == "rejected: dangerous command: rm -rf /nonexistent-folder"
 
 
 # `todoread` and `todowrite` (S2).
@@ -130,14 +119,10 @@ async def test_the_list_is_replaced_and_read_back_with_what_is_not_done_counted(
 
     assert json.loads((await todoread.run({})).text) == {"todos": [], "incompleteCount": 0}
     written = await todowrite.run({"todos": [MILK, DONE, {**MILK, "status": "in_progress"}]})
-    read = await todoread.run({})
-
-    assert written == read
-    assert json.loads(read.text)["todos"][:2] == [MILK, DONE]
+    assert written == (read := await todoread.run({}))
+    assert json.loads(read.text)["todos"][:2] == [dict(todo) for todo in read.details["todos"]][:2] == [MILK, DONE]
     assert read.details["incompleteCount"] == 2
     assert store.todos[0] == TodoItem("Buy milk", "pending", "high")
-    assert [dict(todo) for todo in read.details["todos"]][1] == DONE
-    assert json.loads((await todowrite.run({"todos": []})).text)["incompleteCount"] == 0
 
 
 @rows(
@@ -314,8 +299,7 @@ async def test_arguments_are_filled_in_as_programs_expect_them_or_refused(
         ({"resource": "pods", "namespace": "a;b"}, "namespace: expected a text that matches ^[a-z0-9-]+$ as a whole"),
         ({"resource": "pods", "namespace": "a\n"}, "namespace: expected a text that matches"),
         ({"resource": "pods", "namespace": "-all"}, "namespace: '-all' would be taken as an option"),
-        ({}, "resource: missing"),
-        ({"resource": "pods", "more": 1}, "more: unknown"),
+        ({"more": 1}, "resource: missing; more: unknown"),
     ],
 )
 async def test_s6_9_values_that_do_not_fit_are_refused_before_anything_runs(
