@@ -21,7 +21,6 @@ from agent.tools.sandbox.sandbox import Sandbox, why_not
 from agent.vocabulary.events import (
     ActionDescribed,
     ApprovalAsked,
-    GateApproved,
     GateRejected,
     SandboxLifted,
     ToolFinished,
@@ -76,6 +75,8 @@ def test_a_command_that_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path
     assert of_kind(run, ApprovalAsked) == []
     assert (home / "canary").read_text() == "alive"
     assert "TOP-SECRET" not in str(run.events)
+    assert [described.facts.sandbox for described in of_kind(run, ActionDescribed)] == ["bubblewrap"] * 2
+    assert run.agent.header()["sandbox"] == "bubblewrap"
 
 
 @pytest.mark.slow
@@ -96,14 +97,6 @@ def test_git_is_asked_about_files_with_the_rights_of_a_command(
     assert len(of_kind(run, ApprovalAsked)) == 1
     assert (workspace / "asked").exists()
     assert not (home / "canary").exists()
-
-
-@pytest.mark.slow
-def test_the_level_stands_in_the_facts_and_in_the_header(go: Go) -> None:
-    run = go("true")
-
-    assert [described.facts.sandbox for described in of_kind(run, ActionDescribed)] == ["bubblewrap"]
-    assert run.agent.header()["sandbox"] == "bubblewrap"
 
 
 @pytest.mark.slow
@@ -154,14 +147,8 @@ def test_a_signal_in_the_sandbox_is_told_with_the_exit_code_that_it_came_as(go: 
     assert (first, second, last) == (doubtful, doubtful, "(no output)\n[exit code 3]")
     assert "Killed" in of_bash
     assert of_bash.endswith("\n[killed by signal 9 (SIGKILL)]")
-
-
-@pytest.mark.slow
-def test_the_shell_of_a_session_tells_that_it_exited(go: Go) -> None:
     session = call("terminal", command="exit 137", persistent=True)
-
     run = go(session, preset=evolve(DEFAULT, tools="terminal", policy=None))
-
     assert [told.result for told in of_kind(run, ToolFinished)] == ["(no output)\n[exit code 137]"]
 
 
@@ -185,9 +172,7 @@ def test_a_grant_lifts_the_sandbox_of_its_command_alone(go: Go, needs: Callable[
 
 @bthread
 def no_network() -> BThreadBody:
-    """A protocol may refuse that a sandbox is lifted."""
-    while True:
-        yield sync(refuse=SandboxLifted, because="no network in this project")
+    yield sync(refuse=SandboxLifted, because="no network in this project")
 
 
 def test_a_protocol_may_refuse_to_lift_it(go: Go) -> None:
@@ -196,7 +181,6 @@ def test_a_protocol_may_refuse_to_lift_it(go: Go) -> None:
 
     (rejected,) = of_kind(run, GateRejected)
     assert str(rejected.refusals[0].because) == "no network in this project"
-    assert of_kind(run, GateApproved) == []
 
 
 def test_strict_offers_no_rights_and_begins_no_run_where_there_is_no_sandbox(
@@ -287,49 +271,38 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "own"
 
 
-def run(make_agent: MakeAgent, workspace: Path, preset: str, *steps: Any, log: Path) -> Run:
-    chosen = evolve(PRESETS[preset], sandbox="off", max_iterations=50, max_failures=None)
-    tools = equip(evolve(chosen, tools="workspace", tools_file=None), workspace)
-    made = make_agent(*steps, "Done.", tools=tools, preset=chosen, log=log, approve=lambda _: True)
-    return made.run_sync("Go")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", JUDGING)
-def test_commands_that_touch_them_are_denied_and_not_asked_about(
+def test_commands_and_calls_that_touch_them_are_denied_and_not_asked_about(
     preset: str, make_agent: MakeAgent, workspace: Path, own: Path
 ) -> None:
-    log = workspace / "log.jsonl"
+    log, program = workspace / "log.jsonl", workspace / ".venv" / "lib" / "site-packages" / "agent"
     (workspace / "evil.yaml").write_text("allow: all")
-    program = workspace / ".venv" / "lib" / "site-packages" / "agent"
-    commands = [touch.format(own=own, log=log, pid=os.getpid(), program=program) for touch in TOUCHES]
-
-    done = run(make_agent, workspace, preset, *(call("bash", command=each) for each in commands), log=log)
-
-    assert [event for event in done.events if isinstance(event, ApprovalAsked | ToolStarted)] == []
-    assert len([event for event in done.events if isinstance(event, GateRejected)]) == len(TOUCHES)
-    assert (own / "rules.yaml").read_text() == "rules: []\n"
-
-
-def test_file_tools_do_not_touch_them_either(make_agent: MakeAgent, workspace: Path, own: Path) -> None:
-    log = workspace / "log.jsonl"
     (workspace / "link").symlink_to(log)
-    steps = [call("write_file", path=name, content="forged") for name in ("log.jsonl", "link")]
-
-    done = run(make_agent, workspace, "default", *steps, call("read_file", path="log.jsonl"), log=log)
-
-    assert [event for event in done.events if isinstance(event, ToolStarted)] == []
-
-
-def test_no_right_makes_them_writable(make_agent: MakeAgent, workspace: Path, own: Path) -> None:
-    rights = [f"write {own}/rules.yaml"], [f"write {own.parent}"], ["write /"]
-    tools = equip(PRESETS["default"], workspace)
-    steps = (call("bash", command="true", rights=right) for right in rights)
-    made = make_agent(*steps, "Done.", tools=tools, approve=lambda _: True)
+    commands = [touch.format(own=own, log=log, pid=os.getpid(), program=program) for touch in TOUCHES]
+    calls = [call("bash", command=each) for each in commands]
+    calls += [call("write_file", path=name, content="forged") for name in ("log.jsonl", "link")]
+    chosen = evolve(PRESETS[preset], sandbox="off", max_iterations=50, max_failures=None)
+    tools = equip(evolve(chosen, tools="workspace", tools_file=None), workspace)
+    made = make_agent(*calls, "Done.", tools=tools, preset=chosen, log=log, approve=lambda _: True)
 
     done = made.run_sync("Go")
 
-    assert [event for event in done.events if isinstance(event, ToolStarted)] == []
+    assert of_kind(done, ApprovalAsked | ToolStarted) == []
+    assert len(of_kind(done, GateRejected)) == len(calls)
+    assert (own / "rules.yaml").read_text() == "rules: []\n"
+
+
+def test_no_right_makes_them_writable_and_the_log_is_not_read(
+    make_agent: MakeAgent, workspace: Path, own: Path
+) -> None:
+    rights = [f"write {own}/rules.yaml"], [f"write {own.parent}"], ["write /"]
+    steps = [*(call("bash", command="true", rights=right) for right in rights), call("read_file", path="log.jsonl")]
+    tools, log = equip(PRESETS["default"], workspace), workspace / "log.jsonl"
+
+    done = make_agent(*steps, "Done.", tools=tools, log=log, approve=lambda _: True).run_sync("Go")
+
+    assert of_kind(done, ToolStarted) == []
 
 
 def test_the_program_and_its_python_are_read_only_in_the_sandbox(
