@@ -4,7 +4,7 @@ import difflib
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated, BinaryIO
 
 from attrs import evolve, frozen
 
@@ -15,10 +15,6 @@ from agent.tools.workspace import Files
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.messages import Image
-
-if TYPE_CHECKING:
-    from PIL.Image import Image as Opened
-
 
 _PIECE = 1 << 20  # bytes read at once
 _AHEAD = 16  # pieces read after the page, to count lines
@@ -65,15 +61,16 @@ MOST_PIXELS = 50_000_000  # 200 MB unpacked
 _FORMATS: Mapping[str, str] = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP"}
 
 
+_HEADS = {
+    b"\xff\xd8\xff": "image/jpeg", b"\x89PNG\r\n\x1a\n": "image/png", b"GIF87a": "image/gif", b"GIF89a": "image/gif",
+}  # fmt: skip
+
+
 def media_type(head: bytes) -> str | None:
     """Return the media type of a JPG, PNG, GIF or WebP from its first 16 bytes; None for everything else."""
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if head.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    return "image/webp" if head.startswith(b"RIFF") and head[8:12] == b"WEBP" else None
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _HEADS.items() if head.startswith(start)), None)
 
 
 def prepare(content: bytes, kind: str, *, resize: bool) -> tuple[Image, str]:
@@ -87,34 +84,29 @@ def prepare(content: bytes, kind: str, *, resize: bool) -> tuple[Image, str]:
 
 
 def _fitted(content: bytes, kind: str) -> tuple[Image, str]:
+    """Return the picture; a larger one (of an animation the first frame) is scaled down to the limit."""
     try:
         import PIL.Image
     except ImportError as error:
         raise ToolError("cannot look at pictures: install the extra 'images' (pillow)") from error
     try:
         with PIL.Image.open(io.BytesIO(content), formats=[_FORMATS[kind]]) as opened:
+            size = f"{opened.width}x{opened.height}"
             if opened.width * opened.height > MOST_PIXELS:
-                raise ToolError(f"the picture claims {opened.width}x{opened.height} pixels; that is refused")
-            if max(opened.size) > LONGEST_EDGE:
-                return _shrunk(opened, kind)
-            opened.load()
-            return Image(kind, content), f"{kind}, {opened.width}x{opened.height} pixels"
+                raise ToolError(f"the picture claims {size} pixels; that is refused")
+            if max(opened.size) <= LONGEST_EDGE:
+                opened.load()
+                return Image(kind, content), f"{kind}, {size} pixels"
+            opened.thumbnail((LONGEST_EDGE, LONGEST_EDGE))
+            opened.save(written := io.BytesIO(), format=_FORMATS[kind])
+            words = f"{kind}, {opened.width}x{opened.height} pixels (made smaller, from {size})"
+            return Image(kind, written.getvalue()), words
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning) as error:
         raise ToolError(f"the picture claims too many pixels; that is refused: {error}") from error
     except PIL.UnidentifiedImageError as error:  # whose message shows an internal object
         raise ToolError("not a picture that can be read: its format is not known, or it is damaged") from error
     except (OSError, SyntaxError, ValueError) as error:
         raise ToolError(f"not a picture that can be read: {error}") from error
-
-
-def _shrunk(opened: "Opened", kind: str) -> tuple[Image, str]:
-    """Return the picture (the first frame of an animation) scaled down to the limit, and its description."""
-    before = f"{opened.width}x{opened.height}"
-    opened.thumbnail((LONGEST_EDGE, LONGEST_EDGE))
-    written = io.BytesIO()
-    opened.save(written, format=_FORMATS[kind])
-    words = f"{kind}, {opened.width}x{opened.height} pixels (made smaller, from {before})"
-    return Image(kind, written.getvalue()), words
 
 
 def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
@@ -137,7 +129,8 @@ def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
             limit: how many lines, at most
         """
         with files.open_read(path) as file:
-            kind = media_type(_head(file))
+            kind = media_type(file.read(16))
+            file.seek(0)
             if kind is None:
                 return _text(file, path, offset or 1, limit)
             image, words = prepare(file.read(MOST_PICTURE_BYTES + 1), kind, resize=resize_pictures)
@@ -146,24 +139,13 @@ def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
     return read
 
 
-def _head(file: BinaryIO) -> bytes:
-    head = file.read(16)
-    file.seek(0)
-    return head
-
-
 def _text(file: BinaryIO, path: str, first: int, limit: int | None) -> ToolResult:
     page = read_page(file, first=first, limit=limit, most_lines=MOST_LINES, most_bytes=MOST_BYTES)
     if first > max(page.total, 1):
         raise ToolError(f"offset {first} is beyond the end of {path}, which has {page.total} lines; begin earlier")
-    notice = _notice(page)
     whole = evolve(page.cut, total_lines=page.total, total_bytes=os.fstat(file.fileno()).st_size)
-    text = page.cut.text or "(empty file)"
-    return ToolResult(_with_notice(text, notice), details=whole.details())
-
-
-def _with_notice(text: str, notice: str) -> str:
-    return f"{text.rstrip(chr(10))}\n\n[{notice}]" if notice else text
+    text, notice = page.cut.text or "(empty file)", _notice(page)
+    return ToolResult(f"{text.rstrip(chr(10))}\n\n[{notice}]" if notice else text, details=whole.details())
 
 
 def _notice(page: Page) -> str:
@@ -234,8 +216,7 @@ def _changes(one: Sequence[str], other: Sequence[str]) -> Iterator[str]:
     if max(len(one), len(other)) > _MOST_COMPARED:
         yield from (*_signed("-", one), *_signed("+", other))
         return
-    matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
-    for tag, a, b, c, d in matcher.get_opcodes():
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if tag == "equal":
             yield from _signed(" ", one[a:b])
         else:
@@ -304,8 +285,7 @@ def _places(text: str, wanted: str) -> list[int]:
 
     At most as many as are counted, since each search takes time.
     """
-    found: list[int] = []
-    start = text.find(wanted)
+    found, start = list[int](), text.find(wanted)
     while start != -1 and len(found) < _MOST_COUNTED:
         found.append(start)
         start = text.find(wanted, start + 1)
@@ -359,7 +339,12 @@ def make_edit(files: Files) -> Tool:
             oldText: what stands there now
             newText: what shall stand there
         """
-        _check(oldText, newText)
+        if not oldText:
+            raise ToolError("oldText is empty; give the text that is to be replaced, or use write for a new file")
+        if oldText == newText:
+            raise ToolError("oldText and newText are the same; nothing would change")
+        for name, given in (("oldText", oldText), ("newText", newText)):
+            encoded(given, name, holds_nul=True)
         text = _read(files, path)
         after, exact = edited(text, oldText, newText, path)
         replace(files, path, after.encode("utf-8", "surrogateescape"))
@@ -370,15 +355,6 @@ def make_edit(files: Files) -> Tool:
         return ToolResult(f"replaced text in {path}, from line {line}{tolerated}\n{shown}", details=details)
 
     return edit
-
-
-def _check(old: str, new: str) -> None:
-    if not old:
-        raise ToolError("oldText is empty; give the text that is to be replaced, or use write for a new file")
-    if old == new:
-        raise ToolError("oldText and newText are the same; nothing would change")
-    encoded(old, "oldText", holds_nul=True)
-    encoded(new, "newText", holds_nul=True)
 
 
 def _read(files: Files, path: str) -> str:
