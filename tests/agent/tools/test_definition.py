@@ -227,24 +227,27 @@ async def test_a_timeout_of_the_tool_is_an_error_result() -> None:
     assert (await give_up.run({})).text == "the server said nothing"
 
 
-async def test_a_quick_tool_runs_where_it_is_called() -> None:
+@rows("quick", [True, False])
+async def test_a_blocking_tool_runs_in_a_daemon_thread_and_a_quick_one_where_it_is_called(quick: bool) -> None:
+    """Its progress arrives in the event loop."""
     threads: list[threading.Thread] = []
+    seen: list[tuple[str, threading.Thread]] = []
 
-    @tool(quick=True)
+    @tool(quick=quick)
     def look(depth: int, context: ToolContext) -> str:
         """Look."""
         threads.append(threading.current_thread())
         context.progress("looking")
         return str(1 // depth)
 
-    seen: list[str] = []
-    context = ToolContext("a", seen.append)
+    context = ToolContext("a", lambda text: seen.append((text, threading.current_thread())))
 
-    assert await look.run({"depth": 1}, context) == look.run_now({"depth": 1}) == ToolResult("1")
+    assert await look.run({"depth": 1}, context) == ToolResult("1")
     assert (await look.run({"depth": 0})).is_error
     assert (await look.run({"depth": "deep"})).text.startswith("invalid arguments: depth")
-    assert set(threads) == {threading.current_thread()}
-    assert seen == ["looking"]
+    assert [thread is threading.main_thread() for thread in threads] == [quick] * 2
+    assert [thread.daemon for thread in threads] == [not quick] * 2
+    assert seen == [("looking", threading.main_thread())]
 
 
 def test_a_tool_that_can_wait_is_not_quick() -> None:
@@ -256,23 +259,6 @@ def test_a_tool_that_can_wait_is_not_quick() -> None:
         tool(quick=True)(look)
     with pytest.raises(TypeError, match="cannot have a timeout"):
         tool(quick=True, timeout=1.0)(documented)
-
-
-async def test_a_blocking_tool_runs_in_a_daemon_thread_and_its_progress_arrives_in_the_event_loop() -> None:
-    pieces: list[tuple[str, threading.Thread]] = []
-    seen: list[threading.Thread] = []
-
-    @tool
-    def work(context: ToolContext) -> str:
-        """Work."""
-        seen.append(threading.current_thread())
-        context.progress("half")
-        return "done"
-
-    await work.run({}, ToolContext(progress=lambda text: pieces.append((text, threading.current_thread()))))
-
-    assert pieces == [("half", threading.main_thread())]
-    assert (seen[0].daemon, seen[0] is threading.main_thread()) == (True, False)
 
 
 def test_the_gate_learns_paths_and_command_from_marks() -> None:
@@ -424,9 +410,7 @@ def test_the_schema_and_the_code_accept_the_same_arguments() -> None:
 
 
 def test_the_answer_to_an_unknown_tool_names_what_there_is() -> None:
-    names = ("bash", "read_file", "write_file", "list_directory")
-
-    assert explain_unknown("bsh", names) == "unknown tool 'bsh'; nearest: bash"
+    assert explain_unknown("bsh", ("bash", "read_file")) == "unknown tool 'bsh'; nearest: bash"
     assert explain_unknown("xyz", ("bash",)) == "unknown tool 'xyz'; known: bash"
     assert explain_unknown("xyz", ()) == "unknown tool 'xyz'; known: none"
 
@@ -474,30 +458,23 @@ print("over")
     assert ended.stderr == ""
 
 
-def test_a_thread_does_one_function_after_the_other_and_ends_when_there_are_no_more(anyio_backend: str) -> None:
+def test_threads_are_used_again_and_end_and_functions_do_not_wait_for_abandoned_ones(anyio_backend: str) -> None:
+    release = threading.Event()
+
     async def main() -> list[threading.Thread]:
+        with anyio.move_on_after(0.05):
+            await run_in_background(release.wait)
+        with pytest.raises(ZeroDivisionError):
+            await run_in_background(lambda: 1 // 0)
         return [await run_in_background(threading.current_thread) for _ in range(100)]
 
     threads = anyio.run(main, backend=anyio_backend)
+    release.set()
     for thread in threads:
         thread.join(5)
 
     assert len(set(threads)) < 50
     assert not any(thread.is_alive() for thread in threads)
-
-
-def test_functions_do_not_wait_for_abandoned_ones_and_errors_are_raised(anyio_backend: str) -> None:
-    release = threading.Event()
-
-    async def main() -> list[int]:
-        with anyio.move_on_after(0.05):
-            await run_in_background(release.wait)
-        with pytest.raises(ZeroDivisionError):
-            await run_in_background(lambda: 1 // 0)
-        return [await run_in_background(lambda number=number: number) for number in range(20)]  # type: ignore[misc]
-
-    assert anyio.run(main, backend=anyio_backend) == [*range(20)]
-    release.set()
 
 
 FORKING = """
