@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 import pytest
 
-from agent.effects.approval import approval_effect
 from agent.effects.execution import coalesced, describe, join_texts
 from agent.effects.loop import seconds_before
 from agent.presets.policy_files import load_policy
@@ -17,23 +16,11 @@ from agent.tools.collections import workspace_tools
 from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
-from bp.runner import Broken
+from agent.vocabulary.events import BackoffStarted
 from constitution import Action, Disk, Level, Verdict, judge
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
-
-
-@rows("how", ["failed", "cancelled", "abandoned"])
-async def test_an_interrupted_question_counts_as_no(how: Any) -> None:
-    error = ValueError("no terminal") if how == "failed" else None
-
-    answered = approval_effect(None).broken(ApprovalAsked(ToolCall("a", "bash"), "why"), Broken(how, error))
-
-    assert isinstance(answered, ApprovalAnswered)
-    assert not answered.yes
-    assert answered.text == ("asking failed: no terminal" if error else "the question was withdrawn")
 
 
 @rows(

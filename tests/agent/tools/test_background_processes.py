@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -169,22 +168,6 @@ async def test_in_a_terminal_it_starts_where_the_session_stands(root: Path, proc
 
 def agent_with(root: Path, tools: Mapping[str, Tool], *steps: Any, **options: Any) -> Agent:
     return Agent(ScriptedModel(steps), tools.values(), workspace=root, **options)
-
-
-async def test_a_server_is_reachable_by_the_next_call_and_dead_after_the_run(root: Path) -> None:
-    (root / "page.txt").write_text("served")
-    tools = {tool.name: tool for tool in workspace_tools(root, timeout=100, processes=Processes())}
-    serve = f"{sys.executable} -u -m http.server 0 --bind 127.0.0.1 | tee said"
-    fetch = "until port=$(grep -oP 'port \\K[0-9]+' said); do sleep 0.05; done; curl -s http://127.0.0.1:$port/page.txt"
-    script = [call("bash", command=serve, background=True), call("bash", command=fetch), "It works."]
-
-    with agent_with(root, tools, *script, preset="passthrough") as agent:
-        run = await agent.run("Serve")
-
-        assert run.messages[4].text == "served"
-        port = int((root / "said").read_text().split("port ")[1].split()[0])
-        with pytest.raises(OSError, match="refused"):
-            socket.create_connection(("127.0.0.1", port), 100)
 
 
 async def test_the_next_run_has_a_process_only_if_it_was_started_for_the_program(root: Path) -> None:

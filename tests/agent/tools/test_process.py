@@ -1,7 +1,6 @@
 """One command, run to its end, of which nothing is left; and the part of its output that is kept."""
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -58,18 +57,6 @@ async def run_out_of_time(script: str, begun: Path) -> Finished:
     return finished
 
 
-async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak(tmp_path: Path) -> None:
-    begun = tmp_path / "begun"
-    script = f"trap 'echo last words; exit 5' TERM; echo begun; touch {begun}; while :; do sleep 0.01; done"
-
-    finished = await run_out_of_time(script, begun)
-
-    assert finished.timed_out
-    assert finished.output.startswith("begun\n")
-    assert finished.output.count("last words\n") == 1
-    assert finished.exit_code == 5
-
-
 @rows(
     "hide",
     [
@@ -88,17 +75,6 @@ async def test_nothing_survives_a_timeout(hide: str, tmp_path: Path, monkeypatch
     finished = await run_out_of_time(hide.format(pid=pid_file), pid_file)
 
     assert finished.timed_out
-    assert not runs(pid_file)
-
-
-async def test_a_process_that_ignores_term_is_killed_after_the_grace_time(tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-
-    finished = await run_out_of_time(f"trap '' TERM; echo $$ >{pid_file}; while :; do sleep 1; done", pid_file)
-
-    assert finished.timed_out
-    assert finished.signal == signal.SIGKILL
-    assert finished.duration > 2
     assert not runs(pid_file)
 
 
@@ -124,19 +100,6 @@ async def test_a_process_that_outlives_its_command_is_ended_and_is_no_timeout(
     assert (finished.output, finished.exit_code, finished.timed_out) == ("done\n", 0, False)
     assert finished.survivors == 1
     assert not runs(pid_file)
-
-
-async def test_a_flood_is_kept_at_both_ends_in_bounded_memory() -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-    finished = await run("echo first; head -c 200000000 /dev/zero; echo last", limit=1000)
-
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert finished.truncated
-    assert finished.output.startswith("first\n")
-    assert finished.output.endswith("last\n")
-    assert "[output truncated: 199999011 of 200000011 bytes left out here]" in finished.output
-    assert grown < 8 * 1024, f"{grown} KiB"
 
 
 async def test_characters_split_over_two_reads_are_whole() -> None:
