@@ -133,7 +133,17 @@ class Tool:
     def check(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return all errors in `arguments`, each as "path: problem"; empty if valid."""
         problems = self.shape.problems(arguments)
-        return problems if problems or self.argv is None else _argv_problems(self.argv, arguments)
+        if self.argv is not None and not problems:
+            try:
+                self.argv(arguments)
+            except Exception as error:  # foreign code
+                return (str(error) or type(error).__name__,)
+        return problems
+
+    def flaw(self, arguments: Mapping[str, Any]) -> str:
+        """Return all errors in `arguments` as one text; empty if valid."""
+        problems = self.check(arguments)
+        return f"invalid arguments: {'; '.join(problems)}" if problems else ""
 
     def touches(self, arguments: Mapping[str, Any]) -> tuple[Touch, ...]:
         """Return the paths in `arguments`, as written there."""
@@ -203,9 +213,8 @@ class Tool:
         """
         if self.quick:
             return self.run_now(arguments, context)
-        problems = self.check(arguments)
-        if problems:
-            return _invalid(problems)
+        if flaw := self.flaw(arguments):
+            return ToolResult(flaw, is_error=True)
         function: Any = self.function
         try:
             if self.timeout is None:
@@ -218,9 +227,8 @@ class Tool:
 
     def run_now(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
         """Like `run`, for a quick tool."""
-        problems = self.check(arguments)
-        if problems:
-            return _invalid(problems)
+        if flaw := self.flaw(arguments):
+            return ToolResult(flaw, is_error=True)
         try:
             return self._result(self.function(context or ToolContext(), **self.shape.build(arguments)))
         except (Exception, SystemExit) as error:
@@ -287,30 +295,15 @@ def tool(
     return define if function is None else define(function)
 
 
-def _argv_problems(argv: Callable[[Mapping[str, Any]], object], arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    try:
-        argv(arguments)
-    except Exception as error:  # foreign code
-        return (str(error) or type(error).__name__,)
-    return ()
-
-
-def _invalid(problems: tuple[str, ...]) -> ToolResult:
-    return ToolResult("invalid arguments: " + "; ".join(problems), is_error=True)
-
-
 def _runner(function: Callable[..., Any], context_name: str | None, *, quick: bool) -> Callable[..., object]:
     """Return `function` in the form of all tools: async unless quick, context first, arguments by name."""
 
-    def given(context: ToolContext) -> dict[str, ToolContext]:
-        return {} if context_name is None else {context_name: context}
-
     def run_here(context: ToolContext, /, **arguments: Any) -> object:
-        return function(**arguments, **given(context))
+        return function(**arguments) if context_name is None else function(**arguments, **{context_name: context})
 
     async def run_in_thread(context: ToolContext, /, **arguments: Any) -> object:
         context = evolve(context, progress=call_back(context.progress, current_token()))
-        return await run_in_background(lambda: function(**arguments, **given(context)))
+        return await run_in_background(lambda: run_here(context, **arguments))
 
     return run_here if quick or inspect.iscoroutinefunction(function) else run_in_thread
 
@@ -358,8 +351,7 @@ def _texts(value: object) -> tuple[str, ...]:
 def explain_unknown(name: str, names: Iterable[str]) -> str:
     """Return the answer to a call of an unknown tool: "unknown tool 'bsh'; nearest: bash"."""
     names = tuple(names)
-    near = nearest(name, names)
-    if near:
+    if near := nearest(name, names):
         return f"unknown tool {name!r}; nearest: {', '.join(near)}"
     return f"unknown tool {name!r}; known: {', '.join(sorted(names)) or 'none'}"
 
@@ -407,9 +399,8 @@ class Toolbox:
         if tool is None:
             flaw = explain_unknown(call.tool, self.names) if self._suggests else f"unknown tool {call.tool!r}"
             return evolve(call, flaw=flaw)
-        problems = tool.check(call.arguments)
-        if problems:
-            return evolve(call, flaw="invalid arguments: " + "; ".join(problems))
+        if flaw := tool.flaw(call.arguments):
+            return evolve(call, flaw=flaw)
         if not tool.parallel and not tool.command_in and not tool.polls:
             return call
         return evolve(call, parallel=tool.parallel, command_in=tool.command_in, polls=tool.polls)
