@@ -121,12 +121,7 @@ LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, cpu_time=360
 """Limits far above ordinary work, and below what overloads a machine."""
 
 LONGEST_PROBE = 60.0  # seconds, also enough for a busy machine: another level would make a resumed run ask again
-FATAL = frozenset(signal.Signals) - {
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGPIPE,
-}  # an exit code of shells, too
+FATAL = frozenset(signal.Signals) - {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE}  # also of shells
 
 IN_THE_WAY = {
     NETWORK: (
@@ -176,10 +171,14 @@ class Sandbox:
         joined = self._joined() if self.level == "bubblewrap" and not inside.network else ()
         inside = evolve(inside, joined=bool(joined))
         if not hosts or self.level != "bubblewrap":
-            return (*joined, *_confining(self.level, inside), *_limited(self.limits))
+            return (*joined, *_confining(self.level, inside), *self._limited())
         folder = f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # invisible to other commands
         words = _confining("bubblewrap", evolve(inside, egress=folder))
-        return (*words_outside(folder, hosts), *joined, *words, *_limited(self.limits), *words_inside())
+        return (*words_outside(folder, hosts), *joined, *words, *self._limited(), *words_inside())
+
+    def _limited(self) -> tuple[str, ...]:
+        program = _prlimit()
+        return () if program is None else (program, *self.limits.arguments(), "--")
 
     def _joined(self) -> tuple[str, ...]:
         """Return the words that make a command join the agent's loopback, which is created when needed."""
@@ -271,7 +270,7 @@ SEATBELT_SINKS = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 def _seatbelt_profile(inside: Confinement) -> Iterator[str]:
     """Yield the lines of a profile for `sandbox-exec -p`; later ones win. Written from its documentation, untested."""
     yield from ("(version 1)", "(allow default)", "(deny file-write*)")
-    yield f"(allow file-write* {_below((*inside.writable, inside.scratch))} {_literal(SEATBELT_SINKS)})"
+    yield f"(allow file-write* {_below((*inside.writable, inside.scratch))} {_below(SEATBELT_SINKS, 'literal')})"
     if inside.kept:
         yield f"(deny file-write* {_below(inside.kept)})"
     if inside.hidden:
@@ -284,22 +283,9 @@ def _seatbelt_profile(inside: Confinement) -> Iterator[str]:
         yield '(allow network-outbound (remote ip "localhost:*"))'
 
 
-def _below(places: Iterable[str]) -> str:
-    return " ".join(f"(subpath {_quoted(place)})" for place in places)
-
-
-def _literal(places: Iterable[str]) -> str:
-    return " ".join(f"(literal {_quoted(place)})" for place in places)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _limited(limits: Limits) -> tuple[str, ...]:
-    program = _prlimit()
-    return () if program is None else (program, *limits.arguments(), "--")
+def _below(places: Iterable[str], kind: str = "subpath") -> str:
+    quoted = (place.replace("\\", "\\\\").replace('"', '\\"') for place in places)
+    return " ".join(f'({kind} "{place}")' for place in quoted)
 
 
 @lru_cache(maxsize=1)
