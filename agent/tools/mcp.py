@@ -122,8 +122,7 @@ async def _listed(session: "ClientSession") -> AsyncIterator["Listed"]:
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
         for listed in page.tools:
             yield listed
-        cursor = page.next_cursor
-        if not cursor:
+        if not (cursor := page.next_cursor):
             return
 
 
