@@ -274,18 +274,9 @@ async def test_no_text_of_an_earlier_command_runs_in_a_later_one(terminal: Termi
 @rows(
     ("command", "note"),
     [
-        (
-            "export PATH=/x:$PATH HOME=/x; IFS=,; unset LANG",
-            f"[not kept: HOME, IFS, LANG, PATH: {FOR_A_CHANGE}]",
-        ),
-        (
-            "f() { :; }; L=(1 2); declare -A M=([a]=b)",
-            f"[not kept: array L, array M, function f: {FOR_A_FORM}]",
-        ),
-        (
-            "X='$(x)'; Y=$'\\xff'; printf -v Z '%70000s' z",
-            f"[not kept: X, Y, Z: {FOR_A_VALUE}]",
-        ),
+        ("export PATH=/x:$PATH HOME=/x; IFS=,; unset LANG", f"[not kept: HOME, IFS, LANG, PATH: {FOR_A_CHANGE}]"),
+        ("f() { :; }; L=(1 2); declare -A M=([a]=b)", f"[not kept: array L, array M, function f: {FOR_A_FORM}]"),
+        ("X='$(x)'; Y=$'\\xff'; printf -v Z '%70000s' z", f"[not kept: X, Y, Z: {FOR_A_VALUE}]"),
         (
             "f1() { :; }; for n in 2 3 4 5 6 7 8 9 10 11; do eval \"f$n() { :; }\"; done",
             "[not kept: function f1, function f10, function f11, function f2, function f3, function f4, function f5, "
