@@ -2,12 +2,15 @@
 
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import define, field
 
 from agent.tools import output
 from agent.tools.collections import workspace_tools
@@ -82,3 +85,54 @@ def plant(root: Path, files: dict[str, str | bytes]) -> None:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@define
+class Site:
+    """What a server answers at each path: status, headers, content; and what it was asked."""
+
+    pages: dict[str, tuple[int, dict[str, str], bytes]] = field(factory=dict)
+    asked: list[tuple[str, dict[str, str], bytes]] = field(factory=list)
+    url: str = ""
+
+    def put(self, path: str, content: bytes | str, kind: str = "text/html", status: int = 200, **headers: Any) -> str:
+        names = {"Content-Type": kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        self.pages[path] = status, names, content.encode() if isinstance(content, str) else content
+        return self.url + path
+
+
+class Handler(BaseHTTPRequestHandler):
+    site: Site
+
+    def do_GET(self) -> None:
+        length = int(self.headers.get("content-length", 0))
+        self.site.asked.append((self.path, dict(self.headers), self.rfile.read(length)))
+        status, headers, content = self.site.pages.get(self.path, (404, {}, b"none"))
+        if self.path == "/slow":
+            threading.Event().wait(100)
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if "X-No-Length" not in headers:
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        with suppress(ConnectionError):
+            self.wfile.write(content)
+
+    do_POST = do_GET  # noqa: N815, as the library wants it
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A web server on loopback."""
+    site = Site()
+    handler = type("OfThisSite", (Handler,), {"site": site})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        running.daemon_threads = True
+        site.url = f"http://127.0.0.1:{running.server_port}"
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
+        yield site
+        running.shutdown()

@@ -4,82 +4,22 @@ import gzip
 import io
 import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import anyio
 import PIL.Image
 import pytest
-from attrs import define, field
 
 from agent.tools.collections import CodingOptions, create_all_tools
 from agent.tools.web import find_address, is_public, make_webfetch, make_websearch
 from agent.vocabulary.errors import ToolError
 from tests.tables import rows
 
+from .conftest import Site
+
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 LOOPBACK = ["127.0.0.1"]
-
-
-@define
-class Site:
-    """What a server answers at each path: status, headers, content; and what it was asked."""
-
-    pages: dict[str, tuple[int, dict[str, str], bytes]] = field(factory=dict)
-    asked: list[tuple[str, dict[str, str], bytes]] = field(factory=list)
-    url: str = ""
-
-    def put(self, path: str, content: bytes | str, kind: str = "text/html", status: int = 200, **headers: Any) -> str:
-        names = {"Content-Type": kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
-        self.pages[path] = status, names, content.encode() if isinstance(content, str) else content
-        return self.url + path
-
-
-class Handler(BaseHTTPRequestHandler):
-    site: Site
-
-    def do_GET(self) -> None:
-        length = int(self.headers.get("content-length", 0))
-        self.site.asked.append((self.path, dict(self.headers), self.rfile.read(length)))
-        status, headers, content = self.site.pages.get(self.path, (404, {}, b"none"))
-        if self.path == "/slow":
-            threading.Event().wait(100)
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if "X-No-Length" not in headers:
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        with suppress(ConnectionError):
-            self.wfile.write(content)
-
-    do_POST = do_GET  # noqa: N815, as the library wants it
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Site]:
-    site = Site()
-    handler = type("OfThisSite", (Handler,), {"site": site})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        running.daemon_threads = True
-        site.url = f"http://127.0.0.1:{running.server_port}"
-        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
-        yield site
-        running.shutdown()
-
-
-@pytest.fixture
-def site(server: Site) -> Site:
-    server.pages.clear()
-    server.asked.clear()
-    return server
 
 
 async def fetched(url: str, *, allowed: list[str] = LOOPBACK, size: int = 5 << 20, **arguments: Any) -> Any:
