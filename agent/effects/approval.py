@@ -4,7 +4,6 @@ A user may also decide later: the run rests until then, and `Decisions` answer t
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import partial
 from itertools import islice
 from time import time
 from typing import Any, Literal
@@ -75,24 +74,19 @@ def lookup_effect(toolbox: Toolbox) -> Effect:
     since = time()
 
     def look_up(requested: FactsRequested) -> Event | Awaitable[Event]:
-        compared = partial(_compared, requested, toolbox, since)
+        def compared() -> Event:
+            now = describe(requested.call, toolbox, since=since)
+            if changes := tuple(islice(changes_between(requested.judged, now), MOST)):
+                return ActionChanged(requested.call, now, changes=changes, times=requested.times)
+            return FactsConfirmed(requested.call)
+
         return run_in_background(compared) if toolbox.changes_files(requested.call) else compared()
 
-    return Effect(FactsRequested, look_up, (FactsConfirmed, ActionChanged), _unknown, OVER)
+    def unknown(requested: FactsRequested, broken: Broken) -> ActionChanged:
+        facts, problem = unknown_facts(requested.call, broken)
+        return ActionChanged(requested.call, facts, problem, ("what it would touch cannot be found",), requested.times)
 
-
-def _compared(requested: FactsRequested, toolbox: Toolbox, since: float) -> Event:
-    now = describe(requested.call, toolbox, since=since)
-    changes = tuple(islice(changes_between(requested.judged, now), MOST))
-    if not changes:
-        return FactsConfirmed(requested.call)
-    return ActionChanged(requested.call, now, changes=changes, times=requested.times)
-
-
-def _unknown(requested: FactsRequested, broken: Broken) -> ActionChanged:
-    """Return the outcome for a call whose facts cannot be found any more."""
-    facts, problem = unknown_facts(requested.call, broken)
-    return ActionChanged(requested.call, facts, problem, ("what it would touch cannot be found",), requested.times)
+    return Effect(FactsRequested, look_up, (FactsConfirmed, ActionChanged), unknown, OVER)
 
 
 def changes_between(before: Action, now: Action) -> Iterator[str]:

@@ -92,19 +92,15 @@ def description_effect(toolbox: Toolbox) -> Effect:
     since = time()
 
     def look_up(proposed: ProposedAction) -> ActionDescribed | Awaitable[ActionDescribed]:
-        described = partial(_described, proposed.call, toolbox, since)
+        def described() -> ActionDescribed:
+            return ActionDescribed(proposed.call, describe(proposed.call, toolbox, since=since))
+
         return run_in_background(described) if toolbox.changes_files(proposed.call) else described()
 
-    return Effect(ProposedAction, look_up, (ActionDescribed,), _undescribed, OVER)
+    def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
+        return ActionDescribed(proposed.call, *unknown_facts(proposed.call, broken))
 
-
-def _described(call: ToolCall, toolbox: Toolbox, since: float) -> ActionDescribed:
-    return ActionDescribed(call, describe(call, toolbox, since=since))
-
-
-def _undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
-    """Return the outcome for a call whose facts cannot be found."""
-    return ActionDescribed(proposed.call, *unknown_facts(proposed.call, broken))
+    return Effect(ProposedAction, look_up, (ActionDescribed,), undescribed, OVER)
 
 
 def unknown_facts(call: ToolCall, broken: Broken) -> tuple[Action, str]:
