@@ -1,7 +1,7 @@
 """The collections of tools of S2, the executor of S3, and tools from `tools.yaml` (S0 6.3, S6.7 to S6.9, S6.13)."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from agent.tools.collections import (
     create_tool_executor,
 )
 from agent.tools.declared import DeclarationError, load_tools, read_declarations
-from agent.tools.definition import Toolbox, tool
+from agent.tools.definition import Tool, Toolbox, tool
 from agent.tools.work import TodoItem, TodoStore, make_todo_tools
 from agent.tools.workspace import Workspace
-from agent.vocabulary.calls import ToolCall, ToolResult
+from agent.vocabulary.calls import ToolCall
 from tests.tables import rows
 
 from .conftest import plant
@@ -144,84 +144,19 @@ async def test_a_wrong_task_list_is_an_error_and_changes_nothing(todo: object, p
     assert len(store.todos) == 1
 
 
-KUBECTL = """\
+DECLARED = """\
 tools:
   - name: kubectl_get
     description: "Get Kubernetes resources"
     category: read
     cmd: ./show
     args: ["get", "{{resource}}"]
-    optional_args:
-      namespace: ["-n", "{{namespace}}"]
+    optional_args: {namespace: ["-n", "{{namespace}}"]}
     parameters:
-      resource:
-        type: string
-        enum: [pods, services]
-        description: "The resource type"
-      namespace:
-        type: string
-        description: "The Kubernetes namespace"
-        pattern: "^[a-z0-9-]+$"
-        optional: true
-"""
-
-Declare = Callable[[str], Any]
-
-
-@pytest.fixture
-def declare(root: Path, tmp_path: Path) -> Declare:
-    """Tools of a file beside which lies a program `show`, which prints each of its arguments in brackets."""
-    program = tmp_path / "show"
-    program.write_text('#!/bin/sh\nfor argument; do printf "[%s]" "$argument"; done; echo\nenv >&2\n')
-    program.chmod(0o755)
-
-    def declare(text: str) -> Any:
-        (tmp_path / "tools.yaml").write_text(text)
-        tools = {tool.name: tool for tool in load_tools(tmp_path / "tools.yaml", Workspace(root))}
-
-        async def call(name: str, **arguments: Any) -> ToolResult:
-            return await tools[name].run(arguments)
-
-        call.tools = tools  # type: ignore[attr-defined]
-        return call
-
-    return declare
-
-
-def first_line(result: ToolResult) -> str:
-    assert not result.is_error, result.text
-    return result.text.splitlines()[0]
-
-
-async def test_s6_7_a_declared_tool_is_registered_and_callable(declare: Declare) -> None:
-    call = declare(KUBECTL)
-
-    assert first_line(await call("kubectl_get", resource="pods")) == "[get][pods]"
-    assert first_line(await call("kubectl_get", resource="pods", namespace="a-1")) == "[get][pods][-n][a-1]"
-    tool = call.tools["kubectl_get"]
-    assert (tool.category, tool.description) == ("read", "Get Kubernetes resources")
-    assert tool.parameters == {
-        "type": "object",
-        "properties": {
-            "resource": {"type": "string", "enum": ["pods", "services"], "description": "The resource type"},
-            "namespace": {
-                "type": "string", "pattern": "^(?:^[a-z0-9-]+$)$", "description": "The Kubernetes namespace",
-            },
-        },
-        "required": ["resource"],
-        "additionalProperties": False,
-    }  # fmt: skip
-
-
-OTHERS = """\
-tools:
-  - name: show
-    description: Show a text.
-    category: read
-    cmd: ./show
-    args: ["{{text}}", "--is={{text}}"]
-    parameters:
-      text: {type: string, maxLength: 100}
+      resource: {type: string, enum: [pods, services], description: "The resource type"}
+      namespace: {type: string, description: "The Kubernetes namespace", pattern: "^[a-z0-9-]+$", optional: true}
+  - {name: show, description: Show a text., category: read, cmd: ./show, args: ["{{text}}", "--is={{text}}"],
+     parameters: {text: {type: string, maxLength: 100}}}
   - {name: a, description: d, category: read, cmd: ./show, args: ["{{x}}"], parameters: {x: {type: string}}}
   - {name: b, description: d, category: read, cmd: ./show, args: ["--", "{{x}}"], parameters: {x: {type: string}}}
   - {name: c, description: d, category: read, cmd: ./show, args: ["{{x}}"],
@@ -229,114 +164,107 @@ tools:
   - {name: d, description: d, category: read, cmd: ./show, args: ["{{x}}"], parameters: {x: {type: integer}}}
   - {name: e, description: d, category: read, cmd: ./show, args: ["{{x}}{{y}}"],
      parameters: {x: {type: string}, y: {type: string}}}
-  - name: list
-    description: List.
-    category: read
-    cmd: ./show
-    args: []
-    optional_args:
-      all: [--all]
-      count: ["--count={{ count }}"]
-    parameters:
-      all: {type: boolean, optional: true}
-      count: {type: number, minimum: 0, maximum: 9.5, optional: true}
+  - {name: list, description: List., category: read, cmd: ./show, args: [],
+     optional_args: {all: [--all], count: ["--count={{ count }}"]},
+     parameters: {all: {type: boolean, optional: true},
+                  count: {type: number, minimum: 0, maximum: 9.5, optional: true}}}
   - {name: none, description: d, category: read, cmd: no-such-program}
   - {name: slow, description: d, category: read, cmd: ./show, args: ["{{a}}"],
      parameters: {a: {type: string, pattern: "(a+)+b"}}}
   - {name: missing, description: d, category: read, cmd: ./show, env: {X: "${NOT_SET_ANYWHERE}"}}
+  - {name: deploy, description: Deploy., category: admin, cmd: ./show,
+     env: {TOKEN: "Bearer ${DEPLOY_TOKEN}", PLAIN: text}}
 """
-METACHARACTERS = [
+
+
+@pytest.fixture
+def declared(root: Path, tmp_path: Path) -> Mapping[str, Tool]:
+    """Tools of a file beside which lies a program `show`, which prints each of its arguments in brackets."""
+    show = '#!/bin/sh\nfor argument; do printf "[%s]" "$argument"; done; echo\nenv >&2\n'
+    plant(tmp_path, {"show": show, "tools.yaml": DECLARED})
+    (tmp_path / "show").chmod(0o755)
+    return {tool.name: tool for tool in load_tools(tmp_path / "tools.yaml", Workspace(root))}
+
+
+def test_s6_7_a_declared_tool_is_registered(declared: Mapping[str, Tool]) -> None:
+    tool = declared["kubectl_get"]
+
+    assert (tool.category, tool.description) == ("read", "Get Kubernetes resources")
+    named = {"type": "string", "pattern": "^(?:^[a-z0-9-]+$)$", "description": "The Kubernetes namespace"}
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {
+            "resource": {"type": "string", "enum": ["pods", "services"], "description": "The resource type"},
+            "namespace": named,
+        },
+        "required": ["resource"],
+        "additionalProperties": False,
+    }
+
+
+METACHARACTERS = (
     "; rm -rf ~", "$(touch x)", "`touch x`", "a b  c", "'\"", "*", "${HOME}", "{{text}}", "| cat", "> out", "", "\\",
     "&",
-]  # fmt: skip
-
-
-@pytest.mark.slow
-@rows("text", METACHARACTERS)
-async def test_s6_8_metacharacters_are_only_characters(declare: Declare, root: Path, text: str) -> None:
-    result = await declare(OTHERS)("show", text=text)
-
-    assert result.text.startswith(f"[{text}][--is={text}]\n")
-    assert list(root.iterdir()) == []
+)  # fmt: skip
+OPTION, PODS = "invalid arguments: x: '{}' would be taken as an option; it may not begin with -", {"resource": "pods"}
+WRONG = "invalid arguments: {}"
 
 
 @pytest.mark.slow
 @rows(
     ("name", "arguments", "said"),
     [
-        ("a", {"x": "-rf"}, "invalid arguments: x: '-rf' would be taken as an option; it may not begin with -"),
+        ("kubectl_get", PODS, "[get][pods]"),
+        ("kubectl_get", {**PODS, "namespace": "a-1"}, "[get][pods][-n][a-1]"),
+        ("kubectl_get", {"resource": "pods; rm -rf ~"},
+         WRONG.format("resource: expected one of 'pods', 'services'; found 'pods; rm -rf ~'")),
+        *(("kubectl_get", {**PODS, "namespace": name},
+           WRONG.format(f"namespace: expected a text that matches ^[a-z0-9-]+$ as a whole, found {name!r}"))
+          for name in ("a;b", "a\n")),
+        ("kubectl_get", {**PODS, "namespace": "-all"},
+         WRONG.format("namespace: '-all' would be taken as an option; it may not begin with -")),
+        ("kubectl_get", {"more": 1}, WRONG.format("resource: missing; more: unknown; use resource, namespace")),
+        *(("show", {"text": text}, f"[{text}][--is={text}]") for text in METACHARACTERS),
+        ("a", {"x": "-rf"}, OPTION.format("-rf")),
         ("b", {"x": "-rf"}, "[--][-rf]"),
         ("c", {"x": "-v"}, "[-v]"),
-        ("d", {"x": -1}, "invalid arguments: x: '-1' would be taken as an option; it may not begin with -"),
+        ("d", {"x": -1}, OPTION.format("-1")),
         ("d", {"x": 5.0}, "[5]"),
-        (
-            "e",
-            {"x": "", "y": "-rf"},
-            "invalid arguments: x: '-rf' would be taken as an option; it may not begin with -",
-        ),
+        ("e", {"x": "", "y": "-rf"}, OPTION.format("-rf")),
         ("list", {"all": True, "count": 2.5}, "[--all][--count=2.5]"),
         ("list", {"all": False, "count": 3}, "[--count=3]"),
-        ("list", {"count": 10}, "invalid arguments: count: expected at most 9.5, found 10"),
+        ("list", {"count": 10}, WRONG.format("count: expected at most 9.5, found 10")),
         ("none", {}, "cannot start 'no-such-program': no such program on PATH"),
         ("missing", {}, "the environment variable NOT_SET_ANYWHERE is not set; the tool needs it"),
-        (
-            "slow",
-            {"a": "a" * 50},
-            f"invalid arguments: a: expected a text that matches (a+)+b as a whole, found {'a' * 50!r}",
-        ),
+        ("slow", {"a": "a" * 50},
+         WRONG.format(f"a: expected a text that matches (a+)+b as a whole, found {'a' * 50!r}")),
     ],
-)
-async def test_arguments_are_filled_in_as_programs_expect_them_or_refused(
-    declare: Declare, name: str, arguments: dict[str, Any], said: str
+)  # fmt: skip
+async def test_s6_7_to_s6_9_arguments_are_only_characters_or_refused_before_anything_runs(
+    declared: Mapping[str, Tool], root: Path, name: str, arguments: dict[str, Any], said: str
 ) -> None:
-    assert (await declare(OTHERS)(name, **arguments)).text.splitlines()[0] == said
+    result = await declared[name].run(arguments)
 
-
-@rows(
-    ("arguments", "problem"),
-    [
-        ({"resource": "pods; rm -rf ~"}, "resource: expected one of 'pods', 'services'; found 'pods; rm -rf ~'"),
-        ({"resource": "pods", "namespace": "a;b"}, "namespace: expected a text that matches ^[a-z0-9-]+$ as a whole"),
-        ({"resource": "pods", "namespace": "a\n"}, "namespace: expected a text that matches"),
-        ({"resource": "pods", "namespace": "-all"}, "namespace: '-all' would be taken as an option"),
-        ({"more": 1}, "resource: missing; more: unknown"),
-    ],
-)
-async def test_s6_9_values_that_do_not_fit_are_refused_before_anything_runs(
-    declare: Declare, arguments: dict[str, Any], problem: str
-) -> None:
-    result = await declare(KUBECTL)("kubectl_get", **arguments)
-
-    assert result.is_error
-    assert result.text.startswith("invalid arguments: " + problem)
+    assert result.text.splitlines()[0] == said
+    assert result.is_error is not said.startswith("[")
+    assert list(root.iterdir()) == []
 
 
 async def test_s6_13_declared_variables_are_passed_and_expanded_once(
-    declare: Declare, monkeypatch: pytest.MonkeyPatch
+    declared: Mapping[str, Tool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "secret ${HOME}")
     monkeypatch.setenv("NOT_DECLARED", "hidden")
-    call = declare(
-        """\
-tools:
-  - name: deploy
-    description: Deploy.
-    category: admin
-    cmd: ./show
-    env: {TOKEN: "Bearer ${DEPLOY_TOKEN}", PLAIN: text}
-"""
-    )
 
-    result = await call("deploy")
+    result = await declared["deploy"].run({})
 
     assert "TOKEN=Bearer secret ${HOME}\n" in result.text
     assert "PLAIN=text\n" in result.text
     assert "NOT_DECLARED" not in result.text
 
 
-def test_the_gate_sees_the_program_and_its_arguments(declare: Declare, root: Path, tmp_path: Path) -> None:
-    call = declare(KUBECTL)
-    toolbox = Toolbox(call.tools.values(), Workspace(root))
+def test_the_gate_sees_the_program_and_its_arguments(declared: Mapping[str, Tool], root: Path, tmp_path: Path) -> None:
+    toolbox = Toolbox(declared.values(), Workspace(root))
 
     facts = describe(ToolCall("1", "kubectl_get", {"resource": "pods"}, "read"), toolbox)
 
