@@ -66,8 +66,10 @@ def _limit(default: int) -> int:
 
 @frozen
 class Limits:
-    """Limits in bytes, processes, and seconds of CPU time.
+    """Limits enforced by the kernel, in bytes, processes, and seconds of CPU time.
 
+    Memory, file size and time are limited for each process. Processes and threads are counted per user and user
+    namespace, from Linux 5.14 on, except those of root; so an episode's PID namespace has about as many IDs.
     addresses: the address space of a process, in multiples of its memory; None: unlimited, as some runtimes need.
     """
 

@@ -32,9 +32,6 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-FOREVER = "echo begun; exec sleep 300"
-
-
 @pytest.fixture
 def processes() -> Processes:
     return Processes(settle=0.05)
@@ -66,7 +63,7 @@ async def number_in(file: Path) -> int:
 async def test_a_process_stays_after_its_call_and_is_listed_read_and_stopped(
     tools: Mapping[str, Tool], root: Path
 ) -> None:
-    started = await start(tools, f"echo $$ > number; {FOREVER}")
+    started = await start(tools, "echo $$ > number; echo begun; exec sleep 300")
     number = await number_in(root / "number")
     listed = await read(tools)
     unknown = await tools["process_output"].run({"id": "bg_7"})
@@ -163,20 +160,18 @@ async def test_in_a_terminal_it_starts_where_the_session_stands(root: Path, proc
     assert (root / "sub/said").read_text() == f"hello world from {root}/sub\n"
 
 
-# In a run.
-
-
-def agent_with(root: Path, tools: Mapping[str, Tool], *steps: Any, **options: Any) -> Agent:
-    return Agent(ScriptedModel(steps), tools.values(), workspace=root, **options)
-
-
 async def test_the_next_run_has_a_process_only_if_it_was_started_for_the_program(root: Path) -> None:
     told = []
     for until_end in ("run", "program"):
         processes = Processes(settle=0.05, until=until_end)
         tools = {tool.name: tool for tool in workspace_tools(root, processes=processes)}
-        script = [call("bash", command="exec sleep 300", background=True), "Up.", call("process_output"), "Done."]
-        with agent_with(root, tools, *script) as agent:
+        script: list[Any] = [
+            call("bash", command="exec sleep 300", background=True),
+            "Up.",
+            call("process_output"),
+            "Done.",
+        ]
+        with Agent(ScriptedModel(script), tools.values(), workspace=root) as agent:
             state = (await agent.run("Serve")).state
             again = await agent.run("Use it")
         told.append((len(state.background), again.new_messages[2].text))
@@ -190,7 +185,7 @@ async def test_a_background_process_is_reported_as_gone_after_resume(
 ) -> None:
     stays, log = call("bash", command="exec sleep 300", background=True), tmp_path / "log.jsonl"
     script: list[Any] = [stays, call("bash", command="git reset --hard").with_id("x")]
-    with agent_with(root, tools, *script, log=log, approve="later") as agent:
+    with Agent(ScriptedModel(script), tools.values(), workspace=root, log=log, approve="later") as agent:
         assert (await agent.run("Serve")).status == "waiting"
     fresh = workspace_tools(root, processes=Processes(settle=0.05))
 
