@@ -437,7 +437,7 @@ def make_grep(files: Files) -> Tool:
 def _grep(
     sought: LinePattern, opened: Generator[Opened], context: int, limit: int, given_up: threading.Event
 ) -> ToolResult:
-    """Search the files until there are more than `limit` matches, or nobody waits for the answer. Blocks."""
+    """Search the files until there are more than `limit` matches, or the caller has given up. Blocks."""
     shown, count = list[tuple[str, bool]](), 0
     with closing(opened):
         for name, file in opened:
