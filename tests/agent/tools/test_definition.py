@@ -102,19 +102,6 @@ def test_the_schema_comes_from_annotations_and_docstring() -> None:
     }
 
 
-def test_closures_of_the_same_code_each_say_what_they_take() -> None:
-    def make(most: int, usual: int | list[int]) -> Any:
-        @tool(category="read")
-        def take(count: Annotated[int | None, Limits(maximum=most)] = usual) -> str:  # type: ignore[assignment]
-            """Take some."""
-            return f"{count}"
-
-        named = take.parameters["properties"]["count"]
-        return repr(named.get("default")), named["anyOf"][0]["maximum"]
-
-    assert [make(3, 1), make(4, True), make(4, [])] == [("1", 3), ("True", 4), ("None", 4)]
-
-
 async def test_the_function_gets_python_values_also_from_a_frozen_call() -> None:
     arguments = {"place": {"city": "Ulm"}, "unit": "K", "tags": ["a"], "options": {"verbose": True}, "days": 2.0}
     call = ToolCall("call_1", "forecast", arguments)
