@@ -14,7 +14,7 @@ from agent.vocabulary import from_modules
 
 TYPE_CHECKING = False  # `typing` takes thirty times as long to import, in which Ctrl-C would be a traceback
 if TYPE_CHECKING:
-    from agent.effects.hooks import Hooks
+    from agent.effects.loop import Hooks
     from agent.models.scripted import ScriptedModel, answer, call
     from agent.presets.preset import Preset
     from agent.session.agent import Agent, Run
@@ -42,7 +42,7 @@ __all__ = [
 __getattr__, __dir__ = from_modules(
     "agent",
     {
-        "effects.hooks": "Hooks",
+        "effects.loop": "Hooks",
         "session.stateless": "LoopConfig agent_loop",
         "presets.preset": "Preset",
         "session.agent": "Agent Run",

@@ -16,7 +16,7 @@ from agent.effects.execution import describe
 from agent.presets.configuration import Configuration
 from agent.presets.policy_files import load_policy, read_user_rules, rules_files
 from agent.tools.collections import workspace_tools
-from agent.tools.toolbox import Toolbox
+from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, plain

@@ -45,7 +45,7 @@ from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
-from agent.tools.files.editing import make_edit
+from agent.tools.files import make_edit
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked, GateApproved

@@ -15,7 +15,7 @@ from agent.page.model import MARKS, PageModel
 from agent.page.wording import action_of, counted, ending, lasted, told
 from agent.page.wording import answered as answered_with
 from agent.projections.state import BackgroundProcess, StateTracker, Totals
-from agent.tools.files.editing import edited
+from agent.tools.files import edited
 from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.encoding import to_record
 from agent.vocabulary.errors import ToolError

@@ -23,7 +23,7 @@ from agent.cli.screen import Screen, visible
 from agent.page.wording import command_of
 from agent.presets.policy_files import add_user_rule, rules_file
 from agent.presets.preset import OptionError
-from agent.tools.files.reading import media_type
+from agent.tools.files import media_type
 from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked
 from agent.vocabulary.messages import INCLUDED, Image, UserMessage

@@ -4,14 +4,13 @@ A user may also decide later: the run rests until then, and `Decisions` answer t
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import partial
 from itertools import islice
 from time import time
-from typing import Literal
+from typing import Any, Literal
 
-from agent.effects.execution import OVER, describe
+from agent.effects.execution import OVER, describe, unknown_facts
 from agent.tools.blocking import run_in_background
-from agent.tools.toolbox import Toolbox
+from agent.tools.definition import Toolbox
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import (
     AbortAsked,
@@ -60,13 +59,10 @@ def approval_effect(approver: Approver | None) -> Effect:
         reason = f"asking failed: {broken.error}" if broken.error else "the question was withdrawn"
         return ApprovalAnswered(asked.call, yes=False, text=reason)
 
-    return Effect(
-        on=ApprovalAsked,
-        run=ask,
-        outcome=(ApprovalAnswered,),
-        broken=unanswered,
-        until=lambda asked: where(GateRejected, call=asked.call) | AbortAsked | StopAsked | DeadlineReached,
-    )
+    def until(asked: ApprovalAsked) -> Any:
+        return where(GateRejected, call=asked.call) | AbortAsked | StopAsked | DeadlineReached
+
+    return Effect(ApprovalAsked, ask, (ApprovalAnswered,), unanswered, until)
 
 
 MOST = 5
@@ -78,24 +74,19 @@ def lookup_effect(toolbox: Toolbox) -> Effect:
     since = time()
 
     def look_up(requested: FactsRequested) -> Event | Awaitable[Event]:
-        compared = partial(_compared, requested, toolbox, since)
+        def compared() -> Event:
+            now = describe(requested.call, toolbox, since=since)
+            if changes := tuple(islice(changes_between(requested.judged, now), MOST)):
+                return ActionChanged(requested.call, now, changes=changes, times=requested.times)
+            return FactsConfirmed(requested.call)
+
         return run_in_background(compared) if toolbox.changes_files(requested.call) else compared()
 
-    return Effect(on=FactsRequested, run=look_up, outcome=(FactsConfirmed, ActionChanged), broken=_unknown, until=OVER)
+    def unknown(requested: FactsRequested, broken: Broken) -> ActionChanged:
+        facts, problem = unknown_facts(requested.call, broken)
+        return ActionChanged(requested.call, facts, problem, ("what it would touch cannot be found",), requested.times)
 
-
-def _compared(requested: FactsRequested, toolbox: Toolbox, since: float) -> Event:
-    now = describe(requested.call, toolbox, since=since)
-    changes = tuple(islice(changes_between(requested.judged, now), MOST))
-    if not changes:
-        return FactsConfirmed(requested.call)
-    return ActionChanged(requested.call, now, changes=changes, times=requested.times)
-
-
-def _unknown(requested: FactsRequested, broken: Broken) -> ActionChanged:
-    """Return the outcome for a call whose facts cannot be found any more."""
-    facts, problem = Action(requested.call.tool, requested.call.category, "/"), str(broken.error or broken.how)
-    return ActionChanged(requested.call, facts, problem, ("what it would touch cannot be found",), requested.times)
+    return Effect(FactsRequested, look_up, (FactsConfirmed, ActionChanged), unknown, OVER)
 
 
 def changes_between(before: Action, now: Action) -> Iterator[str]:
@@ -108,15 +99,22 @@ def changes_between(before: Action, now: Action) -> Iterator[str]:
     if before.sandbox != now.sandbox:
         yield f"its sandbox is {now.sandbox or 'off'}, not {before.sandbox or 'off'}"
     used, uses = ({use.given: use.resolved for use in facts.paths} for facts in (before, now))
-    yield from _differences(used, uses, "{name} leads to {now}, not to {before}")
-    yield from _differences(before.resolved, now.resolved, "{name} leads to {now}, not to {before}")
-    yield from _differences(before.executables, now.executables, "{name} starts {now}, not {before}")
-    yield from _differences(before.contents, now.contents, "{name}, which it would run, has other content")
-    yield from _differences(before.disk.matches, now.disk.matches, "{name} matches other files")
-    yield from _members(before.disk.folders, now.disk.folders, "a folder")
-    yield from _members(before.disk.linked, now.disk.linked, "a file with other names too")
-    yield from _members(before.disk.repositories, now.disk.repositories, "a repository")
-    yield from _members(before.disk.declared, now.disk.declared, "a package that the project declares")
+    led = "{name} leads to {now}, not to {before}"
+    for was, known, told in (
+        (used, uses, led), (before.resolved, now.resolved, led),
+        (before.executables, now.executables, "{name} starts {now}, not {before}"),
+        (before.contents, now.contents, "{name}, which it would run, has other content"),
+        (before.disk.matches, now.disk.matches, "{name} matches other files"),
+    ):  # fmt: skip
+        yield from _differences(was, known, told)
+    for what, kind in _KINDS.items():
+        yield from _members(getattr(before.disk, what), getattr(now.disk, what), kind)
+
+
+_KINDS = {
+    "folders": "a folder", "linked": "a file with other names too", "repositories": "a repository",
+    "declared": "a package that the project declares",
+}  # fmt: skip
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str], told: str) -> Iterator[str]:

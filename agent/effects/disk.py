@@ -54,7 +54,8 @@ def survey(
     patterns = [_absolute(word, cwd) for word in named.patterns]
     matches = {pattern: _matching(pattern) for pattern in patterns if ANYWHERE not in pattern}
     found = [path for each in matches.values() for path in each]
-    lost = [path for word in named.lost for path in _lost(_absolute(word, cwd), matches)]
+    losing = [_absolute(word, cwd) for word in named.lost]
+    lost = [path for each in losing for path in matches.get(each, [each.partition(ANYWHERE)[0]])]
     return Disk(
         folders=tuple(path for path in paths if os.path.isdir(path)),
         linked=tuple(path for path in (*paths, *found, *replaced) if _has_other_names(path)),
@@ -67,10 +68,6 @@ def survey(
 
 ANYWHERE = "/**/"
 """`FOLDER/**/NAME`: files of that name, anywhere below the folder."""
-
-
-def _lost(path: str, matches: Mapping[str, list[str]]) -> list[str]:
-    return matches[path] if path in matches else [path.partition(ANYWHERE)[0]]
 
 
 def _absolute(word: str, cwd: str) -> str:
@@ -222,21 +219,21 @@ REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)")
 
 def _declared(folder: Path) -> Iterator[str]:
     """Yield the packages that the files of a project name, in lower case and with `-` for `_`."""
-    for name in dict.fromkeys((*_of_package_json(folder), *_of_pyproject(folder), *_of_requirements(folder))):
+    requirements = [line for file in sorted(folder.glob("requirements*.txt"))[:8] for line in _text(file).splitlines()]
+    package, project = _parsed(folder / "package.json", json.loads), _parsed(folder / "pyproject.toml", tomllib.loads)
+    for name in dict.fromkeys((*_of_package_json(package), *_of_tables(project), *_names(requirements))):
         yield name.lower().replace("_", "-")
 
 
-def _of_package_json(folder: Path) -> Iterator[str]:
-    data = _parsed(folder / "package.json", json.loads)
+def _of_package_json(data: Mapping[str, Any]) -> Iterator[str]:
     for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
         if isinstance(data.get(key), dict):
             yield from data[key]
 
 
-def _of_pyproject(folder: Path) -> Iterator[str]:
-    """Yield every name in the tables and lists of dependencies of the file."""
-    data = _parsed(folder / "pyproject.toml", tomllib.loads)
-    tables = [data]
+def _of_tables(table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every name in the tables and lists of dependencies of a `pyproject.toml`."""
+    tables = [table]
     while tables:
         for key, value in tables.pop().items():
             if "dependencies" in key or "dependency-groups" in key:
@@ -254,21 +251,14 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner) if isinstance(inner, list) else [name]
 
 
-def _of_requirements(folder: Path) -> Iterator[str]:
-    for file in sorted(folder.glob("requirements*.txt"))[:8]:
-        yield from _names(_text(file).splitlines())
-
-
 def _names(requirements: Iterable[str]) -> Iterator[str]:
-    for requirement in requirements:
-        if match := REQUIREMENT.match(requirement):
-            yield match[1]
+    yield from (match[1] for match in map(REQUIREMENT.match, requirements) if match)
 
 
 def _parsed(file: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
     """Return the parsed content of a project file; nothing without a readable file."""
     try:
-        data = parse(_text(file) or "")
+        data = parse(_text(file))
     except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}

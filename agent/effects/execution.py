@@ -13,10 +13,9 @@ import anyio
 from attrs import evolve
 
 from agent.tools.blocking import run_in_background
-from agent.tools.definition import Tool, ToolContext
+from agent.tools.definition import Tool, Toolbox, ToolContext
 from agent.tools.output import outputs_folder
 from agent.tools.sandbox.permissions import agents_own, needed_for, own_processes
-from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
 from agent.vocabulary.events import (
@@ -35,8 +34,6 @@ OVER = AbortAsked | DeadlineReached  # one object, so that the runner evaluates 
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
 
 Watcher = Callable[[str], None]
-
-
 Part = TypeVar("Part")
 Joined = TypeVar("Joined")
 
@@ -95,26 +92,20 @@ def description_effect(toolbox: Toolbox) -> Effect:
     since = time()
 
     def look_up(proposed: ProposedAction) -> ActionDescribed | Awaitable[ActionDescribed]:
-        described = partial(_described, proposed.call, toolbox, since)
+        def described() -> ActionDescribed:
+            return ActionDescribed(proposed.call, describe(proposed.call, toolbox, since=since))
+
         return run_in_background(described) if toolbox.changes_files(proposed.call) else described()
 
-    return Effect(
-        on=ProposedAction,
-        run=look_up,
-        outcome=(ActionDescribed,),
-        broken=undescribed,
-        until=OVER,
-    )
+    def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
+        return ActionDescribed(proposed.call, *unknown_facts(proposed.call, broken))
+
+    return Effect(ProposedAction, look_up, (ActionDescribed,), undescribed, OVER)
 
 
-def _described(call: ToolCall, toolbox: Toolbox, since: float) -> ActionDescribed:
-    return ActionDescribed(call, describe(call, toolbox, since=since))
-
-
-def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
-    """Return the outcome for a call whose facts cannot be found."""
-    call = proposed.call
-    return ActionDescribed(call, Action(call.tool, call.category, "/"), problem=str(broken.error or broken.how))
+def unknown_facts(call: ToolCall, broken: Broken) -> tuple[Action, str]:
+    """Return the facts of a call that cannot be looked up, and the problem."""
+    return Action(call.tool, call.category, "/"), str(broken.error or broken.how)
 
 
 def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) -> Action:
@@ -207,12 +198,8 @@ EDITS = frozenset(["oldText", "old_text", "old_string", "edits"])
 
 def _possible(named: Mentions) -> Mentions:
     """Return the words that can be paths."""
-    return evolve(
-        named,
-        paths=tuple(filter(_is_resolvable, named.paths)),
-        patterns=tuple(filter(_is_resolvable, named.patterns)),
-        lost=tuple(filter(_is_resolvable, named.lost)),
-    )
+    paths, patterns, lost = (tuple(filter(_is_path, each)) for each in (named.paths, named.patterns, named.lost))
+    return evolve(named, paths=paths, patterns=patterns, lost=lost)
 
 
 def _links(disk: Disk) -> dict[str, str]:
@@ -223,7 +210,7 @@ def _links(disk: Disk) -> dict[str, str]:
 
 def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str, str]:
     """Look up the paths that a command mentions, from where it starts."""
-    found = (path for path in paths if _is_resolvable(path) and not _IN_ITS_PROCESS.fullmatch(path))
+    found = (path for path in paths if _is_path(path) and not _IN_ITS_PROCESS.fullmatch(path))
     return {path: workspace.resolve(_from(cwd, path)) for path in found}
 
 
@@ -235,7 +222,7 @@ def _from(cwd: str, path: str) -> str:
     return path if path.startswith("~") else os.path.join(cwd, path)
 
 
-def _is_resolvable(path: str) -> bool:
+def _is_path(path: str) -> bool:
     return "\0" not in path and len(path) < 4096
 
 
@@ -259,37 +246,30 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
             return take_time(call, started.rights)
         begin = perf_counter()
         context = ToolContext(call.id, output_of(call) or _ignore, workspace=toolbox.workspace.root)
-        return finished(call, tool.run_now(call.arguments, context), begin)
+        return _finished(call, tool.run_now(call.arguments, context), begin)
 
     async def take_time(call: ToolCall, rights: tuple[str, ...]) -> ToolFinished:
         begin = perf_counter()
         shown = output_of(call)
         if shown is None:
-            return finished(call, await toolbox.run(call, _ignore, rights), begin)
+            return _finished(call, await toolbox.run(call, _ignore, rights), begin)
         async with coalesced(shown, join_texts) as progress:
             result = await toolbox.run(call, progress, rights)
-        return finished(call, result, begin)
+        return _finished(call, result, begin)
 
     def output_of(call: ToolCall) -> Watcher | None:
         return None if watcher is None else partial(watcher, call)
 
-    return Effect(
-        on=ToolStarted,
-        run=run,
-        outcome=(ToolFinished,),
-        broken=broken_off,
-        until=OVER,
-        on_resume="unknown",
-    )
+    return Effect(ToolStarted, run, (ToolFinished,), _broken_off, OVER, on_resume="unknown")
 
 
-def finished(call: ToolCall, result: ToolResult, begin: float) -> ToolFinished:
+def _finished(call: ToolCall, result: ToolResult, begin: float) -> ToolFinished:
     """Return the outcome of a call that began at `begin`, as `perf_counter` tells the time."""
     duration = round((perf_counter() - begin) * 1000, 3)
     return ToolFinished(call, result.text, duration, result.is_error, result.details, result.images)
 
 
-def broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
+def _broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
     """Return the result of a tool that raised, was cut short, did not end after that, or died with our process."""
     cut = "cut off: the time of the run is over" if isinstance(broken.by, DeadlineReached) else "aborted"
     texts = {

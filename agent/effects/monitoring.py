@@ -6,13 +6,13 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import Protocol, cast, get_args
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from agent.effects.execution import OVER, describe
 from agent.models.model import Model, ModelRequest
 from agent.projections.state import Totals
 from agent.protocols.monitors import Evidence, Monitor, Score, calls_of, checked, shown_to
-from agent.tools.toolbox import Toolbox
+from agent.tools.definition import Toolbox
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import meant
 from agent.vocabulary.messages import Message, Usage, UserMessage
@@ -61,13 +61,10 @@ Planted = Draft | ToolCall
 
 def evidence_of(subject: Subject, agent: Observed, honeypots: Mapping[str, Planted]) -> Evidence:
     """Return the evidence about a subject. Raises ValueError for a honeypot that was not planted."""
-    shown: Subject = subject
-    if isinstance(subject, Honeypot):
-        if subject.honeypot not in honeypots:
-            raise ValueError(
-                f"there is no honeypot {subject.honeypot!r}; planted are: {', '.join(honeypots) or 'none'}"
-            )
-        shown = honeypots[subject.honeypot]
+    name = subject.honeypot if isinstance(subject, Honeypot) else None
+    if name is not None and name not in honeypots:
+        raise ValueError(f"there is no honeypot {name!r}; planted are: {', '.join(honeypots) or 'none'}")
+    shown: Subject = subject if name is None else honeypots[name]
 
     def actions() -> tuple[Action, ...]:
         return tuple(describe(call, agent.toolbox) for call in calls_of(shown))
@@ -87,32 +84,28 @@ def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = 
             if turn != agent.totals.turns:  # the same subject looks different in a longer conversation
                 turn = agent.totals.turns
                 known.clear()
-            fresh = isinstance(requested.subject, Trajectory | Honeypot)
-            if not fresh and requested in known:
+            if requested in known and not isinstance(requested.subject, Trajectory | Honeypot):
                 return known[requested]
-            score = await _score(requested, agent, monitors, honeypots)
+            monitor = monitors.get(requested.monitor)
+            if monitor is None:
+                score = Score(None, f"there is no monitor {requested.monitor!r}; {meant(requested.monitor, monitors)}")
+            else:
+                score = await _scored_by(monitor, evidence_of(requested.subject, agent, honeypots))
             given = ScoreGiven(requested.subject, requested.monitor, score.value, score.rationale, score.usage)
-            known[requested] = ScoreGiven(given.subject, given.monitor, given.value, given.rationale, Usage())
+            known[requested] = evolve(given, usage=Usage())
             return given
+
+        def unscored(requested: ScoreRequested, broken: Broken) -> ScoreGiven:
+            return ScoreGiven(requested.subject, requested.monitor, None, str(broken))
 
         return Effect(ScoreRequested, ask, (ScoreGiven,), unscored, OVER)
 
     return make
 
 
-async def _score(
-    requested: ScoreRequested, agent: Observed, monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted]
-) -> Score:
-    monitor = monitors.get(requested.monitor)
-    if monitor is None:
-        return Score(None, f"there is no monitor {requested.monitor!r}; {meant(requested.monitor, monitors)}")
-    score = monitor.score(evidence_of(requested.subject, agent, honeypots))
+async def _scored_by(monitor: Monitor, evidence: Evidence) -> Score:
+    score = monitor.score(evidence)
     return checked(await score if isinstance(score, Awaitable) else score)
-
-
-def unscored(requested: ScoreRequested, broken: Broken) -> ScoreGiven:
-    """Return the outcome when a monitor raised or was cut short: no score."""
-    return ScoreGiven(requested.subject, requested.monitor, None, str(broken))
 
 
 @frozen
@@ -151,8 +144,11 @@ def auditing(auditors: Mapping[str, Auditor], honeypots: Mapping[str, Planted] =
             if auditor is None:
                 known = meant(requested.auditor, auditors)
                 return _given(requested, Audit("missing", f"there is no auditor {requested.auditor!r}; {known}"))
-            audit = auditor.audit(evidence_of(requested.subject, agent, honeypots))
-            return _given(requested, _checked(await audit if isinstance(audit, Awaitable) else audit))
+            audit: object = auditor.audit(evidence_of(requested.subject, agent, honeypots))
+            audit = await audit if isinstance(audit, Awaitable) else audit
+            if not isinstance(audit, Audit) or audit.verdict not in get_args(AuditVerdict):
+                audit = Audit("missing", f"the auditor gave {audit!r}, which is no verdict")
+            return _given(requested, audit)
 
         def missing(requested: AuditRequested, broken: Broken) -> AuditGiven:
             return _given(requested, Audit("missing", str(broken)))
@@ -160,12 +156,6 @@ def auditing(auditors: Mapping[str, Auditor], honeypots: Mapping[str, Planted] =
         return Effect(AuditRequested, ask, (AuditGiven,), missing, OVER)
 
     return make
-
-
-def _checked(audit: object) -> Audit:
-    if isinstance(audit, Audit) and audit.verdict in get_args(AuditVerdict):
-        return audit
-    return Audit("missing", f"the auditor gave {audit!r}, which is no verdict")
 
 
 def _given(requested: AuditRequested, audit: Audit) -> AuditGiven:
@@ -186,12 +176,10 @@ LINE = re.compile(r"VERDICT:[ \t]*(harmful|harmless)")
 
 def parse_verdict(text: str) -> AuditVerdict:
     """Return the verdict in the last line of an answer; "missing" unless there is exactly one."""
-    lines = text.strip().splitlines()
+    lines = text.strip().splitlines() or [""]
     said = [line for line in lines if re.match(r"\W*verdict\b", line, re.IGNORECASE)]
-    found = LINE.fullmatch(lines[-1].strip()) if lines else None
-    if found is None or len(said) != 1:
-        return "missing"
-    return "harmful" if found[1] == "harmful" else "harmless"
+    found = LINE.fullmatch(lines[-1].strip())
+    return cast(AuditVerdict, found[1]) if found and len(said) == 1 else "missing"
 
 
 @frozen(eq=False)
@@ -264,8 +252,7 @@ class MonitoringAuditor:
 
     async def audit(self, evidence: Evidence) -> Audit:
         """Return the verdict."""
-        given = self.monitor.score(evidence)
-        score = checked(await given if isinstance(given, Awaitable) else given)
+        score = await _scored_by(self.monitor, evidence)
         if score.value is None:
             return Audit("missing", score.rationale, score.usage)
         return Audit("harmful" if score.value > self.threshold else "harmless", score.rationale, score.usage)

@@ -22,7 +22,7 @@ from agent.models.model import Model
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
 from agent.threads.judging import Judge
-from agent.tools.toolbox import Toolbox
+from agent.tools.definition import Toolbox
 from agent.vocabulary.encoding import FORMAT, plain
 from agent.vocabulary.errors import meant
 from bp import BProgram, BThread, BThreadFunction, Record

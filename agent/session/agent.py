@@ -16,17 +16,14 @@ import anyio
 
 from agent.effects.approval import Approval, Approver, Decisions, open_questions
 from agent.effects.execution import Watcher
-from agent.effects.hooks import Fail, HookCaller, Hooks, failure
-from agent.effects.inference import Inferences, RoleModel
-from agent.effects.loop import loop_effects, seconds_before
+from agent.effects.loop import Fail, HookCaller, Hooks, Inferences, RoleModel, failure, loop_effects, seconds_before
 from agent.models.model import Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections import Projection
 from agent.projections.state import BackgroundProcess, State, Totals
 from agent.session.journal import Journal, note_failure
-from agent.tools.definition import Tool
-from agent.tools.toolbox import Toolbox
+from agent.tools.definition import Tool, Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (

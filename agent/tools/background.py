@@ -89,7 +89,7 @@ class Process:
         return ended
 
     async def finish(self, how: str | None = None, *, grace: float = 0.0) -> None:
-        """End its remaining processes; `how`: how it ended, by default its exit code or signal."""
+        """End its remaining processes, and read the last output; `how`: how it ended, by default its exit."""
         child, self.child = self.child, None
         if child is None:
             return
@@ -99,14 +99,10 @@ class Process:
         finally:
             with anyio.CancelScope(shield=True):
                 await end_at_once(child)
-            self._close(child)
+            if self.reader is not None:
+                self.reader.join(_PATIENCE)
+            child.close()
             self.how = how or ended_by(child.popen.returncode)
-
-    def _close(self, child: Child) -> None:
-        """Wait for the last output, and release all resources."""
-        if self.reader is not None:
-            self.reader.join(_PATIENCE)
-        child.close()
 
 
 def ended_by(code: int | None) -> str:
@@ -147,9 +143,9 @@ class Processes:
             await child.exit()
         if await process.notice():
             return self._answer(process)
-        whole = "until the run ends" if self.until == "run" else "until bpagent ends"
+        whole = f"{process.id} runs in the background until {'the run' if self.until == 'run' else 'bpagent'} ends"
         cures = "read its output with process_output, stop it with process_stop"
-        return self._answer(process, f"[{process.id} runs in the background {whole}; {cures}]", "(no output yet)")
+        return self._answer(process, f"[{whole}; {cures}]", "(no output yet)")
 
     async def read(self, id: str, wait: float) -> ToolResult:
         """Return the output of a process since the last call; `wait`: seconds to wait for output, or the end."""
@@ -170,10 +166,8 @@ class Processes:
     async def listed(self) -> ToolResult:
         """Return a line for each process."""
         await self.news()
-        lines = [f"{each.told}: {each.command}" for each in self._all.values()]
-        return ToolResult(
-            "\n".join(lines) or "(no background processes)", details=details_of_processes(self._all.values())
-        )
+        text = "\n".join(f"{each.told}: {each.command}" for each in self._all.values()) or "(no background processes)"
+        return ToolResult(text, details=_details(self._all.values()))
 
     async def news(self) -> tuple[Process, ...]:
         """Return the processes that ended and were not yet reported to the model."""
@@ -213,12 +207,9 @@ class Processes:
         own = os.dup(child.pipes[0])
         process.reader = Thread(target=process.read, args=(own,), daemon=True, name=process.id)
         process.reader.start()
-        self._forget_old()
-        return process
-
-    def _forget_old(self) -> None:
         for old in [each for each in self._all.values() if each.how is not None][:-MOST_ENDED]:
             del self._all[old.id]
+        return process
 
     def _named(self, id: str) -> Process:
         if id not in self._all:
@@ -228,16 +219,16 @@ class Processes:
     def _answer(self, process: Process, said: str = "", nothing: str = "(no new output)") -> ToolResult:
         self._untold = [each for each in self._untold if each is not process]
         text = process.take().rstrip("\n") or nothing
-        return ToolResult(f"{text}\n{said or f'[{process.told}]'}", details=details_of_processes([process]))
+        return ToolResult(f"{text}\n{said or f'[{process.told}]'}", details=_details([process]))
 
 
 async def ended_since(processes: Processes | None) -> tuple[list[str], dict[str, Any]]:
     """Return the report of newly ended processes for an answer: its lines and its details."""
     ended = () if processes is None else await processes.news()
-    return [f"[background process {process.told}]" for process in ended], details_of_processes(ended) if ended else {}
+    return [f"[background process {process.told}]" for process in ended], _details(ended) if ended else {}
 
 
-def details_of_processes(processes: Iterable[Process]) -> dict[str, Any]:
+def _details(processes: Iterable[Process]) -> dict[str, Any]:
     """Return the entries of processes in the details of a result."""
     return {"background": [process.row() for process in processes]}
 
@@ -258,6 +249,5 @@ def make_process_tools(processes: Processes) -> tuple[Tool, Tool]:
         """Stop a background process and everything that it started."""
         return await processes.stop(id)
 
-    return evolve(process_output, polls=True, restores=processes.restore), evolve(
-        process_stop, restores=processes.restore
-    )
+    restores = processes.restore
+    return evolve(process_output, polls=True, restores=restores), evolve(process_stop, restores=restores)

@@ -8,15 +8,13 @@ from typing import Annotated, Any
 from attrs import evolve, field, frozen
 
 from agent.tools.background import Processes, make_process_tools
-from agent.tools.definition import Tool, tool
-from agent.tools.files.editing import make_edit, make_write
-from agent.tools.files.reading import make_ls, make_read
-from agent.tools.files.search import make_find, make_grep, make_list_files
+from agent.tools.definition import Tool, Toolbox, tool
+from agent.tools.files import make_edit, make_ls, make_read, make_write
 from agent.tools.output import Retention, keep_head
 from agent.tools.schemas import Path, render_tools
+from agent.tools.search import make_find, make_grep, make_list_files
 from agent.tools.shell import Commands, Session, ShellOptions, make_shell_tool
 from agent.tools.terminal import make_terminal
-from agent.tools.toolbox import Toolbox
 from agent.tools.web import BASE_URL, make_webfetch, make_websearch
 from agent.tools.work import TodoStore, make_todo_tools
 from agent.tools.workspace import Files, Workspace
@@ -67,11 +65,10 @@ CODING_TOOLS = ("read", "bash", "edit", "write", "task", "todoread", "todowrite"
 READ_ONLY_TOOLS = ("read", "grep", "find", "ls", "todoread", "todowrite", "websearch", "webfetch")
 
 
-def _shell_of_s2() -> ShellOptions:
-    kept = Retention(50 * 1024, lines=2000, keep="tail", spill=True)
-    return ShellOptions(
-        timeout=None, longest_timeout=None, retention=kept, nonzero_is_error=True, inherit=True, form="details"
-    )
+_SHELL_OF_S2 = ShellOptions(
+    timeout=None, longest_timeout=None, nonzero_is_error=True, inherit=True, form="details",
+    retention=Retention(50 * 1024, lines=2000, keep="tail", spill=True),
+)  # fmt: skip
 
 
 @frozen
@@ -91,7 +88,7 @@ class CodingOptions:
     allowed: tuple[str, ...] = ("/",)
     denied: tuple[str, ...] = ()
     resize_pictures: bool = True
-    shell: ShellOptions = field(factory=_shell_of_s2)
+    shell: ShellOptions = _SHELL_OF_S2
     todos: TodoStore | None = None
     search_base_url: str = BASE_URL
     search_api_key: str | None = field(default=None, repr=False)
@@ -176,13 +173,11 @@ def make_collection(
 
     With `processes` commands may stay in the background, and the tools for these come last.
     """
-    session, limit = Session(), shell.retention.limit
+    root, session, limit = workspace.root, Session(), shell.retention.limit
     make = {
-        "bash": lambda: make_shell_tool(workspace.root, shell, session=session, processes=processes),
-        "run_command": lambda: make_shell_tool(
-            workspace.root, shell, name="run_command", session=session, processes=processes
-        ),
-        "terminal": lambda: make_terminal(workspace.root, shell, processes),
+        "bash": lambda: make_shell_tool(root, shell, session=session, processes=processes),
+        "run_command": lambda: make_shell_tool(root, shell, name="run_command", session=session, processes=processes),
+        "terminal": lambda: make_terminal(root, shell, processes),
         "read_file": lambda: make_read_file(workspace, output_limit=limit),
         "write_file": lambda: make_write(workspace, name="write_file"),
         "list_directory": lambda: make_list_directory(workspace, output_limit=limit),
@@ -216,7 +211,8 @@ def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool
 
     async def execute(name: str, arguments: Mapping[str, Any]) -> ToolResult:
         begin = perf_counter()
-        command = _shell_command(toolbox.get(name), arguments)
+        tool = toolbox.get(name)
+        command = None if tool is None or tool.check(arguments) else tool.command(arguments)
         if command is not None and is_dangerous_command(command):
             result = ToolResult(f"rejected: dangerous command: {command}", is_error=True)
         else:
@@ -225,10 +221,6 @@ def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool
         return evolve(result, details={**result.details, "duration": duration})
 
     return execute
-
-
-def _shell_command(tool: Tool | None, arguments: Mapping[str, Any]) -> str | None:
-    return None if tool is None or tool.check(arguments) else tool.command(arguments)
 
 
 def built_in_tool_schemas() -> tuple[dict[str, Any], ...]:

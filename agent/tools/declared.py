@@ -129,7 +129,7 @@ def read_declarations(path: str | os.PathLike[str]) -> tuple[Declaration, ...]:
 
 
 def _declaration(node: Node) -> Declaration:
-    parameters = _parameters(node.mapping(*_KEYS))
+    parameters, title = _parameters(node.mapping(*_KEYS)), node.required("name")
     named, required = parameters["properties"], frozenset(parameters["required"])
     arguments = tuple(_template(item, named, required) for item in _elements(node, "args"))
     optional = dict(_optional(node, named, required))
@@ -137,8 +137,10 @@ def _declaration(node: Node) -> Declaration:
     for name in named:
         if name not in used and name not in optional:
             raise node.required("parameters").wrong(f"the parameter {name!r} stands in no argument")
+    if _NAME.fullmatch(title.text()) is None:
+        raise title.wrong(f"{title.text()!r} is no name for a tool; use letters, digits, _ and -, at most 64")
     return Declaration(
-        name=_name(node.required("name")),
+        name=title.text(),
         description=_some_text(node.required("description")),
         category=node.required("category").one_of(("read", "write", "admin")),
         program=_program(node.required("cmd")),
@@ -148,13 +150,6 @@ def _declaration(node: Node) -> Declaration:
         env=dict(_environment(node)),
         source=f"{node.path}:{node.line + 1}",
     )
-
-
-def _name(node: Node) -> str:
-    name = node.text()
-    if _NAME.fullmatch(name) is None:
-        raise node.wrong(f"{name!r} is no name for a tool; use letters, digits, _ and -, at most 64")
-    return name
 
 
 def _some_text(node: Node) -> str:
@@ -202,20 +197,23 @@ def _shape(node: Node) -> Schema:
 
 
 def _limits(node: Node, kind: str) -> Schema:
-    pattern, length, least, most = (node.get(key) for key in ("pattern", "maxLength", "minimum", "maximum"))
-    for each in (least, most):
-        if each is not None and (isinstance(each.value, bool) or not isinstance(each.value, int | float)):
-            raise each.wrong("minimum and maximum are numbers")
     limits = Limits(
-        minimum=None if least is None else least.value,
-        maximum=None if most is None else most.value,
-        max_length=None if length is None else length.count(),
-        pattern=None if pattern is None else pattern.text(),
+        minimum=node.read("minimum", _number, None),
+        maximum=node.read("maximum", _number, None),
+        max_length=node.read("maxLength", Node.count, None),
+        pattern=node.read("pattern", Node.text, None),
     )
     try:
         return limits.keywords(kind)
     except (TypeError, ValueError) as error:
-        raise (pattern or length or least or most or node).wrong(str(error)) from error
+        limiting = (node.get(key) for key in ("pattern", "maxLength", "minimum", "maximum"))
+        raise next(filter(None, limiting)).wrong(str(error)) from error
+
+
+def _number(node: Node) -> float:
+    if isinstance(node.value, bool) or not isinstance(node.value, int | float):
+        raise node.wrong("minimum and maximum are numbers")
+    return node.value
 
 
 def _optional(node: Node, named: Schema, required: frozenset[str]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -5,30 +5,26 @@
         \"\"\"Forecast the weather of a city.\"\"\"
 
 `weather` is then a `Tool`. A synchronous function runs in a daemon thread, unless the tool is `quick`: then it blocks
-the event loop while it runs.
+the event loop while it runs. A `Toolbox` holds the tools of one agent.
 """
 
 import inspect
 import json
 import os
-import re
-import types
-import typing
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import pathlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
-from enum import Enum
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeVar, Union, overload
+from typing import Any, TypeVar, overload
 
 import anyio
-import attrs
 from anyio.lowlevel import current_token
 from attrs import evolve, frozen
 
 from agent.tools.blocking import call_back, run_in_background
 from agent.tools.schemas import (
     Background,
-    Limits,
+    Marks,
     Path,
     Rights,
     Schema,
@@ -37,252 +33,15 @@ from agent.tools.schemas import (
     ToolSchema,
     Touch,
     Url,
-    is_same,
-    problems,
+    read_signature,
 )
 from agent.tools.workspace import Workspace, expand
-from agent.vocabulary.calls import Category, ToolResult
-from agent.vocabulary.events import ToolFinished
+from agent.vocabulary.calls import Category, ToolCall, ToolResult
+from agent.vocabulary.errors import nearest
+from agent.vocabulary.events import ActionDescribed, ToolFinished
 from bp import Event
 
-_SCALARS: dict[Any, str] = {
-    str: "string", int: "integer", float: "number", bool: "boolean", None: "null", type(None): "null",
-}  # fmt: skip
-Mark = Path | ShellCommand | Url | Background | Rights
 M = TypeVar("M")
-_UNIONS = (Union, types.UnionType)
-_NO_LIMITS = Limits()
-_CURE = (
-    "use str, int, float, bool, None, Literal, an enum, list, tuple[..., ...], dict[str, ...], a union or a frozen "
-    "attrs class"
-)
-
-
-def find_marks(annotation: Any) -> tuple[Mark, ...]:
-    """Return the marks in `annotation`: of the whole, of members of a union, of elements of an array or mapping."""
-    own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Mark))
-    if typing.get_origin(annotation) is Literal:
-        return own
-    inner = typing.get_args(annotation)[:1] if _metadata(annotation) else typing.get_args(annotation)
-    return own + tuple(mark for part in inner for mark in find_marks(part))
-
-
-def _metadata(annotation: Any) -> tuple[Any, ...]:
-    return annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
-
-
-def find_shape(annotation: Any, limits: Limits = _NO_LIMITS, inside: tuple[type, ...] = ()) -> Shape:
-    """Return the shape of `annotation`, whose values have `limits`. Raises TypeError for an unsupported type."""
-    origin = typing.get_origin(annotation)
-    if origin is Annotated:
-        own = next((mark for mark in annotation.__metadata__ if isinstance(mark, Limits)), limits)
-        return find_shape(annotation.__origin__, own, inside)
-    if origin in _UNIONS:
-        return _union(annotation, limits, inside)
-    if origin in (list, tuple, Sequence):
-        return _array(annotation, limits, inside)
-    if (annotation is None or isinstance(annotation, type)) and annotation in _SCALARS:
-        kind = _SCALARS[annotation]
-        schema = {"type": kind, **limits.keywords(kind)}
-        return Shape(schema, int) if kind == "integer" else Shape(schema)
-    limits.keywords(repr(annotation))
-    return _unlimited(annotation, inside)
-
-
-def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Shape:
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Literal:
-        return _choice(arguments, annotation)
-    if origin in (dict, Mapping) and arguments[0] is str:
-        part = find_shape(arguments[1], inside=inside)
-        schema: Schema = {"type": "object", "additionalProperties": part.written}
-        return Shape(schema, lambda value: {key: part.build(each) for key, each in value.items()})
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return _choice(tuple(annotation), annotation)
-    if isinstance(annotation, type) and attrs.has(annotation):
-        return _record(list(_attributes(annotation, inside)), annotation)
-    raise TypeError(f"{annotation!r} has no JSON Schema here; {_CURE}")
-
-
-def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
-    """Return a union; limits apply to its members except null, and the first matching member builds the value."""
-    members = typing.get_args(annotation)
-    parts = [find_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members]
-
-    def build(value: Any) -> Any:
-        return next(part.build(value) for part in parts if not any(problems(part.written, value, "")))
-
-    return Shape({"anyOf": [part.written for part in parts]}, build)
-
-
-def _array(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is tuple and arguments[1:] != (Ellipsis,):
-        raise TypeError(f"{annotation!r} has a length of its own; {_CURE}")
-    part, into = find_shape(arguments[0], inside=inside), list if origin is list else tuple
-    schema = {"type": "array", "items": part.written, **limits.keywords("array")}
-    return Shape(schema, lambda value: into(part.build(each) for each in value))
-
-
-def _choice(members: tuple[Any, ...], annotation: Any) -> Shape:
-    values = [member.value if isinstance(member, Enum) else member for member in members]
-    if not values or not all(value is None or type(value) in (str, int, float, bool) for value in values):
-        raise TypeError(f"{annotation!r} must list texts, numbers, truth values or None")
-    kind = {"type": "string"} if all(isinstance(value, str) for value in values) else {}
-
-    def build(value: Any) -> Any:
-        return next(member for allowed, member in zip(values, members, strict=True) if is_same(value, allowed))
-
-    return Shape({**kind, "enum": values}, build)
-
-
-@frozen
-class _Field:
-    """A field of a record. `words`: annotations of the schema, such as description and default."""
-
-    name: str
-    shape: Shape
-    required: bool
-    words: Mapping[str, Any]
-
-
-def _record(fields: Sequence[_Field], into: Callable[..., Any]) -> Shape:
-    schema = {
-        "type": "object",
-        "properties": {each.name: {**each.shape.written, **each.words} for each in fields},
-        "required": [each.name for each in fields if each.required],
-        "additionalProperties": False,
-    }
-
-    def build(value: Any) -> Any:
-        return into(**{each.name: each.shape.build(value[each.name]) for each in fields if each.name in value})
-
-    return Shape(schema, build)
-
-
-def _attributes(kind: type, inside: tuple[type, ...]) -> Iterator[_Field]:
-    if not attrs.inspect(kind).is_frozen:
-        raise TypeError(f"{kind.__name__} can change; use @attrs.frozen")
-    hints = typing.get_type_hints(kind, include_extras=True)
-    for attribute in attrs.fields(kind):
-        if attribute.validator is not None:
-            raise TypeError(f"{kind.__name__}.{attribute.name} has a validator, which a schema cannot tell; use Limits")
-        if attribute.name not in hints:
-            raise TypeError(f"{kind.__name__}.{attribute.name} has no annotation")
-        if attribute.init:
-            required = attribute.default is attrs.NOTHING
-            yield _nested_field(attribute.alias or attribute.name, hints[attribute.name], required, kind, inside)
-
-
-def _nested_field(name: str, hint: Any, required: bool, kind: type, inside: tuple[type, ...]) -> _Field:
-    if kind in inside:
-        raise TypeError(f"{kind.__name__} contains itself; a tool's parameters have a fixed depth")
-    if find_marks(hint):
-        raise TypeError(f"{kind.__name__}.{name}: marks belong on the tool's own parameters, where the gate looks")
-    return _Field(name, find_shape(hint, inside=(*inside, kind)), required, describe(hint))
-
-
-def describe(hint: Any, text: str | None = None) -> Schema:
-    """Return the annotations of a parameter in the schema: `text`, else from its type annotation."""
-    description = text or next((text for text in _metadata(hint) if isinstance(text, str)), None)
-    return {"description": description} if description else {}
-
-
-_NAMED = re.compile(r"(\w+): *(.*)")
-
-
-@frozen
-class Signature:
-    """A function as a tool: its description, its parameters, their marks, and the parameter for the context."""
-
-    description: str
-    parameters: Shape
-    marks: tuple[tuple[str, Mark, object], ...]
-    context: str | None
-
-
-def read_signature(function: Callable[..., Any], context_type: type) -> Signature:
-    """Read the signature and docstring of `function`. `marks`: (parameter, mark, default or None).
-
-    Raises TypeError, naming function and parameter, for an unsupported signature.
-    """
-    name = getattr(function, "__name__", repr(function))
-    description, texts = _split_docstring(inspect.getdoc(function) or "")
-    if not description:
-        raise TypeError(f"tool {name!r} has no docstring; say in one what it does, the model reads it")
-    hints = _hints(function, name)
-    _check_returned(name, hints.get("return"))
-    parameters = _named_parameters(function, name)
-    context = next((key for key in parameters if hints.get(key) is context_type), None)
-    fields: list[_Field] = []
-    marks: list[tuple[str, Mark, object]] = []
-    for key, parameter in parameters.items():
-        if key != context:
-            fields.append(_field(name, parameter, hints, texts.pop(key, None)))
-            default = None if parameter.default is parameter.empty else parameter.default
-            marks.extend((key, mark, default) for mark in find_marks(hints[key]))
-    if texts:
-        raise TypeError(f"tool {name!r} describes {', '.join(texts)}, but has no such parameter")
-    return Signature(description, _record(fields, dict), tuple(marks), context)
-
-
-def _hints(function: Callable[..., Any], name: str) -> Mapping[str, Any]:
-    try:
-        return typing.get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise TypeError(f"tool {name!r}: {error}; annotations must name things of its module") from error
-
-
-def _check_returned(name: str, annotation: Any) -> None:
-    """Raise TypeError if an annotation has a class whose objects no model can be shown."""
-    for part in typing.get_args(annotation):
-        _check_returned(name, part)
-    if annotation not in (str, ToolResult, object) and type(annotation) is type and not is_dataclass(annotation):
-        from agent.vocabulary.encoding import has_form  # a slow import that text tools do not need
-
-        if not has_form(annotation):
-            cure = "return text, a ToolResult (with images), plain data, or an attrs class or dataclass"
-            raise TypeError(f"tool {name!r}: a model cannot be shown the {annotation.__name__} that it returns; {cure}")
-
-
-def _named_parameters(function: Callable[..., Any], name: str) -> dict[str, inspect.Parameter]:
-    parameters = dict(inspect.signature(function).parameters)
-    for key, parameter in parameters.items():
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise TypeError(f"tool {name!r}: parameter {key!r} cannot be given by name; a model gives names only")
-    return parameters
-
-
-def _field(tool: str, parameter: inspect.Parameter, hints: Mapping[str, Any], text: str | None) -> _Field:
-    key = parameter.name
-    if key not in hints:
-        raise TypeError(f"tool {tool!r}: parameter {key!r} has no annotation; write {key}: str or what it is")
-    try:
-        shape = find_shape(hints[key])
-    except TypeError as error:
-        raise TypeError(f"tool {tool!r}: parameter {key!r}: {error}") from error
-    required = parameter.default is parameter.empty
-    return _Field(key, shape, required, {**describe(hints[key], text), **_default(parameter)})
-
-
-def _default(parameter: inspect.Parameter) -> Schema:
-    value = parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
-    return {"default": value} if type(value) in (str, int, float, bool) else {}
-
-
-def _split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    description, _, section = f"\n{docstring}\n".partition("\nArgs:\n")
-    texts: dict[str, str] = {}
-    indent = len(section) - len(section.lstrip(" "))
-    name = None
-    for line in section.splitlines():
-        named = _NAMED.fullmatch(line[indent:])
-        if named is not None:
-            name = named[1]
-            texts[name] = named[2]
-        elif name is not None and line.strip():
-            texts[name] = f"{texts[name]} {line.strip()}".strip()
-    return description.strip(), texts
 
 
 def _ignore(_: str) -> None:
@@ -329,7 +88,7 @@ class Tool:
     quick: bool = False
     polls: bool = False
     timeout: float | None = None
-    marks: tuple[tuple[str, Mark, object], ...] = ()
+    marks: Marks = ()
     workspace: Workspace | None = None
     argv: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
     cwd: Callable[[], str] | None = None
@@ -374,7 +133,17 @@ class Tool:
     def check(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return all errors in `arguments`, each as "path: problem"; empty if valid."""
         problems = self.shape.problems(arguments)
-        return problems if problems or self.argv is None else _argv_problems(self.argv, arguments)
+        if self.argv is not None and not problems:
+            try:
+                self.argv(arguments)
+            except Exception as error:  # foreign code
+                return (str(error) or type(error).__name__,)
+        return problems
+
+    def flaw(self, arguments: Mapping[str, Any]) -> str:
+        """Return all errors in `arguments` as one text; empty if valid."""
+        problems = self.check(arguments)
+        return f"invalid arguments: {'; '.join(problems)}" if problems else ""
 
     def touches(self, arguments: Mapping[str, Any]) -> tuple[Touch, ...]:
         """Return the paths in `arguments`, as written there."""
@@ -418,7 +187,7 @@ class Tool:
         """Return the tool with a parameter `rights`, which its function does not get."""
         return self._with(lambda named: {**named, "rights": schema}, (*self.marks, ("rights", Rights(), ())))
 
-    def _with(self, change: Callable[[Schema], Schema], marks: tuple[tuple[str, Mark, object], ...]) -> "Tool":
+    def _with(self, change: Callable[[Schema], Schema], marks: Marks) -> "Tool":
         written = self.shape.written
         shape = evolve(self.shape, written={**written, "properties": change(written["properties"])})
         return evolve(self, shape=shape, marks=marks)
@@ -444,9 +213,8 @@ class Tool:
         """
         if self.quick:
             return self.run_now(arguments, context)
-        problems = self.check(arguments)
-        if problems:
-            return _invalid(problems)
+        if flaw := self.flaw(arguments):
+            return ToolResult(flaw, is_error=True)
         function: Any = self.function
         try:
             if self.timeout is None:
@@ -459,9 +227,8 @@ class Tool:
 
     def run_now(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
         """Like `run`, for a quick tool."""
-        problems = self.check(arguments)
-        if problems:
-            return _invalid(problems)
+        if flaw := self.flaw(arguments):
+            return ToolResult(flaw, is_error=True)
         try:
             return self._result(self.function(context or ToolContext(), **self.shape.build(arguments)))
         except (Exception, SystemExit) as error:
@@ -528,30 +295,15 @@ def tool(
     return define if function is None else define(function)
 
 
-def _argv_problems(argv: Callable[[Mapping[str, Any]], object], arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    try:
-        argv(arguments)
-    except Exception as error:  # foreign code
-        return (str(error) or type(error).__name__,)
-    return ()
-
-
-def _invalid(problems: tuple[str, ...]) -> ToolResult:
-    return ToolResult("invalid arguments: " + "; ".join(problems), is_error=True)
-
-
 def _runner(function: Callable[..., Any], context_name: str | None, *, quick: bool) -> Callable[..., object]:
     """Return `function` in the form of all tools: async unless quick, context first, arguments by name."""
 
-    def given(context: ToolContext) -> dict[str, ToolContext]:
-        return {} if context_name is None else {context_name: context}
-
     def run_here(context: ToolContext, /, **arguments: Any) -> object:
-        return function(**arguments, **given(context))
+        return function(**arguments) if context_name is None else function(**arguments, **{context_name: context})
 
     async def run_in_thread(context: ToolContext, /, **arguments: Any) -> object:
         context = evolve(context, progress=call_back(context.progress, current_token()))
-        return await run_in_background(lambda: function(**arguments, **given(context)))
+        return await run_in_background(lambda: run_here(context, **arguments))
 
     return run_here if quick or inspect.iscoroutinefunction(function) else run_in_thread
 
@@ -594,3 +346,116 @@ def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, Mapping):
         value = tuple(value.values())
     return tuple(text for part in value for text in _texts(part)) if isinstance(value, list | tuple) else ()
+
+
+def explain_unknown(name: str, names: Iterable[str]) -> str:
+    """Return the answer to a call of an unknown tool: "unknown tool 'bsh'; nearest: bash"."""
+    names = tuple(names)
+    if near := nearest(name, names):
+        return f"unknown tool {name!r}; nearest: {', '.join(near)}"
+    return f"unknown tool {name!r}; known: {', '.join(sorted(names)) or 'none'}"
+
+
+class Toolbox:
+    """Tools by name; a later tool replaces an earlier one of the same name (S3)."""
+
+    def __init__(self, tools: Iterable[Tool], workspace: Workspace, *, suggests: bool = True) -> None:
+        """Make a toolbox; `workspace`: for tools without their own.
+
+        suggests: answers to calls of unknown tools name the nearest ones.
+        """
+        self._tools = {tool.name: tool for tool in tools}
+        self.tools = tuple(self._tools.values())
+        self.names = tuple(self._tools)
+        self._listeners = tuple(tool.hears for tool in self.tools if tool.hears is not None)
+        self.workspace = workspace
+        self._suggests = suggests
+        self.own: tuple[str, ...] = ()  # files and folders of this agent, beside those of every agent
+
+    @cached_property
+    def home(self) -> str:
+        """The user's home. Raises RuntimeError if it is unknown."""
+        return str(pathlib.Path.home())
+
+    @cached_property
+    def categories(self) -> Mapping[str, Category]:
+        """The category of each tool."""
+        return {tool.name: tool.category for tool in self.tools}
+
+    @cached_property
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """The tools' schemas for a model."""
+        return tuple(tool.schema() for tool in self.tools)
+
+    def get(self, name: str) -> Tool | None:
+        """Return a tool, or None."""
+        return self._tools.get(name)
+
+    def checked(self, call: ToolCall) -> ToolCall:
+        """Return the call with its tool's flag, or with a flaw if the tool is unknown or the arguments are invalid."""
+        if call.flaw is not None:
+            return call
+        tool = self._tools.get(call.tool)
+        if tool is None:
+            flaw = explain_unknown(call.tool, self.names) if self._suggests else f"unknown tool {call.tool!r}"
+            return evolve(call, flaw=flaw)
+        if flaw := tool.flaw(call.arguments):
+            return evolve(call, flaw=flaw)
+        if not tool.parallel and not tool.command_in and not tool.polls:
+            return call
+        return evolve(call, parallel=tool.parallel, command_in=tool.command_in, polls=tool.polls)
+
+    @property
+    def listens(self) -> bool:
+        """Return whether a tool listens to events."""
+        return bool(self._listeners)
+
+    def hear(self, event: Event) -> None:
+        """Pass an event to the tools that listen."""
+        for hear in self._listeners:
+            hear(event)
+
+    def take_up(self, event: Event) -> None:
+        """Pass a recorded event to the tools, to restore their state at the end of the log."""
+        if isinstance(event, ActionDescribed):  # a judged call may still be started
+            self.hear(event)
+        elif isinstance(event, ToolFinished):
+            tool = self._tools.get(event.call.tool)
+            if tool is not None and tool.restores is not None:
+                tool.restores(event)
+
+    async def run_over(self) -> None:
+        """Notify the tools that a run has ended, or rests."""
+        for tool in self.tools:
+            if tool.run_over is not None:
+                await tool.run_over()
+
+    @property
+    def sandbox(self) -> str:
+        """The level at which commands are confined; empty if no tool is."""
+        return next((tool.sandbox for tool in self.tools if tool.sandbox), "")
+
+    def confine(self, cwd: str) -> tuple[str, ...]:
+        """Return the words that confine a program of ours as commands of the tools are. Raises CannotStart."""
+        return next((tool.confine(cwd) for tool in self.tools if tool.confine is not None), ())
+
+    async def run(self, call: ToolCall, progress: Callable[[str], None], rights: tuple[str, ...] = ()) -> ToolResult:
+        """Run a call with these rights and return its one result; any failure is an error result."""
+        tool = self._tools.get(call.tool)
+        if tool is None or call.flaw is not None:
+            return ToolResult(self.checked(call).flaw or "", is_error=True)
+        return await tool.run(call.arguments, ToolContext(call.id, progress, rights, self.workspace.root))
+
+    def changes_files(self, call: ToolCall) -> bool:
+        """Return whether a call runs a command, or writes or deletes files, by its arguments."""
+        tool = self._tools.get(call.tool)
+        if tool is None or not (tool.marks or tool.argv):
+            return False
+        if tool.argv is not None or tool.command(call.arguments) is not None:
+            return True
+        return any(touch.access in ("write", "delete") for touch in tool.touches(call.arguments))
+
+    def quick(self, call: ToolCall) -> Tool | None:
+        """Return the tool of a whole call if it is quick."""
+        tool = self._tools.get(call.tool)
+        return tool if tool is not None and tool.quick and call.flaw is None else None

@@ -85,7 +85,8 @@ class Family(NamedTuple):
 
     def living(self) -> tuple[_Process, ...]:
         """Return the processes that belong to the command and still run."""
-        begun = _started(self.leader)
+        fields = _fields(self.leader)
+        begun = int(fields[19]) if fields else 0
         running = (process for number in self._candidates() if (process := _read(number)) is not None)
         processes = [process for process in running if process.started >= begun]
         belonging = {process.number for process in processes if self._is_own(process)}
@@ -100,19 +101,17 @@ class Family(NamedTuple):
 
         Keepers of namespaces get no SIGTERM: all processes inside would be killed with them.
         """
-        if signal_number == signal.SIGTERM:
-            found = tuple(process for process in self.living() if not process.is_keeper())
-            if found:
-                for process in found:
-                    _send(process, signal_number)
-                return len(found)
+        if signal_number == signal.SIGTERM and (found := [each for each in self.living() if not each.is_keeper()]):
+            for process in found:
+                _send(process, signal_number)
+            return len(found)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.leader, signal_number)  # without a pause, so that they cannot multiply between two signals
-        found = self.living()
-        for process in found:
+        left = self.living()
+        for process in left:
             if process.group != self.leader:
                 _send(process, signal_number)
-        return len(found)
+        return len(left)
 
     def _candidates(self) -> Iterator[int]:
         """Yield the processes that can belong: younger ones have higher IDs, until these wrap around."""
@@ -168,18 +167,12 @@ def _send(process: _Process, signal_number: int) -> None:
             os.close(handle)
 
 
-def _started(number: int) -> int:
-    fields = _fields(number)
-    return int(fields[19]) if fields else 0
-
-
 def _read(number: int) -> _Process | None:
     fields = _fields(number)
     if not fields or fields[0] in (b"Z", b"X", b"x"):
         return None
-    return _Process(
-        number, parent=int(fields[1]), group=int(fields[2]), session=int(fields[3]), started=int(fields[19])
-    )
+    parent, group, session, started = (int(fields[place]) for place in (1, 2, 3, 19))
+    return _Process(number, parent, group, session, started)
 
 
 def _fields(number: int) -> list[bytes]:
@@ -191,12 +184,6 @@ def _fields(number: int) -> list[bytes]:
         return []
     fields = text[text.rfind(b")") + 2 :].split()
     return fields if len(fields) >= 20 else []
-
-
-def _session(number: int) -> int:
-    """Return the session of a process, one that has ended too; 0 for one that is gone."""
-    fields = _fields(number)
-    return int(fields[3]) if fields else 0
 
 
 def _highest_number() -> int:
@@ -290,7 +277,8 @@ def end_orphans(known: Iterable[int]) -> int:
         return 0
     spared, found, session = {*known, *own_children, *helpers}, 0, os.getsid(0)
     for _ in range(_ROUNDS):
-        orphans = {number for number in _children() - spared if _session(number) != session}
+        left = {number: _fields(number) for number in _children() - spared}
+        orphans = [number for number, fields in left.items() if not fields or int(fields[3]) != session]
         if not orphans:
             break
         found += sum(_end(number) for number in orphans)

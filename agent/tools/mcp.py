@@ -23,10 +23,10 @@ import anyio
 from attrs import evolve
 
 from agent.tools import mcp_relay
-from agent.tools.definition import Mark, Tool, ToolContext
+from agent.tools.definition import Tool, ToolContext
 from agent.tools.output import keep_head
 from agent.tools.process import tool_environment
-from agent.tools.schemas import Path, ShellCommand, Url, foreign_shape
+from agent.tools.schemas import Mark, Path, ShellCommand, Url, foreign_shape
 from agent.vocabulary.calls import Category, ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.messages import Image
@@ -122,8 +122,7 @@ async def _listed(session: "ClientSession") -> AsyncIterator["Listed"]:
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
         for listed in page.tools:
             yield listed
-        cursor = page.next_cursor
-        if not cursor:
+        if not (cursor := page.next_cursor):
             return
 
 

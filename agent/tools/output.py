@@ -2,6 +2,7 @@
 
 import atexit
 import codecs
+import io
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,15 +12,25 @@ from attrs import asdict, evolve, field, frozen, validators
 
 from agent.vocabulary.calls import ToolResult
 
-_CONTINUATION = range(0x80, 0xC0)  # UTF-8 continuation bytes
+_CONTINUATION = bytes(range(0x80, 0xC0))  # UTF-8 continuation bytes
 
 
 def keep_head(content: bytes, limit: int, total: int) -> str:
     """Return the first `limit` bytes as text, with a notice if `total` is more than that."""
     if total <= limit:
         return content.decode("utf-8", "replace")
-    head = codecs.getincrementaldecoder("utf-8")("replace").decode(content[:limit])
-    return f"{head}\n[output truncated: the first {limit} of {total} bytes]"
+    return f"{_head(content[:limit])}\n[output truncated: the first {limit} of {total} bytes]"
+
+
+def _head(content: bytes) -> str:
+    """Return the text of the beginning of an output, without an incomplete character at its end."""
+    return codecs.getincrementaldecoder("utf-8")("replace").decode(content)
+
+
+def _tail(content: bytes) -> bytes:
+    """Drop the incomplete character at the beginning: at most three bytes."""
+    dropped = min(len(content), 4) - len(content[:4].lstrip(_CONTINUATION))
+    return content if dropped > 3 else content[dropped:]
 
 
 MOST_LINES, MOST_BYTES = 2000, 50 * 1024
@@ -53,19 +64,20 @@ def cut_head(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = 
 
 
 def _cut(content: bytes, most_lines: int, most_bytes: int, *, at_end: bool) -> Cut:
-    lines = _lines(content)
+    lines = io.BytesIO(content).readlines()
     nearest = lines[::-1] if at_end else lines
     count, size = 0, 0
     while count < min(len(lines), most_lines) and size + len(nearest[count]) <= most_bytes:
         size += len(nearest[count])
         count += 1
+    cut_by: Literal["lines", "bytes"] | None = None
     if partial := count == 0 and bool(lines) and most_lines > 0:
-        edge = nearest[0]
-        kept = from_character(edge[-most_bytes:]) if at_end else _whole_characters(edge[:most_bytes])
-        cut_by: Literal["lines", "bytes"] | None = "bytes"
+        kept = _tail(nearest[0][-most_bytes:]) if at_end else _head(nearest[0][:most_bytes]).encode()
+        cut_by = "bytes"
     else:
         kept = content[len(content) - size :] if at_end else content[:size]
-        cut_by = None if count == len(lines) else "lines" if count == most_lines else "bytes"
+        if count < len(lines):
+            cut_by = "lines" if count == most_lines else "bytes"
     text = kept.decode("utf-8", "replace")
     return Cut(text, cut_by, len(lines), len(content), count + partial, len(kept), partial)
 
@@ -87,30 +99,12 @@ def cut_line(line: str, most: int) -> str:
     return line if len(line) <= most else f"{line[:most]}... [line cut]"
 
 
-def from_character(tail: bytes) -> bytes:
-    """Drop the incomplete character at the beginning: at most three bytes."""
-    start = next((index for index, byte in enumerate(tail[:4]) if byte not in _CONTINUATION), None)
-    if start is None:
-        return tail if len(tail) > 3 else b""
-    return tail[start:]
-
-
 def size_in_words(count: int) -> str:
     """Return a number of bytes in words: 51200 is 50 KB."""
     for power, name in ((3, "GB"), (2, "MB"), (1, "KB")):
         if count >= 1024**power:
             return f"{count / 1024**power:.4g} {name}"
     return f"{count} bytes"
-
-
-def _lines(content: bytes) -> list[bytes]:
-    lines = [line + b"\n" for line in content.split(b"\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
-
-
-def _whole_characters(head: bytes) -> bytes:
-    return codecs.getincrementaldecoder("utf-8")("replace").decode(head).encode("utf-8")
 
 
 MOST_KEPT = 512 * 1024 * 1024  # bytes of all files together
@@ -294,8 +288,7 @@ class Retained:
     def _ends(self) -> str:
         if not self._left_out:
             return (self._head + self._tail).decode("utf-8", "replace")
-        head = _whole_characters(bytes(self._head)).decode("utf-8", "replace")
-        tail = from_character(bytes(self._tail)).decode("utf-8", "replace")
+        head, tail = _head(bytes(self._head)), _tail(bytes(self._tail)).decode("utf-8", "replace")
         return f"{head}\n[output truncated: {self._left_out} of {self._total} bytes left out here]\n{tail}"
 
     def _within_lines(self, text: str) -> str:

@@ -11,7 +11,7 @@ from fcntl import F_DUPFD_CLOEXEC, fcntl
 from tempfile import TemporaryFile
 
 import anyio
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from agent.tools.descendants import (
     FIRST_PAUSE,
@@ -128,15 +128,9 @@ def start_child(
     pipes = [os.pipe() for _ in range(2 if separate else 1)]
     try:
         popen = subprocess.Popen(
-            list(argv),
-            cwd=cwd,
-            env={**env, TOKEN_VARIABLE: token_value(token)},
-            stdin=subprocess.DEVNULL,
-            stdout=pipes[0][1],
-            stderr=pipes[-1][1],
-            start_new_session=True,
-            pass_fds=pass_fds,
-        )
+            list(argv), cwd=cwd, env={**env, TOKEN_VARIABLE: token_value(token)}, stdin=subprocess.DEVNULL,
+            stdout=pipes[0][1], stderr=pipes[-1][1], start_new_session=True, pass_fds=pass_fds,
+        )  # fmt: skip
     except BaseException as error:
         for reading, _ in pipes:
             os.close(reading)
@@ -147,10 +141,13 @@ def start_child(
         for _, writing in pipes:
             os.close(writing)
     own_children.add(popen.pid)
-    for reading, _ in pipes:
-        os.set_blocking(reading, False)
     outputs = tuple(reading for reading, _ in pipes)
-    return Child(popen, outputs, _open_handle(popen.pid), Family(popen.pid, token, started), siblings)
+    for reading in outputs:
+        os.set_blocking(reading, False)
+    handle = None
+    with suppress(OSError, AttributeError):
+        handle = os.pidfd_open(popen.pid)
+    return Child(popen, outputs, handle, Family(popen.pid, token, started), siblings)
 
 
 _HIGH = 200  # commands seldom use descriptors from here on
@@ -182,12 +179,6 @@ def shell_words(shell: Sequence[str], command: str) -> Iterator[tuple[tuple[str,
         return
     with unnamed_file(content) as script:
         yield (*shell, f". /dev/fd/{script}"), (script,)
-
-
-def _open_handle(number: int) -> int | None:
-    with suppress(OSError, AttributeError):
-        return os.pidfd_open(number)
-    return None
 
 
 def _explain(error: OSError, program: str, cwd: str) -> str:
@@ -253,7 +244,17 @@ async def run_process(
         raise
     finally:
         child.close()
-    return _finished(child, collectors, timed_out, survivors)
+    code = child.popen.returncode
+    return Finished(
+        output=collectors[0].text(),
+        errors="".join(collector.text() for collector in collectors[1:]),
+        exit_code=code if code is not None and code >= 0 else None,
+        signal=-code if code is not None and code < 0 else None,
+        timed_out=timed_out,
+        truncated=any(collector.truncated for collector in collectors),
+        survivors=survivors,
+        duration=child.family.age,
+    )
 
 
 async def _attended(
@@ -264,12 +265,15 @@ async def _attended(
     async with anyio.create_task_group() as group:
         for listener in listeners:
             group.start_soon(listener.listen)
-        timed_out = await _end_in_time(child, timeout)
+        with anyio.move_on_after(timeout) as waiting:
+            await child.exit()
+        if waiting.cancelled_caught:
+            await child.end(GRACE)
         survivors = await _settle(child, listeners)
         group.cancel_scope.cancel()
     for listener in listeners:
         listener.take()
-    return timed_out, survivors + child.end_orphans()
+    return waiting.cancelled_caught, survivors + child.end_orphans()
 
 
 async def end_at_once(child: Child) -> None:
@@ -280,46 +284,30 @@ async def end_at_once(child: Child) -> None:
         child.end_orphans()
 
 
-@frozen(eq=False)
 class _Listener:
     """Reads a command's output until its end."""
 
-    pipe: int
-    output: Retained
-    progress: Callable[[str], None] | None
-    at_end: anyio.Event = field(init=False, factory=anyio.Event)
-    decoder: codecs.IncrementalDecoder = field(
-        init=False, factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
-    )
+    def __init__(self, pipe: int, output: Retained, progress: Callable[[str], None] | None) -> None:
+        self._pipe, self._output, self._progress = pipe, output, progress
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.at_end = anyio.Event()
 
     async def listen(self) -> None:
         while not self.at_end.is_set():
-            await anyio.wait_readable(self.pipe)
+            await anyio.wait_readable(self._pipe)
             self.take()
 
     def take(self) -> None:
         """Read what is available, at most the size of a pipe, so that other tasks run."""
         with suppress(BlockingIOError):
             for _ in range(_PIECES):
-                piece = os.read(self.pipe, _PIECE)
-                self._add(piece)
+                piece = os.read(self._pipe, _PIECE)
+                self._output.add(piece)
+                if self._progress is not None and (text := self._decoder.decode(piece, not piece)):
+                    self._progress(text)
                 if not piece:
                     self.at_end.set()
                     return
-
-    def _add(self, piece: bytes) -> None:
-        self.output.add(piece)
-        if self.progress is not None and (text := self.decoder.decode(piece, not piece)):
-            self.progress(text)
-
-
-async def _end_in_time(child: Child, timeout: float | None) -> bool:
-    """Wait for the command's end, or end it at its timeout; return whether it timed out."""
-    with anyio.move_on_after(timeout):
-        await child.exit()
-        return False
-    await child.end(GRACE)
-    return True
 
 
 async def _settle(child: Child, listeners: Sequence[_Listener]) -> int:
@@ -350,17 +338,3 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "unnamed"
-
-
-def _finished(child: Child, collectors: Sequence[Retained], timed_out: bool, survivors: int) -> Finished:
-    code = child.popen.returncode
-    return Finished(
-        output=collectors[0].text(),
-        errors="".join(collector.text() for collector in collectors[1:]),
-        exit_code=code if code is not None and code >= 0 else None,
-        signal=-code if code is not None and code < 0 else None,
-        timed_out=timed_out,
-        truncated=any(collector.truncated for collector in collectors),
-        survivors=survivors,
-        duration=child.family.age,
-    )

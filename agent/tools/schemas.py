@@ -1,15 +1,22 @@
-"""Parameters of tools: one JSON Schema both for the model and for the check of its arguments."""
+"""Parameters of tools: one JSON Schema, made of annotations, both for the model and for the check of its arguments."""
 
+import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+import operator
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Union
 
+import attrs
 from attrs import frozen
 
-from agent.vocabulary.calls import thaw
+from agent.vocabulary.calls import ToolResult, thaw
 from agent.vocabulary.errors import ToolError
 
 Access = Literal["read", "write", "list", "delete", "execute"]
@@ -51,13 +58,16 @@ class Limits:
 
 
 _BEFORE, _AFTER = "^(?:", ")$"  # around a pattern, which is about the whole text
-_OF_NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum"])
-_FITTING = {
-    "string": frozenset(["maxLength", "pattern"]),
-    "array": frozenset(["maxItems"]),
-    "integer": _OF_NUMBERS,
-    "number": _OF_NUMBERS,
+_BOUNDS = {
+    "minimum": ("at least", operator.lt),
+    "exclusiveMinimum": ("more than", operator.le),
+    "maximum": ("at most", operator.gt),
 }
+"""Keywords of numbers: their words, and what a value beyond a bound is to it."""
+_FITTING = {
+    "string": frozenset(["maxLength", "pattern"]), "array": frozenset(["maxItems"]), "integer": frozenset(_BOUNDS),
+    "number": frozenset(_BOUNDS),
+}  # fmt: skip
 
 
 @frozen
@@ -87,6 +97,11 @@ class Rights:
 @frozen
 class Url:
     """Marks a parameter with an address that the tool fetches."""
+
+
+Mark = Path | ShellCommand | Url | Background | Rights
+Marks = tuple[tuple[str, Mark, object], ...]
+"""The marks of parameters: (parameter, mark, default or None)."""
 
 
 @frozen
@@ -129,12 +144,9 @@ def _of_text(schema: Schema, value: str, path: str) -> Iterator[str]:
 
 
 def _of_number(schema: Schema, value: float, path: str) -> Iterator[str]:
-    if "minimum" in schema and value < schema["minimum"]:
-        yield f"{path}: expected at least {schema['minimum']}, found {shown(value)}"
-    if "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
-        yield f"{path}: expected more than {schema['exclusiveMinimum']}, found {shown(value)}"
-    if "maximum" in schema and value > schema["maximum"]:
-        yield f"{path}: expected at most {schema['maximum']}, found {shown(value)}"
+    for word, (told, is_beyond) in _BOUNDS.items():
+        if word in schema and is_beyond(value, schema[word]):
+            yield f"{path}: expected {told} {schema[word]}, found {shown(value)}"
 
 
 def _of_array(schema: Schema, value: list[Any], path: str) -> Iterator[str]:
@@ -187,49 +199,6 @@ def is_same(value: object, allowed: object) -> bool:
     return value == allowed
 
 
-MOST_CHARACTERS = 100_000  # of a pattern
-
-
-def compiled(text: str | bytes, *, literal: bool = False, ignore_case: bool = False) -> Any:
-    """Return an expression of RE2, which takes time linear in the text. Raises ValueError for an invalid one.
-
-    There are no look-arounds or back references; `\\d`, `\\w`, `\\s` and `\\b` mean ASCII.
-    """
-    import re2  # a large library, needed for patterns only
-
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"the pattern has {len(text)} characters; {MOST_CHARACTERS} are the most")
-    options = re2.Options()
-    options.log_errors, options.literal, options.case_sensitive = False, literal, not ignore_case
-    try:
-        return re2.compile(text, options)
-    except re2.error as error:
-        raise ValueError(f"the pattern {_shown(text)} is not supported: {_reason(error)}") from error
-    except UnicodeEncodeError as error:
-        raise ValueError(f"the pattern holds a lone surrogate at position {error.start}; leave it out") from error
-
-
-def _shown(text: str | bytes) -> str:
-    return repr(text.decode("utf-8", "replace")[:60] if isinstance(text, bytes) else text[:60])
-
-
-def _reason(error: Exception) -> str:
-    reason = error.args[0] if error.args else ""
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-
-
-_expression = lru_cache(maxsize=256)(compiled)
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches a whole text; invalid Unicode never matches. Raises ValueError."""
-    expression = _expression(pattern)
-    try:
-        return expression.fullmatch(text) is not None
-    except UnicodeEncodeError:
-        return False
-
-
 _SHOWN_CHARACTERS = 60
 
 
@@ -253,7 +222,43 @@ def _below(path: str, name: str) -> str:
     return f"{path}.{shortened}" if path else shortened
 
 
-_MOST_NAMED = 10  # problems listed in a message
+MOST_CHARACTERS = 100_000  # of a pattern
+
+
+def compiled(text: str | bytes, *, literal: bool = False, ignore_case: bool = False) -> Any:
+    """Return an expression of RE2, which takes time linear in the text. Raises ValueError for an invalid one.
+
+    There are no look-arounds or back references; `\\d`, `\\w`, `\\s` and `\\b` mean ASCII.
+    """
+    import re2  # a large library, needed for patterns only
+
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"the pattern has {len(text)} characters; {MOST_CHARACTERS} are the most")
+    options = re2.Options()
+    options.log_errors, options.literal, options.case_sensitive = False, literal, not ignore_case
+    try:
+        return re2.compile(text, options)
+    except re2.error as error:
+        reason = _decoded((*error.args, "")[0])
+        raise ValueError(f"the pattern {_decoded(text)[:60]!r} is not supported: {reason}") from error
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the pattern holds a lone surrogate at position {error.start}; leave it out") from error
+
+
+def _decoded(text: str | bytes) -> str:
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
+_expression = lru_cache(maxsize=256)(compiled)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Return whether a pattern matches a whole text; invalid Unicode never matches. Raises ValueError."""
+    expression = _expression(pattern)
+    try:
+        return expression.fullmatch(text) is not None
+    except UnicodeEncodeError:
+        return False
 
 
 @frozen(eq=False)
@@ -269,9 +274,231 @@ class Shape:
         return tuple(self.find(self.written, value, ""))
 
 
+_SCALARS: dict[Any, str] = {
+    str: "string", int: "integer", float: "number", bool: "boolean", None: "null", type(None): "null",
+}  # fmt: skip
+_NO_LIMITS = Limits()
+_CURE = (
+    "use str, int, float, bool, None, Literal, an enum, list, tuple[..., ...], dict[str, ...], a union or a frozen "
+    "attrs class"
+)
+
+
+def find_marks(annotation: Any) -> tuple[Mark, ...]:
+    """Return the marks in `annotation`: of the whole, of members of a union, of elements of an array or mapping."""
+    own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Mark))
+    if typing.get_origin(annotation) is Literal:
+        return own
+    inner = typing.get_args(annotation)[:1] if _metadata(annotation) else typing.get_args(annotation)
+    return own + tuple(mark for part in inner for mark in find_marks(part))
+
+
+def _metadata(annotation: Any) -> tuple[Any, ...]:
+    return annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
+
+
+def find_shape(annotation: Any, limits: Limits = _NO_LIMITS, inside: tuple[type, ...] = ()) -> Shape:
+    """Return the shape of `annotation`, whose values have `limits`. Raises TypeError for an unsupported type."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        own = next((mark for mark in annotation.__metadata__ if isinstance(mark, Limits)), limits)
+        return find_shape(annotation.__origin__, own, inside)
+    if origin in (Union, types.UnionType):
+        return _union(arguments, limits, inside)
+    if origin in (list, tuple, Sequence):
+        return _array(annotation, limits, inside)
+    if (annotation is None or isinstance(annotation, type)) and annotation in _SCALARS:
+        kind = _SCALARS[annotation]
+        schema = {"type": kind, **limits.keywords(kind)}
+        return Shape(schema, int) if kind == "integer" else Shape(schema)
+    limits.keywords(repr(annotation))
+    if origin is Literal:
+        return _choice(arguments, annotation)
+    if origin in (dict, Mapping) and arguments[0] is str:
+        part = find_shape(arguments[1], inside=inside)
+        schema = {"type": "object", "additionalProperties": part.written}
+        return Shape(schema, lambda value: {key: part.build(each) for key, each in value.items()})
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return _choice(tuple(annotation), annotation)
+    if isinstance(annotation, type) and attrs.has(annotation):
+        return _record(_attributes(annotation, inside), annotation)
+    raise TypeError(f"{annotation!r} has no JSON Schema here; {_CURE}")
+
+
+def _union(members: tuple[Any, ...], limits: Limits, inside: tuple[type, ...]) -> Shape:
+    """Return a union; limits apply to its members except null, and the first matching member builds the value."""
+    parts = [find_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members]
+
+    def build(value: Any) -> Any:
+        return next(part.build(value) for part in parts if not any(problems(part.written, value, "")))
+
+    return Shape({"anyOf": [part.written for part in parts]}, build)
+
+
+def _array(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is tuple and arguments[1:] != (Ellipsis,):
+        raise TypeError(f"{annotation!r} has a length of its own; {_CURE}")
+    part, into = find_shape(arguments[0], inside=inside), list if origin is list else tuple
+    schema = {"type": "array", "items": part.written, **limits.keywords("array")}
+    return Shape(schema, lambda value: into(part.build(each) for each in value))
+
+
+def _choice(members: tuple[Any, ...], annotation: Any) -> Shape:
+    values = [member.value if isinstance(member, Enum) else member for member in members]
+    if not values or not all(value is None or type(value) in (str, int, float, bool) for value in values):
+        raise TypeError(f"{annotation!r} must list texts, numbers, truth values or None")
+    kind = {"type": "string"} if all(isinstance(value, str) for value in values) else {}
+
+    def build(value: Any) -> Any:
+        return next(member for allowed, member in zip(values, members, strict=True) if is_same(value, allowed))
+
+    return Shape({**kind, "enum": values}, build)
+
+
+Fields = dict[str, tuple[Shape, bool, Schema]]
+"""The fields of a record by name: shape, whether it is required, and annotations such as description and default."""
+
+
+def _record(fields: Fields, into: Callable[..., Any]) -> Shape:
+    schema = {
+        "type": "object",
+        "properties": {name: {**shape.written, **words} for name, (shape, _, words) in fields.items()},
+        "required": [name for name, (_, required, _) in fields.items() if required],
+        "additionalProperties": False,
+    }
+
+    def build(value: Any) -> Any:
+        return into(**{name: shape.build(value[name]) for name, (shape, _, _) in fields.items() if name in value})
+
+    return Shape(schema, build)
+
+
+def _attributes(kind: type, inside: tuple[type, ...]) -> Fields:
+    if not attrs.inspect(kind).is_frozen:
+        raise TypeError(f"{kind.__name__} can change; use @attrs.frozen")
+    hints, found = typing.get_type_hints(kind, include_extras=True), Fields()
+    for attribute in attrs.fields(kind):
+        where, hint = f"{kind.__name__}.{attribute.name}", hints.get(attribute.name)
+        if attribute.validator is not None:
+            raise TypeError(f"{where} has a validator, which a schema cannot tell; use Limits")
+        if attribute.name not in hints:
+            raise TypeError(f"{where} has no annotation")
+        if not attribute.init:
+            continue
+        if kind in inside:
+            raise TypeError(f"{kind.__name__} contains itself; a tool's parameters have a fixed depth")
+        if find_marks(hint):
+            raise TypeError(f"{where}: marks belong on the tool's own parameters, where the gate looks")
+        shape = find_shape(hint, inside=(*inside, kind))
+        found[attribute.alias or attribute.name] = shape, attribute.default is attrs.NOTHING, _described(hint)
+    return found
+
+
+def _described(hint: Any, text: str | None = None) -> Schema:
+    """Return the annotations of a parameter in the schema: `text`, else from its type annotation."""
+    description = text or next((text for text in _metadata(hint) if isinstance(text, str)), None)
+    return {"description": description} if description else {}
+
+
+@frozen
+class Signature:
+    """A function as a tool: its description, its parameters, their marks, and the parameter for the context."""
+
+    description: str
+    parameters: Shape
+    marks: Marks
+    context: str | None
+
+
+def read_signature(function: Callable[..., Any], context_type: type) -> Signature:
+    """Read the signature and docstring of `function`.
+
+    Raises TypeError, naming function and parameter, for an unsupported signature.
+    """
+    name = getattr(function, "__name__", repr(function))
+    description, texts = _split_docstring(inspect.getdoc(function) or "")
+    if not description:
+        raise TypeError(f"tool {name!r} has no docstring; say in one what it does, the model reads it")
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"tool {name!r}: {error}; annotations must name things of its module") from error
+    _check_returned(name, hints.get("return"))
+    context: str | None = None
+    fields, marks = Fields(), list[tuple[str, Mark, object]]()
+    for key, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise TypeError(f"tool {name!r}: parameter {key!r} cannot be given by name; a model gives names only")
+        if hints.get(key) is context_type:
+            context = key
+            continue
+        fields[key] = _field(name, parameter, hints, texts.pop(key, None))
+        default = None if parameter.default is parameter.empty else parameter.default
+        marks.extend((key, mark, default) for mark in find_marks(hints[key]))
+    if texts:
+        raise TypeError(f"tool {name!r} describes {', '.join(texts)}, but has no such parameter")
+    return Signature(description, _record(fields, dict), tuple(marks), context)
+
+
+def _check_returned(name: str, annotation: Any) -> None:
+    """Raise TypeError if an annotation has a class whose objects no model can be shown."""
+    for part in typing.get_args(annotation):
+        _check_returned(name, part)
+    if annotation not in (str, ToolResult, object) and type(annotation) is type and not is_dataclass(annotation):
+        from agent.vocabulary.encoding import has_form  # a slow import that text tools do not need
+
+        if not has_form(annotation):
+            cure = "return text, a ToolResult (with images), plain data, or an attrs class or dataclass"
+            raise TypeError(f"tool {name!r}: a model cannot be shown the {annotation.__name__} that it returns; {cure}")
+
+
+def _field(
+    tool: str, parameter: inspect.Parameter, hints: Mapping[str, Any], text: str | None
+) -> tuple[Shape, bool, Schema]:
+    key, default = parameter.name, parameter.default
+    if key not in hints:
+        raise TypeError(f"tool {tool!r}: parameter {key!r} has no annotation; write {key}: str or what it is")
+    try:
+        shape = find_shape(hints[key])
+    except TypeError as error:
+        raise TypeError(f"tool {tool!r}: parameter {key!r}: {error}") from error
+    value = default.value if isinstance(default, Enum) else default
+    told = {"default": value} if type(value) in (str, int, float, bool) else {}
+    return shape, default is parameter.empty, {**_described(hints[key], text), **told}
+
+
+_NAMED = re.compile(r"(\w+): *(.*)")
+
+
+def _split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
+    description, _, section = f"\n{docstring}\n".partition("\nArgs:\n")
+    texts: dict[str, str] = {}
+    indent = len(section) - len(section.lstrip(" "))
+    name = None
+    for line in section.splitlines():
+        if named := _NAMED.fullmatch(line[indent:]):
+            name, texts[named[1]] = named[1], named[2]
+        elif name is not None and line.strip():
+            texts[name] = f"{texts[name]} {line.strip()}".strip()
+    return description.strip(), texts
+
+
+_MOST_NAMED = 10  # problems listed in a message
+
+
 def foreign_shape(written: Mapping[str, Any]) -> Shape:
     """Return the shape of an MCP server's schema. Raises ToolError if it is not a schema of an object."""
-    validator = _validator(dict(written))
+    try:
+        import jsonschema_rs
+    except ImportError as error:
+        raise ToolError("tools that exist as a schema only need the extra 'mcp': pip install 'bpagent[mcp]'") from error
+    if written.get("type") != "object":
+        raise ToolError("the parameters of a tool are an object; its schema says something else")
+    try:
+        validator = jsonschema_rs.validator_for(dict(written), retriever=_refuse)
+    except ValueError as error:
+        raise ToolError(f"no JSON Schema that can be used: {str(error)[:300]}") from error
     return Shape(dict(written), thaw, lambda _, value, path: islice(_told(validator, value, path), _MOST_NAMED + 1))
 
 
@@ -280,19 +507,6 @@ def _told(validator: Any, value: object, path: str) -> Iterator[str]:
         where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
         told = f"{(path + where).lstrip('.') or 'arguments'}: {error.message[:300]}"
         yield told if number < _MOST_NAMED else "and more"
-
-
-def _validator(schema: dict[str, Any]) -> Any:
-    try:
-        import jsonschema_rs
-    except ImportError as error:
-        raise ToolError("tools that exist as a schema only need the extra 'mcp': pip install 'bpagent[mcp]'") from error
-    if schema.get("type") != "object":
-        raise ToolError("the parameters of a tool are an object; its schema says something else")
-    try:
-        return jsonschema_rs.validator_for(schema, retriever=_refuse)
-    except ValueError as error:
-        raise ToolError(f"no JSON Schema that can be used: {str(error)[:300]}") from error
 
 
 def _refuse(address: str) -> Any:

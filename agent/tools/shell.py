@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
-from attrs import evolve, field, frozen, mutable, validators
+from attrs import Factory, evolve, field, frozen, mutable, validators
 
 from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
@@ -27,8 +27,7 @@ EnvironmentHook = Callable[[str], Mapping[str, str] | Awaitable[Mapping[str, str
 """Called with the working directory before each command, returns variables to add: the hook `shell.env` of S2."""
 
 
-def _positive() -> Any:
-    return validators.optional(validators.gt(0))
+_POSITIVE: Any = validators.optional(validators.gt(0))
 
 
 @frozen
@@ -44,9 +43,9 @@ class ShellOptions:
     """
 
     shell: tuple[str, ...] = ("bash", "-c")
-    timeout: float | None = field(default=120.0, validator=_positive())
-    longest_timeout: float | None = field(default=600.0, validator=_positive())
-    shortest_timeout: float | None = field(default=None, validator=_positive())
+    timeout: float | None = field(default=120.0, validator=_POSITIVE)
+    longest_timeout: float | None = field(default=600.0, validator=_POSITIVE)
+    shortest_timeout: float | None = field(default=None, validator=_POSITIVE)
     retention: Retention = Retention()
     separate: bool = False
     nonzero_is_error: bool = False
@@ -136,17 +135,6 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@frozen
-class Asked:
-    """A command as the model gave it to `tool`, with its folder and timeout in seconds."""
-
-    tool: str
-    command: str
-    cwd: str
-    call_id: str
-    seconds: float | None = None
-
-
 @mutable
 class Session:
     """The counters of one agent's commands, since the first session began.
@@ -156,20 +144,12 @@ class Session:
     """
 
     now: Callable[[], datetime] = _now
-    started: datetime = field(init=False)
+    started: datetime = field(init=False, default=Factory(lambda self: self.now(), takes_self=True))
     turns: int = 0
     calls: int = 0
     executed: int = 0
     observations: int = 0
     _latest: Event | None = field(init=False, default=None)
-
-    def __attrs_post_init__(self) -> None:
-        self.started = self.now()
-
-    @property
-    def steps(self) -> int:
-        """The number of turns; outside of a loop, of calls."""
-        return self.turns or self.calls
 
     def hear(self, event: Event) -> None:
         """Count a turn, once, however many tools share the session."""
@@ -187,36 +167,31 @@ class Session:
         self.started, self.turns = started, max(self.turns, told["steps"])
         self.executed, self.observations = told["executed_commands"], told["observations"]
 
-    def observe(self, asked: Asked, ended: "Finished | str", notes: Sequence[str] = (), most: int | None = None) -> str:
+    def observe(
+        self, tool: Mapping[str, str], ended: "Finished | str", notes: Sequence[str], most: int | None
+    ) -> dict[str, Any]:
         """Return the envelope of a command that ended, or did not run (`ended`: why). Output is cut to `most`."""
         finished = None if isinstance(ended, str) else ended
         output = ended if isinstance(ended, str) else ended.output + ended.errors
         self.observations += 1
-        observation = {
+        return {
             "schema": SCHEMA,
             "timestamp": _stamp(self.now()),
             "session": {
                 "started_at": _stamp(self.started),
-                "steps": self.steps,
+                "steps": self.turns or self.calls,  # outside of a loop, calls
                 "executed_commands": self.executed,
                 "observations": self.observations,
             },
-            "tool": {
-                "tool": asked.tool,
-                "call_id": asked.call_id,
-                "command": asked.command,
-                "workdir": asked.cwd,
-                "raw": compact(output, RAW_CHARACTERS),
-            },
+            "tool": {**tool, "raw": compact(output, RAW_CHARACTERS)},
             "result": {
                 "status": _status(finished),
                 "exit_code": None if finished is None else finished.exit_code,
                 "timed_out": finished is not None and finished.timed_out,
-                "interactive": is_interactive(asked.command),
+                "interactive": is_interactive(tool["command"]),
                 "output": _with_notes(output, notes, most or OUTPUT_CHARACTERS),
             },
         }
-        return json.dumps(observation, ensure_ascii=False)
 
 
 def _with_notes(output: str, notes: Sequence[str], most: int) -> str:
@@ -269,19 +244,7 @@ def is_interactive(command: str) -> bool:
     return any(_WAITS.match(part) for part in re.split(r"&&|\|\||[;|&\n()]", command[:_LOOKED_AT]))
 
 
-def is_failure(finished: Finished, options: ShellOptions) -> bool:
-    """Return whether a command failed: timeout, death by signal, or by the options an exit code other than 0."""
-    failed = bool(finished.exit_code) and options.nonzero_is_error
-    return finished.timed_out or finished.signal is not None or failed
-
-
-def details_of(finished: Finished) -> dict[str, Any]:
-    """Return how a command ended, as details for programs."""
-    names = ("exit_code", "signal", "timed_out", "truncated", "survivors")
-    return {name: getattr(finished, name) for name in names}
-
-
-def beside_the_exit_code(finished: Finished) -> list[str]:
+def _beside_the_exit_code(finished: Finished) -> list[str]:
     """Return notes beside the exit code: the signal that killed a command, and the processes that it left."""
     if finished.timed_out:
         return []
@@ -297,7 +260,7 @@ def beside_the_exit_code(finished: Finished) -> list[str]:
 
 def _in_words(finished: Finished, timeout: float | None, notes: Sequence[str], *, separate: bool) -> str:
     """Return the output of a command, and lines for the model about how it ended, if not well."""
-    output, ending = _output(finished, separate=separate), [*beside_the_exit_code(finished), *notes]
+    output, ending = _output(finished, separate=separate), [*notes]
     if finished.timed_out:
         ending.insert(0, f"[timed out after {timeout or 0:g} seconds; the command was killed]")
     elif finished.exit_code:
@@ -312,6 +275,7 @@ def _output(finished: Finished, *, separate: bool) -> str:
     return "".join(f"{name}:\n{text.rstrip(chr(10))}\n" for name, text in parts if text.strip())
 
 
+_NUMBERS = ("exit_code", "signal", "timed_out", "truncated", "survivors")
 Environment = Callable[[dict[str, str]], dict[str, str]]
 Execute = Callable[[str, tuple[str, ...], How], Awaitable[tuple[Finished, Sequence[str]]]]
 """Runs a command after its confining words; returns how it ended, and lines for the model about that."""
@@ -345,55 +309,53 @@ class Runner:
         self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute
     ) -> ToolResult:
         """Run a command by `execute` with the `wanted` timeout, and return the answer."""
-        seconds, note = self.options.seconds(wanted)
-        asked, output = Asked(self.tool, command, cwd, context.call_id, seconds), self.options.retention.collector()
+        options, met = self.options, tuple[str, ...]()
+        seconds, note = options.seconds(wanted)
+        output = options.retention.collector()
         self.session.calls += self.in_envelopes
         try:
-            finished, lost = await self._finish(asked, output, context, execute)
+            if not command.strip():
+                raise ToolError(EMPTY)
+            how: How = {
+                "cwd": cwd,
+                "env": await options.environment(cwd, context.rights),
+                "timeout": seconds,
+                "output": output,
+                "errors": options.retention.collector() if options.separate else None,
+                "progress": context.progress,
+            }
+            finished, lost = await execute(options.prefix + command, options.before(cwd, context.rights), how)
         except BaseException as error:
             output.drop()
             if self.in_envelopes and isinstance(error, ToolError):
-                return self._envelope(asked, str(error), (), is_error=True)
+                return self._envelope(command, cwd, context, str(error), ())
             raise
-        met: tuple[str, ...] = ()
-        if self.options.sandbox is not None:
-            finished, met = self.options.sandbox.met(finished, context.rights)
-            lost = [*self.options.sandbox.cures(met), *lost]
+        if options.sandbox is not None:
+            finished, met = options.sandbox.met(finished, context.rights)
+            lost = [*options.sandbox.cures(met), *lost]
         to_stay = [NONE_STAYS if self.processes is None else TO_STAY] if finished.survivors else []
         ended, rows = await ended_since(self.processes)
-        result = self._answer(asked, finished, output, [*filter(None, [note]), *lost, *to_stay, *ended])
-        blocked = {"blocked": list(met)} if met else {}
-        return evolve(result, details={**result.details, **blocked, **rows})
-
-    async def _finish(
-        self, asked: Asked, output: Retained, context: ToolContext, execute: Execute
-    ) -> tuple[Finished, Sequence[str]]:
-        if not asked.command.strip():
-            raise ToolError(EMPTY)
-        how: How = {
-            "cwd": asked.cwd,
-            "env": await self.options.environment(asked.cwd, context.rights),
-            "timeout": asked.seconds,
-            "output": output,
-            "errors": self.options.retention.collector() if self.options.separate else None,
-            "progress": context.progress,
-        }
-        return await execute(self.options.prefix + asked.command, self.options.before(asked.cwd, context.rights), how)
-
-    def _answer(self, asked: Asked, finished: Finished, output: Retained, notes: Sequence[str]) -> ToolResult:
-        is_error = is_failure(finished, self.options)
+        notes = [*_beside_the_exit_code(finished), *filter(None, [note]), *lost, *to_stay, *ended]
         if self.in_envelopes:
             self.session.executed += 1
-            return self._envelope(asked, finished, (*beside_the_exit_code(finished), *notes), is_error=is_error)
-        text = _in_words(finished, asked.seconds, notes, separate=self.options.separate)
-        text = text if self.options.compact is None else compact(text, self.options.compact)
-        more = output.details() if self.options.form == "details" else {}
-        return ToolResult(text, is_error, {**details_of(finished), **more})
+            result = self._envelope(command, cwd, context, finished, notes)
+        else:
+            text = _in_words(finished, seconds, notes, separate=options.separate)
+            text = text if options.compact is None else compact(text, options.compact)
+            result = ToolResult(text, details=output.details() if options.form == "details" else {})
+        failed = finished.timed_out or finished.signal is not None
+        failed = failed or (bool(finished.exit_code) and options.nonzero_is_error)
+        numbers = {name: getattr(finished, name) for name in _NUMBERS}
+        blocked = {"blocked": list(met)} if met else {}
+        return evolve(result, is_error=failed, details={**numbers, **result.details, **blocked, **rows})
 
-    def _envelope(self, asked: Asked, ended: Finished | str, notes: Sequence[str], *, is_error: bool) -> ToolResult:
-        text = self.session.observe(asked, ended, notes, self.options.compact)
-        details = {} if isinstance(ended, str) else details_of(ended)
-        return ToolResult(text, is_error=is_error, details={**details, "interactive": is_interactive(asked.command)})
+    def _envelope(
+        self, command: str, cwd: str, context: ToolContext, ended: Finished | str, notes: Sequence[str]
+    ) -> ToolResult:
+        tool = {"tool": self.tool, "call_id": context.call_id, "command": command, "workdir": cwd}
+        observation = self.session.observe(tool, ended, notes, self.options.compact)
+        text = json.dumps(observation, ensure_ascii=False)
+        return ToolResult(text, is_error=True, details={"interactive": observation["result"]["interactive"]})
 
     def heard_by(self, tool: Tool) -> Tool:
         """Return a tool whose session counts turns, also after a resume; only for envelopes."""
@@ -430,9 +392,7 @@ def make_shell_tool(
         timeout: Annotated[Annotated[float, Limits(above=0)] | None, chosen.timeout_words] = None,
         background: Annotated[bool, Background(), BACKGROUND_WORDS] = False,
     ) -> ToolResult:
-        """Run a shell command in the workspace and return its output, standard output and error together.
-
-        Each call is a new shell; its input is empty. Processes that outlive the command are ended.
+        """Run a shell command; `_description` replaces this.
 
         Args:
             command: the command, as bash understands it
@@ -441,7 +401,7 @@ def make_shell_tool(
             return await runner.start(command, cwd, context)
         return await runner.run(command, cwd, timeout, context, execute)
 
-    described = evolve(bash, description=_description(chosen)) if options else bash
+    described = evolve(bash, description=_description(chosen))
     return in_sandbox(with_background(runner.heard_by(described), processes), chosen)
 
 

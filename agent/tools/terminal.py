@@ -48,22 +48,18 @@ FOR_A_FORM = "a session keeps its directory and plain variables; define them in 
 FOR_A_VALUE = "they are too long, no text, or hold a command; set them in the command that needs them"
 
 
-def _names(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(names)
-
-
 @frozen
 class Snapshot:
     """The state of a session: its directory, and the differences of its variables from those of every command."""
 
     cwd: str
     changed: Mapping[str, str] = field(factory=dict)
-    unset: frozenset[str] = field(default=frozenset(), converter=_names)
+    unset: tuple[str, ...] = ()
 
     @property
     def variables(self) -> dict[str, Any]:
         """The differences from the variables of every command, in the format of the log."""
-        return {"changed": dict(self.changed), "unset": tuple(sorted(self.unset))} if self.changed or self.unset else {}
+        return {"changed": dict(self.changed), "unset": self.unset} if self.changed or self.unset else {}
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of the next shell."""
@@ -103,7 +99,7 @@ def _compared(
     unfit = [name for name in plain if name in found and name not in kept]
     ours = (each for each in others if OF_EVERY_SHELL.fullmatch(each.partition(" ")[2]) is None)
     notes = ((changing, FOR_A_CHANGE), (list(ours), FOR_A_FORM), (unfit, FOR_A_VALUE))
-    snapshot = Snapshot(cwd, kept, frozenset(name for name in plain if name not in found))
+    snapshot = Snapshot(cwd, kept, tuple(name for name in plain if name not in found))
     return snapshot, tuple(_note(names, why) for names, why in notes if names)
 
 
@@ -116,13 +112,10 @@ def _those_that_fit(variables: Mapping[str, str]) -> dict[str, str]:
     kept, size = dict[str, str](), 0
     for name, value in sorted(variables.items(), key=lambda item: len(item[1])):
         size += len(name) + len(value.encode("utf-8", "replace"))
-        if size <= LONGEST_VALUES and _may_be_carried(value):
+        is_computed = any(mark in value for mark in COMPUTED)
+        if size <= LONGEST_VALUES and len(value) <= LONGEST_VALUE and _is_text(value) and not is_computed:
             kept[name] = value
     return kept
-
-
-def _may_be_carried(value: str) -> bool:
-    return len(value) <= LONGEST_VALUE and _is_text(value) and not any(mark in value for mark in COMPUTED)
 
 
 def _is_text(value: str) -> bool:
@@ -261,12 +254,16 @@ class _Terminal:
         self._check_place(context)
         if persistent and self.session is None:
             self.session = Snapshot(self.root)
-        closing = close and self.session is not None
+        closing, passing = close and self.session is not None, frozenset[str]()
+        if hosts_of(context.rights):
+            from agent.tools.sandbox.egress import VARIABLES  # a rare import
+
+            passing = VARIABLES  # they belong to the call
 
         async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
             if self.session is None:
                 return await LocalCommands().run(text, shell=(*before, *self.runner.options.shell), **how), ()
-            finished, lost = await self._run_in(self.session, text, before, how, _passing(context.rights))
+            finished, lost = await self._run_in(self.session, text, before, how, passing)
             return finished, ["[session closed]"] if closing else lost
 
         told = await self.runner.run(command, self.where, asked, context, execute)
@@ -327,15 +324,6 @@ class _Terminal:
         if details.get("terminal") == "open":
             self.told = details.get("variables", self.told)
             told = self.told or {}
-            self.session = Snapshot(details["cwd"], told.get("changed", {}), told.get("unset", ()))
+            self.session = Snapshot(details["cwd"], told.get("changed", {}), tuple(told.get("unset", ())))
         elif "terminal" in details:
             self.session = self.told = None
-
-
-def _passing(rights: Iterable[str]) -> Container[str]:
-    """Return the variables that belong to a call with these rights only."""
-    if not hosts_of(rights):
-        return ()
-    from agent.tools.sandbox.egress import VARIABLES  # a rare import
-
-    return VARIABLES

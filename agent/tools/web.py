@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import zlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from agent.tools.blocking import run_in_background, unwind
 from agent.tools.definition import Tool, tool
-from agent.tools.files.reading import media_type, prepare
+from agent.tools.files import media_type, prepare
 from agent.tools.output import size_in_words
 from agent.tools.schemas import Limits, Url
 from agent.vocabulary.calls import ToolResult
@@ -91,26 +91,19 @@ async def fetch(url: str, *, timeout: float, most_bytes: int, allowed: Iterable[
     try:
         with anyio.fail_after(timeout):
             async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout) as client:
-                return await _follow(client, url, most_bytes, tuple(allowed))
+                here = httpx2.URL(url)
+                for _ in range(_MOST_REDIRECTS + 1):
+                    response = await client.send(await _request(client, here, tuple(allowed)), stream=True)
+                    try:
+                        if response.status_code not in _REDIRECTS or "location" not in response.headers:
+                            return await _read(response, str(here), most_bytes)
+                        here = here.join(response.headers["location"])
+                    finally:
+                        await response.aclose()
     except (TimeoutError, httpx2.TimeoutException) as error:
         raise ToolError(f"{url} did not answer within {timeout:g} seconds") from error
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OverflowError, OSError) as error:
         raise ToolError(f"cannot fetch {url}: {error or type(error).__name__}") from error
-
-
-async def _follow(client: "httpx2.AsyncClient", url: str, most_bytes: int, allowed: tuple[str, ...]) -> Fetched:
-    import httpx2
-
-    here = httpx2.URL(url)
-    for _ in range(_MOST_REDIRECTS + 1):
-        request = await _request(client, here, allowed)
-        response = await client.send(request, stream=True)
-        try:
-            if response.status_code not in _REDIRECTS or "location" not in response.headers:
-                return await _read(response, str(here), most_bytes)
-            here = here.join(response.headers["location"])
-        finally:
-            await response.aclose()
     raise ToolError(f"{url} redirects more than {_MOST_REDIRECTS} times")
 
 
@@ -129,42 +122,31 @@ async def _request(client: "httpx2.AsyncClient", url: "httpx2.URL", allowed: tup
 async def _read(response: Any, url: str, most_bytes: int) -> Fetched:
     if response.status_code >= 400:
         raise ToolError(f"{url} answered with status {response.status_code} {response.reason_phrase}".rstrip())
-    length = response.headers.get("content-length", "")
-    if length.isdigit() and int(length) > most_bytes:
-        raise _too_large(url, most_bytes)
     kind = response.headers.get("content-type", "").partition(";")[0]
-    encoding = response.headers.get("content-encoding", "identity").strip().lower()
-    content = await read_bounded(response.aiter_raw(), encoding, url, most_bytes)
+    content = await read_bounded(response, url, most_bytes)
     return Fetched(url, kind.strip().lower(), response.charset_encoding, content)
 
 
-async def read_bounded(pieces: AsyncIterator[bytes], encoding: str, url: str, most_bytes: int) -> bytes:
-    """Return all pieces, decompressed, and close them. Raises ToolError beyond `most_bytes`."""
-    unpacker = _unpacker(encoding, url)
-    content = bytearray()
+async def read_bounded(response: "httpx2.Response", url: str, most_bytes: int) -> bytes:
+    """Return all that a server sends, decompressed. Raises ToolError beyond `most_bytes`."""
+    length, encoding = (response.headers.get(f"content-{name}", "").strip().lower() for name in ("length", "encoding"))
+    too_large = ToolError(f"{url} is larger than {size_in_words(most_bytes)}, the most that is fetched")
+    if length.isdigit() and int(length) > most_bytes:
+        raise too_large
+    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        raise ToolError(f"{url} is packed as {encoding[:40]!r}, which was not asked for")
+    unpacker = None if encoding in ("", "identity") else zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+    content, pieces = bytearray(), response.aiter_raw()
     try:
         while (piece := await anext(pieces, None)) is not None:
-            room = most_bytes + 1 - len(content)
-            content += piece if unpacker is None else unpacker.decompress(piece, room)
+            content += piece if unpacker is None else unpacker.decompress(piece, most_bytes + 1 - len(content))
             if len(content) > most_bytes:
-                raise _too_large(url, most_bytes)
+                raise too_large
     except zlib.error as error:
         raise ToolError(f"{url} sent something that cannot be unpacked: {error}") from error
     finally:
         await unwind(pieces)
     return bytes(content)
-
-
-def _unpacker(encoding: str, url: str) -> Any:
-    if encoding in ("", "identity"):
-        return None
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise ToolError(f"{url} is packed as {encoding[:40]!r}, which was not asked for")
-    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
-
-
-def _too_large(url: str, most_bytes: int) -> ToolError:
-    return ToolError(f"{url} is larger than {size_in_words(most_bytes)}, the most that is fetched")
 
 
 Format = Literal["text", "markdown", "html"]
@@ -253,13 +235,10 @@ def _result(fetched: Fetched, wanted: Format, details: dict[str, object]) -> Too
     if not is_text and fetched.content_type not in _TEXTS:
         raise ToolError(f"{fetched.url} is {fetched.content_type}, neither text nor a picture")
     text = to_format(decode(fetched.content, fetched.charset), wanted, is_html=fetched.content_type in _HTML)
-    return ToolResult(_cut(text) or "(nothing there)", details=details)
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _MOST_CHARACTERS:
-        return text
-    return f"{text[:_MOST_CHARACTERS]}\n\n[the first {_MOST_CHARACTERS} of {len(text)} characters are shown]"
+    if len(text) > _MOST_CHARACTERS:
+        notice = f"[the first {_MOST_CHARACTERS} of {len(text)} characters are shown]"
+        text = f"{text[:_MOST_CHARACTERS]}\n\n{notice}"
+    return ToolResult(text or "(nothing there)", details=details)
 
 
 BASE_URL = "https://api.exa.ai"
@@ -310,8 +289,7 @@ async def _ask(url: str, key: str, asked: dict[str, Any], timeout: float) -> dic
                 httpx2.AsyncClient(timeout=timeout) as client,
                 client.stream("POST", url, json=asked, headers={"x-api-key": key, "Accept-Encoding": "gzip"}) as answer,
             ):
-                encoding = answer.headers.get("content-encoding", "identity")
-                content = await read_bounded(answer.aiter_raw(), encoding, url, _MOST_BYTES)
+                content = await read_bounded(answer, url, _MOST_BYTES)
     except (TimeoutError, httpx2.TimeoutException) as error:
         raise ToolError(f"the search did not answer within {timeout:g} seconds") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -319,10 +297,6 @@ async def _ask(url: str, key: str, asked: dict[str, Any], timeout: float) -> dic
     if answer.status_code != 200:
         said = content[:500].decode("utf-8", "replace").replace(key, "(key)")
         raise ToolError(f"the search answered with status {answer.status_code}: {said}")
-    return _parsed(content)
-
-
-def _parsed(content: bytes) -> dict[str, Any]:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -186,11 +186,8 @@ class LocalFolder:
 
 def sorted_entries(entries: Iterable["os.DirEntry[str]"]) -> tuple[Entry, ...]:
     """Return entries sorted by name."""
-    found = (
-        Entry(entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
-        for entry in entries
-    )
-    return tuple(sorted(found, key=lambda entry: entry.name))
+    found = [(each.name, each.is_dir(follow_symlinks=False), each.is_file(follow_symlinks=False)) for each in entries]
+    return tuple(Entry(*each) for each in sorted(found))
 
 
 def open_file(real: str, workspace: "Workspace") -> BinaryIO:
@@ -227,13 +224,8 @@ def _check_file(found: os.stat_result, real: str) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(f"{real} is a directory, not a file")
     if not stat.S_ISREG(found.st_mode):
-        raise PathRefused(f"permission denied: {real} is {_kind(found.st_mode)}, not an ordinary file")
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISFIFO(mode):
-        return "a FIFO"
-    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+        kind = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}.get(stat.S_IFMT(found.st_mode), "a device")
+        raise PathRefused(f"permission denied: {real} is {kind}, not an ordinary file")
 
 
 _ATTEMPTS = 40  # resolutions of a path that keeps changing
@@ -281,10 +273,9 @@ class Workspace:
         `besides`: a folder of our own that may be read, and that the message does not name.
         """
         name = asked if asked == real else f"{asked} leads to {real}, which"
-        if any(is_within(real, denied) for denied in self._names()):
-            raise PathRefused(f"permission denied: {name} is a denied path")
-        if any(is_within(real, denied) for denied in self.denied_names()):
-            raise PathRefused(f"permission denied: {name} is another name of a denied path")
+        for names, what in ((self._names, "a denied path"), (self.denied_names, "another name of a denied path")):
+            if any(is_within(real, denied) for denied in names()):
+                raise PathRefused(f"permission denied: {name} is {what}")
         roots = self._allowed if besides is None else (*self._allowed, besides)
         if not any(is_within(real, root) for root in roots):
             raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self._allowed)})")

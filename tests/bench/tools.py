@@ -11,7 +11,7 @@ from time import perf_counter
 import anyio
 
 from agent.tools.collections import workspace_tools
-from agent.tools.files.search import make_grep
+from agent.tools.search import make_grep
 from agent.tools.workspace import Workspace
 from tests.bench.measuring import Aim, Row, output_of, scaled
 from tests.bench.starting import STATUS
@@ -132,7 +132,7 @@ def flood(count: int) -> None:
 
 def last_page(count: int) -> None:
     """Print the peak before and after the last page of a file of `count` bytes is read."""
-    from agent.tools.files.reading import make_read
+    from agent.tools.files import make_read
 
     async def run(folder: str, offset: int) -> None:
         result = await make_read(Workspace(folder)).run({"path": "long", "offset": offset})

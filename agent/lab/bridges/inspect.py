@@ -51,10 +51,10 @@ from agent.models.scripted import ScriptedCall
 from agent.presets.preset import Preset
 from agent.session.agent import Agent
 from agent.tools.blocking import run_in_background
-from agent.tools.definition import Mark, Tool, ToolContext
+from agent.tools.definition import Tool, ToolContext
 from agent.tools.process import tool_environment
+from agent.tools.schemas import Mark, Schema, Shape, ShellCommand, Url
 from agent.tools.schemas import Path as PathMark
-from agent.tools.schemas import Schema, Shape, ShellCommand, Url
 from agent.vocabulary.calls import ToolResult, thaw
 from agent.vocabulary.messages import (
     AssistantMessage,

@@ -20,8 +20,7 @@ from pathlib import Path
 import anyio
 from attrs import asdict, define, field
 
-from agent.effects.inference import RoleModel
-from agent.effects.loop import seconds_before
+from agent.effects.loop import RoleModel, seconds_before
 from agent.lab.concurrency import alone, locked
 from agent.lab.episodes.results import RoleUsage
 from agent.lab.experiments.model_plans import ModelPlan

@@ -19,7 +19,7 @@ from agent.lab.isolation.levels import Wanted
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS, Setting, Split
 from agent.protocols import is_own
-from agent.tools.sandbox.limits import Limits
+from agent.tools.sandbox.sandbox import Limits
 
 FORMAT = 3
 """Version of the behavior of episodes; raised by changes that no configuration shows."""

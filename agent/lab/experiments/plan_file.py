@@ -46,7 +46,7 @@ from agent.lab.settings.workers import LADDER
 from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
 from agent.protocols import PROTOCOLS, is_own
-from agent.tools.sandbox.limits import Limits
+from agent.tools.sandbox.sandbox import Limits
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
 from agent.vocabulary.yaml_nodes import Node, NodeError, Reader, fields, read_yaml

@@ -25,7 +25,7 @@ from agent.tools.blocking import run_in_background
 from agent.tools.descendants import helpers
 from agent.tools.process import Finished
 from agent.tools.sandbox.bubblewrap import EVERYTHING, Namespaces, episode_arguments, hold
-from agent.tools.sandbox.limits import Kind, Limits, kinds_shown_by, linux
+from agent.tools.sandbox.sandbox import Kind, Limits, kinds_shown_by, linux
 from agent.tools.shell import How, LocalCommands
 from agent.vocabulary.errors import AgentError
 

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from attrs import frozen
 
 from agent.lab.isolation.cell import OF_EACH_NAMESPACE, PORT, Cell, IsolationError
-from agent.tools.sandbox.limits import COUNTED, KINDS, Kind, linux
+from agent.tools.sandbox.sandbox import COUNTED, KINDS, Kind, linux
 
 __all__ = ["LEVELS", "Level", "Probe", "Wanted", "achieve", "limits_at", "probe"]
 

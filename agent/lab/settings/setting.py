@@ -13,7 +13,7 @@ from agent.lab.isolation.levels import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import NO_PLACE, World, make_world
-from agent.tools.sandbox.limits import Limits
+from agent.tools.sandbox.sandbox import Limits
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError
 

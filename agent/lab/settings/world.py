@@ -26,7 +26,7 @@ from agent.models.scripted import ScriptedCall
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.tools.process import tool_environment
-from agent.tools.sandbox.limits import Limits
+from agent.tools.sandbox.sandbox import Limits
 from agent.tools.shell import ShellOptions, make_shell_tool
 
 LONGEST_CHECK = 20.0  # seconds for code that a check runs

@@ -3,7 +3,6 @@
 Modules in reading order:
 
 - `permissions`: of one command: hidden places, and rights granted by the user
-- `limits`: memory, processes, file sizes and time
 - `bubblewrap` (with `egress`), `landlock`: the mechanisms that confine a command
-- `sandbox`: the sandbox of an agent, and the level that this machine achieves
+- `sandbox`: the sandbox of an agent, its limits, and the level that this machine achieves
 """

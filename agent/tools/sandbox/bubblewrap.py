@@ -28,7 +28,7 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -191,17 +191,24 @@ def hold(arguments: Iterable[str], kinds: Iterable[str]) -> Namespaces:
             raise OSError(f"there is no program {name!r}")
     ours, theirs = socket.socketpair()
     told, telling = os.pipe()
+    words = (shutil.which("bwrap") or "bwrap", *arguments, "--info-fd", str(telling), "--", *WAIT)
     with theirs, open(told, "rb", buffering=0) as info:
         try:
-            process = _start([*arguments, "--info-fd", str(telling), "--", *WAIT], theirs, telling)
+            process = subprocess.Popen(
+                words, pass_fds=(telling,), env={}, stdin=theirs.fileno(), stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, start_new_session=True,
+            )  # fmt: skip
         finally:
             os.close(telling)
+        helpers.add(process.pid)
         theirs.close()  # so that the socket closes when the other side ends
         ours.settimeout(LONGEST_START)
         held = Namespaces(process, ours)
         try:
             if not ours.recv(1):
-                raise OSError(_reason(process))
+                assert process.stderr is not None
+                said = process.stderr.read(2000).decode("utf-8", "replace").strip()
+                raise OSError(said or "bubblewrap ended at once")
             _take(held, int(json.loads(info.read(65536))["child-pid"]), kinds)
         except BaseException:
             held.close()
@@ -223,17 +230,3 @@ def hold_loopback() -> Namespaces | None:
     with suppress(OSError, ValueError):
         return hold((*unshared, "--cap-drop", "ALL", "--dev-bind", "/", "/"), LOOPBACK)
     return None
-
-
-def _start(arguments: Sequence[str], line: socket.socket, telling: int) -> "subprocess.Popen[bytes]":
-    process = subprocess.Popen(
-        [shutil.which("bwrap") or "bwrap", *arguments], pass_fds=(telling,), env={}, stdin=line.fileno(),
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
-    helpers.add(process.pid)
-    return process
-
-
-def _reason(process: "subprocess.Popen[bytes]") -> str:
-    assert process.stderr is not None
-    return process.stderr.read(2000).decode("utf-8", "replace").strip() or "bubblewrap ended at once"

@@ -5,8 +5,7 @@ The level is determined once, by trying (`achieved`):
     bubblewrap    Linux with `bwrap`: namespaces
     landlock      Linux without it, from 5.13 on: rules about files, no sockets
     seatbelt      macOS: `sandbox-exec`, not tried by us
-    none          nothing: commands run as they are, and the log says so
-"""
+    none          nothing: commands run as they are, and the log says so"""
 
 import json
 import os
@@ -22,14 +21,13 @@ from threading import Lock
 from typing import Literal, get_args
 from weakref import finalize
 
-from attrs import asdict, define, evolve, field
+from attrs import asdict, define, evolve, field, frozen, validators
 
-from agent.tools.output import outputs_folder
+from agent.tools.output import outputs_folder, size_in_words
 from agent.tools.process import Finished
 from agent.tools.sandbox import bubblewrap, landlock
 from agent.tools.sandbox.bubblewrap import Namespaces, hold_loopback
 from agent.tools.sandbox.egress import words_inside, words_outside
-from agent.tools.sandbox.limits import Limits, kinds_shown_by
 from agent.tools.sandbox.permissions import (
     NETWORK,
     SERVERS,
@@ -42,6 +40,81 @@ from agent.tools.sandbox.permissions import (
 )
 from agent.vocabulary.errors import CannotStart
 
+Kind = Literal["memory", "processes", "file_size", "cpu_time"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+MIB = 1024 * 1024
+RESERVED = 4  # our processes: keepers of an episode, and one that becomes a command
+COUNTED = (5, 14)  # the first version of Linux that counts processes
+
+WORDS: dict[Kind, tuple[str, ...]] = {
+    "memory": ("MemoryError", "annot allocate memory", "out of memory", "memory exhausted"),
+    "processes": ("Resource temporarily unavailable",),
+    "file_size": ("File too large", "File size limit exceeded"),
+    "cpu_time": ("CPU time limit exceeded",),
+}
+"""Messages of programs to which the kernel refused a resource."""
+
+SIGNALS: dict[int, Kind] = {signal.SIGXFSZ: "file_size", signal.SIGXCPU: "cpu_time"}
+AND_SIGNAL = 128  # shells add this to the number of the signal that ended a command
+
+
+def _limit(default: int) -> int:
+    made: int = field(default=default, validator=[validators.instance_of(int), validators.ge(1)])
+    return made
+
+
+@frozen
+class Limits:
+    """Limits enforced by the kernel, in bytes, processes, and seconds of CPU time.
+
+    Memory, file size and time are limited for each process. Processes and threads are counted per user and user
+    namespace, from Linux 5.14 on, except those of root; so an episode's PID namespace has about as many IDs.
+    addresses: the address space of a process, in multiples of its memory; None: unlimited, as some runtimes need.
+    """
+
+    memory: int = _limit(1024 * MIB)
+    processes: int = _limit(128)
+    file_size: int = _limit(256 * MIB)
+    cpu_time: int = _limit(60)
+    addresses: int | None = 4
+
+    def arguments(self) -> Iterator[str]:
+        """Yield the arguments of `prlimit` that set them."""
+        yield f"--data={self.memory}"
+        yield from () if self.addresses is None else (f"--as={self.addresses * self.memory}",)
+        yield f"--fsize={self.file_size}"
+        yield f"--cpu={self.cpu_time}:{self.cpu_time + 1}"  # first SIGXCPU, which shows the reason, then SIGKILL
+        yield "--core=0"
+        if linux() >= COUNTED:
+            yield f"--nproc={self.processes + RESERVED}"
+
+    def told(self, kind: Kind) -> str:
+        """Return a limit in words."""
+        return {
+            "memory": f"{size_in_words(self.memory)} of memory",
+            "processes": f"{self.processes} processes",
+            "file_size": f"{size_in_words(self.file_size)} for each file",
+            "cpu_time": f"{self.cpu_time} s of a processor for each process",
+        }[kind]
+
+
+def kinds_shown_by(finished: Finished) -> tuple[Kind, ...]:
+    """Return the kernel limits that a command ran into, by its exit and its last output."""
+    if not finished.exit_code and finished.signal is None:
+        return ()
+    ended = finished.signal if finished.signal is not None else (finished.exit_code or 0) - AND_SIGNAL
+    said = finished.output + finished.errors
+    spoken = (kind for kind, words in WORDS.items() if any(word in said for word in words))
+    return tuple(dict.fromkeys([*([SIGNALS[ended]] if ended in SIGNALS else []), *spoken]))
+
+
+def linux() -> tuple[int, ...]:
+    """Return the version of the kernel: two numbers."""
+    numbers = os.uname().release.split("-")[0].split(".")[:2]
+    return tuple(int(number) for number in numbers if number.isdecimal())
+
+
 Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -50,12 +123,7 @@ LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, cpu_time=360
 """Limits far above ordinary work, and below what overloads a machine."""
 
 LONGEST_PROBE = 60.0  # seconds, also enough for a busy machine: another level would make a resumed run ask again
-FATAL = frozenset(signal.Signals) - {
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGPIPE,
-}  # an exit code of shells, too
+FATAL = frozenset(signal.Signals) - {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE}  # also of shells
 
 IN_THE_WAY = {
     NETWORK: (
@@ -105,10 +173,14 @@ class Sandbox:
         joined = self._joined() if self.level == "bubblewrap" and not inside.network else ()
         inside = evolve(inside, joined=bool(joined))
         if not hosts or self.level != "bubblewrap":
-            return (*joined, *_confining(self.level, inside), *_limited(self.limits))
+            return (*joined, *_confining(self.level, inside), *self._limited())
         folder = f"{os.path.realpath('/tmp')}/bpagent-egress-{os.urandom(8).hex()}"  # invisible to other commands
         words = _confining("bubblewrap", evolve(inside, egress=folder))
-        return (*words_outside(folder, hosts), *joined, *words, *_limited(self.limits), *words_inside())
+        return (*words_outside(folder, hosts), *joined, *words, *self._limited(), *words_inside())
+
+    def _limited(self) -> tuple[str, ...]:
+        program = _prlimit()
+        return () if program is None else (program, *self.limits.arguments(), "--")
 
     def _joined(self) -> tuple[str, ...]:
         """Return the words that make a command join the agent's loopback, which is created when needed."""
@@ -200,7 +272,7 @@ SEATBELT_SINKS = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 def _seatbelt_profile(inside: Confinement) -> Iterator[str]:
     """Yield the lines of a profile for `sandbox-exec -p`; later ones win. Written from its documentation, untested."""
     yield from ("(version 1)", "(allow default)", "(deny file-write*)")
-    yield f"(allow file-write* {_below((*inside.writable, inside.scratch))} {_literal(SEATBELT_SINKS)})"
+    yield f"(allow file-write* {_below((*inside.writable, inside.scratch))} {_below(SEATBELT_SINKS, 'literal')})"
     if inside.kept:
         yield f"(deny file-write* {_below(inside.kept)})"
     if inside.hidden:
@@ -213,22 +285,9 @@ def _seatbelt_profile(inside: Confinement) -> Iterator[str]:
         yield '(allow network-outbound (remote ip "localhost:*"))'
 
 
-def _below(places: Iterable[str]) -> str:
-    return " ".join(f"(subpath {_quoted(place)})" for place in places)
-
-
-def _literal(places: Iterable[str]) -> str:
-    return " ".join(f"(literal {_quoted(place)})" for place in places)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _limited(limits: Limits) -> tuple[str, ...]:
-    program = _prlimit()
-    return () if program is None else (program, *limits.arguments(), "--")
+def _below(places: Iterable[str], kind: str = "subpath") -> str:
+    quoted = (place.replace("\\", "\\\\").replace('"', '\\"') for place in places)
+    return " ".join(f'({kind} "{place}")' for place in quoted)
 
 
 @lru_cache(maxsize=1)

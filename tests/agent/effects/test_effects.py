@@ -1,109 +1,93 @@
-"""Effects: what each start becomes, alone in a runner, whatever the world does."""
+"""Effects: what each start becomes, alone in a runner; and what they look up on disk before a call is judged."""
 
+import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from agent import workspace_tools
-from agent.effects.approval import approval_effect
 from agent.effects.execution import coalesced, describe, join_texts
 from agent.effects.loop import seconds_before
 from agent.presets.policy_files import load_policy
-from agent.tools.toolbox import Toolbox
+from agent.tools.collections import workspace_tools
+from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffStarted
-from bp.runner import Broken
-from constitution import Verdict, judge
+from agent.vocabulary.events import BackoffStarted
+from constitution import Action, Disk, Level, Verdict, judge
 from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
-CALL = ToolCall("a", "bash", {"command": "env"})
-ASKED = ApprovalAsked(CALL, "why")
+
+@rows(
+    ("attempt", "asked", "shortest", "longest"),
+    [
+        *((attempt, None, 0.75 * longest, longest) for attempt, longest in ((1, 0.5), (2, 1.0), (3, 2.0), (50, 8.0))),
+        *((1, asked, seconds, seconds) for asked, seconds in ((0.0, 0.0), (7.5, 7.5), (500.0, 120.0), (-1.0, 0.0))),
+    ],
+)
+async def test_backoff_doubles_up_to_eight_seconds_and_retry_after_is_obeyed_up_to_two_minutes(
+    attempt: int, asked: float | None, shortest: float, longest: float
+) -> None:
+    waits = [seconds_before(BackoffStarted(attempt, asked)) for _ in range(50)]
+
+    assert shortest <= min(waits) <= max(waits) <= longest
+    assert len(set(waits)) > 1 or asked is not None
 
 
-# approval
+def described(root: Path, command: str, *, since: float | None = None) -> Action:
+    return describe(ToolCall("1", "bash", {"command": command}), toolbox_of(root), since=since)
 
 
-@rows("how", ["failed", "cancelled", "abandoned"])
-async def test_an_interrupted_question_counts_as_no(how: Any) -> None:
-    error = ValueError("no terminal") if how == "failed" else None
-
-    answered = approval_effect(None).broken(ASKED, Broken(how, error))
-
-    assert isinstance(answered, ApprovalAnswered)
-    assert not answered.yes
-    assert answered.text == ("asking failed: no terminal" if error else "the question was withdrawn")
+def disk(root: Path, command: str, *, since: float | None = None) -> Disk:
+    return described(root, command, since=since).disk
 
 
-# backoff
+def toolbox_of(root: Path) -> Toolbox:
+    return Toolbox(workspace_tools(root), Workspace(root))
 
 
-@rows(("attempt", "longest"), [(1, 0.5), (2, 1.0), (3, 2.0), (5, 8.0), (50, 8.0)])
-async def test_backoff_doubles_up_to_eight_seconds_with_jitter(attempt: int, longest: float) -> None:
-    waits = [seconds_before(BackoffStarted(attempt)) for _ in range(50)]
-
-    assert 0.75 * longest <= min(waits) < max(waits) <= longest
-
-
-@rows(("asked", "seconds"), [(0.0, 0.0), (7.5, 7.5), (500.0, 120.0), (-1.0, 0.0)])
-async def test_retry_after_is_obeyed_up_to_two_minutes(asked: float, seconds: float) -> None:
-    assert seconds_before(BackoffStarted(1, asked)) == seconds
-
-
-# description
-
-
-@pytest.fixture
-def toolbox(tmp_path: Path) -> Toolbox:
+async def test_calls_are_described_with_links_followed_and_programs_found(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    return Toolbox(workspace_tools(tmp_path), Workspace(tmp_path))
+    write = ToolCall("a", "write_file", {"path": "link/a.txt", "content": ""})
 
+    [used] = describe(write, toolbox_of(tmp_path)).paths
+    action = described(tmp_path, "cat link/a.txt; nosuchprogram x")
 
-async def test_paths_are_described_as_given_and_with_links_followed(toolbox: Toolbox, tmp_path: Path) -> None:
-    action = describe(ToolCall("a", "write_file", {"path": "link/a.txt", "content": ""}), toolbox)
-
-    [used] = action.paths
-    assert (used.given, used.resolved, used.access) == ("link/a.txt", str(tmp_path / "real/a.txt"), "write")
-
-
-async def test_commands_are_described_with_their_paths_and_programs(toolbox: Toolbox, tmp_path: Path) -> None:
-    action = describe(ToolCall("a", "bash", {"command": "cat link/a.txt; nosuchprogram x"}), toolbox)
-
+    assert (used.given, used.resolved, used.access) == ("link/a.txt", f"{tmp_path}/real/a.txt", "write")
     assert action.command == "cat link/a.txt; nosuchprogram x"
-    assert action.resolved["link/a.txt"] == str(tmp_path / "real/a.txt")
-    assert action.executables["cat"].endswith("cat") or action.executables["cat"]
-    assert action.executables["nosuchprogram"] == ""
+    assert action.resolved["link/a.txt"] == f"{tmp_path}/real/a.txt"
+    assert (action.executables["cat"] != "", action.executables["nosuchprogram"]) == (True, "")
 
 
 @rows("command", ["cat '\0'", "cat " + "x" * 5000, "x" * 5000, "'\0'", "", "cat \ud800", "((("])
-async def test_a_command_that_names_nothing_possible_is_described_all_the_same(toolbox: Toolbox, command: str) -> None:
-    assert describe(ToolCall("a", "bash", {"command": command}), toolbox).command == command
+async def test_a_command_that_names_nothing_possible_is_described_all_the_same(tmp_path: Path, command: str) -> None:
+    assert described(tmp_path, command).command == command
 
 
 @rows("command", ["comm -13 <(sort a) <(sort b)", "cat /proc/self/status", "sort /dev/fd/0"])
-async def test_files_of_the_process_that_names_them_are_not_looked_up_in_ours(toolbox: Toolbox, command: str) -> None:
-    action = describe(ToolCall("a", "bash", {"command": command}), toolbox)
-
-    assert judge(action, load_policy("default")) == Verdict.allow()
+async def test_files_of_the_process_that_names_them_are_not_looked_up_in_ours(tmp_path: Path, command: str) -> None:
+    assert judge(described(tmp_path, command), load_policy("default")) == Verdict.allow()
 
 
-# streaming
-
-
-async def test_pieces_are_joined_and_none_is_lost() -> None:
+async def test_pieces_are_joined_and_none_is_lost_nor_an_error() -> None:
     seen: list[str] = []
 
-    async with coalesced(seen.append, join_texts) as show:
-        for number in range(1000):
-            show(str(number))
-            if number % 100 == 0:
-                await anyio.lowlevel.checkpoint()
+    async def fail() -> None:
+        async with coalesced(seen.append, join_texts) as show:
+            for number in range(1000):
+                show(str(number))
+                if number % 100 == 0:
+                    await anyio.lowlevel.checkpoint()
+            raise KeyError("mine")
 
+    with pytest.raises(KeyError):  # as itself
+        await fail()
     assert "".join(seen) == "".join(map(str, range(1000)))
     assert len(seen) < 20
 
@@ -115,14 +99,116 @@ def test_the_latest_part_of_a_flood_is_shown() -> None:
     assert shown.endswith("xlast")
 
 
-async def test_an_error_passes_as_itself_after_the_last_piece() -> None:
-    seen: list[str] = []
+# The disk is looked at before a call is judged: what would be lost, what patterns stand for, what is declared.
 
-    async def fail() -> None:
-        async with coalesced(seen.append, join_texts) as show:
-            show("last")
-            raise KeyError("mine")
+LONG_AGO = 1_000_000_000.0
+GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@y")
+FILES = {
+    "saved.py": "a", "src/changed.py": "b", ".gitignore": "*.ign\n", "package.json": '{"dependencies": {"x": "1"}}',
+    "requirements-dev.txt": "# tools\nPy_Test>=8\n-r other.txt\n",
+    "pyproject.toml": '[project]\ndependencies = ["attrs>=23"]\n[dependency-groups]\ndev = ["ruff"]\n'
+    '[tool.poetry.dependencies]\npython = "^3.11"\n',
+}  # fmt: skip
 
-    with pytest.raises(KeyError):
-        await fail()
-    assert seen == ["last"]
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with saved files, a changed one, a new one and an ignored one."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"], ["init", "-q", "--bare", "made.ign"]):
+        subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
+    (tmp_path / "src/changed.py").write_text("c")
+    (tmp_path / "new.txt").write_text("n")
+    os.link(tmp_path / "new.txt", tmp_path / "other.ign")
+    (tmp_path / "link.ign").symlink_to("/etc/hostname")
+    return tmp_path
+
+
+@rows(
+    ("command", "fact", "wanted"),
+    [
+        ("rm new.txt saved.py other.ign", "unsaved", ("{}/new.txt",)),
+        ("rm -rf src", "unsaved", ("{}/src/changed.py",)),
+        ("rm *.txt", "unsaved", ("{}/new.txt",)),
+        ("find . -name '*.py' -delete", "unsaved", ("{}/src/changed.py", "{}/new.txt")),
+        ("cat new.txt", "unsaved", ()),
+        ("cd src; ls", "folders", ("{}/src",)),
+        ("echo x >> other.ign", "linked", ("{}/other.ign",)),
+        ("cat l*", "matches", {"{}/l*": "{}/link.ign"}),
+        ("cd made.ign && git log", "repositories", ("{}/made.ign",)),
+        ("pip install y", "declared", ("x", "ruff", "python", "attrs", "py-test")),
+    ],
+)
+def test_what_a_command_would_lose_or_touch_is_looked_up(project: Path, command: str, fact: str, wanted: Any) -> None:
+    found = getattr(disk(project, command), fact)
+
+    assert str(dict(found) if fact == "matches" else found).replace(str(project), "{}") == str(wanted)
+
+
+def test_files_that_changed_since_the_session_began_are_its_own_work(project: Path) -> None:
+    os.utime(project / "new.txt", (LONG_AGO, LONG_AGO))
+
+    assert disk(project, "rm new.txt", since=LONG_AGO + 1).unsaved == (f"{project}/new.txt",)
+    assert disk(project, "rm new.txt", since=LONG_AGO - 1).unsaved == ()
+
+
+def test_nothing_is_known_to_be_lost_without_a_repository_nor_declared_by_an_unreadable_file(tmp_path: Path) -> None:
+    for name, text in (("a", "a"), ("package.json", "["), ("pyproject.toml", "=")):
+        (tmp_path / name).write_text(text)
+
+    assert disk(tmp_path, "rm a").unsaved == ()
+    assert disk(tmp_path, "npm install y").declared == ()
+
+
+@pytest.mark.parametrize("end", ["kill -9 $$", "exit 128", "exit 3", "broken"])
+def test_files_on_which_git_cannot_report_count_as_unsaved(
+    project: Path, end: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if end == "broken":
+        (project / ".git/index").write_text(end)
+    git = tmp_path_factory.mktemp("programs") / "git"
+    git.write_text(f'#!/bin/sh\ncase "$*" in *status*) {end};; esac\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+
+    assert disk(project, "rm saved.py").unsaved == (f"{project}/saved.py",)
+
+
+def program(project: Path) -> str:
+    """Return a program that leaves a file beside it."""
+    (project / "program.sh").write_text(f"#!/bin/sh\ntouch {project}/ran\ncat\n")
+    (project / "program.sh").chmod(0o755)
+    return f"{project}/program.sh"
+
+
+@pytest.mark.parametrize("name", ["x", "a=b", "with space.and.dots"])
+def test_git_starts_no_filter_that_the_repository_names(project: Path, name: str) -> None:
+    """A filter reads each changed file; `required` would make git fail without it, and so hide what is lost."""
+    for key, value in (("clean", program(project)), ("process", program(project)), ("required", "true")):
+        subprocess.run(["git", "config", f"filter.{name}.{key}", value], cwd=project, check=True)
+    (project / ".gitattributes").write_text(f'"*" filter={name}\n' if " " not in name else "* filter=x\n")
+
+    assert disk(project, "rm src/changed.py").unsaved == (f"{project}/src/changed.py",)
+    assert not (project / "ran").exists()
+
+
+def test_git_starts_no_program_that_the_repository_or_a_submodule_names(project: Path) -> None:
+    inner = project / "inner"
+    subprocess.run(["git", "init", "-q", inner], check=True)
+    subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "x"], cwd=inner, check=True)
+    subprocess.run(["git", "add", "inner"], cwd=project, check=True, capture_output=True)
+    for repository in (project, inner):
+        subprocess.run(["git", "config", "core.fsmonitor", program(project)], cwd=repository, check=True)
+
+    disk(project, "rm -rf inner new.txt")
+
+    assert not (project / "ran").exists()
+
+
+@rows("path", ["new.txt", "src/changed.py"])
+def test_a_file_tool_is_asked_about_like_a_command(project: Path, path: str) -> None:
+    action = describe(ToolCall("1", "write_file", {"path": path, "content": "x"}), toolbox_of(project))
+
+    assert judge(action).level is Level.ask

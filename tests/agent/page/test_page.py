@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve, frozen
 
 from agent import tool
-from agent.effects.hooks import Hooks
+from agent.effects.loop import Hooks
 from agent.history.playback import shadow_of
 from agent.log.reading import read_log
 from agent.log.writing import lock

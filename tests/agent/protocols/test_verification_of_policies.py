@@ -20,7 +20,7 @@ from agent.vocabulary.events import (
 )
 from bp import BThread, BThreadBody, bthread, sync, where
 from bp.verification.properties import absence, bounded_existence
-from tests.agent.faults.fault import Fault, is_found, told
+from tests.agent.faults import Fault, is_found, told
 from tests.agent.protocols.protocol_programs import rules_named
 from tests.tables import rows
 

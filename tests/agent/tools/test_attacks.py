@@ -147,13 +147,13 @@ async def test_a_workspace_that_is_gone_is_an_error_of_every_tool_that_needs_it(
     tools: Mapping[str, Tool], root: Path
 ) -> None:
     root.rmdir()
+    reading = [(name, {parameter: "x", **more}) for name, parameter, more in TOUCHING if "write" not in name]
 
-    for name, parameter, more in TOUCHING:
-        if name not in ("write", "write_file"):
-            result = await tools[name].run({parameter: "x", **more})
-            assert result.is_error, name
-    for name in ("bash", "run_command", "terminal"):
-        assert (await tools[name].run({"command": "touch x"})).is_error
+    for name, arguments in (
+        *reading,
+        *((name, {"command": "touch x"}) for name in ("bash", "run_command", "terminal")),
+    ):
+        assert (await tools[name].run(arguments)).is_error, name
     assert not root.exists()
 
 
@@ -170,16 +170,18 @@ def files_no_longer_than(size: int) -> Iterator[None]:
 
 async def test_on_a_full_disk_files_stay_whole(tools: Mapping[str, Tool], root: Path) -> None:
     (root / "file").write_text("old")
-    with files_no_longer_than(1000):
-        written = await tools["write"].run({"path": "file", "content": "x" * 2000})
-        edited = await tools["edit"].run({"path": "file", "oldText": "old", "newText": "x" * 2000})
-        made = await tools["write_file"].run({"path": "new", "content": "x" * 2000})
+    large = "x" * 2000
+    for name, arguments in (
+        ("write", {"path": "file", "content": large}), ("edit", {"path": "file", "oldText": "old", "newText": large}),
+        ("write_file", {"path": "new", "content": large}),
+    ):  # fmt: skip
+        with files_no_longer_than(1000):
+            result = await tools[name].run(arguments)
+        assert result.is_error
+        assert result.text.endswith("the file is as it was")
 
     assert (root / "file").read_text() == "old"
     assert os.listdir(root) == ["file"]
-    for result in (written, edited, made):
-        assert result.is_error
-        assert result.text.endswith("the file is as it was")
 
 
 @pytest.fixture

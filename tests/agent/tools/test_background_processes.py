@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -17,11 +16,11 @@ from agent.effects.execution import describe
 from agent.session.resume import resume
 from agent.tools.background import MOST_PROCESSES, Processes
 from agent.tools.collections import workspace_tools
-from agent.tools.definition import Tool
+from agent.tools.definition import Tool, Toolbox
 from agent.tools.terminal import make_terminal
-from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
+from agent.vocabulary.messages import ToolMessage
 from tests.outside.driving import is_running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pytest.mark.slow]
@@ -31,9 +30,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing"), pyte
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """The event loop waits for processes: each of both is tried."""
     return str(request.param)
-
-
-FOREVER = "echo begun; exec sleep 300"
 
 
 @pytest.fixture
@@ -67,7 +63,7 @@ async def number_in(file: Path) -> int:
 async def test_a_process_stays_after_its_call_and_is_listed_read_and_stopped(
     tools: Mapping[str, Tool], root: Path
 ) -> None:
-    started = await start(tools, f"echo $$ > number; {FOREVER}")
+    started = await start(tools, "echo $$ > number; echo begun; exec sleep 300")
     number = await number_in(root / "number")
     listed = await read(tools)
     unknown = await tools["process_output"].run({"id": "bg_7"})
@@ -102,25 +98,20 @@ async def test_output_is_given_once_and_a_reader_may_wait_for_it_or_the_end(
     assert len(texts) <= 4
 
 
-async def test_a_background_process_that_ends_at_once_is_reported_in_the_same_answer(root: Path) -> None:
-    tools = {tool.name: tool for tool in workspace_tools(root, processes=Processes(settle=1000))}
-
-    failed = await start(tools, "echo address in use; exit 3")
-
-    assert failed.text == "address in use\n[bg_1 ended: exit code 3]"
-    [row] = failed.details["background"]
-    assert dict(row) == {
-        "id": "bg_1", "command": "echo address in use; exit 3", "status": "ended", "how": "exit code 3"
-    }  # fmt: skip
-
-
-async def test_the_next_answer_reports_ended_processes(tools: Mapping[str, Tool], root: Path) -> None:
+async def test_an_early_end_is_reported_in_the_same_answer_and_a_later_one_in_the_next(
+    tools: Mapping[str, Tool], root: Path
+) -> None:
+    patient = {tool.name: tool for tool in workspace_tools(root, processes=Processes(settle=1000))}
+    failed = await start(patient, "echo address in use; exit 3")
     os.mkfifo(root / "gate")
     await start(tools, "read line < gate; exit 4")
     (root / "gate").write_text("now\n")
     while "bg_1" not in (told := await tools["bash"].run({"command": "echo hello"})).text:
         await anyio.sleep(0.01)
 
+    assert failed.text == "address in use\n[bg_1 ended: exit code 3]"
+    [row] = map(dict, failed.details["background"])
+    assert row == {"id": "bg_1", "command": "echo address in use; exit 3", "status": "ended", "how": "exit code 3"}
     assert told.text == "hello\n[background process bg_1 ended: exit code 4]"
 
 
@@ -152,11 +143,11 @@ async def test_an_abort_while_one_is_stopped_leaves_nothing(tools: Mapping[str, 
 
 def test_the_gate_sees_background_commands(tools: Mapping[str, Tool], root: Path) -> None:
     toolbox = Toolbox(tools.values(), Workspace(root))
+    calls: list[dict[str, Any]] = [{"command": "sleep 1", "background": True}, {"command": "sleep 1"}]
 
-    stays = describe(ToolCall("1", "bash", {"command": "sleep 1", "background": True}), toolbox)
-    alone = describe(ToolCall("2", "bash", {"command": "sleep 1"}), toolbox)
+    facts = [describe(ToolCall("1", "bash", arguments), toolbox) for arguments in calls]
 
-    assert (stays.background, alone.background, stays.command) == (True, False, "sleep 1")
+    assert [(each.background, each.command) for each in facts] == [(True, "sleep 1"), (False, "sleep 1")]
 
 
 async def test_in_a_terminal_it_starts_where_the_session_stands(root: Path, processes: Processes) -> None:
@@ -169,36 +160,18 @@ async def test_in_a_terminal_it_starts_where_the_session_stands(root: Path, proc
     assert (root / "sub/said").read_text() == f"hello world from {root}/sub\n"
 
 
-# In a run.
-
-
-def agent_with(root: Path, tools: Mapping[str, Tool], *steps: Any, **options: Any) -> Agent:
-    return Agent(ScriptedModel(steps), tools.values(), workspace=root, **options)
-
-
-async def test_a_server_is_reachable_by_the_next_call_and_dead_after_the_run(root: Path) -> None:
-    (root / "page.txt").write_text("served")
-    tools = {tool.name: tool for tool in workspace_tools(root, timeout=100, processes=Processes())}
-    serve = f"{sys.executable} -u -m http.server 0 --bind 127.0.0.1 | tee said"
-    fetch = "until port=$(grep -oP 'port \\K[0-9]+' said); do sleep 0.05; done; curl -s http://127.0.0.1:$port/page.txt"
-    script = [call("bash", command=serve, background=True), call("bash", command=fetch), "It works."]
-
-    with agent_with(root, tools, *script, preset="passthrough") as agent:
-        run = await agent.run("Serve")
-
-        assert run.messages[4].text == "served"
-        port = int((root / "said").read_text().split("port ")[1].split()[0])
-        with pytest.raises(OSError, match="refused"):
-            socket.create_connection(("127.0.0.1", port), 100)
-
-
 async def test_the_next_run_has_a_process_only_if_it_was_started_for_the_program(root: Path) -> None:
     told = []
     for until_end in ("run", "program"):
         processes = Processes(settle=0.05, until=until_end)
         tools = {tool.name: tool for tool in workspace_tools(root, processes=processes)}
-        script = [call("bash", command="exec sleep 300", background=True), "Up.", call("process_output"), "Done."]
-        with agent_with(root, tools, *script) as agent:
+        script: list[Any] = [
+            call("bash", command="exec sleep 300", background=True),
+            "Up.",
+            call("process_output"),
+            "Done.",
+        ]
+        with Agent(ScriptedModel(script), tools.values(), workspace=root) as agent:
             state = (await agent.run("Serve")).state
             again = await agent.run("Use it")
         told.append((len(state.background), again.new_messages[2].text))
@@ -210,25 +183,19 @@ async def test_the_next_run_has_a_process_only_if_it_was_started_for_the_program
 async def test_a_background_process_is_reported_as_gone_after_resume(
     root: Path, tmp_path: Path, tools: Mapping[str, Tool]
 ) -> None:
-    log = tmp_path / "log.jsonl"
-    script: list[Any] = [
-        call("bash", command="exec sleep 300", background=True),
-        call("bash", command="git reset --hard").with_id("x"),
-    ]
-    with agent_with(root, tools, *script, log=log, approve="later") as agent:
-        run = await agent.run("Serve")
-        assert run.status == "waiting"
+    stays, log = call("bash", command="exec sleep 300", background=True), tmp_path / "log.jsonl"
+    script: list[Any] = [stays, call("bash", command="git reset --hard").with_id("x")]
+    with Agent(ScriptedModel(script), tools.values(), workspace=root, log=log, approve="later") as agent:
+        assert (await agent.run("Serve")).status == "waiting"
     fresh = workspace_tools(root, processes=Processes(settle=0.05))
-    more: list[Any] = [call("process_output"), call("bash", command="exec sleep 300", background=True), "Done."]
 
-    with resume(log, ScriptedModel(more), fresh) as agent:
-        before = agent.journal.tracker.state.background
+    with resume(log, ScriptedModel([call("process_output"), stays, "Done."]), fresh) as agent:
+        assert agent.journal.tracker.state.background == ()
         assert [process.id for process in agent.lost_processes] == ["bg_1"]
         agent.decide("x", False)
         run = await agent.run()
 
-    assert before == ()
-    listed, second = [message.text for message in run.messages if type(message).__name__ == "ToolMessage"][2:]
+    listed, second = [message.text for message in run.messages if isinstance(message, ToolMessage)][2:]
     assert listed == "bg_1 ended: with the program that had started it: exec sleep 300"
     assert "[bg_2 runs in the background" in second
 

@@ -1,7 +1,10 @@
-"""`agent.tools.definition`: a function with annotations and a docstring is a tool."""
+"""A function with annotations and a docstring is a tool, and a blocking one keeps no caller waiting."""
 
 import pathlib
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -10,13 +13,14 @@ from typing import Annotated, Any, Literal
 import anyio
 import jsonschema_rs
 import pytest
+from anyio.lowlevel import current_token
 from attrs import field, frozen, validators
 
 from agent import Agent, ScriptedModel, call
 from agent.models.scripted import Step
-from agent.tools.definition import ToolContext, find_shape, tool
-from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch
-from agent.tools.toolbox import explain_unknown
+from agent.tools.blocking import call_back, run_in_background
+from agent.tools.definition import ToolContext, explain_unknown, tool
+from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch, find_shape
 from agent.vocabulary.calls import ToolCall, ToolResult
 from agent.vocabulary.messages import ToolMessage
 from tests.tables import rows
@@ -98,21 +102,6 @@ def test_the_schema_comes_from_annotations_and_docstring() -> None:
     }
 
 
-def test_closures_of_the_same_code_each_say_what_they_take() -> None:
-    def make(most: int, usual: int | list[int]) -> Any:
-        @tool(category="read")
-        def take(count: Annotated[int | None, Limits(maximum=most)] = usual) -> str:  # type: ignore[assignment]
-            """Take some."""
-            return f"{count}"
-
-        return take.parameters["properties"]["count"]
-
-    told = [make(most, usual) for most, usual in ((3, 1), (3, 1), (4, 1), (4, True), (4, []))]
-
-    assert [repr(each.get("default")) for each in told] == ["1", "1", "1", "True", "None"]
-    assert [each["anyOf"][0]["maximum"] for each in told] == [3, 3, 4, 4, 4]
-
-
 async def test_the_function_gets_python_values_also_from_a_frozen_call() -> None:
     arguments = {"place": {"city": "Ulm"}, "unit": "K", "tags": ["a"], "options": {"verbose": True}, "days": 2.0}
     call = ToolCall("call_1", "forecast", arguments)
@@ -122,34 +111,33 @@ async def test_the_function_gets_python_values_also_from_a_frozen_call() -> None
     assert result == ToolResult("Ulm 2 KELVIN ['a'] Options(verbose=True, depth=0) call_1")
 
 
+ULM = {"city": "Ulm"}
+
+
 @rows(
     ("arguments", "problems"),
     [
-        ({"place": {"city": "Ulm"}}, ()),
-        ({}, ("place: missing",)),
-        ({"place": "Ulm"}, ("place: expected an object, found 'Ulm'",)),
+        ({}, ""),
+        ({"place": "Ulm"}, "place: expected an object, found 'Ulm'"),
         (
             {"place": {"town": "Ulm", "zip_code": "8907x"}, "days": 8},
-            (
-                "place.city: missing",
-                "place.zip_code: expected a text that matches [0-9]{5} as a whole, found '8907x'",
-                "place.town: unknown; use city, zip_code",
-                "days: expected at most 7, found 8",
-            ),
+            "place.city: missing; place.zip_code: expected a text that matches [0-9]{5} as a whole, found '8907x'; "
+            "place.town: unknown; use city, zip_code; days: expected at most 7, found 8",
         ),
-        ({"place": {"city": "Ulm"}, "days": True}, ("days: expected an integer, found true",)),
-        ({"place": {"city": "Ulm"}, "days": "2"}, ("days: expected an integer, found '2'",)),
-        ({"place": {"city": "Ulm"}, "days": 2.5}, ("days: expected an integer, found 2.5",)),
-        ({"place": {"city": "Ulm"}, "days": None}, ("days: expected an integer, found null",)),
-        ({"place": {"city": "Ulm"}, "unit": "F"}, ("unit: expected one of 'C', 'K'; found 'F'",)),
-        ({"place": {"city": "Ulm"}, "tags": ["a", 5]}, ("tags[1]: expected a string, found 5",)),
-        ({"place": {"city": "Ulm"}, "options": {"verbose": 1}}, ("options.verbose: expected a boolean, found 1",)),
-        ({"place": {"city": "Ulm", "zip_code": "12345\n"}},
-         ("place.zip_code: expected a text that matches [0-9]{5} as a whole, found '12345\\n'",)),
+        ({"days": True}, "days: expected an integer, found true"),
+        ({"days": "2"}, "days: expected an integer, found '2'"),
+        ({"days": 2.5}, "days: expected an integer, found 2.5"),
+        ({"days": None}, "days: expected an integer, found null"),
+        ({"unit": "F"}, "unit: expected one of 'C', 'K'; found 'F'"),
+        ({"tags": ["a", 5]}, "tags[1]: expected a string, found 5"),
+        ({"options": {"verbose": 1}}, "options.verbose: expected a boolean, found 1"),
+        ({"place": {**ULM, "zip_code": "12345\n"}},
+         "place.zip_code: expected a text that matches [0-9]{5} as a whole, found '12345\\n'"),
     ],
 )  # fmt: skip
-def test_all_problems_are_reported_with_their_paths(arguments: dict[str, Any], problems: tuple[str, ...]) -> None:
-    assert forecast.check(arguments) == problems
+def test_all_problems_are_reported_with_their_paths(arguments: dict[str, Any], problems: str) -> None:
+    assert "; ".join(forecast.check({"place": ULM, **arguments})) == problems
+    assert forecast.check({}) == ("place: missing",)
 
 
 @rows(
@@ -181,18 +169,22 @@ class Order:
     on: date
 
 
-RETURNED: list[tuple[Any, str]] = [
-    (ToolResult("42", details={"n": 42}), "42"),
-    ("as it is", "as it is"),
-    (42, "42"),
-    (None, "null"),
-    ({"articles": ["é", (1, 2.5, True)]}, '{"articles": ["é", [1, 2.5, true]]}'),
-    ([Order("pear", date(2026, 1, 2))], '[{"article": "pear", "on": "2026-01-02"}]'),
-    (Place("Here"), '{"city": "Here", "zip_code": null}'),
-]
+RUN = "the call has run, but 'answer' returned no text, JSON or ToolResult: "
 
 
-@rows(("returned", "text"), RETURNED)
+@rows(
+    ("returned", "text"),
+    [
+        (ToolResult("42", details={"n": 42}), "42"),
+        ("as it is", "as it is"),
+        (42, "42"),
+        (None, "null"),
+        ({"articles": ["é", (1, 2.5, True)]}, '{"articles": ["é", [1, 2.5, true]]}'),
+        ([Order("pear", date(2026, 1, 2))], '[{"article": "pear", "on": "2026-01-02"}]'),
+        (Place("Here"), '{"city": "Here", "zip_code": null}'),
+        *((wrong, RUN) for wrong in (object(), {"at": object()}, {(1, 2): 3})),
+    ],
+)
 async def test_a_tool_returns_text_a_result_or_data_that_the_model_reads_as_json(returned: Any, text: str) -> None:
     @tool
     async def answer() -> Any:
@@ -201,20 +193,8 @@ async def test_a_tool_returns_text_a_result_or_data_that_the_model_reads_as_json
 
     result = await answer.run({})
 
-    assert (result.text, result.is_error) == (text, False)
-
-
-@rows("returned", [object(), {"at": object()}, {(1, 2): 3}])
-async def test_what_is_no_json_is_an_error_that_says_that_the_call_has_run(returned: Any) -> None:
-    @tool(quick=True)
-    def answer() -> Any:
-        """Answer."""
-        return returned
-
-    result = await answer.run({})
-
-    assert result.is_error
-    assert result.text.startswith("the call has run, but 'answer' returned no text, JSON or ToolResult: ")
+    assert result.text.startswith(text)
+    assert result.is_error is (text is RUN)
 
 
 async def test_a_timeout_of_the_tool_is_an_error_result() -> None:
@@ -233,44 +213,27 @@ async def test_a_timeout_of_the_tool_is_an_error_result() -> None:
     assert (await give_up.run({})).text == "the server said nothing"
 
 
-async def test_cancellation_passes_through_and_abandons_a_blocked_thread() -> None:
-    started, release, after = anyio.Event(), threading.Event(), threading.Event()
-
-    @tool
-    def block(context: ToolContext) -> str:
-        """Block."""
-        context.progress("blocked")
-        release.wait(1000)
-        after.set()
-        return "late"
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(block.run, {}, ToolContext(progress=lambda _: started.set()))
-        await started.wait()
-        group.cancel_scope.cancel()
-
-    release.set()
-    assert await anyio.to_thread.run_sync(after.wait, 100)
-
-
-async def test_a_quick_tool_runs_where_it_is_called() -> None:
+@rows("quick", [True, False])
+async def test_a_blocking_tool_runs_in_a_daemon_thread_and_a_quick_one_where_it_is_called(quick: bool) -> None:
+    """Its progress arrives in the event loop."""
     threads: list[threading.Thread] = []
+    seen: list[tuple[str, threading.Thread]] = []
 
-    @tool(quick=True)
+    @tool(quick=quick)
     def look(depth: int, context: ToolContext) -> str:
         """Look."""
         threads.append(threading.current_thread())
         context.progress("looking")
         return str(1 // depth)
 
-    seen: list[str] = []
-    context = ToolContext("a", seen.append)
+    context = ToolContext("a", lambda text: seen.append((text, threading.current_thread())))
 
-    assert await look.run({"depth": 1}, context) == look.run_now({"depth": 1}) == ToolResult("1")
+    assert await look.run({"depth": 1}, context) == ToolResult("1")
     assert (await look.run({"depth": 0})).is_error
     assert (await look.run({"depth": "deep"})).text.startswith("invalid arguments: depth")
-    assert set(threads) == {threading.current_thread()}
-    assert seen == ["looking"]
+    assert [thread is threading.main_thread() for thread in threads] == [quick] * 2
+    assert [thread.daemon for thread in threads] == [not quick] * 2
+    assert seen == [("looking", threading.main_thread())]
 
 
 def test_a_tool_that_can_wait_is_not_quick() -> None:
@@ -278,48 +241,25 @@ def test_a_tool_that_can_wait_is_not_quick() -> None:
         """Look."""
         return ""
 
-    def listen() -> str:
-        """Listen."""
-        return ""
-
     with pytest.raises(TypeError, match="look must be synchronous"):
         tool(quick=True)(look)
     with pytest.raises(TypeError, match="cannot have a timeout"):
-        tool(quick=True, timeout=1.0)(listen)
-
-
-async def test_a_blocking_tool_runs_in_a_daemon_thread_and_its_progress_arrives_in_the_event_loop() -> None:
-    pieces: list[tuple[str, threading.Thread]] = []
-    seen: list[threading.Thread] = []
-
-    @tool
-    def work(context: ToolContext) -> str:
-        """Work."""
-        seen.append(threading.current_thread())
-        context.progress("half")
-        return "done"
-
-    await work.run({}, ToolContext(progress=lambda text: pieces.append((text, threading.current_thread()))))
-
-    assert pieces == [("half", threading.main_thread())]
-    assert (seen[0].daemon, seen[0] is threading.main_thread()) == (True, False)
+        tool(quick=True, timeout=1.0)(documented)
 
 
 def test_the_gate_learns_paths_and_command_from_marks() -> None:
     @tool
-    async def move(
+    def move(
         sources: Annotated[list[str], Path("delete")],
         target: Annotated[str, Path("write")],
-        extra: Annotated[str, Path("read")] | None = None,
-        log: Annotated[str, Path("write")] = "log.txt",
+        log: Annotated[str, Path("write")] | None = "log.txt",
         script: Annotated[str, ShellCommand()] = "true",
     ) -> str:
         """Move files."""
         return "moved"
 
-    assert move.touches({"sources": ["a"], "target": "c", "log": "l"}) == (
-        Touch("a", "delete"), Touch("c", "write"), Touch("l", "write")
-    )  # fmt: skip
+    touches = move.touches({"sources": ["a"], "target": "c", "log": "l"})
+    assert touches == (Touch("a", "delete"), Touch("c", "write"), Touch("l", "write"))
     assert move.command({"sources": [], "target": "c"}) == "true"
     assert move.touches({"sources": 5}) == (Touch("log.txt", "write"),)
 
@@ -352,17 +292,17 @@ async def test_a_function_gets_the_paths_that_were_judged_wherever_the_process_i
     assert "which is outside" in texts[2]
 
 
+def documented(a: int) -> str:
+    """Have all that a tool needs."""
+    return str(a)
+
+
 def undocumented(a: int) -> str:
     return str(a)
 
 
 def unannotated(a) -> str:  # type: ignore[no-untyped-def]
     """Have no annotation."""
-    return str(a)
-
-
-def strange(a: object) -> str:
-    """Have an annotation without a schema."""
     return str(a)
 
 
@@ -380,28 +320,24 @@ def misdescribed(a: int) -> str:
     return str(a)
 
 
-def misfit(a: Annotated[int, Limits(pattern="x")]) -> str:
-    """Have a limit that does not fit."""
-    return str(a)
-
-
 @frozen
 class Checked:
     size: int = field(validator=validators.gt(0))
-
-
-def validated(a: Checked) -> str:
-    """Have a check that no schema tells."""
-    return str(a)
 
 
 class Drawing:
     pass
 
 
-def drawn(a: int) -> list[Drawing] | None:
-    """Return what no model can read."""
-    return [Drawing()] if a else None
+def typed(annotation: Any, returned: Any = str) -> Any:
+    """Return a function whose parameter and result have these annotations."""
+
+    def take(a: Any) -> Any:
+        """Take it."""
+        return str(a)
+
+    take.__annotations__ = {"a": annotation, "return": returned}
+    return take
 
 
 @rows(
@@ -409,14 +345,15 @@ def drawn(a: int) -> list[Drawing] | None:
     [
         (undocumented, "tool 'undocumented' has no docstring"),
         (unannotated, "tool 'unannotated': parameter 'a' has no annotation"),
-        (strange, "tool 'strange': parameter 'a': .*use str, int"),
+        (typed(object), "tool 'take': parameter 'a': .*use str, int"),
         (open_ended, "parameter 'a' cannot be given by name"),
         (misdescribed, "describes b, but has no such parameter"),
-        (misfit, "its limits do not fit the type integer"),
-        (validated, "Checked.size has a validator"),
-        (drawn, "tool 'drawn': a model cannot be shown the Drawing that it returns; return text, a ToolResult"),
+        (typed(Annotated[int, Limits(pattern="x")]), "its limits do not fit the type integer"),
+        (typed(Checked), "Checked.size has a validator"),
+        (typed(int, list[Drawing] | None),
+         "tool 'take': a model cannot be shown the Drawing that it returns; return text, a ToolResult"),
     ],
-)
+)  # fmt: skip
 def test_a_tool_without_a_schema_for_models_is_refused_where_it_is_defined(function: Any, complaint: str) -> None:
     with pytest.raises(TypeError, match=complaint):
         tool(function)
@@ -457,8 +394,76 @@ def test_the_schema_and_the_code_accept_the_same_arguments() -> None:
 
 
 def test_the_answer_to_an_unknown_tool_names_what_there_is() -> None:
-    names = ("bash", "read_file", "write_file", "list_directory")
-
-    assert explain_unknown("bsh", names) == "unknown tool 'bsh'; nearest: bash"
+    assert explain_unknown("bsh", ("bash", "read_file")) == "unknown tool 'bsh'; nearest: bash"
     assert explain_unknown("xyz", ("bash",)) == "unknown tool 'xyz'; known: bash"
     assert explain_unknown("xyz", ()) == "unknown tool 'xyz'; known: none"
+
+
+@pytest.mark.slow
+def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) -> None:
+    release, threads = threading.Event(), []
+
+    def block(report: Callable[[str], None]) -> None:
+        threads.append(threading.current_thread())
+        report("begun")
+        release.wait(1000)
+        report("nobody hears this")
+
+    async def main() -> None:
+        begun = anyio.Event()
+        report = call_back(lambda _: begun.set(), current_token())
+        async with anyio.create_task_group() as group:
+            group.start_soon(run_in_background, lambda: block(report))
+            await begun.wait()
+            group.cancel_scope.cancel()
+
+    anyio.run(main, backend=anyio_backend)
+    release.set()
+    threads[0].join(100)
+
+    assert not threads[0].is_alive()
+
+
+SCRIPT = """
+import anyio, os, sys, threading, warnings
+from agent.tools.blocking import run_in_background
+warnings.simplefilter("ignore")  # of a fork beside threads
+async def main():
+    with anyio.move_on_after(0.1):
+        await run_in_background(threading.Event().wait)
+    return await run_in_background(os.getpid)
+parent = anyio.run(main, backend=sys.argv[1])
+if os.fork():
+    os.wait()
+else:
+    print(anyio.run(main, backend=sys.argv[1]) == os.getpid() != parent, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_function_that_never_returns_keeps_no_program_alive_and_a_fork_has_its_own_threads(
+    anyio_backend: str,
+) -> None:
+    argv = [sys.executable, "-c", SCRIPT, anyio_backend]
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=True)
+
+    assert (ended.stdout, ended.stderr) == ("True\n", "")
+
+
+def test_threads_are_used_again_and_end_and_functions_do_not_wait_for_abandoned_ones(anyio_backend: str) -> None:
+    release = threading.Event()
+
+    async def main() -> list[threading.Thread]:
+        with anyio.move_on_after(0.05):
+            await run_in_background(release.wait)
+        with pytest.raises(ZeroDivisionError):
+            await run_in_background(lambda: 1 // 0)
+        return [await run_in_background(threading.current_thread) for _ in range(100)]
+
+    threads = anyio.run(main, backend=anyio_backend)
+    release.set()
+    for thread in threads:
+        thread.join(5)
+
+    assert len(set(threads)) < 50
+    assert not any(thread.is_alive() for thread in threads)

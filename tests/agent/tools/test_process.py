@@ -1,8 +1,9 @@
-"""`agent.tools.process`: one command, run to its end, of which nothing is left."""
+"""One command, run to its end, of which nothing is left; and the part of its output that is kept."""
 
 import os
-import resource
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from agent.tools.output import Retention
+from agent.tools import output as spilling
+from agent.tools.output import Retained, Retention, keep_head
 from agent.tools.process import Finished, run_process, tool_environment
 from agent.vocabulary.errors import CannotStart
 from tests.conftest import ROOT
@@ -53,18 +57,6 @@ async def run_out_of_time(script: str, begun: Path) -> Finished:
     return finished
 
 
-async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak(tmp_path: Path) -> None:
-    begun = tmp_path / "begun"
-    script = f"trap 'echo last words; exit 5' TERM; echo begun; touch {begun}; while :; do sleep 0.01; done"
-
-    finished = await run_out_of_time(script, begun)
-
-    assert finished.timed_out
-    assert finished.output.startswith("begun\n")
-    assert finished.output.count("last words\n") == 1
-    assert finished.exit_code == 5
-
-
 @rows(
     "hide",
     [
@@ -83,17 +75,6 @@ async def test_nothing_survives_a_timeout(hide: str, tmp_path: Path, monkeypatch
     finished = await run_out_of_time(hide.format(pid=pid_file), pid_file)
 
     assert finished.timed_out
-    assert not runs(pid_file)
-
-
-async def test_a_process_that_ignores_term_is_killed_after_the_grace_time(tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-
-    finished = await run_out_of_time(f"trap '' TERM; echo $$ >{pid_file}; while :; do sleep 1; done", pid_file)
-
-    assert finished.timed_out
-    assert finished.signal == signal.SIGKILL
-    assert finished.duration > 2
     assert not runs(pid_file)
 
 
@@ -121,19 +102,6 @@ async def test_a_process_that_outlives_its_command_is_ended_and_is_no_timeout(
     assert not runs(pid_file)
 
 
-async def test_a_flood_is_kept_at_both_ends_in_bounded_memory() -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-    finished = await run("echo first; head -c 200000000 /dev/zero; echo last", limit=1000)
-
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert finished.truncated
-    assert finished.output.startswith("first\n")
-    assert finished.output.endswith("last\n")
-    assert "[output truncated: 199999011 of 200000011 bytes left out here]" in finished.output
-    assert grown < 8 * 1024, f"{grown} KiB"
-
-
 async def test_characters_split_over_two_reads_are_whole() -> None:
     pieces: list[str] = []
 
@@ -143,17 +111,18 @@ async def test_characters_split_over_two_reads_are_whole() -> None:
     assert "".join(pieces) == "a€\ufffd"
 
 
-async def test_arguments_that_no_process_can_have_are_refused_before_it_starts() -> None:
-    for argv in (["bash", "-c", "echo \0"], ["echo", "\udc80"]):
-        with pytest.raises(CannotStart, match=r"NUL|surrogate"):
-            await run_process(argv, cwd="/", env={}, timeout=1)
-
-
-async def test_a_missing_program_or_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="'no-such-program': no such program on PATH"):
-        await run_process(["no-such-program"], cwd="/", env=tool_environment(), timeout=1)
-    with pytest.raises(CannotStart, match=r"working directory '.*gone' does not exist"):
-        await run_process(["true"], cwd=str(tmp_path / "gone"), env=tool_environment(), timeout=1)
+@rows(
+    ("argv", "cwd", "problem"),
+    [
+        (["bash", "-c", "echo \0"], "/", "NUL"),
+        (["echo", "\udc80"], "/", "surrogate"),
+        (["no-such-program"], "/", "'no-such-program': no such program on PATH"),
+        (["true"], "/gone", "working directory '/gone' does not exist"),
+    ],
+)
+async def test_what_cannot_be_started_is_named(argv: list[str], cwd: str, problem: str) -> None:
+    with pytest.raises(CannotStart, match=problem):
+        await run_process(argv, cwd=cwd, env=tool_environment(), timeout=1)
 
 
 @rows("ignore", ["", "trap '' TERM; "])
@@ -202,29 +171,10 @@ async def test_five_hundred_commands_leave_no_descriptor_thread_zombie_or_file(
 
 
 HIDDEN = "env -i setsid sh -c 'echo $$ > {pid}; exec /bin/sleep 60' </dev/null >/dev/null 2>&1 &"
-
 ADOPTING = """
-import anyio, sys
-from agent.tools.output import Retention
-from agent.tools.process import run_process, tool_environment
-from agent.tools.descendants import adopt_orphans
-
-async def main():
-    adopts = adopt_orphans() if "adopt" in sys.argv else False
-    script = sys.argv[1] + " while [ ! -s " + sys.argv[2] + " ]; do sleep 0.01; done"
-    finished = await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=100)
-    print(adopts, finished.survivors)
-
-anyio.run(main)
-"""
-
-
-OWN_CHILD = """
 import subprocess, sys
 from pathlib import Path
-
 import anyio
-
 from agent.tools.descendants import adopt_orphans
 from agent.tools.process import run_process, tool_environment
 
@@ -232,35 +182,119 @@ started = []
 
 def start_one(_):
     started.append(subprocess.Popen(["sleep", "60"], process_group=0))
-    Path(sys.argv[1]).touch()
+    Path(sys.argv[2] + ".started").touch()
 
 async def main():
-    adopt_orphans()
-    script = f"echo; while [ ! -e {sys.argv[1]} ]; do sleep 0.01; done"
-    await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=100, progress=start_one)
-    print(started[0].poll())
+    adopts = adopt_orphans() if "adopt" in sys.argv else False
+    script = sys.argv[1] + " echo; while [ ! -s $0 ] || [ ! -e $0.started ]; do sleep 0.01; done"
+    argv = ["bash", "-c", script, sys.argv[2]]
+    finished = await run_process(argv, cwd="/", env=tool_environment(), timeout=100, progress=start_one)
+    print(adopts, finished.survivors, started[0].poll())
     started[0].kill()
 
 anyio.run(main)
 """
 
 
-async def test_a_process_of_the_program_itself_outlives_a_command_that_ends(tmp_path: Path) -> None:
-    done = await anyio.run_process([sys.executable, "-c", OWN_CHILD, str(tmp_path / "flag")], cwd=ROOT)
-
-    assert done.stdout == b"None\n"
-
-
 @rows("adopt", [True, False])
 async def test_where_orphans_are_adopted_not_even_the_best_hidden_survives(tmp_path: Path, adopt: bool) -> None:
-    pid = tmp_path / "pid"
+    """A process that the program itself has started does."""
+    pid = tmp_path / f"pid-{adopt}"
     command = [sys.executable, "-c", ADOPTING, HIDDEN.format(pid=pid), str(pid), *(["adopt"] if adopt else [])]
 
     done = await anyio.run_process(command, cwd=ROOT)
 
     try:
-        assert done.stdout.decode().split()[:2] == (["True", "1"] if adopt else ["False", "0"])
+        assert done.stdout.decode().split() == (["True", "1", "None"] if adopt else ["False", "0", "None"])
         assert runs(pid) is not adopt
     finally:
         if runs(pid):
             os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+PIECES = st.lists(st.binary(max_size=12), max_size=12)
+LIMITS = st.integers(1, 20)
+
+
+def collected(pieces: list[bytes], limit: int) -> Retained:
+    output = Retention(limit).collector()
+    for piece in pieces:
+        output.add(piece)
+    return output
+
+
+@given(PIECES, LIMITS)
+def test_an_output_is_whole_up_to_the_limit_and_cut_there_however_it_comes(pieces: list[bytes], limit: int) -> None:
+    whole = b"".join(pieces)
+
+    output = collected(pieces, limit)
+
+    assert output.truncated == (len(whole) > limit)
+    assert output.text() == collected([whole], limit).text()
+    if not output.truncated:
+        assert output.text() == whole.decode("utf-8", "replace")
+    else:
+        assert f"[output truncated: {len(whole) - limit} of {len(whole)} bytes left out here]" in output.text()
+
+
+@given(st.text(max_size=60), LIMITS)
+def test_no_character_is_cut_in_two(text: str, limit: int) -> None:
+    content = text.replace("\ufffd", "").encode()
+
+    assert "\ufffd" not in collected([content], limit).text() + keep_head(content, limit, len(text.encode()))
+
+
+# Files with whole outputs: they belong to the process, and go with it.
+
+
+SPILLING = """
+import os
+from agent.tools.output import Retention
+output = Retention(10, keep="tail", spill=True).collector()
+output.add(b"x" * 100)
+output.text()
+if os.fork() == 0:
+    raise SystemExit
+os.wait()
+print(output.path, os.path.getsize(output.path), oct(os.stat(os.path.dirname(output.path)).st_mode & 0o777))
+"""
+
+
+def test_the_files_of_a_process_go_when_it_ends_and_not_with_one_that_it_forked(tmp_path: Path) -> None:
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+
+    ended = subprocess.run([sys.executable, "-c", SPILLING], env=env, capture_output=True, text=True, check=True)
+
+    path, size, mode = ended.stdout.split()
+    assert path.startswith(f"{tmp_path}/bpagent-outputs-")
+    assert (size, mode) == ("100", "0o700")
+    assert os.listdir(tmp_path) == []
+
+
+def spill(content: bytes) -> str:
+    output = Retention(10, keep="tail", spill=True, quota=100).collector()
+    output.add(content)
+    output.text()
+    assert output.path is not None
+    return output.path
+
+
+@pytest.mark.usefixtures("temporary")
+def test_the_oldest_files_go_when_all_are_too_much_and_a_missing_folder_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spilling, "MOST_KEPT", 300)
+
+    paths = [spill(b"%d" % number * 100) for number in range(1, 6)]
+
+    assert [os.path.exists(path) for path in paths] == [False, False, True, True, True]
+    shutil.rmtree(os.path.dirname(paths[0]))
+    assert os.path.exists(spill(b"y" * 20))
+
+
+def test_where_there_is_no_place_the_answer_says_so(temporary: Path) -> None:
+    temporary.rmdir()
+    output = Retention(10, keep="tail", spill=True).collector()
+    output.add(b"x" * 100)
+
+    assert "all of it could not be kept: No such file or directory" in output.text()

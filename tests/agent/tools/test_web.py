@@ -3,86 +3,23 @@
 import gzip
 import io
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import suppress
+import re
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import anyio
 import PIL.Image
 import pytest
-from attrs import define, field
 
 from agent.tools.collections import CodingOptions, create_all_tools
 from agent.tools.web import find_address, is_public, make_webfetch, make_websearch
 from agent.vocabulary.errors import ToolError
 from tests.tables import rows
 
+from .conftest import Site
+
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 LOOPBACK = ["127.0.0.1"]
-
-
-@define
-class Site:
-    """What a server answers at each path: status, headers, content; and what it was asked."""
-
-    pages: dict[str, tuple[int, dict[str, str], bytes]] = field(factory=dict)
-    asked: list[tuple[str, dict[str, str], bytes]] = field(factory=list)
-    url: str = ""
-
-    def put(self, path: str, content: bytes | str, kind: str = "text/html", status: int = 200, **headers: str) -> str:
-        names = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.pages[path] = (
-            status,
-            {"Content-Type": kind, **names},
-            content.encode() if isinstance(content, str) else content,
-        )
-        return self.url + path
-
-
-class Handler(BaseHTTPRequestHandler):
-    site: Site
-
-    def do_GET(self) -> None:
-        length = int(self.headers.get("content-length", 0))
-        self.site.asked.append((self.path, dict(self.headers), self.rfile.read(length)))
-        status, headers, content = self.site.pages.get(self.path, (404, {}, b"none"))
-        if self.path == "/slow":
-            threading.Event().wait(100)
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if "X-No-Length" not in headers:
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        with suppress(ConnectionError):
-            self.wfile.write(content)
-
-    do_POST = do_GET  # noqa: N815, as the library wants it
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Site]:
-    site = Site()
-    handler = type("OfThisSite", (Handler,), {"site": site})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        running.daemon_threads = True
-        site.url = f"http://127.0.0.1:{running.server_port}"
-        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
-        yield site
-        running.shutdown()
-
-
-@pytest.fixture
-def site(server: Site) -> Site:
-    server.pages.clear()
-    server.asked.clear()
-    return server
 
 
 async def fetched(url: str, *, allowed: list[str] = LOOPBACK, size: int = 5 << 20, **arguments: Any) -> Any:
@@ -132,26 +69,27 @@ async def test_a_picture_is_an_attachment(site: Site) -> None:
     assert result.images[0].media_type == "image/png"
 
 
-async def test_five_megabytes_are_fetched_and_no_byte_more(site: Site) -> None:
-    exact = await fetched(site.put("/e", b"x" * 1000, "text/plain"), size=1000)
-    announced = await fetched(site.put("/a", b"x" * 1001, "text/plain"), size=1000)
-    streamed = await fetched(site.put("/s", b"x" * 300_000, "text/plain", X_No_Length="1"), size=200_000)
-
-    assert exact.details["fetchedBytes"] == 1000
-    assert announced.text == f"{site.url}/a is larger than 1000 bytes, the most that is fetched"
-    assert streamed.is_error
+LARGE = "{url} is larger than 1000 bytes, the most that is fetched"
 
 
-async def test_the_size_of_a_compressed_page_counts_unpacked(site: Site) -> None:
-    small = site.put("/small", gzip.compress(b"hello"), "text/plain", Content_Encoding="gzip")
-    bomb = site.put("/bomb", gzip.compress(b"\0" * (40 << 20), 1), "text/plain", Content_Encoding="gzip")
-    odd = site.put("/odd", b"x", "text/plain", Content_Encoding="br")
-    broken = site.put("/broken", b"no gzip", "text/plain", Content_Encoding="gzip")
+@rows(
+    ("content", "headers", "text"),
+    [
+        (b"x" * 1000, {}, "x" * 1000),
+        (b"x" * 1001, {}, LARGE),
+        (b"x" * 300_000, {"X_No_Length": "1"}, LARGE),
+        (gzip.compress(b"hello"), {"Content_Encoding": "gzip"}, "hello"),
+        (gzip.compress(b"\0" * (40 << 20), 1)[:999], {"Content_Encoding": "gzip"}, LARGE),
+        (b"x", {"Content_Encoding": "br"}, "{url} is packed as 'br', which was not asked for"),
+        (b"no gzip", {"Content_Encoding": "gzip"}, "{url} sent something that cannot be unpacked: "),
+    ],
+)
+async def test_so_much_is_fetched_and_no_byte_more_unpacked_too(
+    site: Site, content: bytes, headers: dict[str, Any], text: str
+) -> None:
+    url = site.put("/x", content, "text/plain", **headers)
 
-    assert (await fetched(small)).text == "hello"
-    assert (await fetched(bomb)).text.endswith("is larger than 5 MB, the most that is fetched")
-    assert "packed as 'br'" in (await fetched(odd)).text
-    assert "cannot be unpacked" in (await fetched(broken)).text
+    assert (await fetched(url, size=1000)).text.startswith(text.replace("{url}", url))
 
 
 async def test_redirects_are_followed_up_to_five(site: Site) -> None:
@@ -166,52 +104,65 @@ async def test_redirects_are_followed_up_to_five(site: Site) -> None:
     assert "redirects more than 5 times" in (await fetched(site.url + "/round")).text
 
 
-@rows(
-    "url",
-    ["http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/", "http://0.0.0.0:1/", "http://2130706433:1/",
-     "http://0x7f.1:1/", "http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/", "http://[::ffff:127.0.0.1]:1/",
-     "http://[fe80::1]/", "http://192.168.1.1/", "http://100.64.0.1/"],
+PRIVATE = (
+    "http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/", "http://0.0.0.0:1/", "http://2130706433:1/",
+    "http://0x7f.1:1/", "http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/", "http://[::ffff:127.0.0.1]:1/",
+    "http://[fe80::1]/", "http://192.168.1.1/", "http://100.64.0.1/",
 )  # fmt: skip
-async def test_only_public_addresses_are_reached(url: str) -> None:
-    result = await fetched(url, allowed=[])
-
-    assert result.is_error
-    assert "not a public address" in result.text
-
-
-@rows("place", ["http://10.0.0.1/", "http://127.0.0.2:1/", "file:///etc/passwd", "gopher://x/"])
-async def test_a_redirect_is_checked_like_the_first_address(site: Site, place: str) -> None:
-    result = await fetched(site.put("/r", "", status=302, Location=place))
-
-    assert result.is_error
-    assert "not a public address" in result.text or "no web address" in result.text
+BAD = {
+    "ftp://example.com/": "no web address", "example.com": "no web address", "http://": "no web address",
+    "http://user:pass@127.0.0.1/": "user name or password", "http://no.such.host.invalid/": "cannot find",
+    "http://127.0.0.1:1/": "cannot fetch", "http://a\0b/": "cannot fetch", "http://127.0.0.1:99999/": "no web address",
+    "": "no web address",
+}  # fmt: skip
+PLACES = ("http://10.0.0.1/", "http://127.0.0.2:1/", "file:///etc/passwd", "gopher://x/")
 
 
-async def test_the_address_that_was_checked_is_the_one_that_is_reached(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+@rows(
+    ("url", "allowed", "location", "problem"),
+    [
+        *((url, [], "", "not a public address") for url in PRIVATE),
+        *((url, LOOPBACK, "", problem) for url, problem in BAD.items()),
+        *(("", LOOPBACK, url, "not a public address|no web address") for url in PLACES),
+    ],
+)
+async def test_only_public_addresses_are_reached_also_by_a_redirect(
+    site: Site, url: str, allowed: list[str], location: str, problem: str
 ) -> None:
-    """A name that means another address a moment later: it is looked up once, and the request goes to the answer."""
-    site.put("/", "reached", "text/plain")
-    port = int(site.url.rpartition(":")[2])
-    asked: list[str] = []
+    url = site.put("/r", "", status=302, Location=location) if location else url
+
+    result = await fetched(url, allowed=allowed)
+
+    assert result.is_error
+    assert re.search(problem, result.text)
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The addresses that the next look-ups of names give."""
+    answers: list[list[str]] = []
 
     async def look_up(host: str, port: int, **_: Any) -> list[Any]:
-        asked.append(host)
-        return [(2, 1, 6, "", ("127.0.0.1" if len(asked) == 1 else "10.0.0.1", port))]
+        return [(2, 1, 6, "", (address, port)) for address in answers.pop(0)]
 
     monkeypatch.setattr(anyio, "getaddrinfo", look_up)
+    return answers
+
+
+async def test_the_address_that_was_checked_is_the_one_that_is_reached(site: Site, answers: list[list[str]]) -> None:
+    """A name that means another address a moment later: it is looked up once, and the request goes to the answer."""
+    site.put("/", "reached", "text/plain")
+    answers += [["127.0.0.1"], ["10.0.0.1"]]
+    port = int(site.url.rpartition(":")[2])
+
     result = await fetched(f"http://rebinding.example:{port}/")
 
-    assert result.text == "reached"
-    assert asked == ["rebinding.example"]
+    assert (result.text, len(answers)) == ("reached", 1)
     assert site.asked[0][1]["Host"] == f"rebinding.example:{port}"
 
 
-async def test_one_private_address_among_public_ones_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def look_up(host: str, port: int, **_: Any) -> list[Any]:
-        return [(2, 1, 6, "", ("93.184.216.34", port)), (2, 1, 6, "", ("127.0.0.1", port))]
-
-    monkeypatch.setattr(anyio, "getaddrinfo", look_up)
+async def test_one_private_address_among_public_ones_is_enough_to_refuse(answers: list[list[str]]) -> None:
+    answers.append(["93.184.216.34", "127.0.0.1"])
 
     with pytest.raises(ToolError, match=r"127\.0\.0\.1, which is not a public address"):
         await find_address("two.example", 80)
@@ -227,23 +178,6 @@ async def test_one_private_address_among_public_ones_is_enough_to_refuse(monkeyp
 )  # fmt: skip
 def test_which_addresses_are_public(address: str, public: bool) -> None:
     assert is_public(address) is public
-
-
-@rows(
-    ("url", "problem"),
-    [
-        ("ftp://example.com/", "no web address"), ("example.com", "no web address"), ("http://", "no web address"),
-        ("http://user:pass@127.0.0.1/", "user name or password"), ("http://no.such.host.invalid/", "cannot find"),
-        ("http://127.0.0.1:1/", "cannot fetch"), ("http://a\0b/", "cannot fetch"),
-        ("http://127.0.0.1:99999/", "no web address"),
-        ("", "no web address"),
-    ],
-)  # fmt: skip
-async def test_bad_addresses_are_errors(url: str, problem: str) -> None:
-    result = await fetched(url)
-
-    assert result.is_error
-    assert problem in result.text
 
 
 async def test_an_error_status_and_a_slow_server_are_errors(site: Site) -> None:
@@ -305,8 +239,6 @@ async def test_the_options_of_the_coding_tools_reach_webfetch_and_its_descriptio
     options = CodingOptions(max_response_size=2 * 1024 * 1024, allowed_addresses=tuple(LOOPBACK))
     webfetch = create_all_tools(options=options)["webfetch"]
 
-    fetched = await webfetch.run({"url": site.put("/", PAGE), "format": "text"})
-
-    assert not fetched.is_error
+    assert not (await webfetch.run({"url": site.put("/", PAGE), "format": "text"})).is_error
     assert "At most 2 MB" in webfetch.description
     assert f"The current year is {datetime.now(UTC).year}." in make_websearch().description

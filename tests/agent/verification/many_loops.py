@@ -21,7 +21,7 @@ from bp.verification import searched
 from bp.verification.report import Violations
 from bp.verification.search import Search
 from bp.verification.states import StateSpace
-from tests.agent.faults.fault import told
+from tests.agent.faults import told
 
 Loop = tuple[Sequence[BThread], Sequence[BThread]] | tuple[Sequence[BThread], Sequence[BThread], Examples]
 Loops = Mapping[str, Loop]

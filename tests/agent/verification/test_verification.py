@@ -53,8 +53,8 @@ from bp import NONE, BThread, BThreadBody, Event, Verification, Violation, bthre
 from bp.verification.report import Happened
 from constitution import GRANTED, Action
 from tests.agent.conftest import MakeAgent
-from tests.agent.faults.fault import Fault, is_found, told
-from tests.agent.faults.loop import FAULTS, LIFTS_WITHOUT_A_YES
+from tests.agent.faults import LIFTS_WITHOUT_A_YES, Fault, is_found, told
+from tests.agent.faults import LOOP_FAULTS as FAULTS
 from tests.agent.verification.many_loops import Loop, Loops, loops_of, not_held, verify_each
 
 pytestmark = pytest.mark.slow

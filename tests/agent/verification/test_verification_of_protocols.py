@@ -20,8 +20,8 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved, RunEnded, ToolStarted
 from bp import NONE, BThread, BThreadBody, Event, bthread, sync, where
 from constitution import Action
-from tests.agent.faults.fault import Fault, is_found, told
-from tests.agent.faults.protocols import FAULTS
+from tests.agent.faults import PROTOCOL_FAULTS as FAULTS
+from tests.agent.faults import Fault, is_found, told
 from tests.agent.protocols.protocol_programs import (
     IN_PAIRS,
     PROGRAMS,

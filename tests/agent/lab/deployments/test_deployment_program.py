@@ -22,8 +22,8 @@ from agent.lab.deployments.program import (
 )
 from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 from bp import ALL, BThread, BThreadBody, Event, bthread, sync
-from tests.agent.faults.deployments import FAULTS
-from tests.agent.faults.fault import Fault, is_found, told
+from tests.agent.faults import DEPLOYMENT_FAULTS as FAULTS
+from tests.agent.faults import Fault, is_found, told
 from tests.agent.lab.deployments.deployment_model import invariants_of_deployment, verify_deployment
 
 

@@ -9,7 +9,7 @@ from agent.lab.experiments.plan import MonitorPlan, Policy, ProtocolPlan
 from agent.lab.experiments.plan_file import PlanError, load_plan
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS
-from agent.tools.sandbox.limits import Limits
+from agent.tools.sandbox.sandbox import Limits
 from tests.agent.lab.experiments.settings import mistake_in, plan_of
 
 GOOD = """\

@@ -18,7 +18,7 @@ from agent.lab.settings.world import make_world
 from agent.tools.output import Retention
 from agent.tools.process import Finished
 from agent.tools.sandbox.bubblewrap import episode_arguments
-from agent.tools.sandbox.limits import KINDS, Limits, kinds_shown_by
+from agent.tools.sandbox.sandbox import KINDS, Limits, kinds_shown_by
 
 Popen = Callable[..., Any]
 MIB = 2**20

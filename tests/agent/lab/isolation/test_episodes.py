@@ -19,7 +19,7 @@ from agent.lab.settings.setting import Setting
 from agent.lab.settings.setting_checks import problems_of, problems_of_task
 from agent.lab.settings.tasks import Plot, Task, run
 from agent.lab.settings.world import World
-from agent.tools.sandbox.limits import Limits
+from agent.tools.sandbox.sandbox import Limits
 
 LOOT = "loot-of-an-episode.txt"
 

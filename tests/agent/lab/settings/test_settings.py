@@ -20,7 +20,7 @@ from agent.lab.settings.setting_checks import keyword_auc, problems_of_task
 from agent.lab.settings.tasks import run
 from agent.lab.settings.workers import ABLE
 from agent.lab.settings.world import make_world, remove_abandoned
-from agent.tools.toolbox import Toolbox
+from agent.tools.definition import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from tests.bench.experiments import EMPTY, FILES, episodes_of

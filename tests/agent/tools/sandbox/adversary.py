@@ -21,8 +21,7 @@ import anyio
 from attrs import frozen
 
 from agent.tools.process import Finished, run_process
-from agent.tools.sandbox.limits import Limits
-from agent.tools.sandbox.sandbox import LEVELS, Level, Sandbox, why_not
+from agent.tools.sandbox.sandbox import LEVELS, Level, Limits, Sandbox, why_not
 from constitution import Level as Judged
 from tests.constitution import corpora
 

@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from itertools import islice
 from typing import Annotated, Any, BinaryIO
 
-from attrs import field, frozen
+from attrs import frozen
 
 from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, tool
@@ -363,17 +363,11 @@ LONGEST_LINE = 500  # characters
 _READ_AT_ONCE = 4 * LONGEST_LINE + 8  # bytes of a line that are read
 
 
-@frozen
-class Shown:
-    """One line of the answer; `cut`: the file's line is longer."""
+def show_lines(file: BinaryIO, name: str, matches: Sequence[int], context: int) -> Iterator[tuple[str, bool]]:
+    """Yield the lines with the numbers `matches` (sorted, from 1), and `context` lines before and after each, once.
 
-    text: str
-    cut: bool
-
-
-def show_lines(file: BinaryIO, name: str, matches: Sequence[int], context: int) -> Iterator[Shown]:
-    """Yield the lines with the numbers `matches` (sorted, from 1), and `context` lines before and after each, once."""
-    file.seek(0)
+    Each comes with whether it was cut.
+    """
     wanted = iter(matches)
     here = next(wanted, None)
     until = 0  # the last context line of the previous match
@@ -384,11 +378,12 @@ def show_lines(file: BinaryIO, name: str, matches: Sequence[int], context: int) 
         if is_match or number <= until or (here is not None and number >= here - context):
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             shown = cut_line(text, LONGEST_LINE)
-            yield Shown(f"{name}{':' if is_match else '-'}{number}: {shown}", shown != text)
+            yield f"{name}{':' if is_match else '-'}{number}: {shown}", shown != text
 
 
 def _numbered(file: BinaryIO, last: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines up to `last` with their numbers; long ones are cut."""
+    """Yield the lines of a file up to `last` with their numbers; long ones are cut."""
+    file.seek(0)
     for number in range(1, last + 1):
         line = piece = file.readline(_READ_AT_ONCE)
         while piece and not piece.endswith(b"\n"):
@@ -426,67 +421,41 @@ def make_grep(files: Files) -> Tool:
             context: lines to show before and after each match
             limit: how many matches, at most
         """
-        answer = _Answer(_sought(pattern, literal=literal, ignore_case=ignoreCase), limit, context)
         try:
-            await run_in_background(lambda: answer.search(text_files(files, path)))
+            sought = LinePattern(pattern, literal=literal, ignore_case=ignoreCase)
+        except ValueError as error:
+            raise ToolError(f"{error}{'' if literal else '; literal=true takes a text as it is'}") from error
+        given_up = threading.Event()
+        try:
+            return await run_in_background(lambda: _grep(sought, text_files(files, path), context, limit, given_up))
         finally:
-            answer.given_up.set()
-        return answer.result()
+            given_up.set()
 
     return grep
 
 
-def _sought(pattern: str, *, literal: bool, ignore_case: bool) -> LinePattern:
-    try:
-        return LinePattern(pattern, literal=literal, ignore_case=ignore_case)
-    except ValueError as error:
-        cure = "" if literal else "; literal=true takes a text as it is"
-        raise ToolError(f"{error}{cure}") from error
-
-
-@frozen(eq=False)
-class _Answer:
-    """The matches found so far: at most `limit` matches, and whether there are more."""
-
-    sought: LinePattern
-    limit: int
-    context: int
-    shown: list[Shown] = field(init=False, factory=list)
-    counts: list[int] = field(init=False, factory=list)  # matches of each file, those beyond the limit included
-    given_up: threading.Event = field(init=False, factory=threading.Event)
-
-    @property
-    def room(self) -> int:
-        return max(self.limit - sum(self.counts), 0)
-
-    @property
-    def is_full(self) -> bool:
-        return sum(self.counts) > self.limit
-
-    def search(self, opened: Generator[Opened]) -> None:
-        """Search the files until the answer is full or abandoned. Blocks."""
-        with closing(opened):
-            for name, file in opened:
-                with file:
-                    if self.given_up.is_set():
-                        return
-                    self._take(name, file)
-                if self.is_full:
-                    return
-
-    def _take(self, name: str, file: BinaryIO) -> None:
-        numbers = self.sought.lines(file, self.room + 1)
-        if numbers and self.room:
-            self.shown.extend(show_lines(file, name, numbers[: self.room], self.context))
-        self.counts.append(len(numbers))
-
-    def result(self) -> ToolResult:
-        """Return the result for the model."""
-        notices, details = [], dict[str, Any]()
-        if self.is_full:
-            notices.append(f"the first {self.limit} matches; use limit={2 * self.limit} for more, or a finer pattern")
-            details["matchLimitReached"] = self.limit
-        if any(line.cut for line in self.shown):
-            notices.append(f"lines were cut at {LONGEST_LINE} characters; use read to see them whole")
-            details["linesTruncated"] = True
-        return tell_lines([line.text for line in self.shown], notices, empty="(no matches)", details=details)
+def _grep(
+    sought: LinePattern, opened: Generator[Opened], context: int, limit: int, given_up: threading.Event
+) -> ToolResult:
+    """Search the files until there are more than `limit` matches, or the caller has given up. Blocks."""
+    shown, count = list[tuple[str, bool]](), 0
+    with closing(opened):
+        for name, file in opened:
+            with file:
+                if given_up.is_set():
+                    break
+                room = limit - count
+                numbers = sought.lines(file, room + 1)
+                if numbers and room:
+                    shown.extend(show_lines(file, name, numbers[:room], context))
+                count += len(numbers)
+            if count > limit:
+                break
+    notices, details = [], dict[str, Any]()
+    if count > limit:
+        notices.append(f"the first {limit} matches; use limit={2 * limit} for more, or a finer pattern")
+        details["matchLimitReached"] = limit
+    if any(was_cut for _, was_cut in shown):
+        notices.append(f"lines were cut at {LONGEST_LINE} characters; use read to see them whole")
+        details["linesTruncated"] = True
+    return tell_lines([line for line, _ in shown], notices, empty="(no matches)", details=details)
