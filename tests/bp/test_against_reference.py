@@ -29,8 +29,23 @@ from bp import (
     sync,
     where,
 )
-from tests.bp.reference import Endless, Failed, Offer, Post, Reference, Unknown
-from tests.bp.scripts import HAPPENINGS, Author, Diary, Events, Happening, Instead, Say, Script, perform
+from tests.bp.reference import (
+    HAPPENINGS,
+    Author,
+    Diary,
+    Endless,
+    Events,
+    Failed,
+    Happening,
+    Instead,
+    Offer,
+    Post,
+    Reference,
+    Say,
+    Script,
+    Unknown,
+    perform,
+)
 
 MAX_STEPS = 25
 FINE = ("fine",)
