@@ -22,6 +22,7 @@ from bp import (
     EventSetError,
     ProgramEnded,
     RandomStrategy,
+    Receipt,
     Record,
     Refusal,
     Refusals,
@@ -296,61 +297,44 @@ def test_blocked_and_refused_posts_follow_when_blocked(when_blocked: WhenBlocked
     assert blocked.blockers == (() if state == "queued" else (Blocker("guard"),))
 
 
-def test_a_post_is_not_judged_before_its_turn() -> None:
-    """The earlier post goes first, and lifts the block."""
-    program = resting(sync(block=COLD, wait_for=HOT), sync(wait_for=COLD))
-    program.post(HOT)
-
-    receipt = program.post(COLD, when_blocked="reject")
-
-    assert receipt.state == "queued"
-    assert trace(program) == [HOT, COLD]
-
-
-def test_a_post_while_another_one_can_be_taken_has_none_judged() -> None:
-    """Whether those before the free one are blocked is found out when it is taken."""
-    program = BProgram(says(sync(wait_for=HOT)), says(sync(request=HOT), sync(block=COLD, wait_for=STOP)))
-    program.candidates  # noqa: B018 - it begins, and HOT can be selected
-    dropped, _ = program.post(COLD, "drop"), program.post(STOP)
-    program.step()
-
-    program.post(STOP)
-    states = [dropped.state]
-    program.step()
-    states.append(dropped.state)
-
-    assert states == ["queued", "dropped"]
+BLOCKS_COLD_AFTER_HOT = sync(request=HOT), sync(block=COLD, wait_for=STOP)
+POSTS: dict[str, tuple[tuple[Any, ...], list[Any], list[str]]] = {
+    "an earlier one goes first, and lifts the block": (
+        (sync(block=COLD, wait_for=HOT), sync(wait_for=COLD)), ["run", HOT, (COLD, "reject")], ["queued"] * 2
+    ),
+    "while another one can be taken none is judged": (
+        BLOCKS_COLD_AFTER_HOT, ["begin", (COLD, "drop"), STOP, "step", STOP], ["queued"] * 3
+    ),
+    "those before the free one are judged when it is taken": (
+        BLOCKS_COLD_AFTER_HOT, ["begin", (COLD, "drop"), STOP, "step", "step"], ["dropped", "taken"]
+    ),
+    "one that is kept has those before it judged when their turn is now": (
+        (sync(request=HOT), sync(block=COLD)), ["begin", (COLD, "drop"), "step", STOP], ["dropped", "queued"]
+    ),
+    "one before the first step waits for its turn": (
+        (sync(request=HOT), sync(block=COLD)), [(COLD, "reject")], ["queued"]
+    ),
+    "which may be the first rest": ((sync(request=HOT), sync(block=COLD)), [(COLD, "reject"), "run"], ["rejected"]),
+    "one behind kept ones is judged at once": (
+        (sync(block=[COLD, STOP], wait_for=HOT),), ["run", COLD, (STOP, "drop")], ["queued", "dropped"]
+    ),
+}  # fmt: skip
 
 
-def test_a_post_that_is_kept_has_those_before_it_judged_when_their_turn_is_now() -> None:
-    program = BProgram(says(sync(request=HOT), sync(block=COLD)))
-    program.candidates  # noqa: B018 - it begins, and HOT can be selected
-    dropped = program.post(COLD, "drop")
-    program.step()
+def test_a_post_is_judged_when_its_turn_comes() -> None:
+    wrong = {}
+    for name, (statements, moves, states) in POSTS.items():
+        program, receipts = BProgram(says(*statements)), list[Receipt]()
+        use: dict[str, Any] = {"begin": lambda: program.candidates, "step": program.step, "run": lambda: trace(program)}  # noqa: B023
+        for move in moves:
+            if isinstance(move, str):
+                use[move]()
+            else:
+                receipts.append(program.post(*move) if type(move) is tuple else program.post(move))
+        if [receipt.state for receipt in receipts] != states:
+            wrong[name] = receipts
 
-    program.post(STOP)
-
-    assert dropped.state == "dropped"
-
-
-def test_a_post_before_the_first_step_waits_for_its_turn() -> None:
-    program = BProgram(says(sync(request=HOT), sync(block=COLD)))
-
-    receipt = program.post(COLD, when_blocked="reject")
-    states = [receipt.state]
-    trace(program)
-    states.append(receipt.state)
-
-    assert states == ["queued", "rejected"]
-
-
-def test_a_post_behind_kept_ones_is_judged_at_once() -> None:
-    program = resting(sync(block=[COLD, STOP], wait_for=HOT), sync(block=STOP))
-    kept = program.post(COLD)
-
-    turned_away = program.post(STOP, when_blocked="drop")
-
-    assert (kept.state, turned_away.state) == ("queued", "dropped")
+    assert wrong == {}
 
 
 def test_a_post_while_a_listener_gets_a_step_is_queued() -> None:

@@ -1,13 +1,25 @@
 """What a verification never came to is told, and is not verified."""
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from bp import BThreadBody, Event, any_of, bthread, draw_bthread, draw_states, event, start, sync, verify, where
+from bp import (
+    BThread,
+    BThreadBody,
+    Event,
+    any_of,
+    bthread,
+    draw_bthread,
+    draw_states,
+    event,
+    start,
+    sync,
+    verify,
+    where,
+)
 from bp.runner import LATER, Effect
 from bp.verification.drawing import Edge, Graph, Node
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, fails_after, keeps_saying, philosophers, requests, says
-from tests.tables import rows
 
 A, B, ALARM = event("a"), event("b"), event("alarm")
 
@@ -35,151 +47,147 @@ def test_a_program_that_never_rests_never_hears_its_environment() -> None:
     ]
 
 
-@rows(
-    "guard",
-    [
-        says(sync(block=B)),
-        says(sync(refuse=B, because="no")),
-        says(sync(wait_for=B)),
-        says(sync(wait_for=A, interrupt=B)),
-        says(sync(block=where(Ping, value=1))),
-    ],
-)
-def test_a_rule_about_what_no_bthread_requests_is_unreached(guard: Any) -> None:
-    found = verify(requests(ALARM), guard)
+class Case(NamedTuple):
+    """A program, the options of `verify`, and what of its coverage must be as told; `whole`: it is a verdict."""
 
-    assert (found.verdict, found.coverage.unreached) == ("unreached", ("says",))
+    program: tuple[BThread, ...]
+    options: dict[str, Any]
+    covered: dict[str, tuple[Any, ...]]
+    whole: bool = False
 
 
-def test_a_guard_is_reached_when_it_has_something_to_block() -> None:
-    either = verify(requests(any_of(A, B)), says(sync(block=B)).named("guard"))
-    from_outside = verify(says(sync(wait_for=A)), says(sync(block=B)).named("guard"), possible=[A, B])
-
-    assert either
-    assert from_outside
-    assert either.coverage.never_advanced == ("guard",)
+def guard(*statements: Any) -> BThread:
+    return says(*statements).named("guard")
 
 
-def test_a_guard_that_has_nothing_to_block_while_it_stands_is_unreached() -> None:
-    """B is requested only when nothing blocks it any more."""
-    found = verify(says(sync(request=A), sync(request=B)), keeps_saying(sync(block=B, interrupt=A)).named("guard"))
-    before = verify(says(sync(request=B), sync(request=A)), says(sync(request=B, block=B)).named("never"), max_states=9)
-
-    assert found.coverage.never_matched == ("guard: block b",)
-    assert "never" in before.coverage.never_advanced + before.coverage.unreached
+@bthread
+def answers(what: Event, *functions: Any, **others: Any) -> BThreadBody:
+    yield sync(wait_for=what)
 
 
-def test_a_guard_of_an_alternative_is_reached() -> None:
-    asks = says(sync(request=A, otherwise=lambda refusals: B)).named("asks")
-
-    found = verify(asks, keeps_saying(sync(refuse=A, because="no")), says(sync(block=B)).named("guard"))
-
-    assert "guard" not in found.coverage.unreached
+@bthread
+def starts(*what: Event) -> BThreadBody:
+    yield sync(request=A)
+    yield start(*[says(sync(wait_for=each)).named("child") for each in what])
 
 
-def test_an_event_from_outside_is_a_candidate_at_rest_only() -> None:
-    at_rest = verify(requests(A), says(sync(block=ALARM)).named("guard"), environment=[requests(any_of(ALARM, B))])
-    busy = verify(keeps_saying(sync(request=A)), says(sync(block=ALARM)).named("guard"), possible=[ALARM])
-
-    assert at_rest
-    assert busy.coverage.unreached == ("guard",)
-
-
-def test_bthreads_of_one_function_are_told_apart_by_their_arguments() -> None:
-    found = verify(requests(A), fails_after(ALARM), fails_after(B), says(sync(block=B)), environment=[requests(B)])
-
-    assert found.coverage.unreached == ("fails_after(alarm)",)
-    assert found.coverage.silent == ("requests(b)",)
-
-
-UNTIL_B: Any = Effect(Ping, lambda _: LATER, (Ping,), lambda *_: Ping(0), until=B).until
-
-
-def test_arguments_that_are_functions_are_told_by_their_names_and_lambdas_not_at_all() -> None:
-    @bthread
-    def answers(what: Event, *functions: Any, **others: Any) -> BThreadBody:
-        yield sync(wait_for=what)
-
-    found = verify(
-        requests(A),
-        answers(ALARM, lambda: A, verify, partial(lambda _: A, 1), UNTIL_B),
-        answers(B, by=partial(verify), to=lambda: A),
-    )
-
-    assert found.coverage.unreached == ("answers(alarm, verify)", "answers(b, by=verify)")
-
-
-def test_started_bthreads_are_covered_by_name() -> None:
-    @bthread
-    def starts(*what: Event) -> BThreadBody:
-        yield sync(request=A)
-        yield start(*[says(sync(wait_for=each)).named("child") for each in what])
-
-    assert verify(starts(B, ALARM), says(sync(wait_for=A), sync(request=B)))
-    assert verify(starts(ALARM)).coverage.unreached == ("child",)
-
-
-def test_a_bthread_that_is_over_at_once_is_reached() -> None:
-    assert verify(says(), requests(A))
-
-
-def test_an_effect_that_is_never_asked_for_is_no_broken_promise() -> None:
-    """An environment b-thread that only waits promises nothing yet."""
-    answers = says(sync(wait_for=ALARM), sync(request=STOP)).named("answers")
-
-    found = verify(requests(A), environment=[answers])
-
-    assert found
-    assert found.coverage.never_advanced == ("answers",)
-
-
-def test_sets_that_never_matched_are_listed() -> None:
-    found = verify(
-        requests(A, 2), keeps_saying(sync(wait_for=[A, B], interrupt=STOP, block=HOT)).named("waits"), never=[B, A]
-    )
-    typo = verify(alternate(), requests(HOT), never=Ping)
-
-    assert found.coverage.never_matched == ("waits: block hot", "waits: interrupt stop", "never= b")
-    assert "never= Ping" in typo.coverage.never_matched
+@bthread
+def larger_each_time() -> BThreadBody:
+    for least in (0, 1, 2):
+        yield sync(wait_for=where(Ping, lambda ping: ping.value > least) | A)  # noqa: B023
 
 
 def is_large(ping: Ping) -> bool:
     return ping.value > 1
 
 
-@rows("word", ["wait_for", "block", "interrupt"])
-def test_a_predicate_that_accepts_nothing_is_unreached_also_in_a_union(word: str) -> None:
-    says_both = says(sync(wait_for=A), sync(**{"wait_for": A, word: where(Ping, is_large) | A})).named("watches")
-
-    small, large = (verify(says_both, possible=[A, Ping(value)]) for value in (1, 2))
-
-    assert small.coverage.unreached == ("watches: where(Ping, is_large)",)
-    assert large.coverage.unreached == ()
+def watches(word: str) -> BThread:
+    return says(sync(wait_for=A), sync(**{"wait_for": A, word: where(Ping, is_large) | A})).named("watches")
 
 
-def test_a_predicate_is_reached_once_it_accepted_an_event_whatever_it_compares_with() -> None:
-    @bthread
-    def larger_each_time() -> BThreadBody:
-        for least in (0, 1, 2):
-            yield sync(wait_for=where(Ping, lambda ping: ping.value > least) | A)  # noqa: B023
+REQUESTS_EITHER = requests(any_of(A, B))
+REFUSED = says(sync(request=A, otherwise=lambda refusals: B)), keeps_saying(sync(refuse=A, because="no"))
+UNTIL_B: Any = Effect(Ping, lambda _: LATER, (Ping,), lambda *_: Ping(0), until=B).until
+COVERED: dict[str, Case] = {
+    **{
+        f"a rule about what no b-thread requests is unreached: {rule}": Case(
+            (requests(ALARM), guard(rule)), {}, {"unreached": ("guard",)}
+        )
+        for rule in (
+            *(sync(block=B), sync(refuse=B, because="no"), sync(wait_for=B), sync(wait_for=A, interrupt=B)),
+            sync(block=where(Ping, value=1)),
+        )
+    },
+    "a guard is reached when it has something to block": Case(
+        (REQUESTS_EITHER, guard(sync(block=B))), {}, {"never_advanced": ("guard",)}, whole=True
+    ),
+    "also from outside": Case((says(sync(wait_for=A)), guard(sync(block=B))), {"possible": [A, B]}, {}, whole=True),
+    "a guard that has nothing to block while it stands never matched": Case(
+        (says(sync(request=A), sync(request=B)), keeps_saying(sync(block=B, interrupt=A)).named("guard")),
+        {},
+        {"never_matched": ("guard: block b",)},
+    ),
+    "one that is passed over never advanced": Case(
+        (says(sync(request=B), sync(request=A)), guard(sync(request=B, block=B))), {}, {"never_advanced": ("guard",)}
+    ),
+    "a guard of an alternative is reached": Case((*REFUSED, guard(sync(block=B))), {}, {"unreached": ("says",)}),
+    "an event from outside is a candidate at rest": Case(
+        (requests(A), guard(sync(block=ALARM))), {"environment": [requests(any_of(ALARM, B))]}, {}, whole=True
+    ),
+    "and only there": Case(
+        (keeps_saying(sync(request=A)), guard(sync(block=ALARM))), {"possible": [ALARM]}, {"unreached": ("guard",)}
+    ),
+    "b-threads of one function are told apart by their arguments": Case(
+        (requests(A), fails_after(ALARM), fails_after(B), says(sync(block=B))),
+        {"environment": [requests(B)]},
+        {"unreached": ("fails_after(alarm)",), "silent": ("requests(b)",)},
+    ),
+    "arguments that are functions are told by their names, and lambdas not at all": Case(
+        (
+            requests(A),
+            answers(ALARM, lambda: A, verify, partial(lambda _: A, 1), UNTIL_B),
+            answers(B, by=partial(verify), to=lambda: A),
+        ),
+        {},
+        {"unreached": ("answers(alarm, verify)", "answers(b, by=verify)")},
+    ),
+    "started b-threads are covered by name": Case((starts(ALARM),), {}, {"unreached": ("child",)}),
+    "one of a name is enough": Case((starts(B, ALARM), says(sync(wait_for=A), sync(request=B))), {}, {}, whole=True),
+    "a b-thread that is over at once is reached": Case((says(), requests(A)), {}, {}, whole=True),
+    "an environment b-thread that only waits promises nothing yet": Case(
+        (requests(A),),
+        {"environment": [says(sync(wait_for=ALARM), sync(request=STOP)).named("answers")]},
+        {"never_advanced": ("answers",)},
+        whole=True,
+    ),
+    "sets that never matched are listed": Case(
+        (requests(A, 2), keeps_saying(sync(wait_for=[A, B], interrupt=STOP, block=HOT)).named("waits")),
+        {"never": [B, A]},
+        {"never_matched": ("waits: block hot", "waits: interrupt stop", "never= b")},
+    ),
+    **{
+        f"a predicate that accepts nothing is unreached, also in a union: {word}": Case(
+            (watches(word),), {"possible": [A, Ping(1)]}, {"unreached": ("watches: where(Ping, is_large)",)}
+        )
+        for word in ("wait_for", "block", "interrupt")
+    },
+    **{
+        f"once it accepted an event it is reached: {word}": Case(
+            (watches(word),), {"possible": [A, Ping(2)]}, {"unreached": ()}
+        )
+        for word in ("wait_for", "block", "interrupt")
+    },
+    "whatever it compares with": Case((larger_each_time(),), {"possible": [A, Ping(2)]}, {}, whole=True),
+    "possible and promised events that never happened are listed": Case(
+        (says(sync(wait_for=A, block=B)),),
+        {"environment": [REQUESTS_EITHER], "possible": [STOP]},
+        {"never_happened": (B,)},
+    ),
+    "a promise that is held back for ever is told": Case(
+        (guard(sync(block=ALARM)),),
+        {"environment": [requests(A), requests(ALARM).named("siren")]},
+        {"withheld": ("alarm of 'siren', held by guard",), "silent": ("siren",)},
+    ),
+    "with its reason": Case(
+        (guard(sync(refuse=A, because="late")),),
+        {"environment": [requests(A)]},
+        {"withheld": ("a of 'requests', held by guard (because 'late')",)},
+    ),
+    "in run order a b-thread that is passed over for ever is unreached": Case(
+        (keeps_saying(sync(request=A)).at_priority(1), requests(B)), {"order": "run"}, {"unreached": ("requests",)}
+    ),
+}
 
-    assert verify(larger_each_time(), possible=[A, Ping(2)])
 
+def test_what_was_never_reached_is_told() -> None:
+    wrong = {}
+    for name, case in COVERED.items():
+        found = verify(*case.program, **case.options)
+        told = {field: getattr(found.coverage, field) for field in case.covered}
+        if told != case.covered or case.whole > bool(found) or found.coverage.complete < case.whole:
+            wrong[name] = (told, str(found))
 
-def test_possible_and_promised_events_that_never_happened_are_listed() -> None:
-    found = verify(says(sync(wait_for=A, block=B)), environment=[requests(any_of(A, B))], possible=[STOP])
-
-    assert found.coverage.never_happened == (B,)
-
-
-def test_a_promise_that_is_held_back_for_ever_is_told() -> None:
-    found = verify(says(sync(block=ALARM)).named("guard"), environment=[requests(A), requests(ALARM).named("siren")])
-    because = verify(says(sync(refuse=A, because="late")).named("guard"), environment=[requests(A)])
-
-    assert found.coverage.withheld == ("alarm of 'siren', held by guard",)
-    assert found.coverage.silent == ("siren",)
-    assert because.coverage.withheld == ("a of 'requests', held by guard (because 'late')",)
-    assert "promised and held back for ever: alarm of 'siren', held by guard" in str(found)
+    assert wrong == {}
 
 
 def test_a_reduced_search_and_random_runs_have_coverage() -> None:
@@ -187,13 +195,6 @@ def test_a_reduced_search_and_random_runs_have_coverage() -> None:
 
     assert verify(*program, reduce=True).coverage == verify(*program).coverage
     assert verify(*program, samples=10).coverage == verify(*program).coverage
-
-
-def test_in_run_order_a_bthread_that_is_passed_over_for_ever_is_unreached() -> None:
-    found = verify(keeps_saying(sync(request=A)).at_priority(1), requests(B), order="run")
-
-    assert found.coverage.unreached == ("requests",)
-    assert found.coverage.complete is False
 
 
 # Drawings.
