@@ -78,61 +78,46 @@ def endless_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, 
 
 
 def components(nodes: Iterable[Node], edges: Callable[[Node], list[Edge]]) -> Iterator[list[Node]]:
-    """Yield the strongly connected components with a cycle (Tarjan 1972, without recursion); nodes sorted."""
-    walk = Walk(edges)
+    """Yield the strongly connected components with a cycle (Gabow 2000, without recursion); nodes sorted."""
+    order: dict[Node, int] = {}
+    work: list[tuple[Node, Iterator[Edge]]] = []  # the path to the present node, with the edges still to follow
+    path: list[Node] = []  # nodes whose components are incomplete
+    firsts: list[Node] = []  # of each component on the path, as far as it is known
+    done, loops = set[Node](), set[Node]()
+
+    def enter(node: Node) -> None:
+        order[node] = len(order)
+        path.append(node)
+        firsts.append(node)
+        work.append((node, iter(edges(node))))
+
     for root in nodes:
-        if root not in walk.order:
-            walk.enter(root)
-        while walk.work:
-            if not walk.goes_deeper() and (component := walk.leave()):
-                yield component
+        if root not in order:
+            enter(root)
+        while work:
+            node, following = work[-1]
+            target = next((target for target, _ in following if target not in done), None)
+            if target is None:
+                work.pop()
+                if firsts[-1] == node:
+                    firsts.pop()
+                    done.update(component := _popped(path, node))
+                    if len(component) > 1 or node in loops:
+                        yield sorted(component)
+            elif target not in order:
+                enter(target)
+            else:
+                while order[firsts[-1]] > order[target]:
+                    firsts.pop()
+                loops |= {node} if target == node else set()
 
 
-class Walk:
-    """A depth-first walk. `work`: the path to the present node; `path`: nodes whose components are incomplete."""
-
-    def __init__(self, edges: Callable[[Node], list[Edge]]) -> None:
-        """Begin without nodes."""
-        self.order: dict[Node, int] = {}
-        self.work: list[tuple[Node, Iterator[Edge]]] = []
-        self._edges = edges
-        self._lowest: dict[Node, int] = {}
-        self._path: list[Node] = []
-        self._on_path: set[Node] = set()
-        self._loops: set[Node] = set()
-
-    def enter(self, node: Node) -> None:
-        """Go to a new node."""
-        self.order[node] = self._lowest[node] = len(self.order)
-        self._path.append(node)
-        self._on_path.add(node)
-        self.work.append((node, iter(self._edges(node))))
-
-    def goes_deeper(self) -> bool:
-        """Follow edges to the next new node, and enter it; return whether there was one."""
-        node, successors = self.work[-1]
-        for successor, _ in successors:
-            if successor not in self.order:
-                self.enter(successor)
-                return True
-            if successor in self._on_path:
-                self._lowest[node] = min(self._lowest[node], self.order[successor])
-                if successor == node:
-                    self._loops.add(node)
-        return False
-
-    def leave(self) -> list[Node]:
-        """Go back; return the component that is complete now, sorted, if it has a cycle."""
-        node, _ = self.work.pop()
-        parent = self.work[-1][0] if self.work else node
-        self._lowest[parent] = min(self._lowest[parent], self._lowest[node])
-        if self._lowest[node] != self.order[node]:
-            return []
-        component: list[Node] = []
-        while not component or component[-1] != node:
-            component.append(self._path.pop())
-            self._on_path.discard(component[-1])
-        return sorted(component) if len(component) > 1 or node in self._loops else []
+def _popped(path: list[Node], first: Node) -> list[Node]:
+    """Remove the nodes of a path from `first` on, and return them."""
+    found = [path.pop()]
+    while found[-1] != first:
+        found.append(path.pop())
+    return found
 
 
 def _cycle(
