@@ -10,16 +10,13 @@ Most states lie on no cycle. So the cyclic states are found first, and only thes
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from functools import cache
 from itertools import chain
 from typing import Any
 
 from bp.events import Event
-from bp.verification.search import Search
-
-Node = Any
-Edge = tuple[Any, int]  # target node, and the label of the choice
+from bp.verification.search import Edge, Node, Search, components
 
 
 def cyclic_states(search: Search) -> Set[int]:
@@ -75,49 +72,6 @@ def endless_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, 
 
     for component in components(sorted(cyclic), edges):
         yield component[0], _cycle(search, component, edges, lambda _: frozenset())
-
-
-def components(nodes: Iterable[Node], edges: Callable[[Node], list[Edge]]) -> Iterator[list[Node]]:
-    """Yield the strongly connected components with a cycle (Gabow 2000, without recursion); nodes sorted."""
-    order: dict[Node, int] = {}
-    work: list[tuple[Node, Iterator[Edge]]] = []  # the path to the present node, with the edges still to follow
-    path: list[Node] = []  # nodes whose components are incomplete
-    firsts: list[Node] = []  # of each component on the path, as far as it is known
-    done, loops = set[Node](), set[Node]()
-
-    def enter(node: Node) -> None:
-        order[node] = len(order)
-        path.append(node)
-        firsts.append(node)
-        work.append((node, iter(edges(node))))
-
-    for root in nodes:
-        if root not in order:
-            enter(root)
-        while work:
-            node, following = work[-1]
-            target = next((target for target, _ in following if target not in done), None)
-            if target is None:
-                work.pop()
-                if firsts[-1] == node:
-                    firsts.pop()
-                    done.update(component := _popped(path, node))
-                    if len(component) > 1 or node in loops:
-                        yield sorted(component)
-            elif target not in order:
-                enter(target)
-            else:
-                while order[firsts[-1]] > order[target]:
-                    firsts.pop()
-                loops |= {node} if target == node else set()
-
-
-def _popped(path: list[Node], first: Node) -> list[Node]:
-    """Remove the nodes of a path from `first` on, and return them."""
-    found = [path.pop()]
-    while found[-1] != first:
-        found.append(path.pop())
-    return found
 
 
 def _cycle(

@@ -21,8 +21,8 @@ from bp import (
     verify,
     where,
 )
-from bp.verification.liveness import components
 from bp.verification.properties import absence, bounded_existence, existence, precedence, response
+from bp.verification.search import components
 from tests.bp.programs import STOP, Ping, keeps_saying, kinds, looping, says
 from tests.bp.reference import Say, Script
 from tests.bp.test_against_reference import as_event
