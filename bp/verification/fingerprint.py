@@ -209,10 +209,6 @@ def reachable(*roots: Any) -> Iterator[Any]:
 # How values are taken apart.
 
 
-def _itself(value: Any) -> tuple[Any, Any]:
-    return value, ()
-
-
 def _items(base: Any) -> Callable[[Any], tuple[Any, Any]]:
     """Return a function for the items of a sequence or a mapping, by the base's methods, not overriding ones."""
     if issubclass(base, set):  # with the size of its table, which affects the order of added items
@@ -229,10 +225,6 @@ def _has_same_hash_everywhere(value: Any) -> bool:
     if type(value) in (tuple, frozenset):
         return all(map(_has_same_hash_everywhere, value))
     return type(value) in (int, bool, float, complex, Decimal, Fraction)
-
-
-def _deque(value: Any) -> tuple[Any, Any]:
-    return (len(value), value.maxlen), tuple(deque.__iter__(value))
 
 
 def _defaultdict(value: Any) -> tuple[Any, Any]:
@@ -292,10 +284,6 @@ def _dict_iterator(value: Any) -> tuple[Any, Any]:
     return len(of), (*of, tuple(value.__reduce__()[1][0]))
 
 
-def _match(value: Any) -> tuple[Any, Any]:
-    return (value.pos, value.endpos, value.regs), (value.re, value.string)
-
-
 def _bthread(value: Any) -> tuple[Any, Any]:
     header = (value.name, value.priority, len(value.args), tuple(value.kwargs))
     return header, (value.function, *value.args, *value.kwargs.values())
@@ -316,7 +304,7 @@ SHAPES: dict[Any, Shape] = {
     **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict)},
     OrderedDict: Shape(_ordered, mutable=True),
     types.MappingProxyType: Shape(lambda value: (None, tuple(gc.get_referents(value))), mutable=True),
-    deque: Shape(_deque, mutable=True),
+    deque: Shape(lambda value: ((len(value), value.maxlen), tuple(deque.__iter__(value))), mutable=True),
     defaultdict: Shape(_defaultdict, mutable=True),
     bytearray: Shape(lambda value: (bytes(value), ()), mutable=True),
     types.SimpleNamespace: Shape(_namespace, mutable=True),
@@ -327,7 +315,7 @@ SHAPES: dict[Any, Shape] = {
     range: Shape(lambda value: ((value.start, value.stop, value.step), ())),
     slice: Shape(lambda value: (None, (value.start, value.stop, value.step))),
     re.Pattern: Shape(lambda value: ((value.pattern, value.flags), ())),
-    re.Match: Shape(_match),
+    re.Match: Shape(lambda value: ((value.pos, value.endpos, value.regs), (value.re, value.string))),
     BThread: Shape(_bthread),
     BThreadFunction: Shape(_namespace, mutable=True, hashable=True),
     FunctionType: Shape(_function, mutable=True, hashable=True),
@@ -337,7 +325,7 @@ SHAPES: dict[Any, Shape] = {
     CellType: Shape(_cell, mutable=True, hashable=True),
     CodeType: Shape(lambda value: (_identity(value), ())),
     GeneratorType: Shape(lambda value: (None, ()), mutable=True),
-    **{kind: Shape(_itself) for kind in BY_IDENTITY},
+    **{kind: Shape(lambda value: (value, ())) for kind in BY_IDENTITY},
     **{kind: Shape(_reduced) for kind in BY_REDUCTION},
     **{type(iterator): Shape(_reduced, mutable=True) for iterator in ITERATORS},
     **{type(iterator): Shape(_dict_iterator, mutable=True) for iterator in DICT_ITERATORS},
@@ -352,7 +340,7 @@ def shape_of(kind: Any) -> Shape | None:
 @cache
 def _learned_shape(kind: Any) -> Shape | None:
     if issubclass(kind, type):
-        return Shape(_itself)
+        return Shape(lambda value: (value, ()))
     if issubclass(kind, Enum):
         return Shape(lambda value: (value._name_, (value._value_,)))
     if issubclass(kind, NamedEvent):

@@ -78,6 +78,20 @@ async def tell(asked: Asked) -> Told:
     return Told(asked.number)
 
 
+async def hang(_: Asked) -> Told:
+    await anyio.sleep_forever()
+    raise AssertionError("unreachable")
+
+
+async def never(_: Asked) -> Told:
+    raise AssertionError("it was started")
+
+
+async def halt(runner: Runner) -> None:
+    await anyio.wait_all_tasks_blocked()
+    runner.post(Halt())
+
+
 def say_how(asked: Asked, broken: Broken) -> Told:
     return Told(asked.number, f"{broken.how}: {broken.error}" if broken.error else broken.how)
 
@@ -116,9 +130,6 @@ async def outcomes_of(*effects: Effect, meanwhile: Callable[[Runner], Coroutine[
                 tasks.start_soon(meanwhile, runner)
             await runner.run()
     return book
-
-
-# One outcome for each start
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -192,14 +203,10 @@ async def test_an_effect_that_meets_a_cancellation_of_its_own_making_has_failed(
 async def test_an_effect_that_answers_its_cancellation_keeps_its_own_outcome() -> None:
     """No answer that exists is lost."""
 
-    async def finish_anyway(_: Asked) -> Told:
+    async def finish_anyway(asked: Asked) -> Told:
         with suppress(BaseException):
-            await anyio.sleep_forever()
+            await hang(asked)
         return Told(0, "just in time")
-
-    async def halt(runner: Runner) -> None:
-        await anyio.wait_all_tasks_blocked()
-        runner.post(Halt())
 
     book = await outcomes_of(effect(finish_anyway), meanwhile=halt)
 
@@ -212,13 +219,9 @@ async def test_an_effect_that_ignores_its_cancellation_is_abandoned_when_its_gra
     let_go = anyio.Event()
     runner = Runner(BProgram(ask(), listen()), [effect(ignore_cancellation_until(let_go))], book := Book())
 
-    async def halt() -> None:
-        await anyio.wait_all_tasks_blocked()
-        runner.post(Halt())
-
     begin = anyio.current_time()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(halt)
+        tasks.start_soon(halt, runner)
         await runner.run()
     seconds = anyio.current_time() - begin
     discarded_before = runner.discarded
@@ -246,17 +249,10 @@ def halt_at_once() -> BThreadBody:
 
 
 async def test_an_effect_cancelled_in_the_super_step_of_its_start_never_runs() -> None:
-    ran: list[Asked] = []
-
-    async def note(asked: Asked) -> Told:
-        ran.append(asked)
-        return Told(0)
-
-    runner = Runner(BProgram(halt_at_once(), ask(), listen()), [effect(note)], book := Book())
+    runner = Runner(BProgram(halt_at_once(), ask(), listen()), [effect(never)], book := Book())
     await runner.run()
 
     assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
-    assert ran == []
 
 
 @pytest.mark.slow
@@ -299,17 +295,8 @@ async def test_two_effects_of_one_kind_are_refused() -> None:
         Runner(BProgram(ask()), [effect(), effect()])
 
 
-async def hang(_: Asked) -> Told:
-    await anyio.sleep_forever()
-    raise AssertionError("unreachable")
-
-
 @pytest.mark.parametrize("until", [Halt, Halt(), [Halt], Halt | Told, where(Halt), lambda _: [Halt]])
 async def test_an_effect_is_cancelled_by_a_set_or_by_what_a_function_returns(until: Any) -> None:
-    async def halt(runner: Runner) -> None:
-        await anyio.wait_all_tasks_blocked()
-        runner.post(Halt())
-
     book = await outcomes_of(effect(hang, until=until), meanwhile=halt)
 
     assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
@@ -324,11 +311,7 @@ async def test_a_function_that_returns_no_set_is_named() -> None:
 
 async def test_an_outcome_about_something_else_is_an_error() -> None:
     """Found: it was delivered, no b-thread heard it, and the run returned as if all were well."""
-
-    async def tell_wrong(asked: Asked) -> Told:
-        return Told(asked.number + 1)
-
-    runner = Runner(BProgram(ask(), listen()), [effect(tell_wrong)], book := Book())
+    runner = Runner(BProgram(ask(), listen()), [effect(lambda asked: Told(asked.number + 1))], book := Book())
 
     with anyio.fail_after(100), pytest.raises(EffectError, match=r"its number must be 0, as in Asked\(number=0\)"):
         await runner.run()
@@ -348,9 +331,6 @@ async def test_a_value_that_is_not_equal_to_itself_is_still_the_same() -> None:
         await Runner(BProgram(light()), [timer(on=Lit, outcome=WentOut, seconds=0)]).run()
 
     assert [type(event) for event in ended] == [WentOut]
-
-
-# Timers
 
 
 @frozen
@@ -467,9 +447,6 @@ async def test_a_timer_whose_time_cannot_be_told_ends_the_run_with_an_error(seco
 # The runner: first written down, then started, in order; and how it ends when something is wrong.
 
 
-# Order
-
-
 NUMBERS = (7, 3, 1, 9, 4, 8, 2, 6, 5, 0)
 
 
@@ -480,8 +457,7 @@ async def test_effects_start_in_the_order_of_selection() -> None:
         begun.append(asked.number)
         return Told(asked.number)
 
-    runner = Runner(BProgram(ask(NUMBERS), listen()), [effect(begin)])
-    await runner.run()
+    await Runner(BProgram(ask(NUMBERS), listen()), [effect(begin)]).run()
 
     assert begun == list(NUMBERS)
 
@@ -520,9 +496,6 @@ async def test_a_run_ends_with_the_super_step_of_until() -> None:
     await runner.close()
 
 
-# Errors
-
-
 async def test_a_b_thread_that_raises_starts_no_effect_of_its_super_step() -> None:
     @bthread
     def stumble() -> BThreadBody:
@@ -531,13 +504,8 @@ async def test_a_b_thread_that_raises_starts_no_effect_of_its_super_step() -> No
 
     ran: list[Asked] = []
 
-    async def note(asked: Asked) -> Told:
-        ran.append(asked)
-        return Told(0)
-
     with pytest.raises(BThreadError, match="'stumble'"):
-        await Runner(BProgram(ask(), stumble()), [effect(note)]).run()
-    await anyio.wait_all_tasks_blocked()
+        await Runner(BProgram(ask(), stumble()), [effect(ran.append)]).run()
     assert ran == []
 
 
@@ -548,20 +516,12 @@ async def test_a_journal_that_raises_ends_the_run_before_any_effect() -> None:
 
     ran: list[Asked] = []
 
-    async def note(asked: Asked) -> Told:
-        ran.append(asked)
-        return Told(0)
-
     with pytest.raises(OSError, match="disk full"):
-        await Runner(BProgram(ask()), [effect(note)], Full()).run()
+        await Runner(BProgram(ask()), [effect(ran.append)], Full()).run()
     assert ran == []
 
 
 async def test_an_observer_can_end_a_run_with_an_error() -> None:
-    async def hang(_: Asked) -> Told:
-        await anyio.sleep_forever()
-        raise AssertionError("unreachable")
-
     async def give_up(runner: Runner) -> None:
         await anyio.wait_all_tasks_blocked()
         runner.fail(ValueError("the first"))
@@ -690,10 +650,6 @@ async def test_what_comes_later_can_be_cancelled() -> None:
     assert runner.in_flight == ()
 
 
-async def never(_: Asked) -> Told:
-    raise AssertionError("it was started again")
-
-
 @pytest.mark.parametrize(
     ("heard", "again", "outcomes"),
     [
@@ -748,19 +704,14 @@ async def beside(run: Callable[[], Coroutine[Any, Any, None]], *functions: Calla
     thread.join()
 
 
-async def test_a_post_from_another_thread_is_heard_at_once() -> None:
-    runner = Runner(BProgram(ask(), listen()), [effect(hang)], book := Book())
-
-    await beside(runner.run, lambda: runner.post(Halt()))
-
-    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
-
-
-async def test_a_post_from_a_signal_handler_is_heard_at_once() -> None:
+@pytest.mark.parametrize("by", ["thread", "signal"])
+async def test_a_post_from_another_thread_or_a_signal_handler_is_heard_at_once(by: str) -> None:
     runner = Runner(BProgram(ask(), listen()), [effect(hang)], book := Book())
     before = signal.signal(signal.SIGUSR1, lambda *_: runner.post(Halt()))
     try:
-        await beside(runner.run, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+        await beside(
+            runner.run, lambda: os.kill(os.getpid(), signal.SIGUSR1) if by == "signal" else runner.post(Halt())
+        )
     finally:
         signal.signal(signal.SIGUSR1, before)
 
@@ -855,9 +806,6 @@ async def test_an_event_that_was_set_before_is_not_waited_for() -> None:
     assert patience.cancelled_caught
 
 
-# One run at a time
-
-
 async def test_a_second_run_beside_the_first_is_refused() -> None:
     """Found: it hung for ever after the program had finished."""
     runner = Runner(BProgram(ask(), listen()), [effect(hang)], book := Book())
@@ -872,9 +820,6 @@ async def test_a_second_run_beside_the_first_is_refused() -> None:
 
     assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
     await runner.run()  # after the first one
-
-
-# Serving
 
 
 async def test_a_program_that_serves_waits_for_posts_until_the_set_comes() -> None:
