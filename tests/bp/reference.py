@@ -69,9 +69,12 @@ Diary = list[tuple[str, Any]]
 
 
 def perform(
-    script: Script, diary: Diary, speak: Callable[[Any], Any], understand: Callable[[Any], Happening | None]
+    script: Script,
+    speak: Callable[[Any], Any],
+    understand: Callable[[Any], Happening | None],
+    diary: Diary | None = None,
 ) -> Generator[Any, Any, None]:
-    """Run a script as a b-thread, writing into the diary whatever it hears."""
+    """Run a script as a b-thread that keeps its line and nothing else; into the diary it writes whatever it hears."""
     line = 0
     try:
         while line < len(script.lines):
@@ -80,12 +83,14 @@ def perform(
             if said == "raise":
                 raise ValueError(script.name)
             heard = understand((yield speak(said)))
-            diary.append((script.name, heard))
+            if diary is not None:
+                diary.append((script.name, heard))
             if isinstance(said, Say):
                 goes_to = said.then if heard in said.request or not said.otherwise else said.on_otherwise
                 line = line if goes_to is None else goes_to
     except GeneratorExit:
-        diary.append((script.name, "closed"))
+        if diary is not None:
+            diary.append((script.name, "closed"))
         if script.when_closed == "raise":
             raise ValueError(script.name) from None
         if script.when_closed == "yield":
@@ -486,7 +491,7 @@ class Reference:
         failed = []
         while self.starting:
             script, priority = self.starting.pop(0)
-            thread = Living(script, priority, self.age, perform(script, self.diary, as_is, as_is))
+            thread = Living(script, priority, self.age, perform(script, as_is, as_is, self.diary))
             self.age += 1
             self.living.append(thread)
             failed += self.resume(thread, None)

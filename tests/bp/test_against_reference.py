@@ -155,8 +155,8 @@ def as_otherwise(instead: Instead) -> Callable[[Refusals], Event]:
     return otherwise
 
 
-def performer(diary: Diary) -> Callable[[Any], Any]:
-    """Return the translator of lines for b-threads that write into `diary`."""
+def performer(diary: Diary | None = None) -> Callable[[Any], Any]:
+    """Return a function from scripts to b-threads, which write into `diary`."""
 
     def speak(said: Any) -> Any:
         if isinstance(said, Say):
@@ -166,7 +166,7 @@ def performer(diary: Diary) -> Callable[[Any], Any]:
         return said
 
     def as_bthread(script: Script) -> bp.BThread:
-        return bp.BThread(perform, (script, diary, speak, as_happening), {}, script.name, script.priority)
+        return bp.BThread(perform, (script, speak, as_happening, diary), {}, script.name, script.priority)
 
     return as_bthread
 

@@ -36,43 +36,14 @@ from bp.verification.search import Search
 from bp.verification.states import StateSpace
 from tests.bp.programs import COLD, HOT, STOP, Ping, fails_after, keeps_saying, kinds, philosophers, requests, says
 from tests.bp.reference import HAPPENINGS, Author, Events, Happening, Instead, Say, Script
-from tests.bp.test_against_reference import as_event, as_event_set, as_happening, as_sync
+from tests.bp.test_against_reference import as_event, as_event_set, performer
 
 MOST = 60  # states of a program that is compared
 
 State = tuple[tuple[str, int, int], ...]
 
 
-def act(script: Script) -> Any:
-    """Run a script as a b-thread that keeps its line and nothing else."""
-    line = 0
-    while line < len(script.lines):
-        said = script.lines[line]
-        line += 1
-        if said == "raise":
-            raise ValueError(script.name)
-        try:
-            heard = as_happening((yield speak(said)))
-        except GeneratorExit:
-            if script.when_closed == "raise":
-                raise ValueError(script.name) from None
-            if script.when_closed == "yield":
-                yield speak(Say())
-            raise
-        if isinstance(said, Say):
-            goes_to = said.then if heard in said.request or not said.otherwise else said.on_otherwise
-            line = line if goes_to is None else goes_to
-        heard = None
-
-
-def speak(said: Any) -> Any:
-    if isinstance(said, Say):
-        return as_sync(said)
-    return start(*map(as_bthread, said)) if isinstance(said, tuple) else said
-
-
-def as_bthread(script: Script) -> BThread:
-    return BThread(act, (script,), {}, script.name, script.priority)
+as_bthread = performer()
 
 
 def names(scripts: Iterable[Any]) -> set[str]:
