@@ -1,6 +1,5 @@
 import copy
 import dataclasses
-import gc
 import pickle
 from dataclasses import InitVar, dataclass
 from dataclasses import field as dataclass_field
@@ -76,15 +75,6 @@ def test_a_plain_event_is_one_object_for_each_name() -> None:
     assert event("hot") is HOT
     assert copy.deepcopy(HOT) is HOT
     assert pickle.loads(pickle.dumps(HOT)) is HOT
-
-
-def test_plain_events_without_a_reference_are_forgotten() -> None:
-    from bp.events import _NAMED
-
-    event("met only once")
-    gc.collect()
-
-    assert "met only once" not in _NAMED
 
 
 def test_a_plain_event_may_carry_data() -> None:

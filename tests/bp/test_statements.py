@@ -186,12 +186,6 @@ def test_a_called_b_thread_is_a_value_that_runs_nothing() -> None:
     assert repeats(HOT) != repeats(COLD)
 
 
-def test_a_b_thread_can_be_started_again_and_again() -> None:
-    twice = repeats(HOT, times=2)
-
-    assert trace(BProgram(twice)) == trace(BProgram(twice)) == [HOT, HOT]
-
-
 def test_a_b_thread_is_named_by_its_function_or_by_its_decorator() -> None:
     @bthread(name="guard of the gate")
     def guard() -> BThreadBody:

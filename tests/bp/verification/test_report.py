@@ -24,29 +24,6 @@ from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, fails_after, kee
 A, B, ALARM = event("a"), event("b"), event("alarm")
 
 
-def test_a_program_that_never_rests_never_hears_its_environment() -> None:
-    clock = keeps_saying(sync(request=A)).named("clock")
-
-    promised = verify(clock, fails_after(ALARM), environment=[requests(ALARM)])
-    possible = verify(clock, fails_after(ALARM), possible=[ALARM])
-
-    assert promised.holds
-    assert possible.holds
-    assert not promised
-    assert not possible
-    assert (promised.coverage.silent, promised.coverage.unreached) == (("requests",), ("fails_after",))
-    assert possible.coverage.silent == ("possible= (the program never rests)",)
-    assert possible.coverage.unreached == ("fails_after",)
-    assert promised.coverage.never_happened == possible.coverage.never_happened == (ALARM,)
-    assert str(promised).splitlines() == [
-        "unreached: 1 state, 1 transition",
-        "environment that never took a step: requests",
-        "never reached: fails_after",
-        "never happened: alarm",
-        "never matched: fails_after: wait_for alarm",
-    ]
-
-
 class Case(NamedTuple):
     """A program, the options of `verify`, and what of its coverage must be as told; `whole`: it is a verdict."""
 
@@ -88,7 +65,18 @@ def watches(word: str) -> BThread:
 REQUESTS_EITHER = requests(any_of(A, B))
 REFUSED = says(sync(request=A, otherwise=lambda refusals: B)), keeps_saying(sync(refuse=A, because="no"))
 UNTIL_B: Any = Effect(Ping, lambda _: LATER, (Ping,), lambda *_: Ping(0), until=B).until
+CLOCK = keeps_saying(sync(request=A)).named("clock"), fails_after(ALARM)
 COVERED: dict[str, Case] = {
+    "a program that never rests never hears its environment": Case(
+        CLOCK,
+        {"environment": [requests(ALARM)]},
+        {"silent": ("requests",), "unreached": ("fails_after",), "never_happened": (ALARM,)},
+    ),
+    "nor what is possible": Case(
+        CLOCK,
+        {"possible": [ALARM]},
+        {"silent": ("possible= (the program never rests)",), "unreached": ("fails_after",), "never_happened": (ALARM,)},
+    ),
     **{
         f"a rule about what no b-thread requests is unreached: {rule}": Case(
             (requests(ALARM), guard(rule)), {}, {"unreached": ("guard",)}
