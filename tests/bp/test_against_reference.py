@@ -11,24 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bp
-from bp import (
-    ALL,
-    NONE,
-    BProgram,
-    BThreadError,
-    EndlessLoop,
-    Event,
-    EventSetError,
-    RandomStrategy,
-    Record,
-    Refusals,
-    RoundRobinStrategy,
-    any_of,
-    event,
-    start,
-    sync,
-    where,
-)
+from bp import BThreadError, Event, EventSetError, RandomStrategy, Record, Refusals, any_of, event, start, sync, where
 from tests.bp.reference import (
     HAPPENINGS,
     Author,
@@ -117,8 +100,8 @@ def as_event_set(events: Events) -> Any:
         case "not":
             return ~as_event_set(about)
         case "all":
-            return ALL
-    return NONE
+            return bp.ALL
+    return bp.NONE
 
 
 def as_condition(kinds: tuple[str, ...], fields: tuple[tuple[str, int], ...]) -> Any:
@@ -207,7 +190,7 @@ class Pair:
         self.records: list[Record] = []
         self.watched = watched or strategy is not None
         as_bthread = performer(self.diary)
-        self.program = BProgram(
+        self.program = bp.BProgram(
             *(as_bthread(script) for script in scripts),
             strategy=strategy,
             max_steps=max_steps,
@@ -318,7 +301,7 @@ class Pair:
         self.compare_posts()
 
 
-def engine_outcome(program: BProgram) -> tuple[tuple[Any, ...], Any]:
+def engine_outcome(program: bp.BProgram) -> tuple[tuple[Any, ...], Any]:
     faults = Faults.raised
     try:
         step = program.step()
@@ -328,7 +311,7 @@ def engine_outcome(program: BProgram) -> tuple[tuple[Any, ...], Any]:
     except BThreadError as error:
         names = [error.bthread, *(note.split("'")[1] for note in getattr(error, "__notes__", ()))]
         return ("failed", names, as_happening(error.event), error.step), None
-    except EndlessLoop:
+    except bp.EndlessLoop:
         return ("endless",), None
     assert Faults.raised == faults
     return FINE, step
@@ -347,7 +330,7 @@ def plain_blockers(blockers: tuple[bp.Blocker, ...]) -> tuple[tuple[Any, ...], .
     return tuple(tuple(blocker) for blocker in blockers)
 
 
-STRATEGIES = (None, None, RandomStrategy(1), RandomStrategy(2), RoundRobinStrategy())
+STRATEGIES = (None, None, RandomStrategy(1), RandomStrategy(2), bp.RoundRobinStrategy())
 
 
 def compare(random: Random, faulty: bool = False) -> str:

@@ -17,20 +17,8 @@ import attrs
 import pytest
 from attrs import define, field, frozen
 
-from bp import (
-    ALL,
-    NONE,
-    BProgram,
-    BThreadError,
-    Event,
-    EventSetError,
-    FrozenMapping,
-    contains,
-    event,
-    freeze,
-    sync,
-    where,
-)
+import bp
+from bp import ALL, NONE, BProgram, BThreadError, Event, FrozenMapping, contains, event, freeze, sync, where
 from bp.events import as_event_set
 from tests.bp.programs import COLD, HOT, Ping, Pong, after, check_refused, says, trace
 from tests.tables import rows
@@ -308,7 +296,7 @@ def test_a_predicate_that_fails_stops_the_program_before_anything_happens(
     words: dict[str, Any] = {word: where(Ping, predicate)} | ({"because": "no"} if word == "refuse" else {})
     program = BProgram(says(sync(request=Ping(1))), says(sync(**words)).named("guard"), listeners=[notes.append])
 
-    with pytest.raises(EventSetError, match=f"b-thread 'guard': the predicate of where.* {found}") as caught:
+    with pytest.raises(bp.EventSetError, match=f"b-thread 'guard': the predicate of where.* {found}") as caught:
         trace(program)
 
     assert caught.value.bthread == "guard"

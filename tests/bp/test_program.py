@@ -9,32 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import bp
-from bp import (
-    Blocker,
-    BProgram,
-    BProgramError,
-    BThread,
-    BThreadBody,
-    BThreadError,
-    Candidate,
-    EndlessLoop,
-    Event,
-    EventSetError,
-    ProgramEnded,
-    RandomStrategy,
-    Receipt,
-    Record,
-    Refusal,
-    Refusals,
-    RoundRobinStrategy,
-    Strategy,
-    any_of,
-    bthread,
-    event,
-    start,
-    sync,
-    where,
-)
+from bp import BProgram, BThreadBody, BThreadError, Candidate, Event, any_of, bthread, event, start, sync, where
 from bp.program import WhenBlocked
 from bp.strategies import Chooser
 from tests.bp.programs import (
@@ -60,7 +35,7 @@ def test_a_wrong_argument_of_a_program_is_refused_where_it_is_given() -> None:
         (lambda: BProgram(alternate), r"takes called b-threads, for example guard\(\)"),  # type: ignore[arg-type]
         (lambda: BProgram([alternate()]), r"takes called b-threads, one by one: unpack a list with \*"),  # type: ignore[arg-type]
         (lambda: BProgram(strategies=None), "unexpected keyword argument 'strategies'"),  # type: ignore[call-arg]
-        (lambda: BProgram(strategy=RandomStrategy), r"for example RandomStrategy\(\)"),  # type: ignore[arg-type]
+        (lambda: BProgram(strategy=bp.RandomStrategy), r"for example RandomStrategy\(\)"),  # type: ignore[arg-type]
         (lambda: BProgram(max_steps=0), "give a positive integer"),
         (lambda: BProgram(max_steps=True), "give a positive integer"),
         (lambda: BProgram().post(Ping), "only events can be posted"),  # type: ignore[arg-type]
@@ -80,7 +55,7 @@ def test_standing_tells_every_living_b_thread_with_its_statement() -> None:
 
 
 def test_listeners_get_a_record_of_each_step() -> None:
-    records: list[Record] = []
+    records: list[bp.Record] = []
     program = BProgram(
         says(sync(request=HOT)).named("a"),
         says(sync(request=COLD, wait_for=HOT)).named("b"),
@@ -96,7 +71,7 @@ def test_listeners_get_a_record_of_each_step() -> None:
 
 
 def test_a_failed_step_is_recorded_with_its_error_and_not_yielded() -> None:
-    records: list[Record] = []
+    records: list[bp.Record] = []
     program = BProgram(says(sync(request=HOT), sync(request=COLD), None), listeners=[records.append])
     steps = program.run()
     assert next(steps).event == HOT
@@ -108,7 +83,7 @@ def test_a_failed_step_is_recorded_with_its_error_and_not_yielded() -> None:
 
 
 def test_a_listener_that_raises_fails_the_program() -> None:
-    def broken(record: Record) -> None:
+    def broken(record: bp.Record) -> None:
         raise OSError("disk full")
 
     program = BProgram(says(sync(request=HOT), sync(request=HOT)), listeners=[broken])
@@ -137,7 +112,7 @@ def ended(how: str) -> BProgram:
 def test_a_program_that_ended_takes_no_steps_and_no_posts(how: str, use: Any) -> None:
     program = ended(how)
 
-    with pytest.raises(ProgramEnded, match="make a new BProgram"):
+    with pytest.raises(bp.ProgramEnded, match="make a new BProgram"):
         use(program)
     program.close()
 
@@ -213,7 +188,7 @@ def test_errors_travel_between_processes_with_all_they_know() -> None:
     endless = BProgram(keeps_saying(sync(request=HOT)), max_steps=2)
     unanswered = BProgram(says(sync(request=Ping(1), block=where(Ping, hash))))  # type: ignore[arg-type]
 
-    for program, kind in ((failed, BThreadError), (endless, EndlessLoop), (unanswered, EventSetError)):
+    for program, kind in ((failed, BThreadError), (endless, bp.EndlessLoop), (unanswered, bp.EventSetError)):
         with pytest.raises(kind) as caught:
             trace(program)
         travelled = pickle.loads(pickle.dumps(caught.value))
@@ -225,7 +200,7 @@ def test_errors_travel_between_processes_with_all_they_know() -> None:
 def test_a_super_step_that_never_ends_is_an_error_with_its_last_events_and_b_threads() -> None:
     program = BProgram(keeps_saying(sync(request=HOT)).named("one"), keeps_saying(sync(request=COLD)), max_steps=30)
 
-    with pytest.raises(EndlessLoop, match=r"went past 30 events and starts; .* raise max_steps") as caught:
+    with pytest.raises(bp.EndlessLoop, match=r"went past 30 events and starts; .* raise max_steps") as caught:
         trace(program)
 
     assert str(caught.value).endswith("the last were, again and again: 'one' hot")
@@ -236,7 +211,7 @@ def test_a_super_step_that_never_ends_is_an_error_with_its_last_events_and_b_thr
 
 def test_an_endless_loop_is_told_once_and_not_ten_times() -> None:
     def told(*said: Any) -> str:
-        with pytest.raises(EndlessLoop) as caught:
+        with pytest.raises(bp.EndlessLoop) as caught:
             trace(BProgram(looping(*said).named("one"), max_steps=30))
         return str(caught.value)
 
@@ -259,7 +234,7 @@ def starts_nothing() -> BThreadBody:
 def test_starts_count_toward_max_steps(endless: type) -> None:
     program = BProgram(endless(), max_steps=100)
 
-    with pytest.raises(EndlessLoop) as caught:
+    with pytest.raises(bp.EndlessLoop) as caught:
         trace(program)
 
     assert caught.value.events == ()
@@ -267,10 +242,10 @@ def test_starts_count_toward_max_steps(endless: type) -> None:
 
 
 def test_a_step_whose_round_starts_too_many_is_recorded_as_failed() -> None:
-    records: list[Record] = []
+    records: list[bp.Record] = []
     program = BProgram(says(sync(request=HOT), start(*[says()] * 20)), max_steps=10, listeners=[records.append])
 
-    with pytest.raises(EndlessLoop) as caught:
+    with pytest.raises(bp.EndlessLoop) as caught:
         trace(program)
 
     assert [(record.step.event, record.error) for record in records] == [(HOT, caught.value)]
@@ -293,8 +268,8 @@ def test_blocked_and_refused_posts_follow_when_blocked(when_blocked: WhenBlocked
     refused, blocked = program.post(COLD, when_blocked), program.post(STOP, when_blocked)
 
     assert (refused.state, blocked.state) == (state, state)
-    assert refused.refusals == (() if state == "queued" else (Refusal("guard", "too late"),))
-    assert blocked.blockers == (() if state == "queued" else (Blocker("guard"),))
+    assert refused.refusals == (() if state == "queued" else (bp.Refusal("guard", "too late"),))
+    assert blocked.blockers == (() if state == "queued" else (bp.Blocker("guard"),))
 
 
 BLOCKS_COLD_AFTER_HOT = sync(request=HOT), sync(block=COLD, wait_for=STOP)
@@ -324,7 +299,7 @@ POSTS: dict[str, tuple[tuple[Any, ...], list[Any], list[str]]] = {
 def test_a_post_is_judged_when_its_turn_comes() -> None:
     wrong = {}
     for name, (statements, moves, states) in POSTS.items():
-        program, receipts = BProgram(says(*statements)), list[Receipt]()
+        program, receipts = BProgram(says(*statements)), list[bp.Receipt]()
         use: dict[str, Any] = {"begin": lambda: program.candidates, "step": program.step, "run": lambda: trace(program)}  # noqa: B023
         for move in moves:
             if isinstance(move, str):
@@ -340,7 +315,7 @@ def test_a_post_is_judged_when_its_turn_comes() -> None:
 def test_a_post_while_a_listener_gets_a_step_is_queued() -> None:
     heard: list[Event] = []
 
-    def answer(record: Record) -> None:
+    def answer(record: bp.Record) -> None:
         heard.append(record.step.event)
         if record.step.event == HOT:
             receipts.append(program.post(COLD))
@@ -390,7 +365,7 @@ class Remembering:
         return choose
 
 
-def first_events(strategy: Strategy | None, *bthreads: BThread, steps: int) -> list[Event]:
+def first_events(strategy: bp.Strategy | None, *bthreads: bp.BThread, steps: int) -> list[Event]:
     program = BProgram(*bthreads, strategy=strategy)
     return [step.event for step in (program.step() for _ in range(steps)) if step]
 
@@ -417,21 +392,21 @@ def test_strategies_choose_among_the_distinct_selectable_events_each_with_its_fi
 
 
 def test_a_strategy_is_a_value_that_serves_many_programs() -> None:
-    strategy = RandomStrategy(7)
+    strategy = bp.RandomStrategy(7)
     bthreads = [keeps_saying(sync(request=any_of(A, B, C)))]
 
     traces = [first_events(strategy, *bthreads, steps=20) for _ in range(2)]
 
     assert traces[0] == traces[1]
-    assert RandomStrategy(7) == strategy
+    assert bp.RandomStrategy(7) == strategy
     with pytest.raises(TypeError):
-        RandomStrategy("seed")  # type: ignore[arg-type]
+        bp.RandomStrategy("seed")  # type: ignore[arg-type]
 
 
 def test_round_robin_gives_the_b_threads_their_turns_by_age_whatever_their_priority() -> None:
     bthreads = [keeps_saying(sync(request=what)) for what in (A, B, C)]
 
-    events = first_events(RoundRobinStrategy(), bthreads[0], bthreads[1].at_priority(9), bthreads[2], steps=7)
+    events = first_events(bp.RoundRobinStrategy(), bthreads[0], bthreads[1].at_priority(9), bthreads[2], steps=7)
 
     assert events == [A, B, C, A, B, C, A]
 
@@ -443,7 +418,7 @@ def test_a_strategy_that_chooses_no_candidate_is_an_error() -> None:
 
     program = BProgram(says(sync(request=HOT)), strategy=Wrong())
 
-    with pytest.raises(BProgramError, match="which is no candidate"):
+    with pytest.raises(bp.BProgramError, match="which is no candidate"):
         trace(program)
     assert program.status == "failed"
 
@@ -527,7 +502,7 @@ def test_a_b_thread_cannot_post_to_run_or_close_its_own_program(cure: str) -> No
     with pytest.raises(BThreadError, match=f"'meddler' failed .*{cure}") as caught:
         trace(programs[0])
 
-    assert isinstance(caught.value.__cause__, BProgramError)
+    assert isinstance(caught.value.__cause__, bp.BProgramError)
     assert programs[0].status == "failed"
 
 
@@ -547,7 +522,7 @@ def test_a_finally_that_posts_is_an_error() -> None:
     with pytest.raises(BThreadError) as caught:
         programs[0].close()
 
-    assert isinstance(caught.value.__cause__, ProgramEnded)
+    assert isinstance(caught.value.__cause__, bp.ProgramEnded)
 
 
 # The rules of a step, each with a small program: what happens, and how the program stands at its end.
@@ -555,32 +530,32 @@ def test_a_finally_that_posts_is_an_error() -> None:
 INSTEAD = event("instead")
 
 
-def instead(refusals: Refusals) -> Event:
+def instead(refusals: bp.Refusals) -> Event:
     return INSTEAD
 
 
-def counts(refusals: Refusals) -> Event:
+def counts(refusals: bp.Refusals) -> Event:
     return Pong(len(refusals))
 
 
-def tells(refusals: Refusals) -> Event:
+def tells(refusals: bp.Refusals) -> Event:
     return event("no", data=refusals)
 
 
 class Case(NamedTuple):
     """A program; the posts that it gets whenever it rests, one by one; what happens; its status at the end."""
 
-    bthreads: tuple[BThread, ...]
+    bthreads: tuple[bp.BThread, ...]
     happens: list[Event]
     status: str = "finished"
     posts: tuple[Event, ...] = ()
 
 
-def blocks(*events: Any) -> BThread:
+def blocks(*events: Any) -> bp.BThread:
     return says(sync(block=list(events)))
 
 
-def refuses(*events: Any, because: str = "no") -> BThread:
+def refuses(*events: Any, because: str = "no") -> bp.BThread:
     return says(sync(refuse=list(events), because=because)).named("guard")
 
 
@@ -634,7 +609,10 @@ REQUESTS = {
 REFUSALS = {
     "a refused request is answered by its otherwise": Case(
         (echoes(sync(request=HOT, otherwise=tells)), refuses(HOT, because="too late")),
-        [event("no", data=(Refusal("guard", "too late"),)), heard(event("no", data=(Refusal("guard", "too late"),)))],
+        [
+            event("no", data=(bp.Refusal("guard", "too late"),)),
+            heard(event("no", data=(bp.Refusal("guard", "too late"),))),
+        ],
         "idle",
     ),
     "without otherwise a refusal is a block": Case((requests(HOT), refuses(HOT)), [], "blocked"),
@@ -679,7 +657,7 @@ REFUSALS = {
             says(*[sync(request=HOT, otherwise=tells)] * 2),
             says(*[sync(refuse=HOT, because=n, wait_for=where("no")) for n in range(2)]).named("guard"),
         ),
-        [event("no", data=(Refusal("guard", 0),)), event("no", data=(Refusal("guard", 1),))],
+        [event("no", data=(bp.Refusal("guard", 0),)), event("no", data=(bp.Refusal("guard", 1),))],
     ),
 }
 

@@ -16,21 +16,8 @@ import anyio
 import pytest
 from attrs import frozen
 
-from bp import (
-    ALL,
-    BProgram,
-    BProgramError,
-    BThreadBody,
-    BThreadError,
-    Deadlock,
-    EffectError,
-    Event,
-    Step,
-    bthread,
-    event,
-    sync,
-    where,
-)
+import bp
+from bp import BProgram, BProgramError, BThreadBody, Deadlock, EffectError, Event, Step, bthread, event, sync, where
 from bp.runner import GRACE, LATER, Broken, Effect, Later, Runner, Wakeup, timer
 from tests.bp.programs import check_refused
 
@@ -71,7 +58,7 @@ def ask_and_wait(numbers: tuple[int, ...] = (0,)) -> BThreadBody:
 @bthread
 def listen() -> BThreadBody:
     while True:
-        yield sync(wait_for=ALL)
+        yield sync(wait_for=bp.ALL)
 
 
 async def tell(asked: Asked) -> Told:
@@ -504,7 +491,7 @@ async def test_a_b_thread_that_raises_starts_no_effect_of_its_super_step() -> No
 
     ran: list[Asked] = []
 
-    with pytest.raises(BThreadError, match="'stumble'"):
+    with pytest.raises(bp.BThreadError, match="'stumble'"):
         await Runner(BProgram(ask(), stumble()), [effect(ran.append)]).run()
     assert ran == []
 
@@ -556,7 +543,7 @@ async def test_a_deadlock_tells_each_request_on_a_line_of_its_own_in_short() -> 
 
     @bthread
     def forbid() -> BThreadBody:
-        yield sync(block=ALL)
+        yield sync(block=bp.ALL)
 
     with pytest.raises(Deadlock) as deadlock:
         await Runner(BProgram(*(ask_at_length(number) for number in range(9)), forbid())).run()

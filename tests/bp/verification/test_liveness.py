@@ -8,19 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bp import (
-    BProgram,
-    BThread,
-    BThreadError,
-    EndlessLoop,
-    Event,
-    Violation,
-    contains,
-    event,
-    sync,
-    verify,
-    where,
-)
+from bp import BProgram, BThread, BThreadError, EndlessLoop, Event, Violation, contains, event, sync, verify, where
 from bp.verification.properties import absence, bounded_existence, existence, precedence, response
 from bp.verification.search import components
 from tests.bp.programs import STOP, Ping, keeps_saying, kinds, looping, says

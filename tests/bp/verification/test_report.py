@@ -3,20 +3,8 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from bp import (
-    BThread,
-    BThreadBody,
-    Event,
-    any_of,
-    bthread,
-    draw_bthread,
-    draw_states,
-    event,
-    start,
-    sync,
-    verify,
-    where,
-)
+import bp
+from bp import BThread, BThreadBody, any_of, bthread, draw_bthread, draw_states, event, start, sync, verify, where
 from bp.runner import LATER, Effect
 from bp.verification.drawing import Edge, Graph, Node
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, fails_after, keeps_saying, philosophers, requests, says
@@ -38,12 +26,12 @@ def guard(*statements: Any) -> BThread:
 
 
 @bthread
-def answers(what: Event, *functions: Any, **others: Any) -> BThreadBody:
+def answers(what: bp.Event, *functions: Any, **others: Any) -> BThreadBody:
     yield sync(wait_for=what)
 
 
 @bthread
-def starts(*what: Event) -> BThreadBody:
+def starts(*what: bp.Event) -> BThreadBody:
     yield sync(request=A)
     yield start(*[says(sync(wait_for=each)).named("child") for each in what])
 

@@ -9,24 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from attrs import evolve
 
-from bp import (
-    ALL,
-    BProgram,
-    BThread,
-    BThreadBody,
-    Event,
-    VerificationError,
-    Violation,
-    any_of,
-    bthread,
-    draw_states,
-    event,
-    replay,
-    start,
-    sync,
-    verify,
-    where,
-)
+import bp
+from bp import BThread, BThreadBody, Event, any_of, bthread, draw_states, event, replay, start, sync, verify, where
 from bp.testing import drive, trace_of
 from tests.bp.programs import (
     COLD,
@@ -53,7 +37,7 @@ A, B, C = event("a"), event("b"), event("c")
 
 
 def test_a_never_set_whose_predicate_fails_says_so() -> None:
-    with pytest.raises(VerificationError, match="never="):
+    with pytest.raises(bp.VerificationError, match="never="):
         verify(requests(Ping(1)), never=where(Ping, lambda ping: "yes"))  # type: ignore[arg-type, return-value]
 
 
@@ -421,7 +405,7 @@ def test_an_otherwise_that_depends_on_the_order_of_refusals_is_hidden_state() ->
     asks = says(sync(request=A, otherwise=lambda refusals: Ping(refusals[0].because))).named("asks")
     refusing = [keeps_saying(sync(refuse=A, because=number)).named(str(number)) for number in (1, 2)]
 
-    with pytest.raises(VerificationError, match=r"'asks'.*order"):
+    with pytest.raises(bp.VerificationError, match=r"'asks'.*order"):
         verify(asks, *refusing)
 
 
@@ -499,7 +483,7 @@ def test_in_run_order_b_threads_are_started_in_the_turns_of_their_starters() -> 
     starts = [says(sync(wait_for=A), start(requests(what).at_priority(0))) for what in (B, C)]
     program = [requests(A), starts[0], starts[1].at_priority(1), fails_after(B, C)]
 
-    assert [step.event for step in BProgram(*program).run()] == [A, C, B]
+    assert [step.event for step in bp.BProgram(*program).run()] == [A, C, B]
     assert verify(*program, order="run").violations == ()
 
 
@@ -648,7 +632,7 @@ ERRORS = {
     "each set of a list is a violation of its own": Case(
         (requests(A), requests(Ping(1))),
         [("never", None, (A,)), ("never", None, (A,)), ("never", None, (Ping(1),))],
-        {"never": [A, where(Ping, value=2), Ping, ALL]},
+        {"never": [A, where(Ping, value=2), Ping, bp.ALL]},
     ),
 }
 
@@ -822,7 +806,7 @@ CYCLES = {
 }
 
 
-def told(violation: Violation) -> Found:
+def told(violation: bp.Violation) -> Found:
     cycle = (violation.cycle,) if violation.cycle else ()
     return (violation.kind, violation.bthread, violation.trace, *cycle)
 

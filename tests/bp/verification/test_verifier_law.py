@@ -12,25 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bp
-from bp import (
-    BProgram,
-    BThread,
-    BThreadBody,
-    BThreadError,
-    EndlessLoop,
-    Event,
-    EventSetError,
-    Verification,
-    Violation,
-    any_of,
-    bthread,
-    contains,
-    event,
-    start,
-    sync,
-    verify,
-    where,
-)
+from bp import BProgram, BThreadBody, Event, Verification, any_of, bthread, contains, event, start, sync, verify, where
 from bp.verification.report import Violations
 from bp.verification.search import Search
 from bp.verification.states import StateSpace
@@ -125,12 +107,12 @@ class Naive:
             for event in trace:
                 program.select(event)
             assert program.candidates is not None
-        except BThreadError as error:
+        except bp.BThreadError as error:
             culprits = {error.bthread, *(note.split("'")[1] for note in getattr(error, "__notes__", ()))}
             self.failures.append((trace, culprits))
             over(program)
             return None
-        except EndlessLoop:
+        except bp.EndlessLoop:
             self.is_endless = True
             return None
         self.transitions += bool(trace)
@@ -144,7 +126,7 @@ class Naive:
         promised = [event for by in living for event in program._board.offered_by(by)]
         try:
             possible = [event for event in map(as_event, self.world.possible) if not program.blockers(event)]
-        except EventSetError as error:
+        except bp.EventSetError as error:
             self.failures.append((trace, {error.bthread}))
             return []
         if not promised:
@@ -165,7 +147,7 @@ class Naive:
 
 
 def over(program: BProgram) -> None:
-    with suppress(BThreadError):
+    with suppress(bp.BThreadError):
         program.close()
 
 
@@ -340,7 +322,7 @@ def goes_around(name: str, places: int) -> BThreadBody:
             yield sync(request=event(f"{name} {place}"))
 
 
-def both(*bthreads: BThread, **options: Any) -> tuple[Verification, Verification]:
+def both(*bthreads: bp.BThread, **options: Any) -> tuple[Verification, Verification]:
     """Verify with every order, and with fewer; the reduction must not be given up."""
     full, reduced = verify(*bthreads, **options), verify(*bthreads, reduce=True, **options)
     assert not full.reduced
@@ -385,7 +367,7 @@ def hears_either() -> BThreadBody:
     assert said == B
 
 
-NOT_LOST: dict[str, tuple[list[BThread], dict[str, Any]]] = {
+NOT_LOST: dict[str, tuple[list[bp.BThread], dict[str, Any]]] = {
     "an event, while one b-thread goes around for ever": (
         [*[goes_around(f"thread {at}", 3).named(f"thread {at}") for at in range(3)], fails_after(event("thread 2 1"))],
         {"never": [event("thread 1 2")], "endless": True},
@@ -416,7 +398,7 @@ def test_reduction_loses_no_violation() -> None:
         assert set(map(wrong, reduced.violations)) == set(map(wrong, full.violations)), name
 
 
-def wrong(violation: Violation) -> str:
+def wrong(violation: bp.Violation) -> str:
     return f"{violation.kind} {violation.bthread} {violation.message}"
 
 
@@ -431,7 +413,7 @@ def test_external_events_come_in_every_order() -> None:
 # Where it is left alone.
 
 
-LEFT_ALONE: list[tuple[list[BThread], dict[str, Any]]] = [
+LEFT_ALONE: list[tuple[list[bp.BThread], dict[str, Any]]] = [
     ([says(sync(request=A, otherwise=lambda refusals: B)), requests(C)], {}),
     ([says(sync(request=A, hot=True)), requests(C)], {}),
     ([keeps_saying(sync(block=where(Ping, lambda ping: "yes"))), requests(Ping(1)), requests(C)], {}),  # type: ignore[arg-type, return-value]
