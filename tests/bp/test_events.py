@@ -1,6 +1,7 @@
 import copy
 import pickle
-from dataclasses import InitVar, dataclass
+from collections import namedtuple
+from dataclasses import InitVar, dataclass, make_dataclass
 from dataclasses import field as dataclass_field
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -8,13 +9,13 @@ from enum import Enum
 from fractions import Fraction
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import attrs
 import pytest
-from attrs import define, field, frozen
+from attrs import define, field, frozen, make_class
 
 import bp
 from bp import ALL, NONE, BProgram, BThreadError, Event, FrozenMapping, contains, event, freeze, sync, where
@@ -274,21 +275,9 @@ class Call:
     arguments: Any = field(default=(), converter=freeze)
 
 
-@frozen
-class LooseCall:
-    arguments: list[int]
-
-
-@define
-class MutableCall:
-    id: str
-
-
-class Point(NamedTuple):
-    x: int
-    y: int
-
-
+LooseCall = make_class("LooseCall", ["arguments"], frozen=True)
+MutableCall = make_class("MutableCall", ["id"])
+Point = namedtuple("Point", "x y")
 T = TypeVar("T")
 
 
@@ -298,9 +287,7 @@ class Amount:
     due: date | None = None
 
 
-@dataclass(frozen=True)
-class OneAmount(Amount):
-    pass
+OneAmount: Any = make_dataclass("OneAmount", [], bases=(Amount,), frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,57 +343,19 @@ def test_freezing_copies_a_mutable_value() -> None:
     assert carried == Carried({"numbers": [1]})
 
 
-class Noon(datetime):
-    hidden: list[int]
-
-
-class OwnZone(tzinfo):
-    def utcoffset(self, _: datetime | None) -> timedelta:
-        return timedelta(0)
-
-    def dst(self, _: datetime | None) -> timedelta:
-        return timedelta(0)
-
-    def tzname(self, _: datetime | None) -> str:
-        return "own"
-
-
-class Money(Decimal):
-    pass
-
-
-class MyPath(PurePosixPath):
-    pass
-
-
-@dataclass
-class Changeable:
-    x: int
-
-
-@dataclass(frozen=True, eq=False)
-class ById:
-    x: int
-
-
-@dataclass(frozen=True, unsafe_hash=True)
-class Loose:
-    items: list[int]
+Noon, Money, MyPath = (type("Own", (kind,), {}) for kind in (datetime, Decimal, PurePosixPath))
+Changeable: Any = make_dataclass("Changeable", ["x"])
+ById: Any = make_dataclass("ById", ["x"], frozen=True, eq=False)
+Loose: Any = make_dataclass("Loose", ["items"], frozen=True, unsafe_hash=True)
+MoreCall = type("MoreCall", (Call,), {})
+OwnZone: Any = type("OwnZone", (tzinfo,), {"utcoffset": lambda *_: timedelta(0)})
+CallById = make_class("CallById", ["id"], frozen=True, eq=False)
 
 
 class MoreAmount(Amount):
     def __init__(self) -> None:
         super().__init__(Decimal(1))
         self.__dict__["more"] = []
-
-
-class MoreCall(Call):
-    pass
-
-
-@frozen(eq=False)
-class CallById:
-    id: str
 
 
 def in_itself() -> list[Any]:

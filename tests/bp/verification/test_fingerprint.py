@@ -1,6 +1,5 @@
 """Two local states are the same when nothing that comes can tell them apart."""
 
-import abc
 import enum
 import functools
 import inspect
@@ -8,16 +7,16 @@ import itertools
 import operator
 import types
 import weakref
-from collections import Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import InitVar, dataclass, field
+from collections import Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque, namedtuple
+from collections.abc import Callable, Generator
+from dataclasses import InitVar, make_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from functools import partial
 from pathlib import PurePosixPath
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from attrs import define, frozen
@@ -252,25 +251,6 @@ def own(kind: type[Any]) -> Any:
     return type(f"Own{kind.__name__}", (kind,), {})
 
 
-class Lossy:
-    """What it would be pickled to is not all that it holds."""
-
-    def __init__(self) -> None:
-        self.seen = 0
-
-    def __getstate__(self) -> tuple[()]:
-        return ()
-
-    def __reduce__(self) -> Any:
-        return (Lossy, ())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Lossy)
-
-    def __hash__(self) -> int:
-        return 0
-
-
 class Slotted:
     __slots__ = ("__dict__", "seen")
 
@@ -281,23 +261,21 @@ class Slotted:
         return 0
 
 
-class Inherits(Slotted):
-    __slots__ = ("more",)
+class Lossy(Slotted):
+    """What it would be pickled to is not all that it holds."""
+
+    def __getstate__(self) -> tuple[()]:
+        return ()
+
+    def __reduce__(self) -> Any:
+        return (Lossy, ())
 
 
-@dataclass
-class Box:
-    n: int = 0
-
-
-@dataclass(frozen=True)
-class FrozenBox:
-    n: int = 0
-
-
-@define(unsafe_hash=True)
-class Hashed:
-    n: int = 0
+Inherits: Any = type("Inherits", (Slotted,), {"__slots__": ("more",)})
+Box: Any = make_dataclass("Box", [("n", int, 0)])
+FrozenBox: Any = make_dataclass("FrozenBox", [("n", int, 0)], frozen=True)
+Hashed: Any = make_dataclass("Hashed", [("n", int, 0)], unsafe_hash=True)
+WithInitVar: Any = make_dataclass("WithInitVar", [("given", InitVar[int], 3), ("kept", int, 0)])
 
 
 class Permission(enum.IntFlag):
@@ -305,12 +283,8 @@ class Permission(enum.IntFlag):
     WRITE = 2
 
 
-class Row(NamedTuple):
-    x: int
-
-
-class SlottedFailure(Exception):
-    __slots__ = ("code",)
+Row = namedtuple("Row", "x")
+SlottedFailure: Any = type("SlottedFailure", (Exception,), {"__slots__": ("code",)})
 
 
 def changed(make: Callable[[], Any], name: str = "more") -> Any:
@@ -383,35 +357,8 @@ def numbers() -> Generator[int, None, None]:
     yield 1
 
 
-@dataclass
-class WithInitVar:
-    given: InitVar[int]
-    kept: int = field(init=False)
-
-    def __post_init__(self, given: int) -> None:
-        self.kept = given
-
-
-@dataclass
-class WithInitVarAndDefault:
-    given: InitVar[int] = 3
-    kept: int = 0
-
-
-class OwnToldApart(abc.ABC, Mapping[str, int]):
+class OwnToldApart(UserDict[str, int]):
     """A mapping that says by its hash that it does not change."""
-
-    def __init__(self, **items: int) -> None:
-        self._items = items
-
-    def __getitem__(self, key: str) -> int:
-        return self._items[key]
-
-    def __iter__(self) -> Any:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
 
     def __hash__(self) -> int:
         return 1
@@ -445,7 +392,7 @@ def different() -> list[tuple[Any, ...]]:
         (own(int)(1), own(str)("1")),
         (Color.RED, Color.BLUE, Permission(4), Permission(8), Permission(5), Permission(9), int, bool, Point, Ping),
         (Point(1), Point(True), Point(1, 1), Counting(1), Counting(2), Own(1), Own(2), Box(1), Box(2)),
-        (WithInitVar(1), WithInitVar(2), WithInitVarAndDefault(1), OwnToldApart(a=1), OwnToldApart(a=2)),
+        (WithInitVar(1, 1), WithInitVar(1, 2), OwnToldApart(a=1), OwnToldApart(a=2)),
         (date(2020, 1, 1), date(2020, 1, 2), Decimal("1.0"), Decimal("1.00"), PurePosixPath("a")),
         (datetime(2020, 1, 1, fold=0), datetime(2020, 1, 1, fold=1), range(0, 3, 2), range(0, 4, 2)),
         (Ping(1), Ping(2), event("ping"), event("ping", data=1)),
