@@ -174,9 +174,6 @@ def _with_sets(make: Callable[[], StateSpace]) -> tuple[StateSpace, StubbornSets
     except (Irreducible, VerificationError):  # perhaps in an unreachable state: the search decides
         space.automaton.close()
         return make(), None
-    except BaseException:
-        space.automaton.close()
-        raise
     return space, sets
 
 
