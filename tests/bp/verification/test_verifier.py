@@ -30,12 +30,6 @@ from tests.bp.programs import (
 A, B, C = event("a"), event("b"), event("c")
 
 
-# Where a violation hides.
-
-
-# Never.
-
-
 def test_a_never_set_whose_predicate_fails_says_so() -> None:
     with pytest.raises(bp.VerificationError, match="never="):
         verify(requests(Ping(1)), never=where(Ping, lambda ping: "yes"))  # type: ignore[arg-type, return-value]
@@ -132,19 +126,14 @@ def test_a_long_search_shows_its_progress(monkeypatch: pytest.MonkeyPatch) -> No
 # How it is asked, and what it says.
 
 
-def test_an_unknown_order_or_what_is_no_bthread_is_an_error() -> None:
-    with pytest.raises(TypeError, match="order='both'"):
-        verify(order="both")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="called b-threads"):
-        verify(requests)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="called b-threads"):
-        verify(environment=[A])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="possible"):
-        verify(possible=[Ping])  # type: ignore[list-item]
-
-
-def test_one_where_a_list_belongs_is_an_error_that_names_the_option() -> None:
+def test_a_wrong_argument_is_refused_with_its_name_and_the_cure() -> None:
     check_refused(
+        (lambda: verify(order="both"), "order='both'"),  # type: ignore[arg-type]
+        (lambda: verify(requests), "called b-threads"),  # type: ignore[arg-type]
+        (lambda: verify(environment=[A]), "called b-threads"),  # type: ignore[list-item]
+        (lambda: verify(possible=[Ping]), "possible"),  # type: ignore[list-item]
+        (lambda: verify(requests(A), samples=0), "samples=0"),
+        (lambda: verify(requests(A), samples=10, reduce=True), "leave reduce"),
         (lambda: verify(environment=requests(A)), r"environment=BThread.*: give a list, environment=\[...\]"),  # type: ignore[arg-type]
         (lambda: verify(possible=A), r"possible=event\('a'\): give a list, possible=\[...\]"),  # type: ignore[arg-type]
         (lambda: verify(possible=Ping), "possible=.*Ping.*: give a list"),  # type: ignore[arg-type]
@@ -174,27 +163,18 @@ def test_a_violation_is_told_in_a_line_for_each_event() -> None:
     )
 
 
-def test_a_long_violation_is_told_in_fifteen_lines_at_most() -> None:
-    found = verify(requests(A, 50), fails_after(*[A] * 50))
-
-    told = str(found.violations[0]).splitlines()
-    assert len(told) == 14
-    assert told[0] == "  1  a: requested by requests; waited for by fails_after"
-    assert told[-1].startswith("error: b-thread 'fails_after': AssertionError: seen it (at ")
-    assert "38 more" in told[6]
-
-
-def test_a_deadlock_of_many_is_told_in_fifteen_lines_at_most() -> None:
+def test_a_violation_is_told_in_fifteen_lines_at_most() -> None:
     waits = [says(*[sync(wait_for=A)] * 20, sync(request=B)).named(f"waits {number}") for number in range(9)]
 
-    told = str(verify(requests(A, 20), *waits, says(sync(block=B))).violations[0]).splitlines()
+    long = str(verify(requests(A, 50), fails_after(*[A] * 50)).violations[0]).splitlines()
+    wide = str(verify(requests(A, 20), *waits, says(sync(block=B))).violations[0]).splitlines()
 
-    assert len(told) == 14
-    assert told[-9:-6] == ["deadlock:", "  'waits 0' requests b, held by says", "  'waits 1' requests b, held by says"]
-    assert told[-1] == "  and 2 more"
-
-
-# How it is told.
+    assert (len(long), len(wide)) == (14, 14)
+    assert long[0] == "  1  a: requested by requests; waited for by fails_after"
+    assert long[-1].startswith("error: b-thread 'fails_after': AssertionError: seen it (at ")
+    assert "38 more" in long[6]
+    assert wide[-9:-6] == ["deadlock:", "  'waits 0' requests b, held by says", "  'waits 1' requests b, held by says"]
+    assert wide[-1] == "  and 2 more"
 
 
 def test_of_each_kind_of_violation_the_first_is_told_and_the_others_are_counted() -> None:
@@ -274,32 +254,22 @@ def test_instances_of_one_function_are_told_apart_by_their_arguments() -> None:
     )
 
 
+@bthread
+def goes(number: int) -> BThreadBody:
+    yield sync(request=event(f"begin {number}"))
+    yield sync(request=A, block=B)
+
+
 def test_an_instance_keeps_its_arguments_where_they_do_not_matter_any_more() -> None:
-    @bthread
-    def goes(number: int) -> BThreadBody:
-        yield sync(request=event(f"begin {number}"))
-        yield sync(request=A, block=B)
+    begins = event("begin 2"), event("begin 1")
+    one_begins = says(sync(wait_for=begins[0], block=begins[1]), sync(request=B, block=[A, begins[1]]))
 
-    @bthread
-    def one_begins() -> BThreadBody:
-        yield sync(wait_for=event("begin 2"), block=event("begin 1"))
-        yield sync(request=B, block=[A, event("begin 1")])
-
-    (deadlock,) = verify(goes(1), goes(2), one_begins()).violations
+    (deadlock,) = verify(goes(1), goes(2), one_begins.named("one_begins")).violations
+    (both,) = verify(goes(1), goes(2), says(sync(block=A))).violations
 
     assert "'goes(2)' requests a, held by one_begins" in deadlock.message
     assert "'one_begins' requests b, held by goes(2)" in deadlock.message
-
-
-def test_a_deadlock_names_all_instances_that_came_to_the_same_place() -> None:
-    @bthread
-    def goes(number: int) -> BThreadBody:
-        yield sync(request=event(f"begin {number}"))
-        yield sync(request=A)
-
-    (deadlock,) = verify(goes(1), goes(2), says(sync(block=A))).violations
-
-    assert deadlock.message == "'goes(1)' requests a, held by says\n'goes(2)' requests a, held by says"
+    assert both.message == "'goes(1)' requests a, held by says\n'goes(2)' requests a, held by says"
 
 
 # How it is bounded, and sampled.
@@ -358,16 +328,6 @@ def test_random_runs_find_deadlocks_and_hot_ends_in_every_order() -> None:
     assert [violation.kind for violation in hot.violations] == ["hot"]
 
 
-def test_random_runs_are_no_search() -> None:
-    with pytest.raises(TypeError, match="samples=0"):
-        verify(requests(A), samples=0)
-    with pytest.raises(TypeError, match="leave reduce"):
-        verify(requests(A), samples=10, reduce=True)
-
-
-# Truth.
-
-
 def test_a_verification_is_true_when_it_holds_and_everything_was_reached() -> None:
     assert verify(requests(A))
     assert not verify(requests(A), never=A)
@@ -382,12 +342,6 @@ def test_a_verification_with_unread_code_does_not_hold() -> None:
     assert str(found) == "unchecked: 2 states, 1 transition\nnot looked into: helper.inc"
 
 
-# What a program may do in a state: the rules of a step, as `verify` takes them, and what an end is
-
-
-# Deadlocks, ends, and the environment.
-
-
 def test_a_deadlock_names_who_requests_what_and_who_holds_it_and_why() -> None:
     found = verify(
         requests(A), keeps_saying(sync(refuse=A, because="late")), keeps_saying(sync(block=A)).named("holds")
@@ -396,9 +350,6 @@ def test_a_deadlock_names_who_requests_what_and_who_holds_it_and_why() -> None:
     (deadlock,) = found.violations
     assert deadlock.blockers == (("requests", A, (("keeps_saying", "late"), ("holds", None))),)
     assert "'requests' requests a, held by keeps_saying (because 'late'), holds" in deadlock.message
-
-
-# Refusals, interrupts, priorities.
 
 
 def test_an_otherwise_that_depends_on_the_order_of_refusals_is_hidden_state() -> None:
