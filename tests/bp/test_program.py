@@ -10,7 +10,6 @@ import pytest
 
 import bp
 from bp import BProgram, BThreadBody, BThreadError, Candidate, Event, any_of, bthread, event, start, sync, where
-from bp.program import WhenBlocked
 from bp.strategies import Chooser
 from tests.bp.programs import (
     COLD,
@@ -52,22 +51,6 @@ def test_standing_tells_every_living_b_thread_with_its_statement() -> None:
 
 
 # Records.
-
-
-def test_listeners_get_a_record_of_each_step() -> None:
-    records: list[bp.Record] = []
-    program = BProgram(
-        says(sync(request=HOT)).named("a"),
-        says(sync(request=COLD, wait_for=HOT)).named("b"),
-        says(sync(interrupt=HOT)).named("c"),
-        listeners=[records.append],
-    )
-
-    steps = list(program.run())
-
-    assert [record.step for record in records] == steps
-    assert records[0].candidates == (Candidate(HOT, "a", 0, 0), Candidate(COLD, "b", 0, 1))
-    assert (records[0].resumed, records[0].interrupted, records[0].error) == (("a", "b"), ("c",), None)
 
 
 def test_a_failed_step_is_recorded_with_its_error_and_not_yielded() -> None:
@@ -251,32 +234,8 @@ def test_a_step_whose_round_starts_too_many_is_recorded_as_failed() -> None:
     assert [(record.step.event, record.error) for record in records] == [(HOT, caught.value)]
 
 
-def resting(*statements: Any) -> BProgram:
-    """Return a program that rests at the first of `statements`, and goes on with HOT."""
-    program = BProgram(says(*statements).named("guard"))
-    trace(program)
-    return program
-
-
-TURNED_AWAY: list[tuple[WhenBlocked, str]] = [("keep", "queued"), ("drop", "dropped"), ("reject", "rejected")]
-
-
-@rows("when_blocked, state", TURNED_AWAY)
-def test_blocked_and_refused_posts_follow_when_blocked(when_blocked: WhenBlocked, state: str) -> None:
-    program = resting(sync(refuse=COLD, because="too late", block=STOP))
-
-    refused, blocked = program.post(COLD, when_blocked), program.post(STOP, when_blocked)
-
-    assert (refused.state, blocked.state) == (state, state)
-    assert refused.refusals == (() if state == "queued" else (bp.Refusal("guard", "too late"),))
-    assert blocked.blockers == (() if state == "queued" else (bp.Blocker("guard"),))
-
-
 BLOCKS_COLD_AFTER_HOT = sync(request=HOT), sync(block=COLD, wait_for=STOP)
 POSTS: dict[str, tuple[tuple[Any, ...], list[Any], list[str]]] = {
-    "an earlier one goes first, and lifts the block": (
-        (sync(block=COLD, wait_for=HOT), sync(wait_for=COLD)), ["run", HOT, (COLD, "reject")], ["queued"] * 2
-    ),
     "while another one can be taken none is judged": (
         BLOCKS_COLD_AFTER_HOT, ["begin", (COLD, "drop"), STOP, "step", STOP], ["queued"] * 3
     ),
@@ -285,13 +244,6 @@ POSTS: dict[str, tuple[tuple[Any, ...], list[Any], list[str]]] = {
     ),
     "one that is kept has those before it judged when their turn is now": (
         (sync(request=HOT), sync(block=COLD)), ["begin", (COLD, "drop"), "step", STOP], ["dropped", "queued"]
-    ),
-    "one before the first step waits for its turn": (
-        (sync(request=HOT), sync(block=COLD)), [(COLD, "reject")], ["queued"]
-    ),
-    "which may be the first rest": ((sync(request=HOT), sync(block=COLD)), [(COLD, "reject"), "run"], ["rejected"]),
-    "one behind kept ones is judged at once": (
-        (sync(block=[COLD, STOP], wait_for=HOT),), ["run", COLD, (STOP, "drop")], ["queued", "dropped"]
     ),
 }  # fmt: skip
 
@@ -327,20 +279,9 @@ def test_a_post_while_a_listener_gets_a_step_is_queued() -> None:
     assert receipts[0].state == "taken"
 
 
-def test_when_no_b_thread_is_left_what_is_queued_or_posted_is_dropped() -> None:
-    program = BProgram(says(sync(request=HOT)))
-    before = program.post(COLD)
-
-    happened = trace(program)
-    later = program.post(COLD, when_blocked="reject")
-
-    assert (happened, program.status) == ([HOT], "finished")
-    assert (before.state, later.state) == ("dropped", "dropped")
-    assert trace(program) == []
-
-
 def test_a_post_with_the_name_of_another_sort_of_event_changes_nothing() -> None:
-    program = resting(sync(wait_for=Ping))
+    program = BProgram(says(sync(wait_for=Ping)))
+    trace(program)
 
     with pytest.raises(TypeError, match="'ping' is the name of an event kind and of a plain event"):
         program.post(event("ping"))
