@@ -134,7 +134,8 @@ def verify(
     """
     environment, possible = as_list("environment", environment), as_list("possible", possible)
     _check_arguments(bthreads, environment, possible, order)
-    _check_samples(samples, is_whole=reduce or endless or max_states is not None)
+    if samples is not None and (samples < 1 or reduce or endless or max_states is not None):
+        raise TypeError(f"samples={samples!r}: give a number of runs, and leave reduce, endless and max_states out")
     began = time.perf_counter()
     make = partial(StateSpace, bthreads, environment, possible, in_order=order == "run")
     may_reduce = reduce and order == "any" and max_depth is None
@@ -156,11 +157,6 @@ def _check_arguments(
             raise TypeError(f"possible={event!r}: only events are possible; give each by itself")
     if order not in ("any", "run"):
         raise TypeError(f"order={order!r}: use 'any' or 'run'")
-
-
-def _check_samples(samples: int | None, *, is_whole: bool) -> None:
-    if samples is not None and (samples < 1 or is_whole):
-        raise TypeError(f"samples={samples!r}: give a number of runs, and leave reduce, endless and max_states out")
 
 
 def _with_sets(make: Callable[[], StateSpace]) -> tuple[StateSpace, StubbornSets | None]:
@@ -230,7 +226,7 @@ def _result(search: Search, *, bounded: bool, seconds: float) -> Verification:
         len(search.states), search.transitions, tuple(found.found.values()), bounded, seconds,
         reduced=search.sets is not None, runs=search.runs,
         coverage=coverage_of(space, found.never, found.withheld.values()), local_states=local_states(space),
-        not_looked_into=space.automaton.not_looked_into, interrupted=search.interrupted,
+        not_looked_into=tuple(space.automaton.purity.not_looked_into), interrupted=search.interrupted,
     )  # fmt: skip
 
 

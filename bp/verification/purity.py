@@ -141,7 +141,7 @@ class Purity:
 
     def __init__(self) -> None:
         """Begin with nothing read."""
-        self.not_looked_into: dict[str, None] = {}
+        self.not_looked_into: dict[str, None] = {}  # functions that were reached and not read
         self._bthread = ""
         self._problem: str | None = None
         self._read: dict[int, Entry] = {}  # by the id of the code

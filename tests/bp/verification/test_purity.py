@@ -526,7 +526,7 @@ def explored(*bthreads: BThread) -> tuple[str, ...]:
     Search(space, Violations(space, [])).run()
     space.automaton.purity.check()
     assert not space.failures
-    return space.automaton.not_looked_into
+    return tuple(space.automaton.purity.not_looked_into)
 
 
 def verdict(*bthreads: BThread) -> str:
