@@ -144,8 +144,10 @@ async def fail(_: Asked) -> Told:
     raise ValueError("no")
 
 
-def answer_at_once(asked: Asked) -> Told:
-    return Told(asked.number)
+async def finish_anyway(asked: Asked) -> Told:
+    with suppress(BaseException):
+        await hang(asked)
+    return Told(0, "just in time")
 
 
 def fail_at_once(asked: Asked) -> Told:
@@ -153,21 +155,31 @@ def fail_at_once(asked: Asked) -> Told:
 
 
 @pytest.mark.parametrize(
-    ("run", "outcome"),
+    ("run", "how"),
     [
-        (tell, Told(0)),
-        (fail, Told(0, "failed: no")),
-        (give_another, Told(0, "failed: the effect of asked gave Halt(); it must give told")),
-        (leave, Told(0, "failed: gone")),
-        (answer_at_once, Told(0)),
-        (fail_at_once, Told(0, "failed: no disk")),
+        (tell, "told"),
+        (fail, "failed: no"),
+        (give_another, "failed: the effect of asked gave Halt(); it must give told"),
+        (leave, "failed: gone"),
+        (lambda asked: Told(asked.number), "told"),
+        (fail_at_once, "failed: no disk"),
     ],
 )
-async def test_each_effect_has_one_outcome_however_it_ends(run: Any, outcome: Told) -> None:
+async def test_each_effect_has_one_outcome_however_it_ends(run: Any, how: str) -> None:
     book = await outcomes_of(effect(run))
 
-    assert book.events == [Asked(0), outcome]
+    assert book.events == [Asked(0), Told(0, how)]
     assert [step.bthread for step in book.steps] == ["ask", None]
+
+
+@pytest.mark.parametrize("until", [Halt, Halt(), [Halt], Halt | Told, where(Halt), lambda _: [Halt]])
+@pytest.mark.parametrize(("run", "how"), [(hang, "cancelled"), (finish_anyway, "just in time")])
+async def test_an_effect_is_cancelled_by_a_set_and_an_answer_to_that_is_not_lost(
+    until: Any, run: Any, how: str
+) -> None:
+    book = await outcomes_of(effect(run, until=until), meanwhile=halt)
+
+    assert book.events == [Asked(0), Halt(), Told(0, how)]
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -185,19 +197,6 @@ async def test_an_effect_that_meets_a_cancellation_of_its_own_making_has_failed(
     [_, told] = book.events
     assert isinstance(told, Told)
     assert told.how.startswith("failed")
-
-
-async def test_an_effect_that_answers_its_cancellation_keeps_its_own_outcome() -> None:
-    """No answer that exists is lost."""
-
-    async def finish_anyway(asked: Asked) -> Told:
-        with suppress(BaseException):
-            await hang(asked)
-        return Told(0, "just in time")
-
-    book = await outcomes_of(effect(finish_anyway), meanwhile=halt)
-
-    assert book.events == [Asked(0), Halt(), Told(0, "just in time")]
 
 
 @pytest.mark.slow
@@ -280,13 +279,6 @@ async def test_an_effect_that_cannot_say_how_it_broke_ends_the_run_with_an_error
 async def test_two_effects_of_one_kind_are_refused() -> None:
     with pytest.raises(ValueError, match="two effects start on Asked; make them one effect"):
         Runner(BProgram(ask()), [effect(), effect()])
-
-
-@pytest.mark.parametrize("until", [Halt, Halt(), [Halt], Halt | Told, where(Halt), lambda _: [Halt]])
-async def test_an_effect_is_cancelled_by_a_set_or_by_what_a_function_returns(until: Any) -> None:
-    book = await outcomes_of(effect(hang, until=until), meanwhile=halt)
-
-    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
 
 
 async def test_a_function_that_returns_no_set_is_named() -> None:
@@ -508,17 +500,6 @@ async def test_a_journal_that_raises_ends_the_run_before_any_effect() -> None:
     assert ran == []
 
 
-async def test_an_observer_can_end_a_run_with_an_error() -> None:
-    async def give_up(runner: Runner) -> None:
-        await anyio.wait_all_tasks_blocked()
-        runner.fail(ValueError("the first"))
-        runner.fail(ValueError("the second"))
-
-    with pytest.raises(ExceptionGroup) as group:
-        await outcomes_of(effect(hang), meanwhile=give_up)
-    assert str(group.value.exceptions[0]) == "the first"
-
-
 async def test_a_deadlock_says_who_waits_for_what_and_who_holds_it() -> None:
     @bthread
     def forbid() -> BThreadBody:
@@ -727,13 +708,13 @@ async def test_posts_of_many_threads_all_arrive_and_those_of_one_keep_their_orde
     assert sorted(told, key=lambda event: event.number // 100) == [*map(Told, range(400))]  # type: ignore[attr-defined]
 
 
-async def test_a_failure_from_another_thread_ends_the_run_at_once() -> None:
+async def test_a_failure_from_another_thread_ends_the_run_at_once_and_the_first_one_counts() -> None:
     runner = Runner(BProgram(ask(), listen()), [effect(hang)])
 
     with pytest.raises(ExceptionGroup) as group:
-        await beside(runner.run, lambda: runner.fail(ValueError("it broke")))
+        await beside(runner.run, *(partial(runner.fail, ValueError(which)) for which in ("the first", "the second")))
 
-    assert str(group.value.exceptions[0]) == "it broke"
+    assert str(group.value.exceptions[0]) == "the first"
     await runner.close()
 
 
@@ -807,15 +788,6 @@ async def test_a_second_run_beside_the_first_is_refused() -> None:
 
     assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
     await runner.run()  # after the first one
-
-
-async def test_a_program_that_serves_waits_for_posts_until_the_set_comes() -> None:
-    """Found: without an effect under way, `until` that only a post brings was a deadlock."""
-    runner = Runner(BProgram(listen()), [], book := Book())
-
-    await beside(partial(runner.serve, Halt), lambda: runner.post(Told(1)), lambda: runner.post(Halt()))
-
-    assert book.events == [Told(1), Halt()]
 
 
 async def test_posts_without_end_leave_the_event_loop_to_others() -> None:
