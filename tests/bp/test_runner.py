@@ -111,11 +111,10 @@ async def outcomes_of(*effects: Effect, meanwhile: Callable[[Runner], Coroutine[
     """Run a program whose one event starts these effects, and return its journal; `meanwhile` runs beside it."""
     book = Book()
     runner = Runner(BProgram(ask(), listen()), effects, book)
-    with anyio.fail_after(100):
-        async with anyio.create_task_group() as tasks:
-            if meanwhile is not None:
-                tasks.start_soon(meanwhile, runner)
-            await runner.run()
+    async with anyio.create_task_group() as tasks:
+        if meanwhile is not None:
+            tasks.start_soon(meanwhile, runner)
+        await runner.run()
     return book
 
 
@@ -268,7 +267,7 @@ async def test_an_effect_that_cannot_say_how_it_broke_ends_the_run_with_an_error
 ) -> None:
     runner = Runner(BProgram(ask(), listen()), [effect(fail, broken=broken)])
 
-    with anyio.fail_after(100), pytest.raises(EffectError, match="asked has no outcome") as error:
+    with pytest.raises(EffectError, match="asked has no outcome") as error:
         await runner.run()
     assert error.value.started == Asked(0)
 
@@ -292,7 +291,7 @@ async def test_an_outcome_about_something_else_is_an_error() -> None:
     """Found: it was delivered, no b-thread heard it, and the run returned as if all were well."""
     runner = Runner(BProgram(ask(), listen()), [effect(lambda asked: Told(asked.number + 1))], book := Book())
 
-    with anyio.fail_after(100), pytest.raises(EffectError, match=r"its number must be 0, as in Asked\(number=0\)"):
+    with pytest.raises(EffectError, match=r"its number must be 0, as in Asked\(number=0\)"):
         await runner.run()
     assert book.events == [Asked(0)]
 
@@ -306,8 +305,7 @@ async def test_a_value_that_is_not_equal_to_itself_is_still_the_same() -> None:
         ended.append((yield sync(wait_for=WentOut)))
 
     ended: list[WentOut] = []
-    with anyio.fail_after(100):
-        await Runner(BProgram(light()), [timer(on=Lit, outcome=WentOut, seconds=0)]).run()
+    await Runner(BProgram(light()), [timer(on=Lit, outcome=WentOut, seconds=0)]).run()
 
     assert [type(event) for event in ended] == [WentOut]
 
@@ -344,8 +342,7 @@ def light_two_lamps(seconds: float = 0.01) -> BThreadBody:
 async def test_a_timer_goes_off_about_what_started_it(seconds: Any) -> None:
     runner = Runner(BProgram(light_two_lamps()), [timer(on=Lit, outcome=WentOut, seconds=seconds)], book := Book())
 
-    with anyio.fail_after(100):
-        await runner.run()
+    await runner.run()
 
     assert {*book.events[2:]} <= {WentOut(1), WentOut(2)}
     assert WentOut(2) in book.events
@@ -366,8 +363,7 @@ async def test_a_timer_that_is_cancelled_says_so_and_never_goes_off() -> None:
     )
     runner = Runner(BProgram(light_two_lamps(seconds=1000), touch(), listen()), [lamps], book := Book())
 
-    with anyio.fail_after(100):
-        await runner.run()
+    await runner.run()
 
     assert book.events == [Lit(1, 1000), Lit(2), WentOut(2), Touched(1), Kept(1)]
 
@@ -418,7 +414,7 @@ def test_wrong_fields_of_an_effect_or_a_timer_are_refused_where_they_are_given()
 async def test_a_timer_whose_time_cannot_be_told_ends_the_run_with_an_error(seconds: Any) -> None:
     runner = Runner(BProgram(light_two_lamps()), [timer(on=Lit, outcome=WentOut, seconds=seconds)])
 
-    with anyio.fail_after(100), pytest.raises(EffectError, match="lit has no outcome"):
+    with pytest.raises(EffectError, match="lit has no outcome"):
         await runner.run()
     await runner.close()
 
@@ -582,8 +578,7 @@ async def test_the_runner_rests_when_only_later_outcomes_are_under_way() -> None
     book = Book()
     runner = Runner(BProgram(ask(), listen()), [effect(later)], book)
 
-    with anyio.fail_after(100):
-        await runner.run(until=Told)
+    await runner.run(until=Told)
 
     assert book.events == [Asked(0)]
     assert runner.in_flight == (Asked(0),)
@@ -599,8 +594,7 @@ async def test_other_effects_under_way_end_first() -> None:
     book = Book()
     runner = Runner(BProgram(ask((0, 1)), listen()), [effect(some)], book)
 
-    with anyio.fail_after(100):
-        await runner.run()
+    await runner.run()
 
     assert runner.in_flight == (Asked(0),)
     assert book.events == [Asked(0), Asked(1), Told(1)]
@@ -609,10 +603,9 @@ async def test_other_effects_under_way_end_first() -> None:
 async def test_what_comes_later_can_be_cancelled() -> None:
     book = Book()
     runner = Runner(BProgram(ask(), listen()), [effect(later)], book)
-    with anyio.fail_after(100):
-        await runner.run()
-        runner.post(Halt())
-        await runner.run()
+    await runner.run()
+    runner.post(Halt())
+    await runner.run()
 
     assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
     assert runner.in_flight == ()
@@ -634,8 +627,7 @@ async def test_a_resumed_run_takes_up_what_was_under_way(
     runner, book, taken = resumed(2 + len(heard), again, heard=heard)
 
     runner.resume(taken)
-    with anyio.fail_after(100):
-        await runner.run()
+    await runner.run()
 
     assert book.events == outcomes
 
@@ -645,8 +637,7 @@ async def test_the_rest_of_a_super_step_is_recorded_and_starts_its_effects() -> 
     runner, book, taken = resumed(1, effect())
 
     runner.resume(taken)
-    with anyio.fail_after(100):
-        await runner.run()
+    await runner.run()
 
     first, *outcomes = book.events
     assert first == Asked(1)
