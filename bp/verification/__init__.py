@@ -8,8 +8,8 @@ never "holds"; neither does a program with a b-thread that was never reached.
     local_states    each b-thread alone as an automaton; every step is computed twice
     fingerprint     equality of local states
     purity          checks that a step depends only on local state and event
-    search          breadth first through the states, or random runs
-    reduction       partial-order reduction, with the cycle proviso
+    search          breadth first through the states, or random runs; the cycle proviso of the reduction
+    reduction       partial-order reduction: stubborn sets
     liveness        cycles: b-threads that stay hot, events without end
     report          counterexamples with their stories, and the coverage
     properties      patterns over events (absence, response, ...) as monitors

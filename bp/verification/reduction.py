@@ -10,8 +10,8 @@ The later behavior of b-threads is known from their automata: before the search,
 that any b-thread may ever request. That over-approximates the program.
 
 An event that is not tried in a state can be postponed again in the next one. So that no event is postponed for ever
-(the cycle proviso), the finished search is checked for components that no step leaves and in which an enabled event is
-never tried; there it is tried after all.
+(the cycle proviso), `Search` checks itself at its end for components that no step leaves and in which an enabled event
+is never tried; there it is tried after all.
 """
 
 from collections import defaultdict

@@ -1,6 +1,7 @@
 """The search through a state space: breadth first, so that known paths are shortest ones.
 
-Larger spaces can be explored by random walks.
+Larger spaces can be explored by random walks. With stubborn sets (`bp/verification/reduction.py`) only sufficient
+events of a state are tried, and afterwards those that would be postponed for ever.
 """
 
 import time
