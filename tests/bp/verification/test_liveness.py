@@ -1,6 +1,7 @@
 """Runs that never end: who stays hot in them, whether they are fair, and loops of internal events."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
@@ -248,15 +249,17 @@ def test_every_fair_cycle_and_every_endless_loop_is_found_and_no_others(random: 
 
 P, S, Q, R = event("p"), event("s"), event("q"), event("r")
 
-PATTERNS = ("absence", "bounded", "precedence", "existence", "response")
-SCOPES: tuple[dict[str, Event], ...] = (
-    {},
-    {"after": Q},
-    {"before": R},
-    {"until": R},
-    {"after": Q, "before": R},
-    {"after": Q, "until": R},
-)
+# Each pattern as a monitor, and by its definition.
+PATTERNS: list[tuple[Callable[..., BThread], Callable[[list[Event]], bool]]] = [
+    (partial(absence, P), lambda part: P not in part),
+    (partial(bounded_existence, P, 2), lambda part: part.count(P) <= 2),
+    (partial(precedence, S, P), lambda part: P not in part or S in part[: part.index(P)]),
+    (partial(existence, P), lambda part: P in part),
+    (partial(response, P, S), lambda part: all(S in part[at:] for at, event in enumerate(part) if event == P)),
+]
+SCOPES: list[dict[str, Event]] = [
+    {}, {"after": Q}, {"before": R}, {"until": R}, {"after": Q, "before": R}, {"after": Q, "until": R},
+]  # fmt: skip
 
 
 def parts(trace: list[Event], scope: dict[str, Event]) -> Iterator[list[Event]]:
@@ -278,44 +281,17 @@ def parts(trace: list[Event], scope: dict[str, Event]) -> Iterator[list[Event]]:
         yield part
 
 
-def keeps(name: str, part: list[Event]) -> bool:
-    """Tell whether a part of a trace has a property, by its definition."""
-    match name:
-        case "absence":
-            return P not in part
-        case "bounded":
-            return part.count(P) <= 2
-        case "precedence":
-            return P not in part or S in part[: part.index(P)]
-        case "existence":
-            return P in part
-        case _:
-            return all(S in part[at:] for at, happened in enumerate(part) if happened == P)
-
-
-def monitor(name: str, scope: dict[str, Event]) -> BThread:
-    match name:
-        case "absence":
-            return absence(P, **scope)
-        case "bounded":
-            return bounded_existence(P, 2, **scope)
-        case "precedence":
-            return precedence(S, P, **scope)
-        case "existence":
-            return existence(P, **scope)
-        case _:
-            return response(P, S, **scope)
-
-
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(PATTERNS), st.sampled_from(SCOPES), st.lists(st.sampled_from([P, S, Q, R]), max_size=8))
 def test_a_monitor_finds_exactly_the_traces_that_break_its_property(
-    name: str, scope: dict[str, Event], trace: list[Event]
+    pattern: tuple[Callable[..., BThread], Callable[[list[Event]], bool]], scope: dict[str, Event], trace: list[Event]
 ) -> None:
-    found = verify(says(*[sync(request=happened) for happened in trace]), monitor(name, scope))
+    monitor, keeps = pattern
 
-    assert found.holds == all(keeps(name, part) for part in parts(trace, scope))
+    found = verify(says(*[sync(request=happened) for happened in trace]), monitor(**scope))
+
+    assert found.holds == all(map(keeps, parts(trace, scope)))
 
 
 def test_a_broken_property_says_what_happened_and_where() -> None:
