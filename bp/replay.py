@@ -70,64 +70,48 @@ def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environme
     trace: events, for example of a violation, or the steps of a run; of steps, requesters and answered refusals are
     compared too. environment: the environment b-threads of `verify`.
     """
-    recorded, outside = as_list("trace", trace), map(_outside, as_list("environment", environment))
+    left, outside = list(reversed(as_list("trace", trace))), map(_outside, as_list("environment", environment))
     program = BProgram(*as_list("bthreads", bthreads), *outside)
-    tape = Tape(program)
+    steps: list[Step] = []
     try:
-        divergence = tape.take(recorded)
-        return Replay(tuple(tape.steps), program.standing, program.hot, divergence)
+        divergence = _take(program, left, steps)
+        return Replay(tuple(steps), program.standing, program.hot, divergence)
     except BThreadError as error:
-        return Replay(tuple(tape.steps), (), (), tape.early(error), error)
+        early = Divergence(len(steps) + 1, left[-1], f"the program has failed: {error}") if left else None
+        return Replay(tuple(steps), (), (), early, error)
     finally:
         with suppress(BThreadError):
             program.close()
 
 
-class Tape:
-    """Takes a trace through a program, step by step."""
+def _take(program: BProgram, left: list[Event | Step], steps: list[Step]) -> Divergence | None:
+    """Take a trace, last entry first, to its end or its first divergence. Raises BThreadError if the program fails."""
+    while left:
+        possible, recorded = program.candidates, left[-1]
+        event = recorded.event if isinstance(recorded, Step) else recorded
+        reason, blockers = _objection(program, event, possible)
+        step = None
+        if not reason:
+            left.pop()
+            step = program.select(event)
+            reason = _difference(recorded, step)
+        if step is None or reason:
+            events = tuple(candidate.event for candidate in possible)
+            return Divergence(len(steps) + 1, recorded, reason, events, blockers, step)
+        steps.append(step)
+    assert program.candidates is not None  # calls the predicates of the last state
+    return None
 
-    def __init__(self, program: BProgram) -> None:
-        self.steps: list[Step] = []
-        self._program = program
-        self._left: list[Event | Step] = []
 
-    def take(self, trace: tuple[Event | Step, ...]) -> Divergence | None:
-        """Take a trace to its end or its first divergence. Raises BThreadError if the program fails."""
-        self._left = list(reversed(trace))
-        while self._left:
-            possible = self._program.candidates
-            recorded = self._left[-1]
-            event = recorded.event if isinstance(recorded, Step) else recorded
-            reason, blockers = self._objection(event, possible)
-            step = None
-            if not reason:
-                self._left.pop()
-                step = self._program.select(event)
-                reason = _difference(recorded, step)
-            if reason:
-                events = tuple(candidate.event for candidate in possible)
-                return Divergence(len(self.steps) + 1, recorded, reason, events, blockers, step)
-            assert step is not None
-            self.steps.append(step)
-        assert self._program.candidates is not None  # calls the predicates of the last state
-        return None
-
-    def early(self, error: BThreadError) -> Divergence | None:
-        """Return the divergence of a program that failed before the end of its trace."""
-        if not self._left:
-            return None
-        return Divergence(len(self.steps) + 1, self._left[-1], f"the program has failed: {error}")
-
-    def _objection(self, event: Event, possible: tuple[Candidate, ...]) -> tuple[str, tuple[str, ...]]:
-        """Return why an event cannot be next, and the b-threads that hold it back."""
-        if any(candidate.event == event for candidate in possible):
-            return "", ()
-        blockers = tuple(by.bthread for by in self._program.blockers(event))
-        if blockers:
-            return f"held back by {', '.join(blockers)}", blockers
-        if any(type(candidate.bthread) is not OutsideName for candidate in possible):
-            return "no b-thread requests it, and what comes from outside has to wait", ()
+def _objection(program: BProgram, event: Event, possible: tuple[Candidate, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return why an event cannot be next, and the b-threads that hold it back."""
+    if any(candidate.event == event for candidate in possible):
         return "", ()
+    if blockers := tuple(by.bthread for by in program.blockers(event)):
+        return f"held back by {', '.join(blockers)}", blockers
+    if any(type(candidate.bthread) is not OutsideName for candidate in possible):
+        return "no b-thread requests it, and what comes from outside has to wait", ()
+    return "", ()
 
 
 class OutsideName(str):

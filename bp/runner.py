@@ -154,14 +154,10 @@ def timer(
 
     effect = Effect(on, run_down, kinds, broken, until)
     for kind in kinds:
-        _check_required_fields(on, kind)
+        for each in _fields(kind):
+            if each.default is NOTHING and each.name not in _shared_fields(on, kind):
+                raise TypeError(f"timer: {kind.__name__} has a field {each.name!r} that {on.__name__} does not have")
     return effect
-
-
-def _check_required_fields(on: Any, kind: Any) -> None:
-    required = {field.name for field in _fields(kind) if field.default is NOTHING}
-    for name in sorted(required.difference(_shared_fields(on, kind))):
-        raise TypeError(f"timer: {kind.__name__} has a field {name!r} that {on.__name__} does not have")
 
 
 def _checked_seconds(given: Any) -> float:
@@ -302,11 +298,7 @@ class Flight:
 
 
 def _failure(what: str, flight: Flight, error: Exception) -> EffectError:
-    try:
-        text = f"{type(error).__name__}: {error}"
-    except Exception:  # its representation fails
-        text = type(error).__name__
-    return EffectError(f"{what}: {text}", started=flight.started)
+    return EffectError(f"{what}: {type(error).__name__}: {error}", started=flight.started)
 
 
 class _Effects(dict[Any, Effect | None]):

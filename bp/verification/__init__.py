@@ -8,8 +8,8 @@ never "holds"; neither does a program with a b-thread that was never reached.
     local_states    each b-thread alone as an automaton; every step is computed twice
     fingerprint     equality of local states
     purity          checks that a step depends only on local state and event
-    search          breadth first through the states, or random runs
-    reduction       partial-order reduction, with the cycle proviso
+    search          breadth first through the states, or random runs; the cycle proviso of the reduction
+    reduction       partial-order reduction: stubborn sets
     liveness        cycles: b-threads that stay hot, events without end
     report          counterexamples with their stories, and the coverage
     properties      patterns over events (absence, response, ...) as monitors
@@ -30,7 +30,7 @@ from bp.events import Event
 from bp.statements import BThread, as_list, check_bthreads
 from bp.verification.fingerprint import VerificationError
 from bp.verification.liveness import cyclic_states, endless_components, hot_components
-from bp.verification.reduction import Irreducible, Reduction
+from bp.verification.reduction import Irreducible, StubbornSets
 from bp.verification.report import Coverage, FirstFound, Violation, Violations, coverage_of, local_states
 from bp.verification.search import Search
 from bp.verification.states import StateSpace
@@ -134,14 +134,15 @@ def verify(
     """
     environment, possible = as_list("environment", environment), as_list("possible", possible)
     _check_arguments(bthreads, environment, possible, order)
-    _check_samples(samples, is_whole=reduce or endless or max_states is not None)
+    if samples is not None and (samples < 1 or reduce or endless or max_states is not None):
+        raise TypeError(f"samples={samples!r}: give a number of runs, and leave reduce, endless and max_states out")
     began = time.perf_counter()
     make = partial(StateSpace, bthreads, environment, possible, in_order=order == "run")
     may_reduce = reduce and order == "any" and max_depth is None
-    space, reducer = _with_reducer(make) if may_reduce else (make(), None)
+    space, sets = _with_sets(make) if may_reduce else (make(), None)
     try:
         found = Violations(space, never, first=first)
-        search = Search(space, found, max_states, max_depth, progress, reducer)
+        search = Search(space, found, max_states, max_depth, progress, sets)
         return searched(search, endless, began, samples, seed)
     finally:
         space.automaton.close()
@@ -158,26 +159,18 @@ def _check_arguments(
         raise TypeError(f"order={order!r}: use 'any' or 'run'")
 
 
-def _check_samples(samples: int | None, *, is_whole: bool) -> None:
-    if samples is not None and (samples < 1 or is_whole):
-        raise TypeError(f"samples={samples!r}: give a number of runs, and leave reduce, endless and max_states out")
-
-
-def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, Reduction | None]:
-    """Return a space with its reduction, or without one if it cannot be reduced."""
+def _with_sets(make: Callable[[], StateSpace]) -> tuple[StateSpace, StubbornSets | None]:
+    """Return a space with its stubborn sets, or without them if it cannot be reduced."""
     space = make()
     if space.failures:
         return space, None
     try:
-        reducer = Reduction(space)
+        sets = StubbornSets(space)
         space.automaton.purity.check()
     except (Irreducible, VerificationError):  # perhaps in an unreachable state: the search decides
         space.automaton.close()
         return make(), None
-    except BaseException:
-        space.automaton.close()
-        raise
-    return space, reducer
+    return space, sets
 
 
 @contextmanager
@@ -231,9 +224,9 @@ def _result(search: Search, *, bounded: bool, seconds: float) -> Verification:
     space, found = search.space, search.violations
     return Verification(
         len(search.states), search.transitions, tuple(found.found.values()), bounded, seconds,
-        reduced=search.reducer is not None, runs=search.runs,
+        reduced=search.sets is not None, runs=search.runs,
         coverage=coverage_of(space, found.never, found.withheld.values()), local_states=local_states(space),
-        not_looked_into=space.automaton.not_looked_into, interrupted=search.interrupted,
+        not_looked_into=tuple(space.automaton.purity.not_looked_into), interrupted=search.interrupted,
     )  # fmt: skip
 
 

@@ -209,10 +209,6 @@ def reachable(*roots: Any) -> Iterator[Any]:
 # How values are taken apart.
 
 
-def _itself(value: Any) -> tuple[Any, Any]:
-    return value, ()
-
-
 def _items(base: Any) -> Callable[[Any], tuple[Any, Any]]:
     """Return a function for the items of a sequence or a mapping, by the base's methods, not overriding ones."""
     if issubclass(base, set):  # with the size of its table, which affects the order of added items
@@ -231,42 +227,27 @@ def _has_same_hash_everywhere(value: Any) -> bool:
     return type(value) in (int, bool, float, complex, Decimal, Fraction)
 
 
-def _deque(value: Any) -> tuple[Any, Any]:
-    return (len(value), value.maxlen), tuple(deque.__iter__(value))
-
-
 def _defaultdict(value: Any) -> tuple[Any, Any]:
     header, parts = SHAPES[dict].expand(value)
     return header, (value.default_factory, *parts)
 
 
-def _ordered(value: Any) -> tuple[Any, Any]:
-    attributes = vars(value)
-    items = tuple(chain.from_iterable(OrderedDict.items(value)))
-    return (len(items), tuple(attributes)), (*items, *attributes.values())
-
-
-def _namespace(value: Any) -> tuple[Any, Any]:
-    return tuple(vars(value)), tuple(vars(value).values())
+def _grouped(told: Any, *groups: Any) -> tuple[Any, Any]:
+    """Return a header with the keys of mappings and the sizes of other groups of parts, and all parts."""
+    keys = [tuple(group) if isinstance(group, dict) else len(group) for group in groups]
+    parts = [group.values() if isinstance(group, dict) else group for group in groups]
+    return (told, *keys), tuple(chain.from_iterable(parts))
 
 
 def _function(function: Any) -> tuple[Any, Any]:
-    keywords, attributes = function.__kwdefaults__ or {}, vars(function)
-    cells = function.__closure__ or ()
-    header = (_identity(function.__code__), tuple(keywords), tuple(attributes), len(cells))
-    told = (function.__name__, function.__qualname__, function.__module__, function.__doc__)
-    return header, (*told, function.__defaults__, *keywords.values(), *attributes.values(), *cells)
+    told = (function.__name__, function.__qualname__, function.__module__, function.__doc__, function.__defaults__)
+    keywords, cells = function.__kwdefaults__ or {}, function.__closure__ or ()
+    return _grouped(_identity(function.__code__), told, keywords, vars(function), cells)
 
 
 def cells_of(function: Any) -> tuple[tuple[str, CellType], ...]:
     """Return the variables of outer functions that a function uses."""
     return tuple(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-
-
-def _partial(value: Any) -> tuple[Any, Any]:
-    attributes = vars(value)
-    header = (len(value.args), tuple(value.keywords), tuple(attributes))
-    return header, (value.func, *value.args, *value.keywords.values(), *attributes.values())
 
 
 def _builtin(function: Any) -> tuple[Any, Any]:
@@ -283,7 +264,7 @@ def _cell(cell: Any) -> tuple[Any, Any]:
 
 def _reduced(value: Any) -> tuple[Any, Any]:
     _, arguments, *state = value.__reduce_ex__(4)
-    return (len(arguments), len(state)), (*arguments, *state)
+    return _grouped(None, arguments, state)
 
 
 def _dict_iterator(value: Any) -> tuple[Any, Any]:
@@ -292,34 +273,22 @@ def _dict_iterator(value: Any) -> tuple[Any, Any]:
     return len(of), (*of, tuple(value.__reduce__()[1][0]))
 
 
-def _match(value: Any) -> tuple[Any, Any]:
-    return (value.pos, value.endpos, value.regs), (value.re, value.string)
-
-
-def _bthread(value: Any) -> tuple[Any, Any]:
-    header = (value.name, value.priority, len(value.args), tuple(value.kwargs))
-    return header, (value.function, *value.args, *value.kwargs.values())
-
-
 def _statement(said: Any) -> tuple[Any, Any]:
     rare = () if said.rare is NO_RARE_WORDS else said.rare
     return (len(said.requests), said.any_of, len(rare)), (*said.requests, said.wait_for, said.block, *rare)
 
 
-def _exception(error: Any) -> tuple[Any, Any]:
-    attributes = attributes_of(error)
-    return tuple(attributes), (error.args, error.__cause__, error.__context__, *attributes.values())
-
-
 SHAPES: dict[Any, Shape] = {
     **{kind: Shape(_items(kind)) for kind in (tuple, frozenset, FrozenMapping)},
     **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict)},
-    OrderedDict: Shape(_ordered, mutable=True),
+    OrderedDict: Shape(
+        lambda value: _grouped(None, tuple(chain.from_iterable(OrderedDict.items(value))), vars(value)), mutable=True
+    ),
     types.MappingProxyType: Shape(lambda value: (None, tuple(gc.get_referents(value))), mutable=True),
-    deque: Shape(_deque, mutable=True),
+    deque: Shape(lambda value: ((len(value), value.maxlen), tuple(deque.__iter__(value))), mutable=True),
     defaultdict: Shape(_defaultdict, mutable=True),
     bytearray: Shape(lambda value: (bytes(value), ()), mutable=True),
-    types.SimpleNamespace: Shape(_namespace, mutable=True),
+    types.SimpleNamespace: Shape(lambda value: _grouped(None, vars(value)), mutable=True),
     Refusals: Shape(lambda value: (None, (Elements(tuple(map(tuple, value))),))),
     Elements: Shape(lambda value: (None, value.elements)),
     float: Shape(lambda value: (value.hex(), ())),
@@ -327,17 +296,21 @@ SHAPES: dict[Any, Shape] = {
     range: Shape(lambda value: ((value.start, value.stop, value.step), ())),
     slice: Shape(lambda value: (None, (value.start, value.stop, value.step))),
     re.Pattern: Shape(lambda value: ((value.pattern, value.flags), ())),
-    re.Match: Shape(_match),
-    BThread: Shape(_bthread),
-    BThreadFunction: Shape(_namespace, mutable=True, hashable=True),
+    re.Match: Shape(lambda value: ((value.pos, value.endpos, value.regs), (value.re, value.string))),
+    BThread: Shape(lambda value: _grouped((value.name, value.priority), (value.function,), value.args, value.kwargs)),
+    BThreadFunction: Shape(lambda value: _grouped(None, vars(value)), mutable=True, hashable=True),
     FunctionType: Shape(_function, mutable=True, hashable=True),
     types.MethodType: Shape(lambda value: (None, (value.__func__, value.__self__))),
-    partial: Shape(_partial, mutable=True, hashable=True),
+    partial: Shape(
+        lambda value: _grouped(None, (value.func,), value.args, value.keywords, vars(value)),
+        mutable=True,
+        hashable=True,
+    ),
     BuiltinFunctionType: Shape(_builtin),
     CellType: Shape(_cell, mutable=True, hashable=True),
     CodeType: Shape(lambda value: (_identity(value), ())),
     GeneratorType: Shape(lambda value: (None, ()), mutable=True),
-    **{kind: Shape(_itself) for kind in BY_IDENTITY},
+    **{kind: Shape(lambda value: (value, ())) for kind in BY_IDENTITY},
     **{kind: Shape(_reduced) for kind in BY_REDUCTION},
     **{type(iterator): Shape(_reduced, mutable=True) for iterator in ITERATORS},
     **{type(iterator): Shape(_dict_iterator, mutable=True) for iterator in DICT_ITERATORS},
@@ -352,13 +325,16 @@ def shape_of(kind: Any) -> Shape | None:
 @cache
 def _learned_shape(kind: Any) -> Shape | None:
     if issubclass(kind, type):
-        return Shape(_itself)
+        return Shape(lambda value: (value, ()))
     if issubclass(kind, Enum):
         return Shape(lambda value: (value._name_, (value._value_,)))
     if issubclass(kind, NamedEvent):
         return Shape(lambda value: (value.name, (value.data,)))
     if issubclass(kind, BaseException):
-        return Shape(_exception, mutable=True)
+        return Shape(
+            lambda error: _grouped(None, (error.args, error.__cause__, error.__context__), attributes_of(error)),
+            mutable=True,
+        )
     if kind is Sync:
         return Shape(_statement, mutable=True, hashable=True)
     return _shape_of_class(kind)

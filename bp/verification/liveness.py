@@ -10,16 +10,13 @@ Most states lie on no cycle. So the cyclic states are found first, and only thes
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from functools import cache
 from itertools import chain
 from typing import Any
 
 from bp.events import Event
-from bp.verification.search import Search
-
-Node = Any
-Edge = tuple[Any, int]  # target node, and the label of the choice
+from bp.verification.search import Edge, Node, Search, components
 
 
 def cyclic_states(search: Search) -> Set[int]:
@@ -75,64 +72,6 @@ def endless_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, 
 
     for component in components(sorted(cyclic), edges):
         yield component[0], _cycle(search, component, edges, lambda _: frozenset())
-
-
-def components(nodes: Iterable[Node], edges: Callable[[Node], list[Edge]]) -> Iterator[list[Node]]:
-    """Yield the strongly connected components with a cycle (Tarjan 1972, without recursion); nodes sorted."""
-    walk = Walk(edges)
-    for root in nodes:
-        if root not in walk.order:
-            walk.enter(root)
-        while walk.work:
-            if not walk.goes_deeper() and (component := walk.leave()):
-                yield component
-
-
-class Walk:
-    """A depth-first walk. `work`: the path to the present node; `path`: nodes whose components are incomplete."""
-
-    def __init__(self, edges: Callable[[Node], list[Edge]]) -> None:
-        """Begin without nodes."""
-        self.order: dict[Node, int] = {}
-        self.work: list[tuple[Node, Iterator[Edge]]] = []
-        self._edges = edges
-        self._lowest: dict[Node, int] = {}
-        self._path: list[Node] = []
-        self._on_path: set[Node] = set()
-        self._loops: set[Node] = set()
-
-    def enter(self, node: Node) -> None:
-        """Go to a new node."""
-        self.order[node] = self._lowest[node] = len(self.order)
-        self._path.append(node)
-        self._on_path.add(node)
-        self.work.append((node, iter(self._edges(node))))
-
-    def goes_deeper(self) -> bool:
-        """Follow edges to the next new node, and enter it; return whether there was one."""
-        node, successors = self.work[-1]
-        for successor, _ in successors:
-            if successor not in self.order:
-                self.enter(successor)
-                return True
-            if successor in self._on_path:
-                self._lowest[node] = min(self._lowest[node], self.order[successor])
-                if successor == node:
-                    self._loops.add(node)
-        return False
-
-    def leave(self) -> list[Node]:
-        """Go back; return the component that is complete now, sorted, if it has a cycle."""
-        node, _ = self.work.pop()
-        parent = self.work[-1][0] if self.work else node
-        self._lowest[parent] = min(self._lowest[parent], self._lowest[node])
-        if self._lowest[node] != self.order[node]:
-            return []
-        component: list[Node] = []
-        while not component or component[-1] != node:
-            component.append(self._path.pop())
-            self._on_path.discard(component[-1])
-        return sorted(component) if len(component) > 1 or node in self._loops else []
 
 
 def _cycle(

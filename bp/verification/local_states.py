@@ -83,11 +83,6 @@ class Automaton:
         self._numbers: dict[Any, int] = {}
         self.purity = Purity()
 
-    @property
-    def not_looked_into(self) -> tuple[str, ...]:
-        """The functions that b-threads reached and that were not read; with any, no verdict is "holds"."""
-        return tuple(self.purity.not_looked_into)
-
     def close(self) -> None:
         """Release all generators; afterwards only known moves are available."""
         for local in self.locals:

@@ -17,7 +17,7 @@ from enum import Enum
 from functools import _lru_cache_wrapper, cache, cached_property
 from importlib import import_module
 from importlib.util import resolve_name
-from itertools import chain, pairwise, takewhile
+from itertools import pairwise, takewhile
 from operator import is_
 from re import Match
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -119,36 +119,21 @@ class Entry(NamedTuple):
     explains: bool
 
 
-class Snapshots:
-    """Mutable outside objects with snapshots: thousands are compared at once."""
+class Snapshot(NamedTuple):
+    """A mutable outside object as it was: what it is called, a header with the number of its parts, and these."""
 
-    def __init__(self) -> None:
-        self._objects: list[tuple[Callable[[Any], Any], Any]] = []  # each with its snapshot function
-        self._called: list[str] = []
-        self._headers: list[Any] = []
-        self._parts: list[tuple[Any, ...]] = []
-        self._all_parts: list[Any] = []
+    value: Any
+    look: Callable[[Any], Any]
+    called: str
+    header: Any
+    parts: tuple[Any, ...]
 
-    def add(self, value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
-        """Add an object with its snapshot."""
-        kind: Any = type(value)
-        self._objects.append((_kept(kind).look, value))
-        self._called.append(called)
-        self._headers.append(header)
-        self._parts.append(tuple(parts))
-        self._all_parts += self._parts[-1]
-
-    def changed(self) -> str | None:
-        """Return the name of an object whose snapshot differs now, in its header or parts."""
-        looks = [look(value) or (None, ()) for look, value in self._objects]
-        if [header for header, _ in looks] == self._headers:
-            now = chain.from_iterable(parts for _, parts in looks)
-            if all(map(is_, now, self._all_parts)):  # the header has the number of parts
-                return None
-        for called, *before, look in zip(self._called, self._headers, self._parts, looks, strict=True):
-            if look[0] != before[0] or not all(map(_is_same, look[1], before[1])):
-                return called
-        return None
+    def differs(self) -> bool:
+        """Return whether the object looks different now."""
+        header, parts = self.look(self.value) or (None, ())
+        if header != self.header:
+            return True
+        return not all(map(is_, parts, self.parts)) and not all(map(_is_same, parts, self.parts))
 
 
 class Purity:
@@ -156,7 +141,7 @@ class Purity:
 
     def __init__(self) -> None:
         """Begin with nothing read."""
-        self.not_looked_into: dict[str, None] = {}
+        self.not_looked_into: dict[str, None] = {}  # functions that were reached and not read
         self._bthread = ""
         self._problem: str | None = None
         self._read: dict[int, Entry] = {}  # by the id of the code
@@ -165,8 +150,8 @@ class Purity:
         self._cached: set[int] = set()  # the code of functions behind a cache, by id
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
-        self._containers = Snapshots()  # objects changed by methods
-        self._definitions = Snapshots()  # classes, functions, frozen objects: changed by assigned attributes
+        self._containers: list[Snapshot] = []  # objects changed by methods
+        self._definitions: list[Snapshot] = []  # classes, functions, frozen objects: changed by assigned attributes
 
     def begin(self, bthread: BThread) -> None:
         """Check a b-thread before it begins: its arguments, default values and outer variables must be immutable."""
@@ -216,8 +201,8 @@ class Purity:
             self._raise_problem()
         if self._stores:
             self.check()
-        elif called := self._containers.changed():
-            self._refuse_changed(called)
+        else:
+            self._compare(self._containers)
         return result
 
     def check(self) -> None:
@@ -226,9 +211,12 @@ class Purity:
         for namespace, name, value, known_as in self._names.values():
             if namespace.get(name, MISSING) is not value:
                 self._refuse_changed(known_as)
-        for snapshots in (self._containers, self._definitions):
-            if called := snapshots.changed():
-                self._refuse_changed(called)
+        self._compare(self._containers + self._definitions)
+
+    def _compare(self, snapshots: Iterable[Snapshot]) -> None:
+        for snapshot in snapshots:
+            if snapshot.differs():
+                self._refuse_changed(snapshot.called)
 
     def _refuse_changed(self, called: str) -> None:
         raise VerificationError(
@@ -389,33 +377,29 @@ class Purity:
             if isinstance(value, _lru_cache_wrapper):
                 self._cached.add(id(getattr(value.__wrapped__, "__code__", None)))
                 waiting += _results(value)
-            kept = _kept(kind)
-            found = kept.look(value)
-            if found is None:
+            if (parts := self._remember(value, called)) is None:
                 self._cannot_see(value, called)
                 continue
-            header, parts = found
-            if kept.can_change:
-                self._remember(kept, value, called, header, parts)
             waiting += parts
-            if kept.is_of_class:
+            if base_in_c(kind) is not kind:  # a class written in Python
                 waiting.append(kind)
 
     def _keep_itself(self, value: Any, called: str, *, is_of_engine: bool) -> None:
         """Record an object of a known module, without its content."""
-        kind: Any = type(value)
-        if isinstance(value, ModuleType) or kind in ATOMS or id(value) in self._seen:
+        if isinstance(value, ModuleType) or type(value) in ATOMS or id(value) in self._seen:
             return
-        kept = _kept(kind)
-        found = kept.look(value)
-        if found is None and not isinstance(value, type) and not is_of_engine:
+        if self._remember(value, called) is None and not isinstance(value, type) and not is_of_engine:
             self._cannot_see(value, called)
-        elif found is not None and kept.can_change:
-            self._seen[id(value)] = value
-            self._remember(kept, value, called, *found)
 
-    def _remember(self, kept: "Kept", value: Any, called: str, header: Any, parts: Iterable[Any]) -> None:
-        (self._containers if kept.holds_items else self._definitions).add(value, called, header, parts)
+    def _remember(self, value: Any, called: str) -> Any:
+        """Record a snapshot of an object if it can change, and return its content; None if it cannot be seen."""
+        kind: Any = type(value)
+        look, can_change, holds_items = _recording(kind)
+        if (found := look(value)) is not None and can_change:
+            self._seen[id(value)] = value
+            snapshot = Snapshot(value, look, called, found[0], tuple(found[1]))
+            (self._containers if holds_items else self._definitions).append(snapshot)
+        return found and found[1]
 
     def _cannot_see(self, value: Any, called: str) -> None:
         kind = value if isinstance(value, type) else type(value)
@@ -498,26 +482,18 @@ def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and type(one) in ATOMS and one == other)
 
 
-class Kept(NamedTuple):
-    """The recording of outside objects of one type.
-
-    look: returns the snapshot of an object, and its content; None if unknown. holds_items: methods can change it;
-    others change by assigned attributes. is_of_class: its class is written in Python.
-    """
-
-    look: Callable[[Any], tuple[Any, Any] | None]
-    can_change: bool
-    holds_items: bool
-    is_of_class: bool
-
-
 @cache
-def _kept(kind: Any) -> Kept:
-    base, shape = base_in_c(kind), SHAPES.get(kind)
+def _recording(kind: Any) -> tuple[Callable[[Any], tuple[Any, Any] | None], bool, bool]:
+    """Return how objects of a type are recorded.
+
+    That is a function for the snapshot and the content of one (None if unknown); whether it can change; and whether
+    methods can change it, not only assigned attributes.
+    """
+    shape = SHAPES.get(kind)
+    items = shape or SHAPES.get(base_in_c(kind))
     can_change = shape is None or shape.mutable or issubclass(kind, _lru_cache_wrapper)
-    items = shape or SHAPES.get(base)
     holds_items = items is not None and items.mutable and not issubclass(kind, FunctionType | BThreadFunction)
-    return Kept(_look_of(kind), can_change, holds_items, base is not kind)
+    return _look_of(kind), can_change, holds_items
 
 
 def _look_of(kind: Any) -> Callable[[Any], tuple[Any, Any] | None]:

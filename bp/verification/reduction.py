@@ -10,8 +10,8 @@ The later behavior of b-threads is known from their automata: before the search,
 that any b-thread may ever request. That over-approximates the program.
 
 An event that is not tried in a state can be postponed again in the next one. So that no event is postponed for ever
-(the cycle proviso), the finished search is checked for components that no step leaves and in which an enabled event is
-never tried; there it is tried after all.
+(the cycle proviso), `Search` checks itself at its end for components that no step leaves and in which an enabled event
+is never tried; there it is tried after all.
 """
 
 from collections import defaultdict
@@ -19,9 +19,7 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import or_
 
-from bp.verification.liveness import components
 from bp.verification.purity import LocalFailure
-from bp.verification.search import Search
 from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
 MOST_STEPS = 300_000  # bound of the unfolding before the search; beyond it all orders are tried
@@ -140,80 +138,6 @@ class StubbornSets:
             for place, event in enumerate(requests):
                 behind[event] |= mask_of(requests[place + 1 :])
         return behind
-
-
-class Reduction:
-    """Makes a search try sufficient choices, and afterwards those that would be postponed for ever."""
-
-    def __init__(self, space: StateSpace) -> None:
-        """Unfold the automata of a program. Raises Irreducible, and VerificationError."""
-        self._sets = StubbornSets(space)
-        self._partly: set[int] = set()  # the states with choices left out
-
-    def take_enough(
-        self, search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]
-    ) -> tuple[Choice, ...]:
-        """Take sufficient choices in a state; return those to take in addition."""
-        if len(choices) < 2 or choices[0].origin != "internal":
-            return choices
-        enough = self._best(search, number, state, present, choices)
-        if len(enough) == len(choices):
-            return choices
-        if not _all_succeed(search, number, state, present, enough):
-            return tuple(choice for choice in choices if choice not in enough)
-        self._partly.add(number)
-        return ()
-
-    def _best(
-        self, search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]
-    ) -> tuple[Choice, ...]:
-        """Return the fewest sufficient choices; among equals those that lead to new states."""
-        best = choices
-        for enough in self._sets.ways(present, choices):
-            if len(enough) < len(best):
-                best = enough
-            if len(enough) == 1 and _leads_on(search, number, state, present, enough[0]):
-                return enough
-        return best
-
-    def put_off(self, search: Search) -> list[tuple[int, tuple[Choice, ...]]]:
-        """Return choices that are always enabled and never taken in a component that no step leaves."""
-        found = []
-        for component in list(components(sorted(self._partly), lambda number: self._steps_within(search, number))):
-            inside = set(component)
-            steps = [step for number in component for step in search.steps(number)]
-            if all(target in inside for target, _ in steps):
-                missing = self._missing(search, component[0], {search.choices[label] for _, label in steps})
-                found += [(component[0], missing)] if missing else []
-        return found
-
-    def _steps_within(self, search: Search, number: int) -> list[tuple[int, int]]:
-        return [step for step in search.steps(number) if step[0] in self._partly]
-
-    def _missing(self, search: Search, number: int, taken: set[Choice]) -> tuple[Choice, ...]:
-        """Return the choices not taken in a state, if some are not taken anywhere in its component."""
-        _, choices = search.space.selection.choices(search.states[number])
-        if taken.issuperset(choices):
-            return ()
-        self._partly.discard(number)
-        here = {choice for _, choice in search.edges(number)}
-        return tuple(choice for choice in choices if choice not in here)
-
-
-def _all_succeed(search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> bool:
-    """Take choices; return whether each led to a state, not to the failure of a b-thread."""
-    before = len(search.targets)
-    search.take(number, state, present, choices)
-    return len(search.targets) - before == len(choices)
-
-
-def _leads_on(search: Search, number: int, state: str, present: int, choice: Choice) -> bool:
-    """Return whether a choice leads to an unexpanded state, or to none."""
-    try:
-        after = search.space.successor(state, present, choice)
-    except LocalFailure:
-        return True
-    return search.numbers.get(after, len(search.states)) > number
 
 
 def _unfolded(space: StateSpace) -> list[dict[int, tuple[int, ...]]]:

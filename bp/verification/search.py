@@ -1,33 +1,26 @@
 """The search through a state space: breadth first, so that known paths are shortest ones.
 
-Larger spaces can be explored by random walks.
+Larger spaces can be explored by random walks. With stubborn sets (`bp/verification/reduction.py`) only sufficient
+events of a state are tried, and afterwards those that would be postponed for ever.
 """
 
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from random import Random
-from typing import Protocol
+from typing import Any
 
 from attrs import define, field
 
 from bp.events import Event
 from bp.verification.purity import LocalFailure
+from bp.verification.reduction import StubbornSets
 from bp.verification.report import Violations
 from bp.verification.states import Choice, StateSpace
 
-
-class Reducer(Protocol):
-    """Chooses sufficient events of a state to try; see `bp/verification/reduction.py`."""
-
-    def take_enough(
-        self, search: "Search", number: int, state: str, present: int, choices: tuple[Choice, ...]
-    ) -> tuple[Choice, ...]:
-        """Make the search take sufficient choices; return those to take in addition."""
-
-    def put_off(self, search: "Search") -> list[tuple[int, tuple[Choice, ...]]]:
-        """Return the postponed choices to take, by state, after everything reached is expanded."""
+Node = Any
+Edge = tuple[Any, int]  # target node, and the label of the choice
 
 
 def _numbers() -> "array[int]":
@@ -48,7 +41,7 @@ class Search:
     max_states: int | None = None
     max_depth: int | None = None
     report: Callable[[int, int, int], None] = lambda states, waiting, violations: None
-    reducer: Reducer | None = None
+    sets: StubbornSets | None = None
     numbers: dict[str, int] = field(factory=dict)
     states: list[str] = field(factory=list)
     parents: "array[int]" = field(factory=_numbers)
@@ -59,6 +52,7 @@ class Search:
     afterwards: dict[int, list[tuple[int, int]]] = field(factory=dict)
     selected: set[int] = field(factory=set)
     bounded: bool = False
+    partly: set[int] = field(factory=set)  # the states with choices left out by the reduction
     interrupted: bool = False  # by Ctrl-C
     runs: int = 0  # random ones
 
@@ -67,7 +61,7 @@ class Search:
         self._reach(self.space.initial, -1, -1)
         try:
             self._expand_levels()
-            while self.reducer is not None and not self.bounded and (late := self.reducer.put_off(self)):
+            while not self.bounded and (late := self._put_off()):
                 for number, choices in late:
                     self._take_afterwards(number, choices)
                 self._expand_levels()
@@ -148,8 +142,8 @@ class Search:
         self.first_edge.append(len(self.targets))
         state = self.states[number]
         present, choices = self._judged(number, state)
-        if self.reducer is not None:
-            choices = self.reducer.take_enough(self, number, state, present, choices)
+        if self.sets is not None and len(choices) > 1 and choices[0].origin == "internal":
+            choices = self._take_enough(self.sets, number, state, present, choices)
         if choices:
             self.take(number, state, present, choices)
 
@@ -163,6 +157,62 @@ class Search:
         if not choices or choices[0].origin == "possible":
             self.violations.ended(state, partial(self.path, number), choices)
         return present, choices
+
+    # The reduction.
+
+    def _take_enough(
+        self, sets: StubbornSets, number: int, state: str, present: int, choices: tuple[Choice, ...]
+    ) -> tuple[Choice, ...]:
+        """Take the fewest sufficient choices in a state; return those to take in addition.
+
+        Of equally many, those that lead to new states are taken; if a b-thread fails on one, all are.
+        """
+        best = choices
+        for enough in sets.ways(present, choices):
+            if len(enough) < len(best):
+                best = enough
+            if len(enough) == 1 and self._leads_on(number, state, present, enough[0]):
+                best = enough
+                break
+        before = len(self.targets)
+        if len(best) < len(choices):
+            self.take(number, state, present, best)
+            choices = tuple(choice for choice in choices if choice not in best)
+            if len(self.targets) - before == len(best):
+                self.partly.add(number)
+                return ()
+        return choices
+
+    def _leads_on(self, number: int, state: str, present: int, choice: Choice) -> bool:
+        """Return whether a choice leads to an unexpanded state, or to none."""
+        try:
+            after = self.space.successor(state, present, choice)
+        except LocalFailure:
+            return True
+        return self.numbers.get(after, len(self.states)) > number
+
+    def _put_off(self) -> list[tuple[int, tuple[Choice, ...]]]:
+        """Return choices that are always enabled and never taken in a component that no step leaves (by state)."""
+        found = []
+
+        def within(number: int) -> list[Edge]:
+            return [step for step in self.steps(number) if step[0] in self.partly]
+
+        for component in list(components(sorted(self.partly), within)):
+            steps = [step for number in component for step in self.steps(number)]
+            if {target for target, _ in steps}.issubset(component):
+                missing = self._missing(component[0], {self.choices[label] for _, label in steps})
+                found += [(component[0], missing)] if missing else []
+        return found
+
+    def _missing(self, number: int, taken: set[Choice]) -> tuple[Choice, ...]:
+        """Return the choices not taken in a state, if some are not taken anywhere in its component."""
+        _, choices = self.space.selection.choices(self.states[number])
+        if taken.issuperset(choices):
+            return ()
+        self.partly.discard(number)
+        here = {choice for _, choice in self.edges(number)}
+        return tuple(choice for choice in choices if choice not in here)
 
     def _take_afterwards(self, number: int, choices: tuple[Choice, ...]) -> None:
         """Follow edges of a state that was expanded before."""
@@ -194,3 +244,46 @@ class Search:
             if target >= 0:
                 targets.append(target)
                 labels.append(choice.label)
+
+
+def components(nodes: Iterable[Node], edges: Callable[[Node], list[Edge]]) -> Iterator[list[Node]]:
+    """Yield the strongly connected components with a cycle (Gabow 2000, without recursion); nodes sorted."""
+    order: dict[Node, int] = {}
+    work: list[tuple[Node, Iterator[Edge]]] = []  # the path to the present node, with the edges still to follow
+    path: list[Node] = []  # nodes whose components are incomplete
+    firsts: list[Node] = []  # of each component on the path, as far as it is known
+    done, loops = set[Node](), set[Node]()
+
+    def enter(node: Node) -> None:
+        order[node] = len(order)
+        path.append(node)
+        firsts.append(node)
+        work.append((node, iter(edges(node))))
+
+    for root in nodes:
+        if root not in order:
+            enter(root)
+        while work:
+            node, following = work[-1]
+            target = next((target for target, _ in following if target not in done), None)
+            if target is None:
+                work.pop()
+                if firsts[-1] == node:
+                    firsts.pop()
+                    done.update(component := _popped(path, node))
+                    if len(component) > 1 or node in loops:
+                        yield sorted(component)
+            elif target not in order:
+                enter(target)
+            else:
+                while order[firsts[-1]] > order[target]:
+                    firsts.pop()
+                loops |= {node} if target == node else set()
+
+
+def _popped(path: list[Node], first: Node) -> list[Node]:
+    """Remove the nodes of a path from `first` on, and return them."""
+    found = [path.pop()]
+    while found[-1] != first:
+        found.append(path.pop())
+    return found

@@ -395,10 +395,6 @@ class Selection:
             return frozenset(local for local in inside if chosen in offers.selectable[local])
         return frozenset(inside or offers.selectable)
 
-    def alternatives(self) -> set[tuple[int, int]]:
-        """Return the events that were met as an `otherwise`, each as (local state, event)."""
-        return {(local, event) for (local, _), event in self._alternatives.items()}
-
     def offers(self, state: str, among: int = -1) -> Offers:
         """Return the offers of the local states of a state (those `among`, a mask), by age. Raises LocalFailure."""
         members = tuple(map(ord, state))

@@ -1,12 +1,16 @@
 """What one event costs: hot and cold water in turn, the classic program, beside bare generators."""
 
+import tracemalloc
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from attrs import frozen
 
-from bp import BProgram, BThread, BThreadBody, Event, bthread, event, start, sync, where
-from tests.bench.measuring import Aim, Prepare, Row, fastest, scaled
-from tests.bp.programs import COLD, HOT, alternate, requests
+from bp import BProgram, BThread, BThreadBody, Event, Verification, bthread, event, start, sync, verify, where
+from bp.verification.report import Violations
+from bp.verification.search import Search
+from bp.verification.states import StateSpace
+from tests.bench.measuring import STATUS, Aim, Prepare, Row, fastest, numbers, scaled
+from tests.bp.programs import COLD, HOT, alternate, philosophers, requests
 
 MICRO = 1e6
 ROUNDS = 30  # short ones: on a busy machine some of them are undisturbed
@@ -226,25 +230,23 @@ def count_down(left: int) -> BThreadBody:
 def measure_waiting(size: float = 1.0) -> Iterator[Row]:
     """Cost per event beside 100,000 b-threads that wait, in proportion to the cost beside ten, or beside none."""
     times, many = scaled(4_000, size), scaled(MANY, size)
-    yield from beside_plain(times, many)
-    yield from beside_values(times, many)
-    predicates = [wait_for_ever(where(Score, _never)) for _ in range(scaled(1000, size))]
+    for what, program, others in (
+        (f"hot/cold beside {MANY:,} waiting", hot_cold, parked),
+        (f"messages beside {MANY:,} waiting", messages, parked),
+        (f"messages beside {MANY:,} where(Sent, number=...)", messages, other_numbers),  # not asked: found by value
+    ):
+        few, beside = fastest(program(times, *others(FEW)), program(times, *others(many)), rounds=3)
+        yield row(what, beside, times, few, f"beside {FEW}", FLAT)
+    predicates = [wait_for_ever(where(Score, lambda _: False)) for _ in range(scaled(1000, size))]
     alone, beside = fastest(hot_cold(times), hot_cold(times, *predicates))
     yield row("hot/cold beside 1,000 where(Other, predicate)", beside, times, alone, "alone", FLAT)
-    yield from after_many(times, scaled(10_000, size))
-
-
-def beside_plain(times: int, many: int) -> Iterator[Row]:
-    """Measure both programs beside b-threads that each wait for a plain event of their own."""
-    for what, program in (("hot/cold", hot_cold), ("messages", messages)):
-        few, beside = fastest(program(times, *parked(FEW)), program(times, *parked(many)), rounds=3)
-        yield row(f"{what} beside {MANY:,} waiting", beside, times, few, f"beside {FEW}", FLAT)
-
-
-def beside_values(times: int, many: int) -> Iterator[Row]:
-    """Measure messages beside b-threads that each wait for another value: found by field value, not by asking."""
-    few, beside = fastest(messages(times, *other_numbers(FEW)), messages(times, *other_numbers(many)), rounds=3)
-    yield row(f"messages beside {MANY:,} where(Sent, number=...)", beside, times, few, f"beside {FEW}", FLAT)
+    over = scaled(10_000, size)
+    finished = [requests(event(f"once {number}"), 0) for number in range(over)]
+    alone, after_finished, after_chain = fastest(
+        hot_cold(times), hot_cold(times, *finished), hot_cold(times, count_down(over))
+    )
+    yield row("hot/cold after 10,000 finished b-threads", after_finished, times, alone, "alone", FLAT)
+    yield row("hot/cold after a chain of 10,000 starts", after_chain, times, alone, "alone", FLAT)
 
 
 def parked(count: int) -> list[BThread]:
@@ -257,15 +259,95 @@ def other_numbers(count: int) -> Sequence[BThread]:
     return [wait_for_ever(where(Sent, number=-number)) for number in range(1, count + 1)]
 
 
-def _never(_: object) -> bool:
-    return False
+# What verification costs: dining philosophers, the shipped loop, and a program of three states
 
 
-def after_many(times: int, over: int) -> Iterator[Row]:
-    """Measure what is left of b-threads that are over, and of a chain in which each started the next."""
-    finished = [requests(event(f"once {number}"), 0) for number in range(over)]
-    alone, after_finished, after_chain = fastest(
-        hot_cold(times), hot_cold(times, *finished), hot_cold(times, count_down(over))
+STATES = {6: 1297, 8: 14_158, 10: 154_450}  # of so many philosophers
+
+
+def measure_verification(size: float = 1.0) -> Iterator[Row]:
+    """States and whole verifications per second of CPU time, and traced bytes for each state."""
+    large, small = (10, 8) if size >= 1 else (6, 6)
+    states = STATES[large]
+    assert verify(*philosophers(large)).states == states
+    whole, reduced = fastest(
+        lambda: lambda: verify(*philosophers(large)),
+        lambda: lambda: verify(*philosophers(large), reduce=True),
+        rounds=2,
     )
-    yield row("hot/cold after 10,000 finished b-threads", after_finished, times, alone, "alone", FLAT)
-    yield row("hot/cold after a chain of 10,000 starts", after_chain, times, alone, "alone", FLAT)
+    yield Row(f"verify {large} philosophers, {states:,} states", states / whole, "states/s", aim=Aim(at_least=30_000))
+    yield Row(f"verify {large} philosophers, reduce=True", reduced, "s", whole, "reduce=False")
+    yield Row(f"verify {small} philosophers: memory", bytes_a_state(small), "bytes/state")
+    yield shipped_loop(None if size >= 1 else scaled(40_000, size))
+    times = scaled(200, size)
+    (seconds,) = fastest(lambda: lambda: [verify(requests(event("once"), 2)) for _ in range(times)])
+    yield Row("verify a program of three states", times / seconds, "verifications/s", aim=Aim(at_least=3900))
+
+
+def bytes_a_state(n: int) -> float:
+    """Return how many bytes the search of `n` philosophers holds at its end, by state."""
+    space = StateSpace(philosophers(n), (), (), in_order=False)
+    tracemalloc.start()
+    search = Search(space, Violations(space, []))
+    search.run()
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    space.automaton.close()
+    return held / len(search.states)
+
+
+def shipped_loop(max_states: int | None) -> Row:
+    """Measure the loop of the preset "default" with its rules and invariants."""
+    from agent.presets import preset_named
+    from agent.verification import loop_rules, verify_loop
+
+    rules, found = loop_rules(preset_named("default")), list[Verification]()
+    (seconds,) = fastest(lambda: lambda: found.append(verify_loop(rules, max_states=max_states)), rounds=1)
+    states = found[0].states
+    aim = Aim(at_least=16_800)  # three times what it was
+    return Row(f"verify the shipped loop, {states:,} states", states / seconds, "states/s", aim=aim)
+
+
+# How much memory it takes: after the imports, for each waiting b-thread, and over a super-step of a million events
+
+
+MEGA = 1 << 20
+RESIDENT = "int(open('/proc/self/status').read().partition('VmRSS:')[2].split()[0]) * 1024"  # Linux
+AFTER_IMPORT = f"before = {RESIDENT}; {{}}; print(before, {RESIDENT})"  # in a fresh interpreter
+
+
+def measure_memory(size: float = 1.0) -> Iterator[Row]:
+    """Resident memory, each figure from an interpreter of its own."""
+    if not STATUS.exists():
+        yield Row("resident memory", None, "MB", note="skipped: this system has no /proc")
+        return
+    for code, aim in (("import bp", None), ("from agent import Agent, ScriptedModel, tool", Aim(at_most=40))):
+        bare, after = numbers(AFTER_IMPORT.format(code))
+        yield Row(f"resident after {code}", after / MEGA, "MB", bare / MEGA, "bare interpreter", aim)
+    count = scaled(20_000, size)
+    before, after = numbers(f"from tests.bench.engine import waiting; waiting({count})")
+    yield Row("one more waiting b-thread", (after - before) / count, "bytes")
+    early, late = numbers(f"from tests.bench.engine import long_super_step; long_super_step({scaled(500_000, size)})")
+    constant = Aim(at_most=1.1, of="ratio")
+    yield Row("after 1,000,000 events in a super-step", late / MEGA, "MB", early / MEGA, "after 10,000", constant)
+
+
+# In fresh interpreters.
+
+
+def waiting(count: int) -> None:
+    """Print the memory before and after `count` b-threads came to their synchronization points."""
+    BProgram(*parked(1)).step()
+    before = eval(RESIDENT)
+    program = BProgram(*parked(count))
+    program.step()
+    print(before, eval(RESIDENT))
+
+
+def long_super_step(times: int) -> None:
+    """Print the memory after the first hundredth, and after all of `2 * times` events."""
+    early = 0
+    for step in BProgram(alternate(), requests(HOT, times), requests(COLD, times)).run():
+        if step.number == times // 50:
+            early = eval(RESIDENT)
+    print(early, eval(RESIDENT))

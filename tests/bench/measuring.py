@@ -13,7 +13,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 ROOT = Path(__file__).parent.parent.parent
-
+STATUS = Path("/proc/self/status")  # Linux
 
 # An installed program finds its modules compiled; so do these, from the second start on.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -58,6 +58,12 @@ def output_of(code: str) -> str:
     """Return what `code` prints in a fresh interpreter that can import this project. Raises CalledProcessError."""
     command = [sys.executable, "-c", code]
     return subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def numbers(code: str) -> tuple[int, int]:
+    """Return the two numbers that `code` prints in a fresh interpreter."""
+    first, second = output_of(code).split()
+    return int(first), int(second)
 
 
 def scaled(count: int, size: float) -> int:

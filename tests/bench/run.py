@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 
+from tests.bench.agent_costs import (
+    measure_imports,
+    measure_streaming,
+    measure_tools,
+    measure_turns,
+)
 from tests.bench.classics import measure_bppy
-from tests.bench.engine import measure_hot_cold, measure_messages, measure_waiting
+from tests.bench.engine import measure_hot_cold, measure_memory, measure_messages, measure_verification, measure_waiting
 from tests.bench.experiments import measure_cells, measure_experiments, measure_workers
 from tests.bench.measuring import Row, as_plain, table
-from tests.bench.starting import measure_imports, measure_memory
-from tests.bench.tools import measure_tools
-from tests.bench.turns import measure_streaming, measure_turns
-from tests.bench.verification import measure_verification
 
 QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
     "hot_cold": measure_hot_cold,

@@ -11,26 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bp
-from bp import (
-    ALL,
-    NONE,
-    BProgram,
-    BThreadError,
-    EndlessLoop,
-    Event,
-    EventSetError,
-    RandomStrategy,
-    Record,
-    Refusals,
-    RoundRobinStrategy,
-    any_of,
-    event,
-    start,
-    sync,
-    where,
+from bp import BThreadError, Event, EventSetError, RandomStrategy, Record, Refusals, any_of, event, start, sync, where
+from tests.bp.reference import (
+    HAPPENINGS,
+    Author,
+    Diary,
+    Endless,
+    Events,
+    Failed,
+    Happening,
+    Instead,
+    Offer,
+    Post,
+    Reference,
+    Say,
+    Script,
+    Unknown,
+    perform,
 )
-from tests.bp.reference import Endless, Failed, Offer, Post, Reference, Unknown
-from tests.bp.scripts import HAPPENINGS, Author, Diary, Events, Happening, Instead, Say, Script, perform
 
 MAX_STEPS = 25
 FINE = ("fine",)
@@ -102,8 +100,8 @@ def as_event_set(events: Events) -> Any:
         case "not":
             return ~as_event_set(about)
         case "all":
-            return ALL
-    return NONE
+            return bp.ALL
+    return bp.NONE
 
 
 def as_condition(kinds: tuple[str, ...], fields: tuple[tuple[str, int], ...]) -> Any:
@@ -140,8 +138,8 @@ def as_otherwise(instead: Instead) -> Callable[[Refusals], Event]:
     return otherwise
 
 
-def performer(diary: Diary) -> Callable[[Any], Any]:
-    """Return the translator of lines for b-threads that write into `diary`."""
+def performer(diary: Diary | None = None) -> Callable[[Any], Any]:
+    """Return a function from scripts to b-threads, which write into `diary`."""
 
     def speak(said: Any) -> Any:
         if isinstance(said, Say):
@@ -151,7 +149,7 @@ def performer(diary: Diary) -> Callable[[Any], Any]:
         return said
 
     def as_bthread(script: Script) -> bp.BThread:
-        return bp.BThread(perform, (script, diary, speak, as_happening), {}, script.name, script.priority)
+        return bp.BThread(perform, (script, speak, as_happening, diary), {}, script.name, script.priority)
 
     return as_bthread
 
@@ -192,7 +190,7 @@ class Pair:
         self.records: list[Record] = []
         self.watched = watched or strategy is not None
         as_bthread = performer(self.diary)
-        self.program = BProgram(
+        self.program = bp.BProgram(
             *(as_bthread(script) for script in scripts),
             strategy=strategy,
             max_steps=max_steps,
@@ -303,7 +301,7 @@ class Pair:
         self.compare_posts()
 
 
-def engine_outcome(program: BProgram) -> tuple[tuple[Any, ...], Any]:
+def engine_outcome(program: bp.BProgram) -> tuple[tuple[Any, ...], Any]:
     faults = Faults.raised
     try:
         step = program.step()
@@ -313,7 +311,7 @@ def engine_outcome(program: BProgram) -> tuple[tuple[Any, ...], Any]:
     except BThreadError as error:
         names = [error.bthread, *(note.split("'")[1] for note in getattr(error, "__notes__", ()))]
         return ("failed", names, as_happening(error.event), error.step), None
-    except EndlessLoop:
+    except bp.EndlessLoop:
         return ("endless",), None
     assert Faults.raised == faults
     return FINE, step
@@ -332,7 +330,7 @@ def plain_blockers(blockers: tuple[bp.Blocker, ...]) -> tuple[tuple[Any, ...], .
     return tuple(tuple(blocker) for blocker in blockers)
 
 
-STRATEGIES = (None, None, RandomStrategy(1), RandomStrategy(2), RoundRobinStrategy())
+STRATEGIES = (None, None, RandomStrategy(1), RandomStrategy(2), bp.RoundRobinStrategy())
 
 
 def compare(random: Random, faulty: bool = False) -> str:

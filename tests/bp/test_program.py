@@ -4,38 +4,28 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 import bp
-from bp import (
-    Blocker,
-    BProgram,
-    BProgramError,
-    BThread,
-    BThreadBody,
-    BThreadError,
-    Candidate,
-    EndlessLoop,
-    Event,
-    EventSetError,
-    ProgramEnded,
-    RandomStrategy,
-    Record,
-    Refusal,
-    RoundRobinStrategy,
-    Strategy,
-    any_of,
-    bthread,
-    event,
-    start,
-    sync,
-    where,
-)
-from bp.program import WhenBlocked
+from bp import BProgram, BThreadBody, BThreadError, Candidate, Event, any_of, bthread, event, start, sync, where
 from bp.strategies import Chooser
-from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, check_refused, does, keeps_saying, looping, says, trace
+from tests.bp.programs import (
+    COLD,
+    HOT,
+    STOP,
+    Ping,
+    Pong,
+    alternate,
+    check_refused,
+    does,
+    keeps_saying,
+    looping,
+    requests,
+    says,
+    trace,
+)
 from tests.tables import rows
 
 
@@ -44,7 +34,7 @@ def test_a_wrong_argument_of_a_program_is_refused_where_it_is_given() -> None:
         (lambda: BProgram(alternate), r"takes called b-threads, for example guard\(\)"),  # type: ignore[arg-type]
         (lambda: BProgram([alternate()]), r"takes called b-threads, one by one: unpack a list with \*"),  # type: ignore[arg-type]
         (lambda: BProgram(strategies=None), "unexpected keyword argument 'strategies'"),  # type: ignore[call-arg]
-        (lambda: BProgram(strategy=RandomStrategy), r"for example RandomStrategy\(\)"),  # type: ignore[arg-type]
+        (lambda: BProgram(strategy=bp.RandomStrategy), r"for example RandomStrategy\(\)"),  # type: ignore[arg-type]
         (lambda: BProgram(max_steps=0), "give a positive integer"),
         (lambda: BProgram(max_steps=True), "give a positive integer"),
         (lambda: BProgram().post(Ping), "only events can be posted"),  # type: ignore[arg-type]
@@ -63,24 +53,8 @@ def test_standing_tells_every_living_b_thread_with_its_statement() -> None:
 # Records.
 
 
-def test_listeners_get_a_record_of_each_step() -> None:
-    records: list[Record] = []
-    program = BProgram(
-        says(sync(request=HOT)).named("a"),
-        says(sync(request=COLD, wait_for=HOT)).named("b"),
-        says(sync(interrupt=HOT)).named("c"),
-        listeners=[records.append],
-    )
-
-    steps = list(program.run())
-
-    assert [record.step for record in records] == steps
-    assert records[0].candidates == (Candidate(HOT, "a", 0, 0), Candidate(COLD, "b", 0, 1))
-    assert (records[0].resumed, records[0].interrupted, records[0].error) == (("a", "b"), ("c",), None)
-
-
 def test_a_failed_step_is_recorded_with_its_error_and_not_yielded() -> None:
-    records: list[Record] = []
+    records: list[bp.Record] = []
     program = BProgram(says(sync(request=HOT), sync(request=COLD), None), listeners=[records.append])
     steps = program.run()
     assert next(steps).event == HOT
@@ -92,7 +66,7 @@ def test_a_failed_step_is_recorded_with_its_error_and_not_yielded() -> None:
 
 
 def test_a_listener_that_raises_fails_the_program() -> None:
-    def broken(record: Record) -> None:
+    def broken(record: bp.Record) -> None:
         raise OSError("disk full")
 
     program = BProgram(says(sync(request=HOT), sync(request=HOT)), listeners=[broken])
@@ -121,7 +95,7 @@ def ended(how: str) -> BProgram:
 def test_a_program_that_ended_takes_no_steps_and_no_posts(how: str, use: Any) -> None:
     program = ended(how)
 
-    with pytest.raises(ProgramEnded, match="make a new BProgram"):
+    with pytest.raises(bp.ProgramEnded, match="make a new BProgram"):
         use(program)
     program.close()
 
@@ -197,7 +171,7 @@ def test_errors_travel_between_processes_with_all_they_know() -> None:
     endless = BProgram(keeps_saying(sync(request=HOT)), max_steps=2)
     unanswered = BProgram(says(sync(request=Ping(1), block=where(Ping, hash))))  # type: ignore[arg-type]
 
-    for program, kind in ((failed, BThreadError), (endless, EndlessLoop), (unanswered, EventSetError)):
+    for program, kind in ((failed, BThreadError), (endless, bp.EndlessLoop), (unanswered, bp.EventSetError)):
         with pytest.raises(kind) as caught:
             trace(program)
         travelled = pickle.loads(pickle.dumps(caught.value))
@@ -209,7 +183,7 @@ def test_errors_travel_between_processes_with_all_they_know() -> None:
 def test_a_super_step_that_never_ends_is_an_error_with_its_last_events_and_b_threads() -> None:
     program = BProgram(keeps_saying(sync(request=HOT)).named("one"), keeps_saying(sync(request=COLD)), max_steps=30)
 
-    with pytest.raises(EndlessLoop, match=r"went past 30 events and starts; .* raise max_steps") as caught:
+    with pytest.raises(bp.EndlessLoop, match=r"went past 30 events and starts; .* raise max_steps") as caught:
         trace(program)
 
     assert str(caught.value).endswith("the last were, again and again: 'one' hot")
@@ -220,7 +194,7 @@ def test_a_super_step_that_never_ends_is_an_error_with_its_last_events_and_b_thr
 
 def test_an_endless_loop_is_told_once_and_not_ten_times() -> None:
     def told(*said: Any) -> str:
-        with pytest.raises(EndlessLoop) as caught:
+        with pytest.raises(bp.EndlessLoop) as caught:
             trace(BProgram(looping(*said).named("one"), max_steps=30))
         return str(caught.value)
 
@@ -243,7 +217,7 @@ def starts_nothing() -> BThreadBody:
 def test_starts_count_toward_max_steps(endless: type) -> None:
     program = BProgram(endless(), max_steps=100)
 
-    with pytest.raises(EndlessLoop) as caught:
+    with pytest.raises(bp.EndlessLoop) as caught:
         trace(program)
 
     assert caught.value.events == ()
@@ -251,97 +225,49 @@ def test_starts_count_toward_max_steps(endless: type) -> None:
 
 
 def test_a_step_whose_round_starts_too_many_is_recorded_as_failed() -> None:
-    records: list[Record] = []
+    records: list[bp.Record] = []
     program = BProgram(says(sync(request=HOT), start(*[says()] * 20)), max_steps=10, listeners=[records.append])
 
-    with pytest.raises(EndlessLoop) as caught:
+    with pytest.raises(bp.EndlessLoop) as caught:
         trace(program)
 
     assert [(record.step.event, record.error) for record in records] == [(HOT, caught.value)]
 
 
-def resting(*statements: Any) -> BProgram:
-    """Return a program that rests at the first of `statements`, and goes on with HOT."""
-    program = BProgram(says(*statements).named("guard"))
-    trace(program)
-    return program
+BLOCKS_COLD_AFTER_HOT = sync(request=HOT), sync(block=COLD, wait_for=STOP)
+POSTS: dict[str, tuple[tuple[Any, ...], list[Any], list[str]]] = {
+    "while another one can be taken none is judged": (
+        BLOCKS_COLD_AFTER_HOT, ["begin", (COLD, "drop"), STOP, "step", STOP], ["queued"] * 3
+    ),
+    "those before the free one are judged when it is taken": (
+        BLOCKS_COLD_AFTER_HOT, ["begin", (COLD, "drop"), STOP, "step", "step"], ["dropped", "taken"]
+    ),
+    "one that is kept has those before it judged when their turn is now": (
+        (sync(request=HOT), sync(block=COLD)), ["begin", (COLD, "drop"), "step", STOP], ["dropped", "queued"]
+    ),
+}  # fmt: skip
 
 
-TURNED_AWAY: list[tuple[WhenBlocked, str]] = [("keep", "queued"), ("drop", "dropped"), ("reject", "rejected")]
+def test_a_post_is_judged_when_its_turn_comes() -> None:
+    wrong = {}
+    for name, (statements, moves, states) in POSTS.items():
+        program, receipts = BProgram(says(*statements)), list[bp.Receipt]()
+        use: dict[str, Any] = {"begin": lambda: program.candidates, "step": program.step, "run": lambda: trace(program)}  # noqa: B023
+        for move in moves:
+            if isinstance(move, str):
+                use[move]()
+            else:
+                receipts.append(program.post(*move) if type(move) is tuple else program.post(move))
+        if [receipt.state for receipt in receipts] != states:
+            wrong[name] = receipts
 
-
-@rows("when_blocked, state", TURNED_AWAY)
-def test_blocked_and_refused_posts_follow_when_blocked(when_blocked: WhenBlocked, state: str) -> None:
-    program = resting(sync(refuse=COLD, because="too late", block=STOP))
-
-    refused, blocked = program.post(COLD, when_blocked), program.post(STOP, when_blocked)
-
-    assert (refused.state, blocked.state) == (state, state)
-    assert refused.refusals == (() if state == "queued" else (Refusal("guard", "too late"),))
-    assert blocked.blockers == (() if state == "queued" else (Blocker("guard"),))
-
-
-def test_a_post_is_not_judged_before_its_turn() -> None:
-    """The earlier post goes first, and lifts the block."""
-    program = resting(sync(block=COLD, wait_for=HOT), sync(wait_for=COLD))
-    program.post(HOT)
-
-    receipt = program.post(COLD, when_blocked="reject")
-
-    assert receipt.state == "queued"
-    assert trace(program) == [HOT, COLD]
-
-
-def test_a_post_while_another_one_can_be_taken_has_none_judged() -> None:
-    """Whether those before the free one are blocked is found out when it is taken."""
-    program = BProgram(says(sync(wait_for=HOT)), says(sync(request=HOT), sync(block=COLD, wait_for=STOP)))
-    program.candidates  # noqa: B018 - it begins, and HOT can be selected
-    dropped, _ = program.post(COLD, "drop"), program.post(STOP)
-    program.step()
-
-    program.post(STOP)
-    states = [dropped.state]
-    program.step()
-    states.append(dropped.state)
-
-    assert states == ["queued", "dropped"]
-
-
-def test_a_post_that_is_kept_has_those_before_it_judged_when_their_turn_is_now() -> None:
-    program = BProgram(says(sync(request=HOT), sync(block=COLD)))
-    program.candidates  # noqa: B018 - it begins, and HOT can be selected
-    dropped = program.post(COLD, "drop")
-    program.step()
-
-    program.post(STOP)
-
-    assert dropped.state == "dropped"
-
-
-def test_a_post_before_the_first_step_waits_for_its_turn() -> None:
-    program = BProgram(says(sync(request=HOT), sync(block=COLD)))
-
-    receipt = program.post(COLD, when_blocked="reject")
-    states = [receipt.state]
-    trace(program)
-    states.append(receipt.state)
-
-    assert states == ["queued", "rejected"]
-
-
-def test_a_post_behind_kept_ones_is_judged_at_once() -> None:
-    program = resting(sync(block=[COLD, STOP], wait_for=HOT), sync(block=STOP))
-    kept = program.post(COLD)
-
-    turned_away = program.post(STOP, when_blocked="drop")
-
-    assert (kept.state, turned_away.state) == ("queued", "dropped")
+    assert wrong == {}
 
 
 def test_a_post_while_a_listener_gets_a_step_is_queued() -> None:
     heard: list[Event] = []
 
-    def answer(record: Record) -> None:
+    def answer(record: bp.Record) -> None:
         heard.append(record.step.event)
         if record.step.event == HOT:
             receipts.append(program.post(COLD))
@@ -353,20 +279,9 @@ def test_a_post_while_a_listener_gets_a_step_is_queued() -> None:
     assert receipts[0].state == "taken"
 
 
-def test_when_no_b_thread_is_left_what_is_queued_or_posted_is_dropped() -> None:
-    program = BProgram(says(sync(request=HOT)))
-    before = program.post(COLD)
-
-    happened = trace(program)
-    later = program.post(COLD, when_blocked="reject")
-
-    assert (happened, program.status) == ([HOT], "finished")
-    assert (before.state, later.state) == ("dropped", "dropped")
-    assert trace(program) == []
-
-
 def test_a_post_with_the_name_of_another_sort_of_event_changes_nothing() -> None:
-    program = resting(sync(wait_for=Ping))
+    program = BProgram(says(sync(wait_for=Ping)))
+    trace(program)
 
     with pytest.raises(TypeError, match="'ping' is the name of an event kind and of a plain event"):
         program.post(event("ping"))
@@ -391,7 +306,7 @@ class Remembering:
         return choose
 
 
-def first_events(strategy: Strategy | None, *bthreads: BThread, steps: int) -> list[Event]:
+def first_events(strategy: bp.Strategy | None, *bthreads: bp.BThread, steps: int) -> list[Event]:
     program = BProgram(*bthreads, strategy=strategy)
     return [step.event for step in (program.step() for _ in range(steps)) if step]
 
@@ -418,21 +333,21 @@ def test_strategies_choose_among_the_distinct_selectable_events_each_with_its_fi
 
 
 def test_a_strategy_is_a_value_that_serves_many_programs() -> None:
-    strategy = RandomStrategy(7)
+    strategy = bp.RandomStrategy(7)
     bthreads = [keeps_saying(sync(request=any_of(A, B, C)))]
 
     traces = [first_events(strategy, *bthreads, steps=20) for _ in range(2)]
 
     assert traces[0] == traces[1]
-    assert RandomStrategy(7) == strategy
+    assert bp.RandomStrategy(7) == strategy
     with pytest.raises(TypeError):
-        RandomStrategy("seed")  # type: ignore[arg-type]
+        bp.RandomStrategy("seed")  # type: ignore[arg-type]
 
 
 def test_round_robin_gives_the_b_threads_their_turns_by_age_whatever_their_priority() -> None:
     bthreads = [keeps_saying(sync(request=what)) for what in (A, B, C)]
 
-    events = first_events(RoundRobinStrategy(), bthreads[0], bthreads[1].at_priority(9), bthreads[2], steps=7)
+    events = first_events(bp.RoundRobinStrategy(), bthreads[0], bthreads[1].at_priority(9), bthreads[2], steps=7)
 
     assert events == [A, B, C, A, B, C, A]
 
@@ -444,7 +359,7 @@ def test_a_strategy_that_chooses_no_candidate_is_an_error() -> None:
 
     program = BProgram(says(sync(request=HOT)), strategy=Wrong())
 
-    with pytest.raises(BProgramError, match="which is no candidate"):
+    with pytest.raises(bp.BProgramError, match="which is no candidate"):
         trace(program)
     assert program.status == "failed"
 
@@ -528,7 +443,7 @@ def test_a_b_thread_cannot_post_to_run_or_close_its_own_program(cure: str) -> No
     with pytest.raises(BThreadError, match=f"'meddler' failed .*{cure}") as caught:
         trace(programs[0])
 
-    assert isinstance(caught.value.__cause__, BProgramError)
+    assert isinstance(caught.value.__cause__, bp.BProgramError)
     assert programs[0].status == "failed"
 
 
@@ -548,4 +463,180 @@ def test_a_finally_that_posts_is_an_error() -> None:
     with pytest.raises(BThreadError) as caught:
         programs[0].close()
 
-    assert isinstance(caught.value.__cause__, ProgramEnded)
+    assert isinstance(caught.value.__cause__, bp.ProgramEnded)
+
+
+# The rules of a step, each with a small program: what happens, and how the program stands at its end.
+
+INSTEAD = event("instead")
+
+
+def instead(refusals: bp.Refusals) -> Event:
+    return INSTEAD
+
+
+def counts(refusals: bp.Refusals) -> Event:
+    return Pong(len(refusals))
+
+
+def tells(refusals: bp.Refusals) -> Event:
+    return event("no", data=refusals)
+
+
+class Case(NamedTuple):
+    """A program; the posts that it gets whenever it rests, one by one; what happens; its status at the end."""
+
+    bthreads: tuple[bp.BThread, ...]
+    happens: list[Event]
+    status: str = "finished"
+    posts: tuple[Event, ...] = ()
+
+
+def blocks(*events: Any) -> bp.BThread:
+    return says(sync(block=list(events)))
+
+
+def refuses(*events: Any, because: str = "no") -> bp.BThread:
+    return says(sync(refuse=list(events), because=because)).named("guard")
+
+
+@bthread
+def link(left: int) -> BThreadBody:
+    if left:
+        yield start(link(left - 1))
+    else:
+        yield sync(request=HOT)
+
+
+@bthread
+def echoes(*statements: Any) -> BThreadBody:
+    """Say one statement after the other, and request what is sent back as data."""
+    for statement in statements:
+        said = yield statement
+        yield sync(request=event("heard", data=said))
+
+
+def heard(said: Any) -> Event:
+    return event("heard", data=said)
+
+
+REQUESTS = {
+    "hot and cold alternate": Case((alternate(), requests(HOT, 2), requests(COLD, 2)), [HOT, COLD] * 2, "idle"),
+    "a program without b-threads is finished at once": Case((), []),
+    "waiters alone are idle": Case((says(sync(wait_for=HOT)), says(sync())), [], "idle"),
+    "resting ends nothing": Case((says(sync(wait_for=HOT), sync(request=COLD)),), [HOT, COLD], posts=(HOT,)),
+    "an empty request is no request": Case((requests([]), requests(any_of())), [], "idle"),
+    "a list is an order of preference": Case((requests([HOT, COLD, STOP]),), [HOT]),
+    "the first selectable event of a list is offered": Case((requests([HOT, COLD]), blocks(HOT)), [COLD], "idle"),
+    "a refused event of a list is passed over": Case((requests([HOT, COLD]), refuses(HOT)), [COLD], "idle"),
+    "a request advances on any of its events, whichever b-thread offers it": Case(
+        (echoes(sync(request=[HOT, COLD])), requests(COLD).at_priority(1)), [COLD, heard(COLD)]
+    ),
+    "of any_of the first selectable one comes": Case((requests(any_of(HOT, COLD)), blocks(HOT)), [COLD], "idle"),
+    "equal requests are one occurrence, and all advance": Case((requests(Ping(1)), requests(Ping(1))), [Ping(1)]),
+    "who requests and waits for an event advances once": Case(
+        (says(sync(request=HOT, wait_for=[HOT, Ping]), sync(wait_for=HOT)),), [HOT], "idle"
+    ),
+    "higher priority goes first, then age, then the order in a list": Case(
+        (requests(HOT), requests([COLD, HOT]).at_priority(1), requests(STOP).at_priority(1)), [COLD, STOP, HOT]
+    ),
+    "a blocked event is never selected, whatever its priority": Case(
+        (requests(HOT).at_priority(9), requests(COLD), blocks(HOT).at_priority(-9)), [COLD], "blocked"
+    ),
+    "a b-thread may block what it requests itself": Case((says(sync(request=HOT, block=HOT)),), [], "blocked"),
+    "an interrupt wins over advancing": Case((echoes(sync(request=HOT, wait_for=HOT, interrupt=HOT)),), [HOT]),
+}
+
+REFUSALS = {
+    "a refused request is answered by its otherwise": Case(
+        (echoes(sync(request=HOT, otherwise=tells)), refuses(HOT, because="too late")),
+        [
+            event("no", data=(bp.Refusal("guard", "too late"),)),
+            heard(event("no", data=(bp.Refusal("guard", "too late"),))),
+        ],
+        "idle",
+    ),
+    "without otherwise a refusal is a block": Case((requests(HOT), refuses(HOT)), [], "blocked"),
+    "a request that is both held and refused counts as refused": Case(
+        (says(sync(request=HOT, otherwise=instead)), blocks(HOT), refuses(HOT)), [INSTEAD], "idle"
+    ),
+    "otherwise is not offered while one event of the request is selectable": Case(
+        (says(sync(request=[HOT, COLD], otherwise=instead)), refuses(HOT)), [COLD], "idle"
+    ),
+    "an event that is merely held keeps otherwise back": Case(
+        (says(sync(request=[HOT, COLD], otherwise=instead)), refuses(HOT), blocks(COLD)), [], "blocked"
+    ),
+    "otherwise is offered when every event of the request is refused": Case(
+        (says(sync(request=[HOT, COLD], otherwise=instead)), refuses(HOT), refuses(COLD)), [INSTEAD], "idle"
+    ),
+    "a refusal is a level: when it goes, the request is back": Case(
+        (
+            says(sync(request=HOT, otherwise=instead)),
+            says(sync(request=COLD, refuse=HOT, because="not yet"), sync(wait_for=STOP)).at_priority(1),
+        ),
+        [COLD, HOT],
+        "idle",
+    ),
+    "an otherwise can be held": Case(
+        (says(sync(request=HOT, otherwise=instead)), refuses(HOT), blocks(INSTEAD)), [], "blocked"
+    ),
+    "an otherwise can be refused, and has no second one": Case(
+        (says(sync(request=HOT, otherwise=instead)), refuses(HOT, INSTEAD)), [], "blocked"
+    ),
+    "otherwise is asked again when the refusals change": Case(
+        (
+            says(sync(request=HOT, otherwise=counts, block=Pong(1))),
+            refuses(HOT),
+            says(sync(wait_for=COLD), sync(refuse=HOT, because="never")),
+        ),
+        [COLD, Pong(2)],
+        "idle",
+        posts=(COLD,),
+    ),
+    "another because is another refusal": Case(
+        (
+            says(*[sync(request=HOT, otherwise=tells)] * 2),
+            says(*[sync(refuse=HOT, because=n, wait_for=where("no")) for n in range(2)]).named("guard"),
+        ),
+        [event("no", data=(bp.Refusal("guard", 0),)), event("no", data=(bp.Refusal("guard", 1),))],
+    ),
+}
+
+STARTS_AND_POSTS = {
+    "started b-threads do not see the event that started them": Case(
+        (says(sync(request=HOT), start(says(sync(wait_for=HOT)))),), [HOT], "idle"
+    ),
+    "starting returns at once, with None": Case((echoes(start(says()), start()),), [heard(None), heard(None)]),
+    "the blocks of started b-threads hold at the next selection": Case(
+        (says(sync(request=HOT), sync(request=COLD)), says(sync(wait_for=HOT), start(blocks(COLD)))), [HOT], "blocked"
+    ),
+    "started b-threads inherit their starter's priority unless they have one": Case(
+        (requests(COLD), says(start(requests(HOT), requests(STOP).at_priority(0))).at_priority(1)), [HOT, COLD, STOP]
+    ),
+    "a chain of starts needs no recursion": Case((link(5000),), [HOT]),
+    "who comes to wait for an event in its round waits for the next one": Case(
+        (says(*[sync(wait_for=HOT)] * 2), says(sync(request=HOT), sync(block=COLD))), [HOT], "idle"
+    ),
+    "a post that no b-thread waits for is a step all the same": Case(
+        (says(sync(wait_for=HOT)),), [COLD], "idle", posts=(COLD,)
+    ),
+    "each post is one delivery": Case((says(*[sync(wait_for=HOT)] * 2),), [HOT, HOT], posts=(HOT, HOT)),
+    "a kept post comes when its block goes": Case(
+        (says(sync(block=COLD, wait_for=HOT), sync(wait_for=STOP)),), [HOT, COLD], "idle", posts=(COLD, HOT)
+    ),
+    "a kept post alone makes a program neither ready nor blocked": Case((blocks(HOT),), [], "idle", posts=(HOT,)),
+}
+
+
+def test_each_program_behaves_as_its_sentence_says() -> None:
+    wrong = {}
+    for name, case in (REQUESTS | REFUSALS | STARTS_AND_POSTS).items():
+        program = BProgram(*case.bthreads)
+        happened = trace(program)
+        for post in case.posts:
+            program.post(post)
+            happened += trace(program)
+        if (happened, program.status) != (case.happens, case.status):
+            wrong[name] = (happened, program.status)
+
+    assert wrong == {}

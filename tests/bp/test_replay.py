@@ -7,22 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bp import (
-    BProgram,
-    BProgramError,
-    BThread,
-    BThreadBody,
-    ProgramEnded,
-    RandomStrategy,
-    any_of,
-    bthread,
-    event,
-    replay,
-    start,
-    sync,
-    verify,
-    where,
-)
+import bp
+from bp import BProgram, BProgramError, BThread, BThreadBody, any_of, bthread, event, replay, start, sync, verify, where
 from bp.testing import drive, show, table, trace_of
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, philosophers, says
 
@@ -70,7 +56,7 @@ def test_a_value_that_is_no_external_event_is_not_selected_in_a_replay() -> None
         program.select(Ping)  # type: ignore[arg-type]
     program.select(A)
     program.close()
-    with pytest.raises(ProgramEnded):
+    with pytest.raises(bp.ProgramEnded):
         program.select(A)
 
 
@@ -82,7 +68,7 @@ def test_a_value_that_is_no_external_event_is_not_selected_in_a_replay() -> None
 @settings(deadline=None)
 def test_a_recorded_run_is_taken_again_to_the_same_state(seed: int, posts: list[Any]) -> None:
     bthreads = [*taps(), says(sync(request=any_of(A, B))), says(sync(wait_for=STOP), sync(request=A))]
-    program = BProgram(*bthreads, strategy=RandomStrategy(seed))
+    program = BProgram(*bthreads, strategy=bp.RandomStrategy(seed))
     steps = list(program.run())
     for post in posts:
         program.post(post)

@@ -12,6 +12,7 @@ from constitution import Action, Effect
 from constitution.judge import findings_of
 from constitution.zones import FOUND
 from tests.constitution.corpora import CORPORA, commands
+from tests.differential.fuzz import allowed_although_it_runs, texts
 from tests.differential.recorder import Ran, run
 from tests.tables import rows
 
@@ -132,3 +133,19 @@ def test_quoted_words_are_read_as_bash_reads_them(tmp_path: Path, lines: list[tu
     script = "v=abc w='d e'\n" + "\n".join(f"p{i}{blank}{blank.join(words)}" for i, (words, blank) in enumerate(lines))
 
     assert overlooked(script, tmp_path) == []
+
+
+# A command that hides among random parts of shell is not allowed where bash would run it.
+
+
+@pytest.mark.slow
+def test_no_text_is_allowed_whose_payload_runs() -> None:
+    assert allowed_although_it_runs(texts(2000, seed=1)) == []
+
+
+@pytest.mark.slow
+def test_the_payload_of_an_allowed_text_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a harmless payload everything is allowed, and that it runs is found out."""
+    monkeypatch.setattr("tests.differential.fuzz.RUN", ("ls", "-rf"))
+
+    assert allowed_although_it_runs(["ls -rf", "echo 'ls -rf'"]) == ["ls -rf"]

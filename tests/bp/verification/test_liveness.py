@@ -1,6 +1,7 @@
 """Runs that never end: who stays hot in them, whether they are fair, and loops of internal events."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
@@ -8,20 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bp import (
-    BProgram,
-    BThreadError,
-    EndlessLoop,
-    Event,
-    Violation,
-    contains,
-    event,
-    sync,
-    verify,
-)
-from bp.verification.liveness import components
-from tests.bp.programs import STOP, Ping, keeps_saying, looping, says
-from tests.bp.scripts import Say, Script
+from bp import BProgram, BThread, BThreadError, EndlessLoop, Event, Violation, contains, event, sync, verify, where
+from bp.verification.properties import absence, bounded_existence, existence, precedence, response
+from bp.verification.search import components
+from tests.bp.programs import STOP, Ping, keeps_saying, kinds, looping, says
+from tests.bp.reference import Say, Script
 from tests.bp.test_against_reference import as_event
 from tests.bp.verification.test_verifier_law import Naive, State, World, over, random_world, reproduce, standing
 
@@ -251,3 +243,86 @@ def compare(world: World) -> str:
 @given(st.randoms(use_true_random=False))
 def test_every_fair_cycle_and_every_endless_loop_is_found_and_no_others(random: Random) -> None:
     compare(looping_world(random))
+
+
+# Temporal properties are monitors: what they forbid raises, what they demand is hot.
+
+P, S, Q, R = event("p"), event("s"), event("q"), event("r")
+
+# Each pattern as a monitor, and by its definition.
+PATTERNS: list[tuple[Callable[..., BThread], Callable[[list[Event]], bool]]] = [
+    (partial(absence, P), lambda part: P not in part),
+    (partial(bounded_existence, P, 2), lambda part: part.count(P) <= 2),
+    (partial(precedence, S, P), lambda part: P not in part or S in part[: part.index(P)]),
+    (partial(existence, P), lambda part: P in part),
+    (partial(response, P, S), lambda part: all(S in part[at:] for at, event in enumerate(part) if event == P)),
+]
+SCOPES: list[dict[str, Event]] = [
+    {}, {"after": Q}, {"before": R}, {"until": R}, {"after": Q, "before": R}, {"after": Q, "until": R},
+]  # fmt: skip
+
+
+def parts(trace: list[Event], scope: dict[str, Event]) -> Iterator[list[Event]]:
+    """Yield the parts of a trace in which a scope is open and its property is demanded."""
+    after, before = scope.get("after"), scope.get("before")
+    closing = before or scope.get("until")
+    part: list[Event] | None = [] if after is None else None
+    for happened in trace:
+        if part is not None and happened == closing:
+            yield part
+            part = None
+            if after is None:
+                return
+        elif part is not None:
+            part.append(happened)
+        elif happened == after:
+            part = []
+    if part is not None and before is None:
+        yield part
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(PATTERNS), st.sampled_from(SCOPES), st.lists(st.sampled_from([P, S, Q, R]), max_size=8))
+def test_a_monitor_finds_exactly_the_traces_that_break_its_property(
+    pattern: tuple[Callable[..., BThread], Callable[[list[Event]], bool]], scope: dict[str, Event], trace: list[Event]
+) -> None:
+    monitor, keeps = pattern
+
+    found = verify(says(*[sync(request=happened) for happened in trace]), monitor(**scope))
+
+    assert found.holds == all(map(keeps, parts(trace, scope)))
+
+
+def test_a_broken_property_says_what_happened_and_where() -> None:
+    forbidden = verify(says(sync(request=Q), sync(request=P)), absence(P, after=Q)).violations
+    owed = verify(says(sync(request=P)), response(P, S)).violations
+
+    assert "'absence of p': AssertionError: p happens after q" in forbidden[0].message
+    assert [(violation.kind, violation.bthread) for violation in owed] == [("hot", "s after p")]
+
+
+def test_a_response_that_is_put_off_for_ever_around_a_cycle_is_found() -> None:
+    found = verify(says(sync(request=P)), keeps_saying(sync(request=Q)), response(P, S))
+
+    assert kinds(found) == [("hot", "s after p")]
+    assert found.violations[0].cycle == (Q,)
+
+
+def test_properties_take_event_sets_and_lists_of_them() -> None:
+    found = verify(says(sync(request=Ping(3))), precedence([S, Q], where(Ping, value=3)), absence([P, Ping], before=R))
+
+    assert kinds(found) == [("error", "[s, q] before where(Ping, value=3)")]
+
+
+def test_a_property_watches_a_run_too() -> None:
+    with pytest.raises(BThreadError, match="p happens more than 1 times"):
+        list(BProgram(says(sync(request=P), sync(request=P)), bounded_existence(P, 1)).run())
+
+
+def test_a_property_of_what_never_comes_is_unreached() -> None:
+    found = verify(says(sync(request=P)), absence(R, after=Q))
+
+    assert found.holds
+    assert not found
+    assert found.coverage.unreached == ("absence of r",)
