@@ -298,7 +298,11 @@ class Flight:
 
 
 def _failure(what: str, flight: Flight, error: Exception) -> EffectError:
-    return EffectError(f"{what}: {type(error).__name__}: {error}", started=flight.started)
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # its representation fails
+        text = type(error).__name__
+    return EffectError(f"{what}: {text}", started=flight.started)
 
 
 class _Effects(dict[Any, Effect | None]):

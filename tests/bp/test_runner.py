@@ -257,10 +257,21 @@ async def test_outcomes_after_close_are_discarded() -> None:
     assert book.events == [Asked(0)]
 
 
+class Mute(Exception):
+    """An error whose text raises."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def raise_mute(asked: Asked, error: Exception) -> Broken:
+    raise Mute
+
+
 @pytest.mark.parametrize(
     "broken",
-    [lambda asked, _: None, lambda asked, _: 1 / 0, lambda asked, _: Told(7)],
-    ids=["wrong kind", "raises", "about something else"],
+    [lambda asked, _: None, lambda asked, _: 1 / 0, raise_mute, lambda asked, _: Told(7)],
+    ids=["wrong kind", "raises", "raises without a text", "about something else"],
 )
 async def test_an_effect_that_cannot_say_how_it_broke_ends_the_run_with_an_error(
     broken: Callable[[Asked, Broken], Any],
