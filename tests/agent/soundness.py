@@ -2,8 +2,9 @@
 
 from agent.history.playback import ReplayResult, replay
 from agent.log.reading import RecordedRun, read_log
+from agent.models.chat import render_messages
 from agent.models.model import ModelRequest
-from agent.models.requests import render_input, render_messages
+from agent.models.responses import render_input
 from agent.session.agent import Agent
 from agent.testing import assert_calls_answered
 from bp import BProgram

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.chat_stream import LONGEST_ANSWER, Assembly
+from agent.models.chat import LONGEST_ANSWER, Assembly
 from agent.models.model import Answer, Delta, ModelError
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
 from tests.agent.models.shapes import CALLS, delta, interleave

@@ -12,7 +12,7 @@ import pytest
 
 from agent import Agent
 from agent.effects.loop import seconds_before
-from agent.models import chat_stream
+from agent.models import chat
 from agent.models.model import ModelError, ModelRequest
 from agent.models.openai_model import Api, OpenAIModel
 from agent.session.agent import Run
@@ -112,7 +112,7 @@ def test_an_endless_stream_is_left_before_it_fills_the_memory(
     server: Server, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """On one backend, with a tenth of the limit: the reading is the same, and measuring memory makes it slow."""
-    monkeypatch.setattr(chat_stream, "LONGEST_ANSWER", 400_000)
+    monkeypatch.setattr(chat, "LONGEST_ANSWER", 400_000)
     api, event = ENDLESS[what]
     anyio.run(ask, server, "chat", [STREAM, *map(frame, words("chat", "hi"))])  # so that imports do not count
     tracemalloc.start()

@@ -15,7 +15,7 @@ import pytest
 from agent import Agent, tool
 from agent.models import openai_model
 from agent.models.model import Answer, ModelError, ModelRequest
-from agent.models.openai_model import WIRES, Api, OpenAIModel, RawChunks
+from agent.models.openai_model import WIRES, Api, OpenAIModel, raw_chunks
 from agent.tools.definition import Tool
 from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFailed
 from agent.vocabulary.messages import UserMessage
@@ -56,7 +56,7 @@ async def chunks_of(*pieces: bytes) -> list[object]:
             yield piece
 
     response = httpx2.Response(200, content=body(), request=httpx2.Request("POST", "http://server"))
-    async with RawChunks(response, "http://server") as chunks:
+    async with raw_chunks(response, "http://server") as chunks:
         return [chunk async for chunk in chunks]
 
 

@@ -15,8 +15,7 @@ from agent.models import openai_model
 from agent.models.failures import describe_failure
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_from_name
-from agent.models.script_files import ScriptError
-from agent.models.scripted import ScriptedModel
+from agent.models.scripted import ScriptedModel, ScriptError
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, UserMessage
 from tests.agent.models.hostile_server import Server

@@ -8,8 +8,9 @@ import pytest
 from agent import call, tool
 from agent.log.decoding import Decoder
 from agent.log.reading import read_log
+from agent.models.chat import render_messages
 from agent.models.model import ModelRequest
-from agent.models.requests import render_input, render_messages, responses_body
+from agent.models.responses import render_input, responses_body
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import PromptGiven

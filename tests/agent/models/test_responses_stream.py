@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.models.model import Answer, Delta, ModelError
-from agent.models.responses_stream import ResponseAssembly
+from agent.models.responses import ResponseAssembly
 from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
 from tests.agent.models.shapes import CALLS, A, B, Event, added, ended, interleave, piece, streamed, whole
 from tests.tables import rows

@@ -10,8 +10,7 @@ import pytest
 
 from agent import Agent
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, join_deltas
-from agent.models.script_files import ScriptError, load_script
-from agent.models.scripted import ScriptedModel, Step, answer, call, delay, fail
+from agent.models.scripted import ScriptedModel, ScriptError, Step, answer, call, delay, fail, load_script
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
 from tests.tables import rows
 
