@@ -14,8 +14,7 @@ from typing import Any, cast
 from attrs import fields, frozen, has
 
 from agent.history.playback import Held, retrace
-from agent.log.decoding import recorded_steps
-from agent.log.reading import RecordedRun
+from agent.log.reading import RecordedRun, recorded_steps
 from agent.session.agent import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ToolStarted

@@ -8,8 +8,7 @@ from attrs import define, field, frozen
 
 from agent.effects.loop import declared_effects
 from agent.history.playback import played
-from agent.log.decoding import Decoder
-from agent.log.reading import RecordedRun
+from agent.log.reading import Decoder, RecordedRun
 from agent.projections.conversation import Conversation
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (

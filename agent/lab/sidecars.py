@@ -28,8 +28,7 @@ from agent.effects.monitoring import Auditor
 from agent.lab.concurrency import at_once
 from agent.lab.json_lines import append_line, whole_lines
 from agent.lab.measures.thresholds import suspicion
-from agent.log.decoding import Decoder
-from agent.log.reading import LogError, RecordedRun, read_log
+from agent.log.reading import Decoder, LogError, RecordedRun, read_log
 from agent.log.writing import check_free, lock
 from agent.models.model import ModelError
 from agent.projections.conversation import Conversation

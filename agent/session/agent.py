@@ -637,8 +637,7 @@ class Agent:
     def _open_log(self, log: "str | os.PathLike[str] | LogWriter | None", *, late: bool) -> "LogWriter | None":
         if log is None:
             return None
-        from agent.log.redaction import Redaction, keys_of
-        from agent.log.writing import LogWriter
+        from agent.log.writing import LogWriter, Redaction, keys_of
 
         models = (self.model, *(voice.model for voice in self._others.values()))
         redaction = Redaction(self._secrets, keys_of(models)) or None

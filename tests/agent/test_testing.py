@@ -9,7 +9,7 @@ from agent import Agent, Run, ScriptedModel, call
 from agent.history.playback import retaken, retrace
 from agent.history.rebuilding import rebuild
 from agent.log import RecordedRun, read_log
-from agent.log.decoding import recorded_steps
+from agent.log.reading import recorded_steps
 from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
 from agent.vocabulary.events import CallAnswered, GateRejected, ProposedAction, RunEnded, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage

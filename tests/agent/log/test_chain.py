@@ -16,7 +16,7 @@ from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.history.rebuilding import RebuildError
 from agent.log.chain import CHAIN, SIGNATURE, own_key
 from agent.log.reading import LogError, read_log
-from agent.log.redaction import Redaction
+from agent.log.writing import Redaction
 from agent.presets.equipment import equip
 from agent.presets.shipped import PRESETS
 from agent.tools.collections import workspace_tools

@@ -288,7 +288,7 @@ def test_a_value_without_a_form_in_the_log_is_refused() -> None:
 
 
 def test_an_earlier_conversation_comes_back_from_a_log() -> None:
-    from agent.log.decoding import Decoder
+    from agent.log.reading import Decoder
 
     said = AssistantMessage("Let me see.", (RequestedCall("a", "note", "{}"),), "hm")
     given = HistoryGiven((UserMessage("Go"), said, ToolMessage("a", "noted", is_error=True)))

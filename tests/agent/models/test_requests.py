@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from agent import call, tool
-from agent.log.decoding import Decoder
-from agent.log.reading import read_log
+from agent.log.reading import Decoder, read_log
 from agent.models.chat import render_messages
 from agent.models.model import ModelRequest
 from agent.models.responses import render_input, responses_body
