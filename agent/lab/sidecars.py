@@ -34,8 +34,7 @@ from agent.models.model import ModelError
 from agent.projections.conversation import Conversation
 from agent.protocols.monitors import Evidence, Monitor, Score, checked
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.conversion import structured
-from agent.vocabulary.encoding import dump
+from agent.vocabulary.encoding import dump, structured
 from agent.vocabulary.events import ActionDescribed, AnswerCommitted, RunContinued
 from agent.vocabulary.messages import Messages, Usage
 from agent.vocabulary.questions import AuditVerdict, Trajectory

@@ -230,7 +230,7 @@ def _kinds() -> dict[str, Any]:
 
 
 def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
-    from agent.vocabulary.conversion import problems_of  # imports cattrs, which only reading needs
+    from agent.vocabulary.encoding import problems_of  # imports cattrs, which only reading needs
 
     try:
         return _converter().structure(data, kind)
@@ -243,7 +243,7 @@ def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
 def _converter() -> "Converter":
     from cattrs.gen import make_dict_structure_fn
 
-    from agent.vocabulary.conversion import strict_converter
+    from agent.vocabulary.encoding import strict_converter
 
     converter = strict_converter()
 
@@ -254,18 +254,16 @@ def _converter() -> "Converter":
         structure = whole(kind)
         return lambda data, _: structure({name: value for name, value in dict(data).items() if name != "role"}, kind)
 
-    whole_call = whole(ToolCall)
-    hooks: dict[Any, Callable[[Any, Any], Any]] = {
-        bytes: lambda text, _: b64decode(text, validate=True),
-        Refusals: lambda told, _: _refusals(told),
-        Facts: lambda data, _: Facts(data),
-        ToolCall: lambda data, kind: data if isinstance(data, ToolCall) else whole_call(data, kind),
-        **{kind: message(kind) for kind in ROLES},
-    }
-    for kind, hook in hooks.items():
-        converter.register_structure_hook(kind, hook)
+    register = converter.register_structure_hook
+    register(bytes, lambda text, _: b64decode(text, validate=True))
+    register(Refusals, lambda told, _: _refusals(told))
+    register(Facts, lambda data, _: Facts(data))
     converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
+    for kind in ROLES:
+        register(kind, message(kind))
     converter.register_structure_hook_func(lambda kind: kind == Message, lambda data, _: _message(converter, data))
+    whole_call = whole(ToolCall)
+    register(ToolCall, lambda data, kind: data if isinstance(data, ToolCall) else whole_call(data, kind))
     return converter
 
 

@@ -9,8 +9,7 @@ from attrs import evolve
 
 from agent import Agent, answer, call
 from agent.history.rebuilding import RebuildError, changed_bthreads
-from agent.history.what_if import WhatIf, what_if
-from agent.history.why import Cause, find_causes
+from agent.history.what_if import Cause, WhatIf, find_causes, what_if
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.presets.policy_files import PolicyError, load_policy
 from agent.threads.limits import at_most
