@@ -1,34 +1,34 @@
 """How a run ends: a b-thread that wants it refuses, `converse` ends the run, and nothing is left open."""
 
 import json
-from itertools import combinations, permutations
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
 from attrs import evolve
 
-from agent import Agent, Run, answer, call
+from agent import Agent, Preset, Run, answer, call, tool
 from agent.models.model import Price, estimate_tokens, read_prices
 from agent.models.scripted import ScriptedModel, fail
 from agent.presets.shipped import PRESETS, preset_named
 from agent.projections.context import SUMMED_UP
 from agent.tools.shell import make_shell_tool
 from agent.vocabulary.events import (
-    AnswerCommitted,
     CallAnswered,
     DeadlineReached,
     InferenceRequested,
     RunEnded,
+    StopAsked,
     SummaryFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import AssistantMessage, Usage, UserMessage
-from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, bthread, sync
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, grumble, hang, note
+from agent.vocabulary.messages import AssistantMessage, Image, Message, Usage, UserMessage
+from bp import BThread, BThreadBody, bthread, sync
+from tests.agent.conftest import MakeAgent, answers, grumble, hang, note
+from tests.agent.soundness import recorded
+from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
 
@@ -54,18 +54,6 @@ async def test_the_last_allowed_answer_and_its_calls_are_not_lost(make_agent: Ma
     assert run.messages[-1] == AssistantMessage(LIMIT_TEXT)
 
 
-async def test_the_limit_counts_anew_for_each_prompt(make_agent: MakeAgent) -> None:
-    agent = make_agent(
-        call("note"), "One.", call("note"), "Two.", tools=[note], preset=evolve(DEFAULT, max_iterations=2)
-    )
-
-    first = await agent.run("First")
-    second = await agent.run("Second")
-
-    assert (first.status, second.status) == ("completed", "completed")
-    assert second.text == "Two."
-
-
 async def test_an_answer_that_was_rejected_counts_as_a_turn(make_agent: MakeAgent) -> None:
     run = await make_agent(*[call("bash", command="rm -rf /")] * 3, preset=evolve(DEFAULT, max_iterations=2)).run("Go")
 
@@ -87,21 +75,7 @@ async def test_refusals_are_no_failures(make_agent: MakeAgent) -> None:
     assert run.status == "completed"
 
 
-async def test_empty_answers_are_asked_again_and_stay_out_of_the_conversation(make_agent: MakeAgent) -> None:
-    run = await make_agent("", " \t\n", "Hello.").run("Go")  # providers refuse a text of white space
-
-    assert run.status == "completed"
-    assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
-
-
 # Failures of the model
-
-
-async def test_a_permanent_failure_is_not_retried(make_agent: MakeAgent) -> None:
-    run = await make_agent(fail("no such model"), "never asked").run("Go")
-
-    assert (run.status, run.text) == ("failed", "no such model")
-    assert run.events.count(InferenceRequested()) == 1
 
 
 async def test_a_failed_inference_is_asked_again_also_while_the_text_is_watched(make_agent: MakeAgent) -> None:
@@ -133,25 +107,6 @@ async def test_the_failures_of_a_run_that_was_stopped_do_not_count_in_the_next(m
 
 
 # Several at once
-
-
-@bthread
-def want_end(status: Any, reason: str) -> BThreadBody:
-    while True:
-        yield sync(wait_for=AnswerCommitted)
-        yield sync(refuse=InferenceRequested, because=Ending(status, reason), wait_for=RunEnded)
-
-
-STATUSES = ("aborted", "stopped", "failed", "doom_loop", "limit")
-
-
-@pytest.mark.slow
-def test_the_worst_status_wins_in_any_order(make_agent: MakeAgent) -> None:
-    for worse, better in combinations(STATUSES, 2):
-        for threads in permutations([want_end(worse, "worse"), want_end(better, "better")]):
-            run = make_agent(call("note"), tools=[note], threads=threads).run_sync("Go")
-
-            assert (run.status, run.reason) == (worse, "worse")
 
 
 async def test_a_refusal_without_an_ending_is_a_failure_that_names_it(make_agent: MakeAgent) -> None:
@@ -418,3 +373,200 @@ async def test_a_preset_that_sums_nothing_up_ends_and_names_the_options(make_age
         "Give compaction=summary, or the size of the model's context as context_tokens."
     )
     assert len(agent.model.requests) == 1  # type: ignore[attr-defined]
+
+
+# Stop and abort: a run ends in time, leaves nothing behind, and every call is answered once
+
+
+DEFAULT = PRESETS["default"]
+
+Verb = Literal["stop", "abort"]
+
+
+async def test_a_stop_lets_the_running_call_finish_and_answers_the_others(make_agent: MakeAgent) -> None:
+    @tool
+    async def stop_and_go_on() -> str:
+        """Stop the run, and finish."""
+        run.stop()
+        await anyio.wait_all_tasks_blocked()
+        return "finished"
+
+    agent = make_agent([call("stop_and_go_on"), call("stop_and_go_on"), call("nope")], tools=[stop_and_go_on])
+    async with agent.start("Go") as run:
+        pass
+
+    assert (run.status, run.reason) == ("stopped", "stop_asked")
+    first, *others = answers(run.messages)
+    assert first == "finished"
+    assert others[0] == "skipped: Stopped at the user's request."
+    assert others[1].startswith("not executed: ")
+    assert run.events.count(StopAsked()) == 1
+
+
+async def test_a_stop_during_the_last_inference_keeps_its_answer(make_agent: MakeAgent) -> None:
+    async def stopped(_: object) -> str:
+        run.stop()
+        return "Hello."
+
+    async with make_agent(stopped).start("Go") as run:
+        pass
+
+    assert run.status == "stopped"
+    assert run.messages[-1] == AssistantMessage("Hello.")
+
+
+@pytest.mark.parametrize("verb", ["stop", "abort"])
+async def test_a_stop_before_the_first_step_counts(make_agent: MakeAgent, verb: Verb) -> None:
+    """Found: a stop or an abort right after `start` came before the prompt, and was lost."""
+    async with make_agent("Hello.").start("Go") as run:
+        getattr(run, verb)()
+
+    assert run.status == {"stop": "stopped", "abort": "aborted"}[verb]
+
+
+async def test_an_abort_does_not_wait_for_a_thread(make_agent: MakeAgent) -> None:
+    import threading
+
+    under_way, let_go = threading.Event(), threading.Event()
+
+    @tool
+    def block() -> str:
+        """Block a thread."""
+        under_way.set()
+        let_go.wait(1000)
+        return "late"
+
+    async with make_agent(call("block"), tools=[block]).start("Go") as run:
+        async for step in run:
+            if isinstance(step.event, ToolStarted):
+                break
+        while not under_way.is_set():
+            await anyio.lowlevel.checkpoint()
+        run.abort()
+    let_go.set()
+
+    assert run.status == "aborted"
+    assert answers(run.messages) == ["aborted"]
+
+
+# Stop and abort at every moment of a run
+
+
+async def test_a_cancelled_run_is_aborted_and_its_log_says_so(make_agent: MakeAgent) -> None:
+    agent = make_agent(call("hang"), tools=[hang])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(agent.run, "Go")
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+    assert answers(agent.messages) == ["aborted"]
+
+
+class Deaf(Preset):
+    """A preset whose b-threads hear neither an abort nor a failure."""
+
+    def bthreads(self) -> tuple[BThread, ...]:
+        return tuple(one for one in super().bthreads() if one.name not in ("abort_on_request", "retry"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_cancelled_run_that_hears_no_abort_is_broken_off(make_agent: MakeAgent, anyio_backend: str) -> None:
+    """Cancelling must come to an end whatever the b-threads are; the log says that this was no regular one."""
+    asked = anyio.Event()
+
+    async def hang(_: object) -> str:
+        asked.set()
+        await anyio.sleep_forever()
+        return ""
+
+    agent = make_agent(hang, hang, preset=Deaf("deaf"))
+    with anyio.fail_after(100):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.run, "Go")
+            await asked.wait()
+            tasks.cancel_scope.cancel()
+
+    last = recorded(agent).records[-1]
+    assert (last["name"], last["origin"], last["data"]["status"]) == ("run_ended", "engine", "failed")
+
+
+# Steering, follow-ups and calls that run together, in whole runs; and an abort at every moment of such a run
+
+
+def said(messages: Sequence[Message]) -> list[str]:
+    return [message.text for message in messages if isinstance(message, UserMessage)]
+
+
+async def test_all_steering_is_heard_in_its_order_after_the_answers_of_the_batch(make_agent: MakeAgent) -> None:
+    @tool(category="read")
+    async def steer() -> str:
+        """Steer twice."""
+        run.steer("Rather this.")
+        run.steer("And that.")
+        return "steered"
+
+    async with make_agent([call("steer"), call("note")], "Done.", tools=[steer, note]).start("Go") as run:
+        pass
+
+    assert answers(run.messages) == ["steered", "skipped: Skipped due to queued user message."]
+    assert said(run.messages) == ["Go", "Rather this.", "And that."]
+    assert run.unheard == ()
+
+
+async def test_steering_before_the_first_inference_and_during_the_last_one_is_heard(make_agent: MakeAgent) -> None:
+    async def last(_: object) -> str:
+        run.steer("One more thing.")
+        return "Done."
+
+    async with make_agent("Hello.", last, "Really done.").start("Go") as run:
+        run.steer("Wait.")
+
+    assert said(run.messages) == ["Go", "Wait.", "One more thing."]
+    assert run.text == "Really done."
+
+
+@pytest.mark.parametrize(("end", "status"), [("abort", "aborted"), ("stop", "stopped")])
+async def test_messages_that_a_run_did_not_read_are_visible_and_begin_the_next_run(
+    make_agent: MakeAgent, end: str, status: str
+) -> None:
+    @tool(category="read")
+    async def leave() -> str:
+        """Say something, and end the run."""
+        run.steer("Rather this.")
+        run.follow_up("And then that.")
+        getattr(run, end)()
+        return "left"
+
+    agent = make_agent(call("leave"), "Both.", tools=[leave])
+    async with agent.start("Go") as run:
+        pass
+    left = run.unheard
+    run.steer("Too late.")
+    again = await agent.run("Go on")
+
+    assert run.status == status
+    assert left == ("Rather this.", "And then that.")
+    assert said(again.messages)[1:] == ["Rather this.", "And then that.", "Too late.", "Go on"]
+    assert again.unheard == run.unheard == ()
+
+
+@pytest.mark.parametrize("end", ["in time", "too late"])
+async def test_images_of_the_user_come_with_their_words(end: str, make_agent: MakeAgent) -> None:
+    first, second = (UserMessage(words, (Image("image/png", words.encode()),)) for words in ("This.", "And this."))
+
+    @tool(category="read")
+    async def show() -> str:
+        """Show two pictures."""
+        run.steer(first)
+        run.follow_up(second)
+        if end == "too late":
+            run.stop()
+        return "shown"
+
+    agent = make_agent(call("show"), "I see.", "I see that too.", tools=[show])
+    async with agent.start("Go") as run:
+        pass
+    again = await agent.run("Go on") if end == "too late" else run
+
+    assert [message for message in again.messages if isinstance(message, UserMessage)][1:3] == [first, second]

@@ -9,11 +9,9 @@ import pytest
 from attrs import evolve, frozen
 
 from agent import Agent, answer, call, tool
-from agent.log.reading import LogError
 from agent.models.model import Answer, ModelRequest
 from agent.models.scripted import fail
 from agent.presets.shipped import PRESETS
-from agent.projections.state import Totals
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked, CallAnswered, ToolFinished, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
@@ -28,10 +26,8 @@ from bp import (
     sync,
     where,
 )
-from tests.agent.breaking_off import broken_off
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, grumble, hang, note
-from tests.agent.soundness import recorded
+from tests.agent.conftest import MakeAgent, answers, grumble, hang, note
+from tests.agent.soundness import broken_off, recorded
 from tests.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
@@ -136,25 +132,6 @@ async def test_an_approver_that_raises_has_said_no(make_agent: MakeAgent) -> Non
     assert "asking failed: no terminal" in answered
 
 
-@pytest.mark.parametrize("verb", ["stop", "abort"])
-async def test_an_open_question_is_withdrawn_when_the_run_ends(make_agent: MakeAgent, verb: str) -> None:
-    asked = anyio.Event()
-
-    async def approve(_: ApprovalAsked) -> bool:
-        asked.set()
-        await anyio.sleep_forever()
-        return True
-
-    with anyio.fail_after(100):
-        async with make_agent([QUESTIONABLE, QUESTIONABLE], approve=approve).start("Go") as run:
-            await asked.wait()
-            getattr(run, verb)()
-
-    assert run.status == {"stop": "stopped", "abort": "aborted"}[verb]
-    assert len(answers(run.messages)) == 2
-    assert not any(isinstance(event, ToolStarted) for event in run.events)
-
-
 # Foreign code that hangs or raises, at each point where the loop calls it: an abort ends the run within a second
 
 
@@ -182,10 +159,6 @@ def in_the_model(trap: Trap) -> dict[str, Any]:
     return {"steps": [trap.hold]}
 
 
-def in_the_second_inference(trap: Trap) -> dict[str, Any]:
-    return {"steps": [call("note"), trap.hold]}
-
-
 def in_a_summary(trap: Trap) -> dict[str, Any]:
     notes = [call("note", text=f"{number}" * 400) for number in range(2)]
     return {"steps": [*notes, trap.hold], "preset": NEARLY_FULL}
@@ -207,7 +180,6 @@ def in_a_tool(trap: Trap) -> dict[str, Any]:
 
 PLACES: dict[Place, str] = {
     in_the_model: "inference_requested",
-    in_the_second_inference: "inference_requested",
     in_a_summary: "summary_requested",
     in_a_question: "approval_asked",
     in_a_tool: "tool_started",
@@ -368,51 +340,6 @@ async def test_a_wait_that_raises_or_gives_no_time_ends_the_run(make_agent: Make
     error = await broken_off(make_agent(fail("busy", retryable=True), "Done.", wait=wait), RunError)
 
     assert str(error).startswith("wait failed: ")
-
-
-async def test_a_projection_that_raises_ends_the_run(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = make_agent(call("note"), tools=[note])
-
-    def fail(_: Totals, event: Event) -> None:
-        raise ValueError("cannot fold")
-
-    monkeypatch.setattr(Totals, "FOLDS", {ToolStarted: fail})
-    error = await broken_off(agent, RunError)
-
-    assert str(error).startswith("a projection failed at step ")
-
-
-@pytest.mark.parametrize("name", ["prompt_given", "tool_started", "flush"])
-async def test_a_log_that_cannot_be_written_ends_the_run_before_anything_starts(
-    make_agent: MakeAgent, name: str
-) -> None:
-    started: list[str] = []
-
-    @tool
-    async def act() -> str:
-        """Act."""
-        started.append("act")
-        return ""
-
-    class FullLog:
-        def record(self, step: Step) -> None:
-            if step.event.name == name:
-                raise OSError("disk full")
-
-        def flush(self) -> None:
-            if name == "flush":
-                raise LogError("disk full")
-
-        def close(self) -> None:
-            pass
-
-    agent = make_agent(call("act"), tools=[act], log=None, sound=False)
-    agent.journal._log = FullLog()  # type: ignore[assignment]
-    with pytest.raises(RunError, match="disk full"):
-        await agent.run("Go")
-
-    assert started == []
-    assert agent.program.status == "closed"
 
 
 async def test_an_error_during_a_run_that_was_started_comes_as_itself(make_agent: MakeAgent) -> None:

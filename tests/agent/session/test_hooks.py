@@ -16,9 +16,8 @@ from agent.testing import assert_calls_answered
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from tests.agent.breaking_off import broken_off
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, grumble, note
+from tests.agent.conftest import MakeAgent, answers, grumble, note
+from tests.agent.soundness import broken_off
 
 pytestmark = pytest.mark.anyio
 

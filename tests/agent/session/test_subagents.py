@@ -16,7 +16,7 @@ from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected
 from agent.vocabulary.messages import ToolMessage, Usage
 from bp import BThreadBody, bthread, sync, where
-from tests.agent.notes import hang
+from tests.agent.conftest import hang
 
 pytestmark = pytest.mark.anyio
 DELEGATE = {"description": "Look around", "prompt": "What is here?", "subagent_type": "general"}

@@ -27,8 +27,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import Ending
 from bp import BProgram, BThreadBody, Event, bthread, sync
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import grumble, note
+from tests.agent.conftest import MakeAgent, grumble, note
 from tests.agent.session.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
