@@ -14,7 +14,7 @@ from agent.log.reading import recorded_steps
 from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
 from agent.vocabulary.events import CallAnswered, GateRejected, ProposedAction, RunEnded, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
-from bp import BThreadBody, Step, bthread, sync, where
+from bp import BThreadBody, bthread, sync, where
 from tests.agent.conftest import MakeAgent, grumble, note
 
 
@@ -137,21 +137,6 @@ def test_a_later_run_of_a_conversation_is_retraced_too(make_agent: MakeAgent) ->
     assert [step for step, _ in moments] == [*second.steps, None]
 
 
-def test_a_b_thread_with_hidden_state_has_no_counterfactual(make_agent: MakeAgent) -> None:
-    moods = iter([["calm"], [], []])
-
-    @bthread
-    def moody() -> BThreadBody:
-        for _ in next(moods):
-            yield sync(wait_for=ToolStarted)
-        yield sync(block=ToolStarted, wait_for=where(ToolStarted))
-
-    run = make_agent(call("note"), "Done.", tools=[note], threads=[moody()], sound=False).run_sync("Go")
-
-    moments = retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
-    assert [step for step, _ in moments] == list[Step | None](run.steps)
-
-
 # assert_calls_answered
 
 ASKED = AssistantMessage("", (RequestedCall("a", "note"), RequestedCall("b", "note")))
@@ -177,19 +162,6 @@ def test_calls_that_are_answered_in_order_pass() -> None:
 )
 def test_calls_that_are_not_answered_in_order_fail(messages: tuple[Message, ...], finding: str) -> None:
     assert finding in failure(assert_calls_answered, messages)
-
-
-@pytest.mark.slow
-def test_the_assertions_need_no_pytest(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
-    loaded = subprocess.run(
-        [sys.executable, "-c", "import agent.testing, sys; print('pytest' in sys.modules)"],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent.parent,
-    ).stdout  # fmt: skip
-
-    assert loaded == "False\n"
 
 
 def test_an_assertion_about_nothing_is_a_mistake(run: Run) -> None:
@@ -246,10 +218,6 @@ def test_the_steps_of_a_log_are_those_of_its_program(log: RecordedRun) -> None:
     assert [step._replace(refusals=None) for step in recorded_steps(log)] == [
         step._replace(refusals=None) for step in steps
     ]
-
-
-def test_a_log_is_told_in_short(log: RecordedRun) -> None:
-    assert repr(log) == f"<RecordedRun: {log.path}, {len(log.records)} records>"
 
 
 # The pytest plugin, in a pytest of its own: its fixtures work for those who ask for them, and only there

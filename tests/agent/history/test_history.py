@@ -36,7 +36,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.reasons import Declined, Ending, Flaw
+from agent.vocabulary.reasons import Ending, Flaw
 from bp import BThread, BThreadBody, bthread, sync, where
 from constitution import POLICIES, Level, Policy, Verdict
 from tests.tables import rows
@@ -277,14 +277,6 @@ def test_why_names_every_b_thread_that_refused(why: Callable[..., Any]) -> None:
     ]
 
 
-def test_why_says_that_no_user_was_present_to_ask(why: Callable[..., Any]) -> None:
-    [cause] = why("reset", call("bash", command="git reset --hard").with_id("reset"))
-
-    [objection] = cause.objections
-    assert isinstance(objection.because, Declined)
-    assert not objection.because.present
-
-
 @pytest.mark.parametrize(
     ("thread", "kind", "before"),
     [(not_even_proposed, ProposedAction, None), (not_started, ToolStarted, GateApproved)],
@@ -316,13 +308,6 @@ def test_why_explains_a_call_left_because_the_run_ended(why: Callable[..., Any])
     [cause] = why("two", calls, threads=[enough()])
 
     assert cause.objections[0].because == Ending("limit", "enough")
-
-
-def test_a_call_that_ran_has_no_objections(why: Callable[..., Any]) -> None:
-    [cause] = why("look", call("bash", command="ls").with_id("look"))
-
-    assert cause.objections == ()
-    assert cause.event(ToolFinished) is not None
 
 
 def test_an_id_that_comes_again_has_a_cause_each_time(why: Callable[..., Any]) -> None:
@@ -440,18 +425,6 @@ def test_another_policy_decides_with_the_answers_that_are_played(
 
     assert {call: decided(result)[call] for call in decisions} == decisions
     assert (result.divergence is None) == (steps == RESET)
-
-
-@pytest.mark.slow
-def test_what_if_adds_a_protocol_that_the_run_lacked(played: Callable[..., RecordedRun]) -> None:
-    run = played(approve=lambda asked: True)
-
-    result = what_if(run, changed_bthreads(run, threads=[no_second_look()]))
-
-    assert decided(result)["beside"] == ("approved", "rejected")
-    assert [call.call.id for call in result.changed] == ["beside"]
-    assert result.changed[0].now is not None
-    assert result.changed[0].now.by == ("no_second_look",)
 
 
 def test_what_if_can_leave_out_a_protocol_of_the_run(played: Callable[..., RecordedRun]) -> None:

@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.history.rebuilding import RebuildError
 from agent.log.chain import CHAIN, SIGNATURE, own_key
 from agent.log.reading import LogError, read_log
 from agent.log.writing import Redaction
-from agent.presets.equipment import equip
-from agent.presets.shipped import PRESETS
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import RunError
@@ -172,6 +169,22 @@ def test_lines_that_are_missing_at_the_end_are_named(kept: slice, said: str, tmp
     assert read_log(log).misfit == ""
 
 
+def test_a_resumed_log_has_one_end(tmp_path: Path, home: Path) -> None:
+    """Also where lines were written that nothing remembers, as when the process was killed before it could."""
+    home.mkdir()
+    other, log = finished(tmp_path / "other.jsonl"), waiting(tmp_path / "log.jsonl")
+    before = heads_in(home)
+
+    with resume(log, ScriptedModel(STEPS[1:]), [deploy], approve=lambda _: True) as agent:
+        assert agent.run_sync().status == "completed"
+
+    assert read_log(log).misfit == read_log(other).misfit == ""
+    assert {path: len(content) for path, content in heads_in(home).items()} == dict.fromkeys(before, 77)
+    for path, content in before.items():
+        path.write_bytes(content)
+    assert read_log(log).misfit == ""
+
+
 def test_the_end_of_a_copied_log_is_unknown(tmp_path: Path, home: Path) -> None:
     home.mkdir()
     log = finished(tmp_path / "log.jsonl")
@@ -191,33 +204,8 @@ def test_a_last_line_that_was_changed_is_named(tmp_path: Path, home: Path) -> No
     assert read_log(log).misfit.endswith("line 21 is not as it was written; the log was changed there")
 
 
-def test_a_resumed_log_has_one_end(tmp_path: Path, home: Path) -> None:
-    """Also where lines were written that nothing remembers, as when the process was killed before it could."""
-    home.mkdir()
-    other, log = finished(tmp_path / "other.jsonl"), waiting(tmp_path / "log.jsonl")
-    before = heads_in(home)
-
-    with resume(log, ScriptedModel(STEPS[1:]), [deploy], approve=lambda _: True) as agent:
-        assert agent.run_sync().status == "completed"
-
-    assert read_log(log).misfit == read_log(other).misfit == ""
-    assert {path: len(content) for path, content in heads_in(home).items()} == dict.fromkeys(before, 77)
-    for path, content in before.items():
-        path.write_bytes(content)
-    assert read_log(log).misfit == ""
-
-
 def heads_in(home: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in (home / "log_heads").iterdir()}
-
-
-def test_where_there_is_no_folder_for_the_agents_own_things_the_end_is_not_known(tmp_path: Path, home: Path) -> None:
-    log = waiting(tmp_path / "log.jsonl")
-
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-
-    assert read_log(log).misfit == ""
-    assert not home.exists()
 
 
 def replaced(log: Path) -> None:
@@ -352,27 +340,6 @@ def test_the_key_of_a_model_is_masked_and_need_not_be_given_again(
     assert "sk-of-the-provider" not in log.read_text()
     assert '"secrets":[]' in log.read_text()
     resume(log, ScriptedModel([]), workspace_tools(tmp_path)).close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("preset", PRESETS)
-def test_no_preset_shows_the_key_of_the_provider_to_a_command(
-    preset: str, make_agent: Callable[..., Agent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-provider")
-    monkeypatch.setenv("ALSO_THE_KEY", "sk-of-the-provider")
-    monkeypatch.setenv("HARMLESS", "shown")
-    chosen = evolve(PRESETS[preset], policy=None)
-    tools = equip(chosen, tmp_path)
-    name = next(tool.name for tool in tools if tool.command_in)
-    commands = ("env", "export -p", "cat /proc/self/environ", "python3 -c 'import os; print(os.environ)'")
-
-    run = make_agent(
-        *(call(name, command=command) for command in commands), "Done.", tools=tools, preset=chosen
-    ).run_sync("Go")
-
-    assert "sk-of-the-provider" not in str(run.events)
-    assert ("shown" in str(run.events)) == (chosen.env == "inherit")
 
 
 @rows("secret", ['s3cr"t\\ pass', "schlüssel-für-alles", "line\u2028end-of-it", "two\nlines of it"])

@@ -105,12 +105,6 @@ def test_an_incomplete_response_says_why(details: object, reason: str) -> None:
     assert assemble(saying("he"), ended("incomplete", incomplete_details=details)).stop_reason == reason
 
 
-def test_the_status_counts_more_than_the_name_of_the_event() -> None:
-    cut = {"type": "response.completed", "response": {"status": "incomplete"}}
-
-    assert assemble(saying("he"), cut).stop_reason == "length"
-
-
 @rows(
     ("event", "retryable", "told"),
     [
@@ -167,12 +161,6 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
 )
 def test_unknown_events_are_left_out(event: Event) -> None:
     assert assemble(saying("hello"), event, ended()).message == AssistantMessage("hello")
-
-
-def test_the_halves_of_a_character_in_two_events_are_joined() -> None:
-    answer = assemble(saying("\ud83d"), saying("\ude00"), ended())
-
-    assert answer.message.text == "😀"
 
 
 # However a response is split, interleaved, numbered and named, the same calls come out.

@@ -1,14 +1,11 @@
 """The scripted model: a product for demos, tests and experiments."""
 
 import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
-from agent import Agent
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, join_deltas
 from agent.models.scripted import ScriptedModel, ScriptError, Step, answer, call, delay, fail, load_script
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
@@ -58,12 +55,6 @@ async def test_arguments_of_any_name_and_text() -> None:
     assert [call.arguments for call in given.message.calls] == ['{"id": 1, "given": 2, "tool": 3}', '{"command": "rm -']
 
 
-async def test_an_answer_is_given_as_it_is() -> None:
-    whole = Answer(AssistantMessage("x", (RequestedCall("", "", "?"),)), "content_filter")
-
-    assert await play(whole) == [whole]
-
-
 async def test_functions_of_the_request_make_steps() -> None:
     async def later(request: ModelRequest) -> Step:
         return lambda again: f"{request.messages[-1].text} {again.system_prompt}"
@@ -95,15 +86,6 @@ async def test_text_streams_in_a_few_pieces() -> None:
     assert list(join_deltas(seen)) == [Delta("hm", "reasoning"), Delta("Hello, world!")]
 
 
-async def test_a_delay_honours_cancellation() -> None:
-    model = ScriptedModel([delay(3600, "late")])
-
-    with anyio.move_on_after(0.01) as scope:
-        await model.answer(REQUEST, ignore)
-
-    assert scope.cancelled_caught
-
-
 async def test_a_script_that_is_used_up_says_so() -> None:
     model = ScriptedModel(["a", "b"])
     await played(model, 2)
@@ -114,17 +96,6 @@ async def test_a_script_that_is_used_up_says_so() -> None:
         await model.answer(REQUEST, ignore)
 
     assert not caught.value.retryable
-
-
-async def test_a_model_that_extends_a_script_may_wait() -> None:
-    class Waiting(ScriptedModel):
-        async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-            await anyio.sleep(0)
-            return await super().answer(request, on_delta)
-
-    run = await Agent(Waiting(["Hello."])).run("Go")
-
-    assert run.text == "Hello."
 
 
 async def test_assert_complete_names_the_steps_that_were_never_asked_for() -> None:
@@ -238,9 +209,3 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) 
         load(tmp_path, text)
 
     assert str(caught.value).removeprefix(f"{tmp_path}/script.yaml:").startswith(said)
-
-
-async def test_keys_of_a_merge_are_keys(tmp_path: Path) -> None:
-    model = load(tmp_path, "steps:\n  - &a {say: x}\n  - {<<: *a, delay: 0.01}\n")
-
-    assert [answer.message.text for answer in await played(model, 2)] == ["x", "x"]

@@ -18,7 +18,6 @@ from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, Us
 from bp import (
     BThreadBody,
     BThreadError,
-    Deadlock,
     Event,
     ProgramEnded,
     Step,
@@ -288,17 +287,6 @@ async def test_a_call_that_was_running_when_a_run_broke_off_has_an_unknown_outco
     await broken_off(agent, BThreadError)
 
     assert answers(agent.messages) == ["outcome unknown: the run broke off while the tool ran"] * 2
-
-
-async def test_a_guard_that_holds_for_ever_is_named_as_a_deadlock(make_agent: MakeAgent) -> None:
-    @bthread
-    def hold() -> BThreadBody:
-        yield sync(block=ToolStarted)
-
-    error = await broken_off(make_agent(call("note"), tools=[note], threads=[hold()]), Deadlock)
-
-    assert "'carry_out' requests ToolStarted" in str(error)
-    assert "held by hold" in str(error)
 
 
 async def test_an_agent_that_broke_off_takes_no_further_run(make_agent: MakeAgent) -> None:

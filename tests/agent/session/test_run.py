@@ -25,11 +25,10 @@ from agent.vocabulary.events import (
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
-    RunEnded,
     ToolStarted,
 )
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
-from bp import BThreadBody, ProgramEnded, Step, bthread, sync, where
+from bp import BThreadBody, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent, answers, hang, note
 from tests.agent.soundness import recorded
 from tests.conftest import anyio_backend as anyio_backend
@@ -46,16 +45,6 @@ def count(n: int) -> str:
 
 
 # Looking on
-
-
-@pytest.mark.slow
-async def test_steps_come_as_they_happen_and_to_each_reader_from_the_beginning(make_agent: MakeAgent) -> None:
-    async with make_agent(call("note"), "Done.", tools=[note]).start("Go") as run:
-        early = [step async for step in run]
-        late = [step async for step in run]
-
-    assert early == late == run.steps
-    assert isinstance(early[-1].event, RunEnded)
 
 
 async def test_a_reader_that_stops_early_does_not_disturb_the_run(make_agent: MakeAgent) -> None:
@@ -96,19 +85,6 @@ async def test_a_run_of_a_quick_model_and_a_quick_tool_can_be_cancelled(make_age
     assert scope.cancelled_caught
     assert not agent.journal.is_under_way
     assert agent.totals.turns < 20
-
-
-async def test_a_run_reports_its_status(make_agent: MakeAgent) -> None:
-    agent = make_agent(answer("Done.", usage=Usage(3, 4)))
-
-    async with agent.start("Go") as run:
-        before = (run.status, run.reason, run.text, run.result)
-
-    assert before == ("running", "", "", None)
-    assert (run.status, run.reason, run.text, run.result) == ("completed", "answered", "Done.", None)
-    assert run.usage == Usage(3, 4)
-    assert run.log == agent.log_path
-    assert run.agent is agent
 
 
 @pytest.mark.slow
@@ -177,14 +153,6 @@ async def test_an_earlier_conversation_can_be_given_and_each_run_continues_it(ma
     records = recorded(agent).records
     assert [record["name"] for record in records[:2]] == ["history_given", "prompt_given"]
     assert [record["step"] for record in records] == list(range(1, len(records) + 1))
-
-
-async def test_a_closed_agent_takes_no_run() -> None:
-    agent = Agent(ScriptedModel(["Hello."]))
-    agent.close()
-
-    with pytest.raises(ProgramEnded):
-        await agent.run("Go")
 
 
 # Putting an agent together

@@ -25,7 +25,6 @@ from agent.vocabulary.events import (
     SummaryRequested,
 )
 from agent.vocabulary.messages import Usage
-from agent.vocabulary.reasons import Ending
 from bp import BProgram, BThreadBody, Event, bthread, sync
 from tests.agent.conftest import MakeAgent, grumble, note
 from tests.agent.session.conftest import anyio_backend as anyio_backend
@@ -166,21 +165,6 @@ async def traced(make_agent: MakeAgent, provider: TracerProvider, *steps: Any, *
     return await agent.run("Go")
 
 
-@bthread
-def enough() -> BThreadBody:
-    yield sync(refuse=InferenceRequested, because=Ending("limit", "enough", "Stopped."))
-
-
-async def test_spans_say_who_ended_a_run(
-    make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
-) -> None:
-    await traced(make_agent, provider, threads=[enough()])
-
-    [run] = exporter.get_finished_spans()
-    assert facts(run)["bpagent.status"] == "limit"
-    assert facts(run)["bpagent.refused_by"] == ("enough",)
-
-
 async def test_a_failed_run_is_an_error(
     make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
 ) -> None:
@@ -189,16 +173,6 @@ async def test_a_failed_run_is_an_error(
     *_, run = exporter.get_finished_spans()
     assert (run.status.status_code, run.status.description) == (StatusCode.ERROR, "no such model")
     assert facts(run)["error.type"] == "inference_failed"
-
-
-async def test_each_run_is_a_trace_of_its_own(
-    make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
-) -> None:
-    agent = make_agent("one", "two", on_step=Tracing(model="m", tracer_provider=provider))
-    await agent.run("Go")
-    await agent.run("Go on")
-
-    assert len({span.context.trace_id for span in exporter.get_finished_spans()}) == 2
 
 
 async def test_a_run_within_a_span_of_the_program_hangs_below_it(
