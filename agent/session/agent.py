@@ -252,17 +252,17 @@ class Run(Projection):
     @property
     def reason(self) -> str:
         """The reason of the end, as one word."""
-        return "" if self.ended is None else self.ended.reason
+        return self.ended.reason if self.ended else ""
 
     @property
     def text(self) -> str:
         """The final answer, or the reason why there is none."""
-        return "" if self.ended is None else self.ended.text
+        return self.ended.text if self.ended else ""
 
     @property
     def result(self) -> Any:
         """The `result` of the `run_ended` that ended the run; the shipped b-threads give None."""
-        return None if self.ended is None else self.ended.result
+        return self.ended.result if self.ended else None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -279,8 +279,7 @@ class Run(Projection):
         """The messages that this run added to the conversation so far, its prompt first."""
         narration = _new_narration()
         for event in self.events:
-            for _ in narration.tell(event):
-                pass
+            [*narration.tell(event)]
         return narration.new_messages
 
     @property
@@ -320,25 +319,20 @@ class Run(Projection):
         With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
         run begins with.
         """
-        message = _as_message(text)
-        self._say(SteeringGiven(message.text, message.images))
+        self._say(SteeringGiven, text)
 
     def follow_up(self, text: str | UserMessage) -> None:
-        """Add a message with which the run continues when it would complete.
+        """Add a message, like `steer`, with which the run continues when it would complete."""
+        self._say(FollowUpGiven, text)
 
-        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
-        run begins with.
-        """
-        message = _as_message(text)
-        self._say(FollowUpGiven(message.text, message.images))
-
-    def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
+    def _say(self, kind: type[SteeringGiven] | type[FollowUpGiven], text: str | UserMessage) -> None:
+        message = UserMessage(text) if isinstance(text, str) else text
         with self._lock:
             if self._over:
-                self.agent.late_messages.append(UserMessage(words.text, words.images))
+                self.agent.late_messages.append(message)
                 return
-            self._unposted.append(words)
-            self._runner.post(words, "drop")
+            self._unposted.append(kind(message.text, message.images))
+            self._runner.post(self._unposted[-1], "drop")
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
@@ -360,12 +354,11 @@ class Run(Projection):
         """Yield every step from the first one on, until the run is over."""
         return _Steps(self)
 
-    async def step_at(self, position: int) -> Step | None:
-        """Wait for the step at a position in `steps` and return it; None if the run ends before."""
+    async def news(self, position: int) -> None:
+        """Wait for the step at a position in `steps`, or for the end of the run."""
         while position >= len(self.steps) and not self._over:
             self._news = self._news or anyio.Event()
             await self._news.wait()
-        return self.steps[position] if position < len(self.steps) else None
 
     # Driving it.
 
@@ -464,21 +457,17 @@ class _Steps:
         return self
 
     async def __anext__(self) -> Step:
-        step = await self._run.step_at(self._position)
-        if step is None:
+        await self._run.news(self._position)
+        if self._position == len(self._run.steps):
             raise StopAsyncIteration
         self._position += 1
-        return step
+        return self._run.steps[self._position - 1]
 
 
 def _new_narration() -> "Narration":
     from agent.projections.narration import Narration  # 1 ms, which a run without a listener does without
 
     return Narration()
-
-
-def _as_message(said: str | UserMessage) -> UserMessage:
-    return UserMessage(said) if isinstance(said, str) else said
 
 
 class _Question:
