@@ -87,23 +87,6 @@ async def test_a_run_of_a_quick_model_and_a_quick_tool_can_be_cancelled(make_age
     assert agent.totals.turns < 20
 
 
-@pytest.mark.slow
-async def test_text_and_output_are_shown_whole(make_agent: MakeAgent) -> None:
-    said: list[str] = []
-    shown: list[str] = []
-    agent = make_agent(
-        answer("Let me see.", call("bash", command="echo one; sleep 0.1; echo two")),
-        "Done.",
-        on_text=said.append,
-        on_output=shown.append,
-    )
-
-    await agent.run("Go")
-
-    assert "".join(said) == "Let me see.Done."
-    assert "".join(shown) == "one\ntwo\n"
-
-
 # Stepping in
 
 
