@@ -124,38 +124,31 @@ MOST_ITEMS = 1_000
 class Item:
     """An item of an answer as an event says it, with its place and id as far as that tells them.
 
-    number: that of a call which was begun, among them, from 1. streamed: the arguments that came for it.
+    type: message, reasoning, function_call, or another. text: that of a message or of reasoning, or the arguments of a
+    call. number: that of a call which was begun, among them, from 1. streamed: the arguments that came for it.
     """
 
-    said: Mapping[str, Any]
+    type: str
+    text: str = ""
     index: int | None = None
     id: str = ""
+    call_id: str = ""
+    name: str = ""
+    said: Mapping[str, Any] = field(factory=dict)
     number: int = 0
     streamed: StringIO = field(factory=StringIO, eq=False)
 
-    @property
-    def type(self) -> str:
-        """The type of the item: message, reasoning, function_call, or another."""
-        return text(self.said.get("type"))
-
-    @property
-    def call_id(self) -> str:
-        """The id with which a call is answered."""
-        return text(self.said.get("call_id"))
-
-    @property
-    def name(self) -> str:
-        """The tool of a call."""
-        return text(self.said.get("name"))
-
-    @property
-    def text(self) -> str:
-        """The text of a message or of reasoning, or the arguments of a call."""
-        if self.type == "function_call":
-            return argument_text(self.said.get("arguments"))
-        if self.type == "message":
-            return "".join(_parts(self.said.get("content")))
-        return "\n\n".join(_parts(self.said.get("content")) or _parts(self.said.get("summary")))
+    @classmethod
+    def of(cls, said: Mapping[str, Any], event: Mapping[str, Any]) -> "Item":
+        """Return the item that `said` describes, in the place that `event` tells."""
+        kind, content = text(said.get("type")), _parts(said.get("content"))
+        if kind == "function_call":
+            told = argument_text(said.get("arguments"))
+        else:
+            told = "".join(content) if kind == "message" else "\n\n".join(content or _parts(said.get("summary")))
+        id = text(said.get("id")) or text(event.get("item_id"))
+        call_id, name = text(said.get("call_id")), text(said.get("name"))
+        return cls(kind, told, index_number(event.get("output_index")), id, call_id, name, said)
 
     def fits(self, other: "Item") -> bool:
         """Return whether both may be the same item; servers change ids within an item."""
@@ -201,13 +194,13 @@ class ResponseAssembly:
         if kind == "error" or (event.get("error") and kind is None and "output" not in event):
             raise broke_off(event.get("error") or event)
         if kind in DELTAS:
-            return self._extend(_item({"type": DELTAS[text(kind)]}, event), event.get("delta"))
+            return self._extend(Item.of({"type": DELTAS[text(kind)]}, event), event.get("delta"))
         if kind in ENDINGS:
             self._end(mapping(event.get("response")), ENDINGS[text(kind)])
         elif kind is None and "output" in event:  # a server that does not stream
             self._end(event, "completed")
         elif said := mapping(event.get("item")):
-            self._take(text(kind), _item(said, event))
+            self._take(text(kind), Item.of(said, event))
         return ()
 
     @property
@@ -294,7 +287,7 @@ class ResponseAssembly:
         self._status = status
         self._cut_by = text(mapping(response.get("incomplete_details")).get("reason"))
         self._usage = usage(response.get("usage")) or self._usage
-        output = [_item(said, {}) for said in objects(response.get("output"))]
+        output = [Item.of(said, {}) for said in objects(response.get("output"))]
         if len(output) > len(self._whole):
             self._whole, self._open = output, []
             self._rest.clear()
@@ -303,9 +296,9 @@ class ResponseAssembly:
         """Yield what streamed and was not given whole."""
         for kind, streamed in self._rest.items():
             if rest := streamed.getvalue():
-                yield Item({"type": kind, "content" if kind == "message" else "summary": rest})
+                yield Item(kind, rest)
         for call in self._open:
-            yield evolve(call, said={**call.said, "arguments": call.streamed.getvalue()})
+            yield evolve(call, text=call.streamed.getvalue())
 
     def _stop_reason(self, calls: tuple[RequestedCall, ...]) -> StopReason:
         if self._status != "completed":
@@ -323,10 +316,6 @@ class ResponseAssembly:
                 is_call = item.type == "function_call"
                 yield from (ReasoningItem(content, self._model, calls if is_call else None) for content in led)
                 led, calls = [], calls + is_call
-
-
-def _item(said: Mapping[str, Any], event: Mapping[str, Any]) -> Item:
-    return Item(said, index_number(event.get("output_index")), text(said.get("id")) or text(event.get("item_id")))
 
 
 def _sendable(said: Mapping[str, Any]) -> list[str]:

@@ -41,113 +41,79 @@ def calls_of(pieces: Sequence[Piece], finish: str = "tool_calls") -> list[tuple[
 A, B = '{"command": "ls"}', '{"path": "x"}'
 TWO = [("a", "bash", A), ("b", "read", B)]
 
-SHAPES = {
-    "indices that do not begin in order": (
-        [piece(B, index=1, id="b", name="read"), piece(A, index=0, id="a", name="bash")],
-        TWO,
-    ),
-    "index as text": ([piece(A[:4], index="0", id="a", name="bash"), piece(A[4:], index="0")], TWO[:1]),
-    "index late": ([piece(A[:5], id="a", name="bash"), piece(A[5:], id="a", index=0)], TWO[:1]),
+Given = tuple[int | str | None, str | None, str | None, str | None] | Piece
+"""A piece of a call: index, id, name and arguments, None for what is not there; or the piece itself."""
+
+SHAPES: dict[str, tuple[list[Given], list[tuple[str, str, str]]]] = {
+    "indices that do not begin in order": ([(1, "b", "read", B), (0, "a", "bash", A)], TWO),
+    "index as text": ([("0", "a", "bash", A[:4]), ("0", None, None, A[4:])], TWO[:1]),
+    "index late": ([(None, "a", "bash", A[:5]), (0, "a", None, A[5:])], TWO[:1]),
     "same index for two calls, interleaved by id": (
-        [
-            piece(A[:5], index=0, id="a", name="bash"),
-            piece(B[:3], index=0, id="b", name="read"),
-            piece(A[5:], index=0, id="a"),
-            piece(B[3:], index=0, id="b"),
-        ],
-        TWO,
+        [(0, "a", "bash", A[:5]), (0, "b", "read", B[:3]), (0, "a", None, A[5:]), (0, "b", None, B[3:])], TWO,
     ),
     "same index for two calls, no id": (
-        [piece(A, index=0, name="bash"), piece(B, index=0, name="read")],
-        [("", "bash", A), ("", "read", B)],
+        [(0, None, "bash", A), (0, None, "read", B)], [("", "bash", A), ("", "read", B)],
     ),
     "same index for two calls, no id, no arguments": (
-        [piece("", index=0, name="bash"), piece(B, index=0, name="read")],
-        [("", "bash", ""), ("", "read", B)],
+        [(0, None, "bash", ""), (0, None, "read", B)], [("", "bash", ""), ("", "read", B)],
     ),
-    "same index and name, no id": (
-        [piece(A, index=0, name="bash"), piece(A, index=0, name="bash")],
-        [("", "bash", A), ("", "bash", A)],
-    ),
+    "same index and name, no id": ([(0, None, "bash", A)] * 2, [("", "bash", A)] * 2),
     "name repeated, no index, no id": (
-        [piece(A[:5], name="bash"), piece(A[5:], name="bash"), piece(B, name="read")],
+        [(None, None, "bash", A[:5]), (None, None, "bash", A[5:]), (None, None, "read", B)],
         [("", "bash", A), ("", "read", B)],
     ),
-    "the whole call once more at the end": (
-        [piece(A, index=0, id="a", name="bash"), piece(A, index=0, id="a", name="bash")],
-        TWO[:1],
-    ),
+    "the whole call once more at the end": ([(0, "a", "bash", A)] * 2, TWO[:1]),
     "empty pieces after the whole call": (
-        [
-            piece(A, index=0, id="a", name="bash"),
-            piece("", index=0, id="a", name="bash"),
-            piece("", index=0),
-            piece(index=0),
-        ],
-        TWO[:1],
+        [(0, "a", "bash", A), (0, "a", "bash", ""), (0, None, None, ""), (0, None, None, None)], TWO[:1],
     ),
-    "late id, no index": ([piece(A[:5], name="bash"), piece(A[5:], id="a"), piece(B, id="b", name="read")], TWO),
-    "late name": ([piece("", index=0, id="a"), piece(A, index=0, name="bash")], TWO[:1]),
-    "name in pieces": (
-        [piece("", index=0, id="a", name="ba"), piece("", index=0, name="sh"), piece(A, index=0)],
-        TWO[:1],
-    ),
-    "name that grows": ([piece("", index=0, id="a", name="ba"), piece(A, index=0, id="a", name="bash")], TWO[:1]),
+    "late id, no index": ([(None, None, "bash", A[:5]), (None, "a", None, A[5:]), (None, "b", "read", B)], TWO),
+    "late name": ([(0, "a", None, ""), (0, None, "bash", A)], TWO[:1]),
+    "name in pieces": ([(0, "a", "ba", ""), (0, None, "sh", ""), (0, None, None, A)], TWO[:1]),
+    "name that grows": ([(0, "a", "ba", ""), (0, "a", "bash", A)], TWO[:1]),
     "braces in a text, the name in every piece": (
-        [piece(text, index=0, id="a", name="bash") for text in ('{"a": "}', "\\", '"}', "{}", '"', "}", " \n")],
+        [(0, "a", "bash", text) for text in ('{"a": "}', "\\", '"}', "{}", '"', "}", " \n")],
         [("a", "bash", '{"a": "}\\"}{}"} \n')],
     ),
-    "what only looks like an object": (
-        [piece(text, index=0, id="a", name="bash") for text in ("{]}", "}")],
-        [("a", "bash", "{]}}")],
-    ),
+    "what only looks like an object": ([(0, "a", "bash", "{]}"), (0, "a", "bash", "}")], [("a", "bash", "{]}}")]),
     "an index late, and last": (
-        [
-            piece(A[:5], index=0, id="a", name="bash"),
-            piece(B[:3], id="b", name="read"),
-            piece(B[3:], index=1),
-            piece(A[5:], id="a"),
-        ],
-        TWO,
+        [(0, "a", "bash", A[:5]), (None, "b", "read", B[:3]), (1, None, None, B[3:]), (None, "a", None, A[5:])], TWO,
     ),
-    "no id, no index, same name": ([piece(A, name="bash"), piece(A, name="bash")], [("", "bash", A), ("", "bash", A)]),
-    "null id": ([piece(A, index=0, id=None, name="bash")], [("", "bash", A)]),
+    "no id, no index, same name": ([(None, None, "bash", A)] * 2, [("", "bash", A)] * 2),
     "duplicate id, interleaved": (
-        [
-            piece(A[:5], index=0, id="a", name="bash"),
-            piece(B[:3], index=1, id="a", name="read"),
-            piece(A[5:], index=0, id="a"),
-            piece(B[3:], index=1, id="a"),
-        ],
+        [(0, "a", "bash", A[:5]), (1, "a", "read", B[:3]), (0, "a", None, A[5:]), (1, "a", None, B[3:])],
         [("a", "bash", A), ("a", "read", B)],
     ),
     "duplicate id, no index": (
-        [piece(A, id="a", name="bash"), piece(B, id="a", name="bash")],
-        [("a", "bash", A), ("a", "bash", B)],
+        [(None, "a", "bash", A), (None, "a", "bash", B)], [("a", "bash", A), ("a", "bash", B)],
     ),
-    "name null": ([{"index": 0, "id": "a", "function": {"name": None, "arguments": A}}], [("a", "", A)]),
-    "arguments as an object": (
-        [piece(index=0, id="a", name="bash") | {"function": {"name": "bash", "arguments": {"n": 1}}}],
-        [("a", "bash", '{"n": 1}')],
-    ),
-    "arguments null": ([{"index": 0, "id": "a", "function": {"name": "bash", "arguments": None}}], [("a", "bash", "")]),
     "half characters": (
-        [piece('{"x": "\ud83d', index=0, id="a", name="bash"), piece('\ude00"}', index=0)],
-        [("a", "bash", '{"x": "😀"}')],
+        [(0, "a", "bash", '{"x": "\ud83d'), (0, None, None, '\ude00"}')], [("a", "bash", '{"x": "😀"}')],
     ),
     "a piece that repeats the beginning": (
-        [piece(text, index=0, id="a", name="bash") for text in ('{"', '{"', ": null}")],
-        [("a", "bash", '{"{": null}')],
+        [(0, "a", "bash", text) for text in ('{"', '{"', ": null}")], [("a", "bash", '{"{": null}')],
     ),
-    "nonsense beside": ([{}, piece(A, index=0, id="a", name="bash"), {"index": 0, "function": 3}], TWO[:1]),
-}
+    "null id": ([{"index": 0, "id": None, "function": {"name": "bash", "arguments": A}}], [("", "bash", A)]),
+    "name null": ([{"index": 0, "id": "a", "function": {"name": None, "arguments": A}}], [("a", "", A)]),
+    "arguments as an object": (
+        [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": {"n": 1}}}], [("a", "bash", '{"n": 1}')],
+    ),
+    "arguments null": ([{"index": 0, "id": "a", "function": {"name": "bash", "arguments": None}}], [("a", "bash", "")]),
+    "nonsense beside": ([{}, (0, "a", "bash", A), {"index": 0, "function": 3}], TWO[:1]),
+}  # fmt: skip
+
+
+def as_piece(given: Given) -> Piece:
+    if isinstance(given, dict):
+        return given
+    said = {key: value for key, value in zip(("index", "id", "name"), given, strict=False) if value is not None}
+    return piece(given[3], **said)
 
 
 @rows("shape", SHAPES)
 def test_calls_are_assembled_from_any_shape_of_stream(shape: str) -> None:
     pieces, expected = SHAPES[shape]
 
-    assert calls_of(pieces) == expected
+    assert calls_of([*map(as_piece, pieces)]) == expected
 
 
 def test_the_legacy_function_call_is_read() -> None:
