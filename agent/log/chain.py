@@ -83,8 +83,10 @@ class End:
 
     def note(self, lines: int, link: str) -> None:
         """Write the number of lines of the log and the hash of the last one, in a fixed number of bytes."""
-        with suppress(OSError):  # then it is unknown, as for a copy
+        try:
             os.pwrite(self._descriptor, f"{lines:012d} {link}".encode(), 0)
+        except OSError:
+            return  # then it is unknown, as for a copy
 
     def close(self) -> None:
         """Close the file."""

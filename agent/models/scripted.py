@@ -146,7 +146,7 @@ class ScriptedModel:
         if number > len(self._steps):
             raise ModelError(
                 f"the script of {len(self._steps)} steps is used up; request {number} asked after "
-                f"{_last_message(request)}; add a step, or end the run before"
+                f"{_summary_of(request)}; add a step, or end the run before"
             )
         return self._steps[number - 1]
 
@@ -162,9 +162,6 @@ class ScriptedModel:
                     step = step.step
                 case _:
                     step = await _ask(step, request)
-        return self._identified(scripted)
-
-    def _identified(self, scripted: ScriptedAnswer) -> Answer:
         calls = tuple(
             RequestedCall(f"call_{next(self._call_numbers)}" if call.id is None else call.id, call.tool, call.arguments)
             for call in scripted.calls
@@ -224,7 +221,7 @@ def _pieces(message: AssistantMessage) -> list[Delta]:
     ]
 
 
-def _last_message(request: ModelRequest) -> str:
+def _summary_of(request: ModelRequest) -> str:
     if not request.messages:
         return "no message at all"
     message = request.messages[-1]
