@@ -302,15 +302,12 @@ def find_causes(run: RecordedRun, call: str, threads: Sequence[BThread] = ()) ->
             wanted = _next_request(step.event, call, wanted)
             if wanted is not None:
                 blockers[step.number + 1] = program.blockers(wanted)
-    calls = [(step.number, found) for step in steps for found in _calls(step.event)]
+    answers = ((step.number, step.event) for step in steps if isinstance(step.event, AnswerCommitted))
+    calls = [(number, found) for number, answer in answers for found in answer.calls]
     if call not in (found.id for _, found in calls):
         known = dict.fromkeys(found.id for _, found in calls)
         raise LogError(f"{run.path} has no call {call!r}; calls: {', '.join(known) or 'none'}")
     return tuple(_cause(run, found, _story(steps[at:], found), blockers) for at, found in calls if found.id == call)
-
-
-def _calls(event: Event) -> tuple[ToolCall, ...]:
-    return event.calls if isinstance(event, AnswerCommitted) else ()
 
 
 def _next_request(event: Event, call: str, wanted: Event | None) -> Event | None:

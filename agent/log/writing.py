@@ -131,7 +131,8 @@ class Redaction:
         for name, secret in (*self.secrets.items(), *self.keys.items()):
             for form in _forms(secret):
                 if form in text:
-                    text = text.replace(form, _mask(name, len(form)))
+                    word = f"REDACTED_{''.join(char if char.isalnum() else '_' for char in name)}_"
+                    text = text.replace(form, (word * (len(form) // len(word) + 1))[: len(form)])
         return text
 
 
@@ -150,11 +151,6 @@ def _in_base64(content: bytes, offset: int) -> tuple[str, str]:
     before = bytes(offset) + content
     first, last = -(-offset * 8 // 6), len(before) * 8 // 6
     return b64encode(before)[first:last].decode(), urlsafe_b64encode(before)[first:last].decode()
-
-
-def _mask(name: str, length: int) -> str:
-    word = f"REDACTED_{''.join(char if char.isalnum() else '_' for char in name)}_"
-    return (word * (length // len(word) + 1))[:length]
 
 
 # The log

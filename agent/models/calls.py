@@ -45,10 +45,11 @@ def parse_arguments(text: str) -> dict[str, Any]:
         if not text.isascii() or "\\u" in text:
             _check_text(parsed)
     except json.JSONDecodeError as error:
+        is_open = text.lstrip().startswith("{") and not text.rstrip().endswith("}")  # an object ends with a brace
         raise ArgumentError(
             f"arguments are not valid JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}; "
             "send one JSON object",
-            is_unfinished=_is_unfinished(text, error),
+            is_unfinished=is_open or error.msg.startswith("Unterminated") or not text[error.pos :].strip(),
         ) from error
     except RecursionError as error:
         raise ArgumentError("arguments are nested too deeply; send a flatter JSON object") from error
@@ -70,12 +71,6 @@ def is_json_object(text: str) -> bool:
         return isinstance(json.loads(text, parse_constant=_refuse_constant), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _is_unfinished(text: str, error: json.JSONDecodeError) -> bool:
-    """Return whether the text stops in the middle, rather than being wrong: an object ends with a brace."""
-    is_open = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
-    return is_open or error.msg.startswith("Unterminated") or not text[error.pos :].strip()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -233,7 +233,10 @@ class ResponseAssembly:
             reasoning=_joined(item for item in items if item.type == "reasoning"),
             reasoning_items=tuple(self._to_send_back(items)),
         )
-        return Answer(message, self._stop_reason(calls), self._usage)
+        stop_reason: StopReason = "tool_calls" if calls else "stop"
+        if self._status != "completed":
+            stop_reason = "content_filter" if self._cut_by == "content_filter" else "length"
+        return Answer(message, stop_reason, self._usage)
 
     def _extend(self, place: Item, added: object) -> tuple[Delta, ...]:
         delta = argument_text(added) if place.type == "function_call" else text(added)
@@ -299,11 +302,6 @@ class ResponseAssembly:
                 yield Item(kind, rest)
         for call in self._open:
             yield evolve(call, text=call.streamed.getvalue())
-
-    def _stop_reason(self, calls: tuple[RequestedCall, ...]) -> StopReason:
-        if self._status != "completed":
-            return "content_filter" if self._cut_by == "content_filter" else "length"
-        return "tool_calls" if calls else "stop"
 
     def _to_send_back(self, items: list[Item]) -> Iterator[ReasoningItem]:
         """Yield the reasoning to return to the provider, each with the item that it led to; others are omitted."""

@@ -144,9 +144,11 @@ class ScriptedModel:
         self.requests.append(request)
         number = self._skipped + len(self.requests)
         if number > len(self._steps):
+            last = request.messages[-1] if request.messages else None
+            after = "no message at all" if last is None else f"{type(last).__name__} {last.text!r:.100}"
             raise ModelError(
-                f"the script of {len(self._steps)} steps is used up; request {number} asked after "
-                f"{_summary_of(request)}; add a step, or end the run before"
+                f"the script of {len(self._steps)} steps is used up; request {number} asked after {after}; "
+                "add a step, or end the run before"
             )
         return self._steps[number - 1]
 
@@ -219,13 +221,6 @@ def _pieces(message: AssistantMessage) -> list[Delta]:
         for size in [max(1, -(-len(whole.text) // 4))]
         for start in range(0, len(whole.text), size)
     ]
-
-
-def _summary_of(request: ModelRequest) -> str:
-    if not request.messages:
-        return "no message at all"
-    message = request.messages[-1]
-    return f"{type(message).__name__} {message.text!r:.100}"
 
 
 def _summary(step: Step) -> str:

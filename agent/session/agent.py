@@ -6,7 +6,7 @@ run = await agent.run("Say hello")
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -608,7 +608,8 @@ class Agent:
 
     def run_sync(self, prompt: str | UserMessage | None = None) -> Run:
         """Run to the end, for programs without an event loop. Raises RunError where one is running."""
-        if _is_in_event_loop():
+        with suppress(RuntimeError):
+            anyio.get_current_task()
             raise RunError("an event loop is running already; write `await agent.run(...)` instead of `run_sync`")
         return anyio.run(self.run, prompt)
 
@@ -767,14 +768,6 @@ class Agent:
         written = log if isinstance(log, LogWriter) else LogWriter(log, self.header(), redaction, late=late)
         self.toolbox.own = (os.path.realpath(written.path),)
         return written
-
-
-def _is_in_event_loop() -> bool:
-    try:
-        anyio.get_current_task()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[BackoffStarted], float]:

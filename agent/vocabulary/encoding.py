@@ -79,14 +79,10 @@ _LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `json.
 
 def _one_line(text: str) -> str:
     """Escape lone surrogates, which are invalid UTF-8, and characters that some readers take for line ends."""
-    return _UNFIT.sub(_escaped, text)
+    return _UNFIT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 _UNFIT = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
 
 
 def _text(value: Any) -> str:
@@ -111,11 +107,9 @@ def _writer(kind: Any) -> Writer:
 
 
 def _payload_writer(kind: Any) -> Writer:
-    return _of_fields(kind, whole_call=kind is ProposedAction) if attrs.has(kind) else _of_data
-
-
-def _of_data(event: Any) -> str:
-    return f'{{"data":{_text(event.data)}}}'
+    if attrs.has(kind):
+        return _of_fields(kind, whole_call=kind is ProposedAction)
+    return lambda event: f'{{"data":{_text(event.data)}}}'
 
 
 def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
@@ -174,11 +168,6 @@ def _of_items(items: Any) -> str:
     return f"[{','.join(parts)}]"
 
 
-def _of_number(number: float) -> str:
-    """Write a number; JSON has no infinity, which becomes text."""
-    return float.__repr__(number) if isfinite(number) else quoted(str(number))
-
-
 def _refuse(value: Any) -> NoReturn:
     raise TypeError(f"{type(value).__name__} {value!r} has no form in the log")
 
@@ -190,7 +179,7 @@ _FORMS: tuple[tuple[Any, Writer], ...] = (  # the first that fits
     (int, int.__repr__),
     (Enum, lambda value: quoted(value.name)),
     (bytes, lambda value: quoted(b64encode(value).decode())),
-    (float, _of_number),
+    (float, lambda number: float.__repr__(number) if isfinite(number) else quoted(str(number))),  # JSON has no infinity
     (date | time, lambda value: quoted(value.isoformat())),
     (timedelta | Decimal | Fraction | complex | UUID | PurePath, lambda value: quoted(str(value))),
     (Refusal, lambda refusal: f'{{"bthread":{quoted(refusal.bthread)},"because":{_text(refusal.because)}}}'),
@@ -241,9 +230,11 @@ def strict_converter() -> "Converter":
     converter = Converter(forbid_extra_keys=True)
     for plain in PLAIN:
         converter.register_structure_hook(plain, _exactly(plain))
-    converter.register_structure_hook_func(_is_literal, _one_of)
+    converter.register_structure_hook_factory(lambda kind: _origin(kind) is Literal, _one_of)
     converter.register_structure_hook_factory(attrs.has, _from_object)
-    converter.register_structure_hook_factory(_is_tuple, _from_list)
+    converter.register_structure_hook_factory(
+        lambda kind: _origin(kind) is tuple and get_args(kind)[-1] is ..., _from_list
+    )
     return converter
 
 
@@ -273,57 +264,46 @@ def _problem_text(error: BaseException, _: object) -> str:
             return str(error)
 
 
+def _origin(kind: Any) -> Any:
+    return get_origin(kind)
+
+
+def _reading(
+    what: str, accepts: Callable[[Any], bool], convert: Callable[[Any], Any] = lambda value: value
+) -> Structure:
+    """Return the hook that converts what it accepts, and expects `what` otherwise."""
+
+    def read(value: Any, _: Any) -> Any:
+        if accepts(value):
+            return convert(value)
+        shown = repr(value)
+        shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+        raise ValueError(f"expected {what}, found {shown}")
+
+    return read
+
+
 def _exactly(kind: type) -> Structure:
     """Accept values of one type and coerce nothing; an integer is accepted as a float."""
-
-    def accept(value: Any, _: Any) -> Any:
-        if type(value) is kind or (kind is float and type(value) is int):
-            return value
-        raise _expected(kind.__name__, value)
-
-    return accept
+    return _reading(kind.__name__, lambda value: type(value) is kind or (kind is float and type(value) is int))
 
 
-def _one_of(value: Any, kind: Any) -> Any:
-    if isinstance(value, str) and value in get_args(kind):
-        return value
-    raise _expected(f"one of {', '.join(map(repr, get_args(kind)))}", value)
+def _one_of(kind: Any) -> Structure:
+    choices = get_args(kind)
+    told = f"one of {', '.join(map(repr, choices))}"
+    return _reading(told, lambda value: isinstance(value, str) and value in choices)
 
 
 def _from_object(kind: Any, converter: Any) -> Structure:
     from cattrs.gen import make_dict_structure_fn
 
     structure: Structure = make_dict_structure_fn(kind, converter)
-
-    def read(value: Any, _: Any) -> Any:
-        if isinstance(value, Mapping):
-            return structure(value, kind)
-        raise _expected("an object", value)
-
-    return read
+    return _reading("an object", lambda value: isinstance(value, Mapping), lambda value: structure(value, kind))
 
 
 def _from_list(kind: Any, converter: Any) -> Structure:
     several: Any = GenericAlias(list, get_args(kind)[:1])
     structure: Structure = converter.get_structure_hook(several)
-
-    def read(value: Any, _: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return tuple(structure(value, several))
-        raise _expected("a list", value)
-
-    return read
-
-
-def _is_literal(kind: Any) -> bool:
-    origin: Any = get_origin(kind)
-    return origin is Literal
-
-
-def _is_tuple(kind: Any) -> bool:
-    return get_origin(kind) is tuple and get_args(kind)[-1] is ...
-
-
-def _expected(what: str, found: object) -> ValueError:
-    shown = repr(found)
-    return ValueError(f"expected {what}, found {shown if len(shown) <= SHOWN else f'{shown[:SHOWN]}…'}")
+    return _reading(
+        "a list", lambda value: isinstance(value, list | tuple), lambda value: tuple(structure(value, several))
+    )
