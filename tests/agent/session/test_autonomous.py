@@ -4,20 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
 
-from agent import Agent, Run, call, tool
+from agent import Agent, call
 from agent.models.scripted import ScriptedModel
-from agent.presets.shipped import PRESETS
 from agent.tools.shell import make_shell_tool
 from agent.tools.terminal import make_terminal
 from agent.vocabulary.events import ToolStarted
 from agent.vocabulary.messages import Message, UserMessage
 from tests.agent.conftest import MakeAgent, answers, note
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
-AUTONOMOUS = PRESETS["autonomous"]
 PURSUE = call("pursue_objective", user_prompt="Tidy up", objective="No loose ends")
 
 
@@ -35,15 +33,10 @@ def blocks(messages: tuple[Message, ...]) -> list[str]:
     return [message.text for message in messages if message.text.startswith("[You are in an agentic loop")]
 
 
-def working(make_agent: MakeAgent, *steps: Any, **options: Any) -> Agent:
-    preset = evolve(AUTONOMOUS, **options.pop("limits", {}))
-    return make_agent(*steps, preset=preset, **options)
-
-
 async def test_the_block_stands_before_the_newest_prompt_while_there_is_an_objective_and_tells_the_iteration(
     make_agent: MakeAgent,
 ) -> None:
-    agent = working(make_agent, "Hello.", PURSUE, call("note"), complete(), "Hello again.", tools=[note])
+    agent = make_agent("Hello.", PURSUE, call("note"), complete(), "Hello again.", tools=[note], preset="autonomous")
     for prompt in ("Say hello", "Tidy up", "Say hello"):
         await agent.run(prompt)
 
@@ -57,12 +50,9 @@ async def test_the_block_stands_before_the_newest_prompt_while_there_is_an_objec
 
 
 async def test_a_second_objective_is_refused_while_one_is_pursued(make_agent: MakeAgent) -> None:
-    run = await working(make_agent, PURSUE, PURSUE, complete()).run("Tidy up")
+    run = await make_agent(PURSUE, PURSUE, complete(), preset="autonomous").run("Tidy up")
 
     assert answers(run.messages)[1].startswith("rejected: one_objective: an objective is being pursued")
-
-
-# stop
 
 
 # The terminal that ships
@@ -78,7 +68,7 @@ async def test_the_terminal_that_ships_tells_the_state_tracker_where_it_is(
         call("terminal", close=True),
         complete(),
     ]
-    agent = working(make_agent, *steps, tools=[make_terminal(str(workspace))])
+    agent = make_agent(*steps, tools=[make_terminal(str(workspace))], preset="autonomous")
     run = await agent.run("Tidy up")
 
     assert run.status == "completed"
@@ -91,32 +81,16 @@ async def test_the_terminal_that_ships_tells_the_state_tracker_where_it_is(
 # `complete` without an objective ends the run (S1 4.1.5), and what it says is not lost
 
 
-@tool
-def more() -> str:
-    """Do more."""
-    return "done"
+@rows("status", ["success", "failure", "partial"])
+@rows("after", ["Some text.", ""])
+async def test_complete_ends_a_run_that_has_no_objective_and_no_other_call_of_the_turn_runs(
+    make_agent: MakeAgent, status: str, after: str
+) -> None:
+    agent = make_agent([complete(status), call("note")], *[after] * 3, tools=[note], preset="autonomous")
 
+    run = await agent.run("Go")
 
-def completing(status: str) -> object:
-    return call("complete", result="that was it", status=status)
-
-
-def autonomous(make_agent: MakeAgent, *steps: object) -> Run:
-    return make_agent(*steps, tools=[more], preset="autonomous").run_sync("Go")
-
-
-@pytest.mark.parametrize("status", ["success", "failure"])
-@pytest.mark.parametrize("after", ["Some text.", ""])
-def test_complete_ends_a_run_that_has_no_objective(make_agent: MakeAgent, status: str, after: str) -> None:
-    run = autonomous(make_agent, completing(status), after, after, after)
-
-    assert (run.status, run.reason, run.text) == ("completed", status, "that was it")
-
-
-def test_after_complete_no_other_call_of_the_turn_runs(make_agent: MakeAgent) -> None:
-    run = autonomous(make_agent, [completing("failure"), call("more")])
-
-    assert run.reason == "failure"
+    assert (run.status, run.reason, run.text) == ("completed", status, "All is tidy.")
     assert [event.call.tool for event in run.events if isinstance(event, ToolStarted)] == ["complete"]
 
 

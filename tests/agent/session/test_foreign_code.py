@@ -219,9 +219,6 @@ async def test_a_tool_that_cannot_say_what_it_would_do_does_not_run(
 # Whatever fails around the loop ends the run within a second, with an error or a failed run, and nothing goes on
 
 
-# B-threads
-
-
 @bthread
 def stumble(on: type[Event]) -> BThreadBody:
     yield sync(wait_for=on)

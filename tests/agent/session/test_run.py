@@ -47,13 +47,17 @@ def count(n: int) -> str:
 # Looking on
 
 
-async def test_a_reader_that_stops_early_does_not_disturb_the_run(make_agent: MakeAgent) -> None:
+async def test_readers_see_each_step_and_one_that_stops_early_does_not_disturb_the_run(make_agent: MakeAgent) -> None:
     """Found: the run broke off at its next step."""
-    async with make_agent(call("note"), "Done.", tools=[note]).start("Go") as run:
+    async with make_agent(call("note"), answer("Done.", usage=Usage(3, 4)), tools=[note]).start("Go") as run:
+        before = (run.status, run.reason, run.text, run.result)
         async for _ in run:
             break
+        read = [step async for step in run]
 
-    assert run.status == "completed"
+    assert before == ("running", "", "", None)
+    assert (run.status, run.reason, run.text, run.usage) == ("completed", "answered", "Done.", Usage(3, 4))
+    assert read == run.steps
 
 
 async def test_a_run_in_which_no_user_can_step_makes_the_same_records(make_agent: MakeAgent) -> None:
@@ -163,11 +167,6 @@ async def stock(item: str) -> str:
     return f"{item}: 7"
 
 
-def test_a_function_in_the_place_of_a_tool_is_told_with_its_cure() -> None:
-    with pytest.raises(TypeError, match="<built-in function len> is no tool; make one with @tool"):
-        Agent(ScriptedModel([]), [len])  # type: ignore[list-item]
-
-
 async def test_a_tool_can_be_called_like_its_function_and_an_async_one_awaited() -> None:
     assert price(item="milk") == "milk: 3"
     assert price("milk") == "milk: 3"
@@ -180,16 +179,8 @@ async def test_run_sync_in_an_event_loop_says_to_await() -> None:
     with pytest.raises(RunError, match=r"an event loop is running already; write `await agent.run\(...\)`"):
         agent.run_sync("Go")
 
-    assert (await agent.run("Go")).text == "Hello."
-
-
-def test_agents_and_runs_have_a_readable_representation() -> None:
-    agent = Agent(ScriptedModel(["Done."]), preset="gated")
-
-    run = agent.run_sync("Go")
-
-    assert repr(agent) == "<Agent: model scripted, preset gated, tools: none>"
-    assert repr(run) == "<Run: completed, answered, 6 steps>"
+    assert repr(await agent.run("Go")) == "<Run: completed, answered, 6 steps>"
+    assert repr(agent) == "<Agent: model scripted, preset default, tools: none>"
 
 
 # A run and other threads: what people do from there is heard at once, on both event loops, and nothing is lost
@@ -290,7 +281,7 @@ def test_a_role_without_a_model_is_not_given_to_the_agents_model(make_agent: Mak
     assert (run.status, run.reason) == ("failed", "drafts_refused")
 
 
-def test_two_tools_of_one_name_are_an_error_that_says_where_both_are() -> None:
+def test_two_tools_of_one_name_and_an_object_that_is_no_tool_are_errors() -> None:
     @tool(name="note")
     def note_again(text: str) -> str:
         """Write something else down."""
@@ -301,12 +292,11 @@ def test_two_tools_of_one_name_are_an_error_that_says_where_both_are() -> None:
     ):
         Agent(ScriptedModel([]), [note, note_again])
     assert Agent(ScriptedModel([]), [note, note]).toolbox.names == ("note",)
+    with pytest.raises(TypeError, match="<built-in function len> is no tool; make one with @tool"):
+        Agent(ScriptedModel([]), [len])  # type: ignore[list-item]
 
 
-# The scenarios of specification S0 through the running agent: a scripted model, real tools, on both event loops
-
-
-# S5: the loop
+# What a whole run looks like
 
 
 async def test_s5_1_without_tools_a_text_ends_the_run_after_one_iteration(make_agent: MakeAgent) -> None:
@@ -317,15 +307,6 @@ async def test_s5_1_without_tools_a_text_ends_the_run_after_one_iteration(make_a
     assert (run.status, run.reason, run.text) == ("completed", "answered", "Hello.")
     assert run.messages == (UserMessage("Say hello"), AssistantMessage("Hello."))
     assert run.events.count(InferenceRequested()) == 1
-
-
-# S6: the tools
-
-
-"""Nothing is judged: what is refused here is refused by the tools themselves."""
-
-
-# The order of writing things down and doing them
 
 
 async def test_a_tool_finds_its_own_start_in_the_log(make_agent: MakeAgent, tmp_path: Path) -> None:
