@@ -44,16 +44,6 @@ async def test_the_model_is_shown_what_the_hooks_make_of_the_conversation(make_a
     assert len(run.messages) == 4
 
 
-async def test_each_inference_gets_a_key_of_its_own(make_agent: MakeAgent) -> None:
-    keys = iter(["first", None])
-    agent = make_agent(call("note"), "Done.", tools=[note], hooks=Hooks(get_api_key=lambda: next(keys)))
-
-    await agent.run("Go")
-
-    assert [request.api_key for request in requests_of(agent)] == ["first", None]
-    assert "first" not in repr(requests_of(agent)[0])
-
-
 async def test_a_stream_function_takes_the_place_of_the_model(make_agent: MakeAgent) -> None:
     async def stream(request: Any, on_delta: Any) -> Answer:
         return Answer(AssistantMessage(f"heard {request.messages[-1].text}"))

@@ -25,6 +25,7 @@ from agent.vocabulary.events import (
     SummaryRequested,
 )
 from agent.vocabulary.messages import Usage
+from agent.vocabulary.reasons import Ending
 from bp import BProgram, BThreadBody, Event, bthread, sync
 from tests.agent.conftest import MakeAgent, grumble, note
 from tests.agent.session.conftest import anyio_backend as anyio_backend
@@ -143,20 +144,27 @@ async def test_every_name_is_one_of_the_conventions_or_ours(spans: list[Readable
 # What only some runs have
 
 
-async def traced(make_agent: MakeAgent, provider: TracerProvider, *steps: Any, **options: Any) -> Any:
+async def traced(make_agent: MakeAgent, provider: TracerProvider, *steps: Any, **options: Any) -> None:
     tracing = Tracing(model="scripted", tracer_provider=provider)
-    agent = make_agent(*steps, on_step=tracing, **{"tools": [note], **options})
-    return await agent.run("Go")
+    await make_agent(*steps, on_step=tracing, tools=[note], **options).run("Go")
 
 
-async def test_a_failed_run_is_an_error(
+@bthread
+def enough() -> BThreadBody:
+    yield sync(refuse=InferenceRequested, because=Ending("limit", "enough", "Stopped."))
+
+
+async def test_the_span_of_a_run_says_who_ended_it_or_what_failed(
     make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
 ) -> None:
+    await traced(make_agent, provider, threads=[enough()])
     await traced(make_agent, provider, fail("no such model"))
 
-    *_, run = exporter.get_finished_spans()
-    assert (run.status.status_code, run.status.description) == (StatusCode.ERROR, "no such model")
-    assert facts(run)["error.type"] == "inference_failed"
+    ended, _, failed = exporter.get_finished_spans()
+    assert (facts(ended)["bpagent.status"], facts(ended)["bpagent.refused_by"]) == ("limit", ("enough",))
+    assert (failed.status.status_code, failed.status.description) == (StatusCode.ERROR, "no such model")
+    assert facts(failed)["error.type"] == "inference_failed"
+    assert ended.context.trace_id != failed.context.trace_id
 
 
 async def test_a_run_within_a_span_of_the_program_hangs_below_it(
