@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.history.rebuilding import RebuildError
 from agent.log.chain import CHAIN, SIGNATURE, own_key
 from agent.log.reading import LogError, read_log
 from agent.log.writing import Redaction
+from agent.presets.equipment import equip
+from agent.presets.shipped import PRESETS
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import RunError
@@ -321,6 +324,27 @@ def test_the_key_of_a_model_is_masked_and_need_not_be_given_again(
     assert "sk-of-the-provider" not in log.read_text()
     assert '"secrets":[]' in log.read_text()
     resume(log, ScriptedModel([]), workspace_tools(tmp_path)).close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_preset_shows_the_key_of_the_provider_to_a_command(
+    preset: str, make_agent: Callable[..., Agent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-provider")
+    monkeypatch.setenv("ALSO_THE_KEY", "sk-of-the-provider")
+    monkeypatch.setenv("HARMLESS", "shown")
+    chosen = evolve(PRESETS[preset], policy=None)
+    tools = equip(chosen, tmp_path)
+    name = next(tool.name for tool in tools if tool.command_in)
+    commands = ("env", "export -p", "cat /proc/self/environ", "python3 -c 'import os; print(os.environ)'")
+
+    run = make_agent(
+        *(call(name, command=command) for command in commands), "Done.", tools=tools, preset=chosen
+    ).run_sync("Go")
+
+    assert "sk-of-the-provider" not in str(run.events)
+    assert ("shown" in str(run.events)) == (chosen.env == "inherit")
 
 
 @rows("secret", ['s3cr"t\\ pass', "schlüssel-für-alles", "line\u2028end-of-it", "two\nlines of it"])

@@ -196,6 +196,29 @@ def test_calls_are_calls_whatever_the_finish_reason(finish: str, with_call: str,
     assert len(answer.message.calls) == 1
 
 
+def test_entries_of_one_list_are_calls_of_their_own() -> None:
+    two = [piece("{}", id="a", name="bash"), piece("{}", id="a", name="bash")]
+
+    answer = assemble([delta("tool_calls", tool_calls=two)])
+
+    assert [call.name for call in answer.message.calls] == ["bash", "bash"]
+
+
+@rows("finishes", [("length", "stop"), ("stop", "length"), ("length", None)])
+def test_a_finish_reason_that_says_cut_off_wins(finishes: Sequence[str | None]) -> None:
+    assert assemble([delta(finish, content="x") for finish in finishes]).stop_reason == "length"
+
+
+def test_choices_with_another_index_are_ignored() -> None:
+    other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
+
+    assert assemble([delta(content="x"), other, delta("stop")]).message.text == "x"
+
+
+def test_halves_of_a_character_in_two_chunks_are_joined() -> None:
+    assert assemble([delta(content="\ud83d"), delta("stop", content="\ude00\ud83d")]).message.text == "😀\ufffd"
+
+
 @rows("chunk", [{"error": {"message": "overloaded"}}, {"error": "overloaded"}, 7, None, "x", []])
 def test_a_chunk_that_is_an_error_or_no_object_breaks_the_stream(chunk: object) -> None:
     with pytest.raises(ModelError) as caught:

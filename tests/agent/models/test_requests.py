@@ -115,6 +115,16 @@ def test_images_of_tools_come_after_the_last_result_of_the_batch() -> None:
     assert rendered(ToolMessage("a", "x", images=(PNG,)))[-1]["role"] == "user"
 
 
+def test_reasoning_stays_unless_a_field_is_named_for_it() -> None:
+    message = AssistantMessage("hi", reasoning="hm")
+
+    assert rendered(message) == [{"role": "assistant", "content": "hi"}]
+    assert rendered(message, reasoning_field="reasoning_content") == [
+        {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
+    ]
+    assert rendered(AssistantMessage("hi"), reasoning_field="reasoning") == rendered(AssistantMessage("hi"))
+
+
 # The format of the responses API
 
 
@@ -236,3 +246,16 @@ async def test_an_earlier_conversation_keeps_what_was_shown_and_thought(make_age
 def test_a_file_that_is_no_image_is_refused(wrong: tuple[str, bytes]) -> None:
     with pytest.raises(ValueError, match=r"media_type|content"):
         Image(*wrong)
+
+
+async def test_a_tool_that_shows_no_image_fails(make_agent: MakeAgent) -> None:
+    @tool
+    async def show() -> ToolResult:
+        """Show something that is none."""
+        return ToolResult("", images=[b"bytes"])  # type: ignore[list-item]
+
+    run = await make_agent(call("show"), "Done.", tools=[show]).run("go")
+
+    answered = run.messages[2]
+    assert isinstance(answered, ToolMessage)
+    assert answered.is_error

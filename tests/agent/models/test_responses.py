@@ -105,6 +105,12 @@ def test_an_incomplete_response_says_why(details: object, reason: str) -> None:
     assert assemble(saying("he"), ended("incomplete", incomplete_details=details)).stop_reason == reason
 
 
+def test_the_status_counts_more_than_the_name_of_the_event() -> None:
+    cut = {"type": "response.completed", "response": {"status": "incomplete"}}
+
+    assert assemble(saying("he"), cut).stop_reason == "length"
+
+
 @rows(
     ("event", "retryable", "told"),
     [

@@ -1,11 +1,14 @@
 """The scripted model: a product for demos, tests and experiments."""
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from agent import Agent
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, join_deltas
 from agent.models.scripted import ScriptedModel, ScriptError, Step, answer, call, delay, fail, load_script
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
@@ -84,6 +87,23 @@ async def test_text_streams_in_a_few_pieces() -> None:
 
     assert 1 < len(seen) <= 8
     assert list(join_deltas(seen)) == [Delta("hm", "reasoning"), Delta("Hello, world!")]
+
+
+async def test_a_model_that_extends_a_script_may_wait() -> None:
+    class Waiting(ScriptedModel):
+        async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+            await anyio.sleep(0)
+            return await super().answer(request, on_delta)
+
+    run = await Agent(Waiting(["Hello."])).run("Go")
+
+    assert run.text == "Hello."
+
+
+async def test_keys_of_a_merge_are_keys(tmp_path: Path) -> None:
+    model = load(tmp_path, "steps:\n  - &a {say: x}\n  - {<<: *a, delay: 0.01}\n")
+
+    assert [answer.message.text for answer in await played(model, 2)] == ["x", "x"]
 
 
 async def test_a_script_that_is_used_up_says_so() -> None:

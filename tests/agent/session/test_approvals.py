@@ -120,6 +120,18 @@ async def test_changed_facts_are_judged_anew_and_may_be_denied(answered: Any, ho
     assert list((home / ".ssh").iterdir()) == []
 
 
+async def test_facts_that_change_again_and_again_end_the_questions(answered: Any, home: Path, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("alpha")
+    targets = [home / name for name in ("out", "elsewhere", "out", "elsewhere")]
+    pointed(home / "target", home / "elsewhere")
+
+    run = await answered("cp a.txt ~/target/b.txt", *[lambda to=to: pointed(home / "target", to) for to in targets])
+
+    assert len(of_kind(run, ApprovalAsked)) == 3
+    assert "changes again and again" in str(of_kind(run, GateRejected)[0].refusals)
+    assert of_kind(run, ToolStarted) == []
+
+
 @pytest.mark.slow
 async def test_a_rule_of_always_is_bound_to_the_content_of_the_program(
     make_agent: MakeAgent, workspace: Path, home: Path, needs: Callable[[str], Path]

@@ -14,7 +14,7 @@ from agent.models.scripted import fail
 from agent.projections.narration import StreamEvent
 from agent.testing import assert_calls_answered
 from agent.vocabulary.errors import RunError
-from agent.vocabulary.events import SteeringGiven
+from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tests.agent.conftest import MakeAgent, answers, grumble, note
 from tests.agent.soundness import broken_off
@@ -69,6 +69,19 @@ async def test_steering_of_a_hook_skips_the_rest_of_the_batch(make_agent: MakeAg
     assert answers(run.messages) == ["noted ", "skipped: Skipped due to queued user message."]
     assert run.messages[-2:] == (UserMessage("Rather this."), AssistantMessage("Done."))
     assert SteeringGiven("Rather this.") in run.events
+
+
+async def test_follow_ups_of_a_hook_make_the_run_go_on(make_agent: MakeAgent) -> None:
+    async def more() -> list[UserMessage]:
+        return [UserMessage("And that.")] if len(requests_of(agent)) == 1 else []
+
+    agent = make_agent("One.", "Two.", hooks=Hooks(get_follow_up_messages=more))
+
+    run = await agent.run("Go")
+
+    assert run.text == "Two."
+    assert FollowUpGiven("And that.") in run.events
+    assert sum(isinstance(event, MessagesFound) for event in run.events) == 2
 
 
 HOOKS = ("convert_to_llm", "transform_context", "get_api_key", "get_steering_messages", "get_follow_up_messages")

@@ -112,6 +112,13 @@ def test_an_unsupported_feature_of_yaml_is_a_named_error(text: str, said: str, t
         read_yaml(path)
 
 
+def test_a_few_aliases_and_the_types_of_yaml_are_plain(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("a: &a [1, 2]\nb: *a\nc: 3\n")
+
+    assert read_yaml(path).value == {"a": [1, 2], "b": [1, 2], "c": 3}
+
+
 # An unknown name is answered with the one that was meant, or with all
 
 
