@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -95,70 +94,59 @@ def told(story: list[str]) -> tuple[str, ...]:
 # Both wire formats, read strictly: each call has one result, at once, in order, and nothing is in between
 
 
-__all__ = ["assert_valid_chat", "assert_valid_items"]
-
-
 def assert_valid_chat(messages: list[dict[str, Any]]) -> None:
     """Fail unless a chat-completions server could take these messages."""
-    owed: list[str] = []
+    parts: list[tuple[str, ...]] = []
     for position, message in enumerate(messages):
-        role = message["role"]
-        if role == "tool":
-            assert owed, f"message {position} answers {message['tool_call_id']!r}, which nobody asked for"
-            assert message["tool_call_id"] == owed.pop(0), f"message {position} answers out of order"
+        if message["role"] == "tool":
             assert isinstance(message["content"], str)
+            parts.append(("answer", message["tool_call_id"]))
             continue
-        assert not owed, f"message {position} ({role}) comes before the answers to {owed}"
-        assert role == "user" or role == "assistant" or (role == "system" and position == 0)
-        if role == "assistant":
-            owed = [_checked_call(call) for call in message.get("tool_calls", ())]
-            assert len(set(owed)) == len(owed), f"message {position} has two calls with one id"
-            assert owed or message["content"].strip(), f"message {position} says nothing"
-            assert "tool_calls" not in message or owed, f"message {position} has an empty list of calls"
-    assert not owed, f"nothing answers {owed}"
-
-
-def _checked_call(call: dict[str, Any]) -> str:
-    assert call["type"] == "function"
-    _check(call["id"], call["function"]["name"], call["function"]["arguments"])
-    return str(call["id"])
-
-
-def _check(id: str, name: str, arguments: str) -> None:
-    assert id.strip(), "a call without an id"
-    assert len(id) <= 64, f"an id of {len(id)} characters"
-    assert name.strip(), "a call without a name"
-    assert len(name) <= 64, f"a name of {len(name)} characters"
-    assert isinstance(json.loads(arguments), dict), f"arguments are {arguments!r}"
+        assert message["role"] in ("user", "assistant") or (message["role"] == "system" and position == 0)
+        assert message.get("tool_calls", True), f"message {position} has an empty list of calls"
+        calls = message.get("tool_calls", ())
+        assert all(call["type"] == "function" for call in calls)
+        if message["content"] or not calls:
+            parts.append(("said", "".join(str(part) for part in message["content"] or ()).strip()))
+        parts += (("call", call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls)
+    assert_valid_parts(parts)
 
 
 def assert_valid_items(items: list[dict[str, Any]]) -> None:
     """Fail unless a responses server could take these items."""
-    owed: list[str] = []
-    answering = False  # whether an output came since the last call
-    for position, item in enumerate(items):
+    parts: list[tuple[str, ...]] = []
+    for item in items:
         kind = item.get("type", "message")
         if kind == "function_call":
-            assert not answering or not owed, f"item {position} is a call between answers"
-            _check(item["call_id"], item["name"], item["arguments"])
-            assert item["call_id"] not in owed, f"item {position} has the id of another open call"
-            owed, answering = [*owed, item["call_id"]], False
+            parts.append(("call", item["call_id"], item["name"], item["arguments"]))
         elif kind == "function_call_output":
-            assert owed, f"item {position} answers {item['call_id']!r}, which nobody asked for"
-            assert item["call_id"] == owed.pop(0), f"item {position} answers out of order"
+            parts.append(("answer", item["call_id"]))
+        else:
+            parts.append(("said", "".join(str(part) for part in item.get("content") or ())))
+    assert_valid_parts(parts)
+
+
+def assert_valid_parts(parts: list[tuple[str, ...]]) -> None:
+    owed: list[str] = []
+    answering = False  # whether an answer came since the last call
+    for position, (kind, *facts) in enumerate(parts):
+        if kind == "call":
+            id, name, arguments = facts
+            assert not answering or not owed, f"part {position} is a call between answers"
+            assert id not in owed, f"part {position} has the id of another open call"
+            assert id.strip(), "a call without an id"
+            assert name.strip(), "a call without a name"
+            assert max(len(id), len(name)) <= 64, f"part {position} has a long id or name"
+            assert isinstance(json.loads(arguments), dict), f"arguments are {arguments!r}"
+            owed, answering = [*owed, id], False
+        elif kind == "answer":
+            assert owed, f"part {position} answers {facts[0]!r}, which nobody asked for"
+            assert facts[0] == owed.pop(0), f"part {position} answers out of order"
             answering = True
         else:
-            assert not owed, f"item {position} ({kind}) comes before the answers to {owed}"
-            assert list(_texts(item)), f"item {position} says nothing"
+            assert not owed, f"part {position} comes before the answers to {owed}"
+            assert facts[0], f"part {position} says nothing"
     assert not owed, f"nothing answers {owed}"
-
-
-def _texts(item: dict[str, Any]) -> Iterator[str]:
-    content = item.get("content")
-    if isinstance(content, str):
-        yield content
-    else:
-        yield from (str(part) for part in content or ())
 
 
 # What holds when a run breaks off, whatever broke it
