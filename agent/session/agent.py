@@ -338,8 +338,8 @@ class Run(Projection):
         """Answer the question about the call with this id. Raises KeyError when none is open."""
         with self._lock:
             question = self._questions.get(call)
-            if question is None or question.is_answered:
-                others = ", ".join(id for id, each in self._questions.items() if not each.is_answered) or "none"
+            if question is None or question.said is not None:  # the first answer counts
+                others = ", ".join(id for id, each in self._questions.items() if each.said is None) or "none"
                 raise KeyError(f"no question about the call {call!r} waits for an answer; open: {others}")
             question.answer(yes, text)
 
@@ -471,24 +471,20 @@ def _new_narration() -> "Narration":
 
 
 class _Question:
-    """An open question: the first answer counts, from any thread."""
+    """An open question; `said` is the answer, from any thread."""
 
     def __init__(self) -> None:
-        self._answer: bool | str | None = None
+        self.said: bool | str | None = None
         self._answered = Wakeup()
 
-    @property
-    def is_answered(self) -> bool:
-        return self._answer is not None
-
     def answer(self, yes: bool, text: str) -> None:
-        self._answer = yes or text
+        self.said = yes or text
         self._answered.set()
 
     async def wait(self) -> bool | str:
-        while self._answer is None:
+        while self.said is None:
             await self._answered.wait()
-        return self._answer
+        return self.said
 
 
 class Agent:

@@ -1,4 +1,4 @@
-"""From the events of a responses stream to one whole answer; how calls come about is in `test_hostile_streams`."""
+"""From the events of a responses stream to one whole answer; how calls come about is in `test_hostile_servers`."""
 
 import json
 from typing import Any
