@@ -279,7 +279,8 @@ class Run(Projection):
         """The messages that this run added to the conversation so far, its prompt first."""
         narration = _new_narration()
         for event in self.events:
-            [*narration.tell(event)]
+            for _ in narration.tell(event):
+                pass
         return narration.new_messages
 
     @property
