@@ -52,7 +52,8 @@ presets: $(READY) ## verify every preset with every protocol and policy, and pai
 	@$(BIN)/python -m tests.agent.verification.verify_every_loop presets $(STATES)
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
-	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
+	CASES=$(or $(CASES),5000) $(BIN)/python -m pytest -q -n 0 --timeout 0 --hypothesis-profile default \
+		tests/agent/session/test_laws.py
 
 adversary: $(READY) ## run the commands of an adversary in the sandbox, and see that nothing gets through (minutes)
 	@$(BIN)/python -m tests.agent.tools.sandbox.adversary $(LEVELS)

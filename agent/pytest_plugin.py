@@ -22,11 +22,7 @@ from agent.tools.definition import Tool
 @pytest.fixture
 def scripted_model() -> Callable[..., ScriptedModel]:
     """Make scripted models: `scripted_model(step, step, ...)`."""
-
-    def make(*steps: Step) -> ScriptedModel:
-        return ScriptedModel(steps)
-
-    return make
+    return lambda *steps: ScriptedModel(steps)
 
 
 @pytest.fixture
@@ -57,14 +53,10 @@ def make_agent(scratch_workspace: Path, request: pytest.FixtureRequest) -> Itera
     def make(*steps: Step, **options: Any) -> Agent:
         if "tools" not in options:
             options["tools"] = request.getfixturevalue("scratch_tools")
-        agent = Agent(ScriptedModel(steps), **{"workspace": scratch_workspace, "wait": _at_once, **options})
+        agent = Agent(ScriptedModel(steps), **{"workspace": scratch_workspace, "wait": lambda _: 0.0, **options})
         made.append(agent)
         return agent
 
     yield make
     for agent in made:
         agent.close()
-
-
-def _at_once(_: object) -> float:
-    return 0.0

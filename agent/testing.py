@@ -14,8 +14,7 @@ from typing import Any, cast
 from attrs import fields, frozen, has
 
 from agent.history.playback import Held, retrace
-from agent.log.decoding import recorded_steps
-from agent.log.reading import RecordedRun
+from agent.log.reading import RecordedRun, recorded_steps
 from agent.session.agent import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ToolStarted
@@ -73,7 +72,8 @@ def assert_order(run: Run | RecordedRun, *events: Any) -> None:
     for position, one in enumerate(events):
         earlier, found = events[:position].count(one), _found(steps, one)
         if len(found) <= earlier:
-            how_often = "never happened" if not found else f"happened only {_times(len(found))}, not {earlier + 1}"
+            times = "once" if len(found) == 1 else f"{len(found)} times"
+            how_often = f"happened only {times}, not {earlier + 1}" if found else "never happened"
             raise AssertionError(f"{_told_set(one)} {how_often}\n{trace(run)}")
         if found[earlier] <= before:
             which = f"for the {earlier + 1}. time" if earlier else "first"
@@ -154,10 +154,6 @@ def _check_start(run: Run | RecordedRun, start: StartOf) -> None:
 def _found(steps: Iterable[Step], events: Any) -> list[int]:
     wanted = _as_set(events)
     return [step.number for step in steps if contains(wanted, step.event)]
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
 
 
 def _as_set(events: Any) -> Any:

@@ -12,8 +12,7 @@ from agent.cli.prompt import tell_evidence
 from agent.cli.runs import find_log, latest_log
 from agent.cli.screen import Screen, Tone, cut, screen_on, visible
 from agent.history.rebuilding import recorded_preset
-from agent.history.what_if import recorded_decisions
-from agent.history.why import Cause, Objection, find_causes
+from agent.history.what_if import Cause, Objection, find_causes, recorded_decisions
 from agent.log.reading import RecordedRun, read_log
 from agent.page.wording import action_of, command_of, lasted, reason_of
 from agent.vocabulary.encoding import dump, plain

@@ -12,7 +12,7 @@ from agent.vocabulary import from_modules
 if TYPE_CHECKING:
     from agent.history.playback import replay
     from agent.history.rebuilding import changed_bthreads, rebuild
-    from agent.history.why import find_causes
+    from agent.history.what_if import find_causes
     from agent.presets.policy_files import load_policy
 
 __all__ = ["changed_bthreads", "find_causes", "load_policy", "rebuild", "replay"]
@@ -22,7 +22,7 @@ __getattr__, __dir__ = from_modules(
     {
         "playback": "replay",
         "rebuilding": "changed_bthreads rebuild",
-        "why": "find_causes",
+        "what_if": "find_causes",
         "agent.presets.policy_files": "load_policy",
     },
 )

@@ -13,8 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from agent.history.rebuilding import rebuild
-from agent.log.decoding import Decoder
-from agent.log.reading import LogError, RecordedRun
+from agent.log.reading import Decoder, LogError, RecordedRun
 from agent.vocabulary.encoding import to_record
 from bp import Blocker, BProgram, BProgramError, BThread, Event, Record, Step
 

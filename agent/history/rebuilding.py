@@ -10,8 +10,9 @@ import inspect
 import platform
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
+from itertools import zip_longest
 from types import FunctionType
 from typing import Any
 
@@ -107,40 +108,35 @@ class Illegible(Exception):
 def shipped(entry: Mapping[str, Any]) -> BThread | None:
     """Return the b-thread of this package that a log names, or None."""
     function = _found(str(entry.get("function")))
-    said = entry.get("arguments") or []
-    if not isinstance(function, BThreadFunction) or not isinstance(said, list):
-        return None
-    try:
-        values, by_name = _read_arguments(function.__wrapped__, [str(text) for text in said])
-        made = function(*values, **by_name)
-    except (Illegible, TypeError, ValueError, SyntaxError):
-        return None
-    bthread = made.named(str(entry.get("name")))
-    return bthread if named(bthread) == entry else None
+    made = _called(function.__wrapped__, function, entry) if isinstance(function, BThreadFunction) else None
+    return made if made is not None and named(made) == entry else None
 
 
-def _read_arguments(function: Callable[..., Any], said: Sequence[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _called(function: Callable[..., Any], make: Callable[..., BThread], entry: Mapping[str, Any]) -> BThread | None:
+    """Return what `make` makes of the arguments of an entry, read for the parameters of `function`; None if not."""
+    texts = entry.get("arguments") or []
+    if not isinstance(texts, list):
+        return None
     parameters = inspect.signature(function).parameters
     positional, by_name = list(parameters.values()), dict[str, Any]()
     values: list[Any] = []
-    for number, text in enumerate(said):
-        name, equals, value = text.partition("=")
-        if equals and name in parameters:
-            by_name[name] = _read(value, _kind_of(parameters[name]))
-        elif by_name or number >= len(positional):
-            raise Illegible(text)
-        else:
-            values.append(_read(text, _kind_of(positional[number])))
-    return tuple(values), by_name
+    try:
+        for number, text in enumerate(map(str, texts)):
+            name, equals, value = text.partition("=")
+            if equals and name in parameters:
+                by_name[name] = _read(value, parameters[name])
+            elif by_name or number >= len(positional):
+                return None
+            else:
+                values.append(_read(text, positional[number]))
+        return make(*values, **by_name).named(str(entry.get("name")))
+    except (Illegible, TypeError, ValueError, SyntaxError):
+        return None
 
 
-def _kind_of(parameter: inspect.Parameter) -> Any:
-    """Return the type of a parameter: as annotated, or that of its default."""
-    return type(parameter.default) if parameter.annotation is parameter.empty else parameter.annotation
-
-
-def _read(text: str, kind: Any) -> Any:
-    """Return the value of a text, for a parameter of this kind."""
+def _read(text: str, parameter: inspect.Parameter) -> Any:
+    """Return the value of a text, for a parameter of the annotated type, or that of its default."""
+    kind: Any = type(parameter.default) if parameter.annotation is parameter.empty else parameter.annotation
     if kind is str:
         return text
     if kind in (int, float):
@@ -189,17 +185,13 @@ def rebuild(
 
 def recorded_bthreads(run: RecordedRun, threads: Sequence[BThread] = ()) -> tuple[Preset, tuple[BThread, ...]]:
     """Return the preset of a log, and the additional b-threads of its run. Raises RebuildError like `rebuild`."""
-    preset = recorded_preset(run)
-    beside = tuple(recorded_bthread(run, entry, threads) for entry in recorded_entries(run, preset))
-    _check_all_used(run, threads, beside)
+    preset, entries = _recorded_entries(run)
+    beside = tuple(_recorded_bthread(run, entry, threads) for entry in entries)
+    functions = {bthread.function for bthread in beside}
+    for bthread in threads:
+        if bthread.function not in functions:
+            raise RebuildError(f"{run.path} was made without the b-thread {bthread.name!r}; leave it out to replay")
     return preset, beside
-
-
-def recorded_entries(run: RecordedRun, preset: Preset) -> list[Mapping[str, Any]]:
-    """Return the header's entries of additional b-threads. Raises RebuildError if the preset's b-threads differ."""
-    recorded, chosen = _recorded_bthreads(run), preset.bthreads()
-    _check_equal(run, recorded[: len(chosen)], [named(bthread) for bthread in chosen])
-    return recorded[len(chosen) :]
 
 
 def recorded_preset(run: RecordedRun) -> Preset:
@@ -217,26 +209,43 @@ def recorded_preset(run: RecordedRun) -> Preset:
         ) from error
 
 
-def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
+def _recorded_entries(run: RecordedRun) -> tuple[Preset, list[Mapping[str, Any]]]:
+    """Return the preset, and the entries of the other b-threads. Raises RebuildError if the preset's differ."""
     recorded = run.header.get("bthreads")
     if not isinstance(recorded, list) or not all(isinstance(entry, Mapping) for entry in recorded):
         raise RebuildError(f"{run.path}, line 1: the header has no list of b-threads; the log was changed or damaged")
-    return recorded
+    preset = recorded_preset(run)
+    built = [named(bthread) for bthread in preset.bthreads()]
+    for number, (then, now) in enumerate(zip_longest(recorded[: len(built)], built), start=1):
+        if then != now:
+            raise RebuildError(
+                f"{run.path} is of another program: its b-thread {number} was {_shown(then)}, here it is "
+                f"{_shown(now)}; replay it with the version that made it: {_version(run)}"
+            )
+    return preset, recorded[len(built) :]
 
 
-def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
-    """Return the b-thread that `entry` names: one of `threads`, or one that ships. Raises RebuildError for others."""
+def _recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
+    """Return the b-thread that `entry` names: one of `threads`, or one of these with the recorded arguments, or one
+    that ships. Raises RebuildError for others.
+    """
     alike = [bthread for bthread in threads if _placeless(named(bthread))["function"] == _placeless(entry)["function"]]
-    found = _given(entry, alike) or shipped(entry)
+    again = (_called(each.function, partial(_with_arguments, each), entry) for each in alike)
+    given = (each for each in (*alike, *filter(None, again)) if _placeless(named(each)) == _placeless(entry))
+    found = next(given, None) or shipped(entry)
     if found is None:
         function = str(entry.get("function"))
-        given = ", ".join(_shown(named(bthread)) for bthread in alike)
-        other = f" (given {given}, the log has {_shown(entry)})" if given else ""
+        shown = ", ".join(_shown(named(bthread)) for bthread in alike)
+        other = f" (given {shown}, the log has {_shown(entry)})" if shown else ""
         raise RebuildError(
             f"{run.path} was made with the b-thread {entry.get('name')!r} from {function}, which only its author "
             f"can vouch for{other}; give it again, in Python in threads=[...]: --protocol {_place(run, function)}"
         )
     return found
+
+
+def _with_arguments(bthread: BThread, *args: Any, **kwargs: Any) -> BThread:
+    return evolve(bthread, args=args, kwargs=kwargs)
 
 
 def _placeless(entry: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -248,20 +257,6 @@ def _placeless(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**entry, "function": function, "arguments": told}
 
 
-def _given(entry: Mapping[str, Any], alike: Sequence[BThread]) -> BThread | None:
-    """Return the one of these b-threads of one function that `entry` names; or one with the recorded arguments."""
-    again = filter(None, (_with_arguments(bthread, entry) for bthread in alike))
-    return next((each for each in (*alike, *again) if _placeless(named(each)) == _placeless(entry)), None)
-
-
-def _with_arguments(bthread: BThread, entry: Mapping[str, Any]) -> BThread | None:
-    try:
-        values, by_name = _read_arguments(bthread.function, list(map(str, entry.get("arguments") or ())))
-        return evolve(bthread, args=values, kwargs=by_name).named(str(entry.get("name")))
-    except (Illegible, TypeError, ValueError, SyntaxError):
-        return None
-
-
 def _place(run: RecordedRun, function: str) -> str:
     """Return the file or module of a b-thread when the run began, if the log has it, for `--protocol`."""
     about = run.header.get("about")
@@ -270,29 +265,10 @@ def _place(run: RecordedRun, function: str) -> str:
     return next((place for place in places if file in place), function)
 
 
-def _check_equal(run: RecordedRun, recorded: Sequence[Any], built: Sequence[Any]) -> None:
-    for number in range(max(len(recorded), len(built))):
-        then = recorded[number] if number < len(recorded) else None
-        now = built[number] if number < len(built) else None
-        if then != now:
-            raise RebuildError(
-                f"{run.path} is of another program: its b-thread {number + 1} was {_shown(then)}, here it is "
-                f"{_shown(now)}; replay it with the version that made it: {_version(run)}"
-            )
-
-
-def _check_all_used(run: RecordedRun, threads: Sequence[BThread], used: Sequence[BThread]) -> None:
-    functions = {bthread.function for bthread in used}
-    for bthread in threads:
-        if bthread.function not in functions:
-            raise RebuildError(f"{run.path} was made without the b-thread {bthread.name!r}; leave it out to replay")
-
-
 def _shown(entry: Mapping[str, Any] | None) -> str:
     if entry is None:
         return "not there"
-    arguments = ", ".join(map(str, entry.get("arguments") or ()))
-    return f"{entry.get('name')}({arguments})"
+    return f"{entry.get('name')}({', '.join(map(str, entry.get('arguments') or ()))})"
 
 
 def _version(run: RecordedRun) -> str:
@@ -314,29 +290,21 @@ def changed_bthreads(
     do not ship, and new ones. without: the names of b-threads to leave out. Raises RebuildError when the program of the
     log differs from the one here, or has no such b-thread.
     """
-    preset = recorded_preset(run)
-    entries = recorded_entries(run, preset)
-    beside = [recorded_bthread(run, entry, threads) for entry in entries if str(entry.get("name")) not in without]
+    preset, entries = _recorded_entries(run)
+    beside = [_recorded_bthread(run, entry, threads) for entry in entries if str(entry.get("name")) not in without]
     more = [bthread for bthread in threads if bthread not in beside and bthread.name not in without]
-    everything = (*CORE, *_rules(preset, policy), *beside, *more)
+    rules = preset.rules()
+    if policy is not None:
+        judging = preset if preset.policy is not None else evolve(preset, policy="default")
+        rules = judging.rules(judge=Judge(within(preset, policy)))
+    everything = (*CORE, *rules, *beside, *more)
     names = {bthread.name for bthread in everything} | {str(entry.get("name")) for entry in entries}
-    _check_known(run, without, names)
+    for name in without:
+        if name not in names:
+            raise RebuildError(f"{run.path} has no b-thread {name!r}; {meant(name, sorted(names))}")
     return tuple(bthread for bthread in everything if bthread.name not in without)
 
 
 def within(preset: Preset, policy: Policy) -> Policy:
     """Return a policy with the paths of a preset."""
     return evolve(policy, allowed_roots=preset.allowed_paths, denied_paths=preset.denied_paths)
-
-
-def _rules(preset: Preset, policy: Policy | None) -> Iterable[BThread]:
-    if policy is None:
-        return preset.rules()
-    judging = preset if preset.policy is not None else evolve(preset, policy="default")
-    return judging.rules(judge=Judge(within(preset, policy)))
-
-
-def _check_known(run: RecordedRun, without: Iterable[str], names: Collection[str]) -> None:
-    for name in without:
-        if name not in names:
-            raise RebuildError(f"{run.path} has no b-thread {name!r}; {meant(name, sorted(names))}")

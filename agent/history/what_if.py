@@ -1,18 +1,19 @@
-"""Replay a recording with other b-threads, to find which decisions change and where the recording stops being valid."""
+"""Decisions about the calls of a recording: why each was made, and what it would be with other b-threads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from agent.effects.loop import declared_effects
-from agent.history.playback import played
-from agent.log.decoding import Decoder
-from agent.log.reading import RecordedRun
+from agent.history.playback import played, retaken
+from agent.history.rebuilding import rebuild, recorded_preset, within
+from agent.log.reading import Decoder, LogError, RecordedRun
 from agent.projections.conversation import Conversation
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
+    ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
     ApprovalAsked,
@@ -22,10 +23,13 @@ from agent.vocabulary.events import (
     InferenceFailed,
     InferenceFinished,
     PromptGiven,
+    ProposedAction,
     RunEnded,
+    ToolStarted,
 )
-from bp import BProgram, BProgramError, BThread, Event
+from bp import Blocker, BProgram, BProgramError, BThread, Event, Refusals, Step
 from bp.runner import Effect
+from constitution import POLICIES, Level, judge
 
 Kind = Literal[
     "approved",
@@ -51,69 +55,6 @@ class Decision:
         return f"{self.kind}: {self.why}" if self.why else self.kind
 
 
-@define(eq=False)
-class Entry:
-    """One call of a committed answer; `answered` is the text of its answer, None while there is none."""
-
-    call: ToolCall
-    decision: Decision | None = None
-    said: bool | None = None  # the answer of a user
-    answered: str | None = None
-
-
-class Ledger:
-    """The calls of a run in the order of the model's answers, without flawed ones."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self.entries: list[Entry] = []
-        self._latest: dict[str, Entry] = {}  # ids may come again in a later turn
-
-    def fold(self, event: Event) -> None:
-        """Record an event of a program."""
-        match event:
-            case AnswerCommitted():
-                for call in event.calls:
-                    self._open(call)
-            case ApprovalAnswered() | GateApproved() | GateRejected():
-                if (entry := self._latest.get(event.call.id)) is not None:
-                    _decide(entry, event)
-            case CallAnswered():
-                if (entry := self._latest.get(event.call)) is not None and entry.answered is None:
-                    _answer(entry, event.result)
-
-    def _open(self, call: ToolCall) -> None:
-        if call.flaw is None:
-            self._latest[call.id] = Entry(call)
-            self.entries.append(self._latest[call.id])
-        else:
-            self._latest.pop(call.id, None)
-
-
-def _decide(entry: Entry, event: ApprovalAnswered | GateApproved | GateRejected) -> None:
-    if isinstance(event, ApprovalAnswered):
-        entry.said = event.yes if event.present else entry.said
-    elif isinstance(event, GateApproved):
-        entry.decision = Decision("approved by a person" if entry.said else "approved")
-    else:  # the answer to the call follows, and says why
-        by = tuple(sorted({refusal.bthread for refusal in event.refusals}))
-        entry.decision = Decision("declined by a person" if entry.said is False else "rejected", by)
-
-
-def _answer(entry: Entry, text: str) -> None:
-    entry.answered = text
-    if entry.decision is None:
-        entry.decision = Decision("not put up", (), text)
-    elif entry.decision.by:
-        entry.decision = Decision(entry.decision.kind, entry.decision.by, text)
-
-
-FOLDED = ("answer_committed", "gate_approved", "gate_rejected", "call_answered", "run_ended")
-"""Internal events that make up the recorded conversation and its decisions."""
-
-OTHERWISE = "the model would have been told something else before"
-
-
 @frozen
 class Divergence:
     """The place where a recording stops being valid: the line of the log (the header is 1), and the reason."""
@@ -134,6 +75,10 @@ class Rejudged:
     def changed(self) -> bool:
         """True if the decision would change."""
         return self.now is not None and (self.then is None or self.then.kind != self.now.kind)
+
+    def __str__(self) -> str:
+        then, now = ("not decided" if each is None else each.kind for each in (self.then, self.now))
+        return f"{self.call.id} ({self.call.tool}) was {then}, and now: {now}"
 
 
 @frozen
@@ -157,140 +102,259 @@ class WhatIf:
 
 def what_if(run: RecordedRun, bthreads: Sequence[BThread]) -> WhatIf:
     """Judge the calls of a log again, on `bthreads`. Raises LogError for a record that cannot be an event."""
-    then = Recording(run)
+    then = _Recording(run)
     with BProgram(*bthreads) as program:
         now = _Rerun(program, then)
         divergence = now.play()
-        calls = _compared(then, now)
+        calls = now.compared()
     if divergence is None:
-        divergence = next((Divergence(then.last_line, _changed(call)) for call in calls if call.changed), None)
+        divergence = next((Divergence(len(run.records) + 1, str(call)) for call in calls if call.changed), None)
     return WhatIf(run.path, calls, divergence)
 
 
 def recorded_decisions(run: RecordedRun) -> tuple[tuple[ToolCall, Decision | None], ...]:
     """Return every whole call of a log with its decision. Raises LogError."""
-    return tuple((entry.call, entry.decision) for entry in Recording(run).ledger.entries)
+    return tuple((entry.call, entry.decision) for entry in _Recording(run).entries)
 
 
-class Recording:
-    """A log as the rerun needs it: its external events with their lines, and its calls."""
+@define(eq=False)
+class _Entry:
+    """One call of a committed answer; `said` is the answer of a user about it."""
+
+    call: ToolCall
+    decision: Decision | None = None
+    said: bool | None = None
+    is_answered: bool = False
+
+    def fold(self, event: Event) -> None:
+        match event:
+            case ApprovalAnswered(present=True):
+                self.said = event.yes
+            case GateApproved():
+                self.decision = Decision("approved by a person" if self.said else "approved")
+            case GateRejected():  # the answer to the call follows, and says why
+                by = tuple(sorted({refusal.bthread for refusal in event.refusals}))
+                self.decision = Decision("declined by a person" if self.said is False else "rejected", by)
+            case CallAnswered() if not self.is_answered:
+                self.is_answered = True
+                if self.decision is None:
+                    self.decision = Decision("not put up", (), event.result)
+                elif self.decision.by:
+                    self.decision = Decision(self.decision.kind, self.decision.by, event.result)
+
+
+class _Ledger:
+    """Every whole call of a run, in order, with its decision, and the conversation, from the events so far."""
+
+    def __init__(self) -> None:
+        self.entries: list[_Entry] = []
+        self.conversation = Conversation()
+        self._latest: dict[str, _Entry] = {}  # by id, which may come again
+
+    def fold(self, event: Event) -> None:
+        """Record an event."""
+        self.conversation.fold(event)
+        if isinstance(event, AnswerCommitted):
+            for call in event.calls:
+                self._latest.pop(call.id, None)
+                if call.flaw is None:
+                    self._latest[call.id] = _Entry(call)
+                    self.entries.append(self._latest[call.id])
+            return
+        about = getattr(event, "call", None)
+        entry = self._latest.get(about.id if isinstance(about, ToolCall) else str(about))
+        if entry is not None:
+            entry.fold(event)
+
+
+class _Recording(_Ledger):
+    """A log as the rerun needs it. `outside`: its external events, each with its line and the messages before it."""
+
+    FOLDED = ("answer_committed", "gate_approved", "gate_rejected", "call_answered", "run_ended")
+    """Internal events that make up the recorded conversation and its decisions."""
 
     def __init__(self, run: RecordedRun) -> None:
-        self.ledger = Ledger()
-        self.outside: list[tuple[int, Event]] = []
-        self.asked_with: dict[int, int] = {}  # messages of the conversation at the line of each inference's outcome
-        self.conversation = Conversation()
+        super().__init__()
+        self.outside: list[tuple[int, Event, int]] = []
         self.last_line = len(run.records) + 1
         decoder = Decoder()
         for line, record in enumerate(run.records, start=2):
             decoder.learn(record)
-            self._take(line, record, decoder)
-
-    def _take(self, line: int, record: Mapping[str, Any], decoder: Decoder) -> None:
-        from_outside = record["origin"] == "outside"
-        event = decoder.event(record) if from_outside or record["name"] in FOLDED else None
-        if event is None:
-            return
-        self.ledger.fold(event)
-        if from_outside:
-            self.outside.append((line, event))
-            self.asked_with[line] = len(self.conversation.messages)
-        self.conversation.fold(event)
+            from_outside = record["origin"] == "outside"
+            if from_outside or record["name"] in self.FOLDED:
+                event = decoder.event(record)
+                if from_outside:
+                    self.outside.append((line, event, len(self.conversation.messages)))
+                self.fold(event)
 
 
-@define(eq=False)
-class _Rerun:
+class _Rerun(_Ledger):
     """The program, answered from the recording as long as that is valid."""
 
-    program: BProgram
-    then: Recording
-    ledger: Ledger = field(factory=Ledger)
-    effects: Mapping[type[Event], Effect] = field(factory=lambda: {effect.on: effect for effect in declared_effects()})
-    under_way: list[Event] = field(factory=list)
-    conversation: Conversation = field(factory=Conversation)
-    ended: RunEnded | None = None
-    divergence: Divergence | None = None
+    def __init__(self, program: BProgram, then: _Recording) -> None:
+        super().__init__()
+        self._program, self._then = program, then
+        self._effects: Mapping[type[Event], Effect] = {effect.on: effect for effect in declared_effects()}
+        self._under_way: list[Event] = []
+        self._ended: RunEnded | None = None
+        self._divergence: Divergence | None = None
 
     def play(self) -> Divergence | None:
         """Play the recording; return where it stopped being valid, if it did."""
         try:
-            for step in played(self.program, self._still_valid()):
-                self._take(step.event)
+            for step in played(self._program, self._still_valid()):
+                self.fold(step.event)
+                if isinstance(step.event, RunEnded | PromptGiven):
+                    self._ended = step.event if isinstance(step.event, RunEnded) else None
+                if type(step.event) in self._effects:
+                    self._under_way.append(step.event)
         except BProgramError as error:
-            return Divergence(self.then.last_line, f"the program fails: {error}")
-        return self.divergence
+            return Divergence(self._then.last_line, f"the program fails: {error}")
+        return self._divergence
+
+    def compared(self) -> tuple[Rejudged, ...]:
+        """Return every call of the recording with both decisions; the calls are the same as far as both runs go."""
+        again = [entry.decision or self._pending(entry.call) for entry in self.entries]
+        missing = len(self._then.entries) - len(again)
+        both = zip(self._then.entries, (*again, *[None] * missing), strict=False)
+        return tuple(Rejudged(entry.call, entry.decision, now) for entry, now in both)
 
     def _still_valid(self) -> Iterator[Event]:
         """Yield the external events of the recording, up to the first that does not fit the new events."""
-        for line, event in self.then.outside:
-            problem = self._objection(line, event)
-            if problem:
-                self.divergence = Divergence(line, problem)
+        for line, event, told in self._then.outside:
+            started = next((each for each in self._under_way if self._effects[type(each)].answers(each, event)), None)
+            if isinstance(event, InferenceFinished | InferenceFailed) and (why := self._objection(told, started)):
+                self._divergence = Divergence(line, why)
                 return
-            if self._takes(event):
-                yield event
+            if started is not None:
+                self._under_way.remove(started)
+            if started is not None or not any(isinstance(event, effect.outcome) for effect in self._effects.values()):
+                yield event  # of an effect under way, or of a user
 
-    def _take(self, event: Event) -> None:
-        self.ledger.fold(event)
-        self.conversation.fold(event)
-        if isinstance(event, RunEnded | PromptGiven):
-            self.ended = event if isinstance(event, RunEnded) else None
-        if type(event) in self.effects:
-            self.under_way.append(event)
+    def _objection(self, told: int, started: Event | None) -> str:
+        """Return why the recording cannot go on with an answer of the model; an empty text when it can."""
+        ended = self._ended and f"the run would have ended, {self._ended.status} ({self._ended.reason})"
+        if self.conversation.messages != self._then.conversation.messages[:told]:
+            changed = next((str(call) for call in self.compared() if call.changed), None)
+            return changed or ended or "the model would have been told something else before"
+        return "" if started is not None else ended or "the model would not be asked again"
 
-    def _objection(self, line: int, event: Event) -> str:
-        """Return why the recording cannot go on with the model's `event`; an empty text when it can."""
-        if not isinstance(event, InferenceFinished | InferenceFailed):
-            return ""
-        then = self.then.conversation.messages[: self.then.asked_with[line]]
-        if self.conversation.messages != then:
-            changed = (_changed(call) for call in _compared(self.then, self) if call.changed)
-            return next(changed, None) or self._end() or OTHERWISE
-        if not any(self._belongs(started, event) for started in self.under_way):
-            return self._end() or "the model would not be asked again"
-        return ""
-
-    def _end(self) -> str:
-        return f"the run would have ended, {self.ended.status} ({self.ended.reason})" if self.ended else ""
-
-    def _takes(self, event: Event) -> bool:
-        """Return whether `event` belongs to an effect under way, or comes from a user; an outcome ends its effect."""
-        if not any(isinstance(event, effect.outcome) for effect in self.effects.values()):
-            return True
-        started = next((started for started in self.under_way if self._belongs(started, event)), None)
-        if started is None:
-            return False
-        self.under_way.remove(started)
-        return True
-
-    def _belongs(self, started: Event, outcome: Event) -> bool:
-        return self.effects[type(started)].answers(started, outcome)
-
-    def pending(self, call: ToolCall) -> Decision | None:
+    def _pending(self, call: ToolCall) -> Decision | None:
         """Return the state of a call without a decision: a user would be asked, or a b-thread holds it back."""
-        asked = [event for event in self.under_way if isinstance(event, ApprovalAsked) and event.call == call]
-        if asked:
-            return Decision("asks a person", ("by_constitution",), asked[0].question)
+        for event in self._under_way:
+            if isinstance(event, ApprovalAsked) and event.call == call:
+                return Decision("asks a person", ("by_constitution",), event.question)
         held = [
             blocker.bthread
-            for _, sync in self.program.standing
+            for _, sync in self._program.standing
             for event in sync.requests
             if isinstance(event, GateApproved) and event.call == call
-            for blocker in self.program.blockers(event)
+            for blocker in self._program.blockers(event)
         ]
         why = "nothing in the recording releases the call"
         return Decision("held back", tuple(dict.fromkeys(held)), why) if held else None
 
 
-def _compared(then: Recording, now: _Rerun) -> tuple[Rejudged, ...]:
-    """Return every call of the recording with both decisions; the calls are the same as far as both runs go."""
-    again = [entry.decision or now.pending(entry.call) for entry in now.ledger.entries]
+# Why
+
+SomeEvent = TypeVar("SomeEvent", bound=Event)
+
+
+@frozen
+class Objection:
+    """A b-thread that refused, why, and which b-threads would still have refused without it."""
+
+    bthread: str
+    because: object
+    remaining: tuple[str, ...] = ()
+
+
+@frozen
+class Cause:
+    """The explanation of the decision about one call.
+
+    `story`: its events, from its proposal to its answer. `objections`: the refusals that kept it from running.
+    `levels`: the verdict of each shipped policy on the recorded action.
+    """
+
+    call: ToolCall
+    story: tuple[Step, ...]
+    objections: tuple[Objection, ...] = ()
+    levels: tuple[tuple[str, Level], ...] = ()
+
+    def event(self, kind: type[SomeEvent]) -> SomeEvent | None:
+        """Return the event of this kind, if there is one."""
+        return next((step.event for step in self.story if isinstance(step.event, kind)), None)
+
+
+def find_causes(run: RecordedRun, call: str, threads: Sequence[BThread] = ()) -> tuple[Cause, ...]:
+    """Return the causes of every call with this id, in order; ids may come again in later turns.
+
+    The log is replayed for that. Raises LogError when there is no such call, or the log differs from its replay, and
+    RebuildError when its program cannot be rebuilt.
+    """
+    blockers: dict[int, tuple[Blocker, ...]] = {}  # the blockers, by the number of the step that rejects it
+    steps: list[Step] = []
+    with rebuild(run, threads) as program:
+        wanted: Event | None = None  # the next request for the call
+        for step in retaken(run, program):
+            steps.append(step)
+            wanted = _next_request(step.event, call, wanted)
+            if wanted is not None:
+                blockers[step.number + 1] = program.blockers(wanted)
+    answers = ((step.number, step.event) for step in steps if isinstance(step.event, AnswerCommitted))
+    calls = [(number, found) for number, answer in answers for found in answer.calls]
+    if call not in (found.id for _, found in calls):
+        known = dict.fromkeys(found.id for _, found in calls)
+        raise LogError(f"{run.path} has no call {call!r}; calls: {', '.join(known) or 'none'}")
+    return tuple(_cause(run, found, _story(steps[at:], found), blockers) for at, found in calls if found.id == call)
+
+
+def _next_request(event: Event, call: str, wanted: Event | None) -> Event | None:
+    """Return the event that the call needs next, after `event`."""
+    match event:
+        case AnswerCommitted():
+            return next((ProposedAction(found) for found in event.calls if found.id == call), wanted)
+        case ActionDescribed() if event.call.id == call:
+            return GateApproved(event.call, event.facts)
+        case GateApproved() if event.call.id == call:
+            return ToolStarted(event.call)
+        case GateRejected() | ToolStarted() if event.call.id == call:
+            return None
+        case CallAnswered() if event.call == call:
+            return None
+    return wanted
+
+
+def _story(steps: Sequence[Step], call: ToolCall) -> tuple[Step, ...]:
+    """Return the events of a call, from its proposal to its answer, or to the end of its run."""
+    story = []
+    for step in steps:
+        if isinstance(step.event, RunEnded):
+            break
+        if getattr(step.event, "call", None) in (call, call.id):
+            story.append(step)
+            if isinstance(step.event, CallAnswered):
+                break
+    return tuple(story)
+
+
+def _cause(
+    run: RecordedRun, call: ToolCall, story: tuple[Step, ...], blockers: Mapping[int, Sequence[Blocker]]
+) -> Cause:
+    objecting = next((step for step in story if step.refusals), None)
+    objections = () if objecting is None else _objections(objecting.refusals, blockers.get(objecting.number, ()))
+    described = next((step.event for step in story if isinstance(step.event, ActionDescribed)), None)
+    if described is None or described.problem is not None:
+        return Cause(call, story, objections)
+    preset = recorded_preset(run)
+    levels = ((name, judge(described.facts, within(preset, policy)).level) for name, policy in POLICIES.items())
+    return Cause(call, story, objections, tuple(levels))
+
+
+def _objections(refusals: Refusals | None, blockers: Sequence[Blocker]) -> tuple[Objection, ...]:
+    in_the_way = dict.fromkeys(blocker.bthread for blocker in blockers)
     return tuple(
-        Rejudged(entry.call, entry.decision, again[number] if number < len(again) else None)
-        for number, entry in enumerate(then.ledger.entries)
+        Objection(refusal.bthread, refusal.because, tuple(name for name in in_the_way if name != refusal.bthread))
+        for refusal in sorted(refusals or (), key=lambda refusal: (refusal.bthread, str(refusal.because)))
     )
-
-
-def _changed(call: Rejudged) -> str:
-    then = "not decided" if call.then is None else call.then.kind
-    return f"{call.call.id} ({call.call.tool}) was {then}, and now: {call.now.kind if call.now else 'not decided'}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from agent.lab.concurrency import locked
-from agent.vocabulary.conversion import parsed
+from agent.vocabulary.encoding import parsed
 
 T = TypeVar("T")
 

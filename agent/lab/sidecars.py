@@ -28,15 +28,13 @@ from agent.effects.monitoring import Auditor
 from agent.lab.concurrency import at_once
 from agent.lab.json_lines import append_line, whole_lines
 from agent.lab.measures.thresholds import suspicion
-from agent.log.decoding import Decoder
-from agent.log.reading import LogError, RecordedRun, read_log
+from agent.log.reading import Decoder, LogError, RecordedRun, read_log
 from agent.log.writing import check_free, lock
 from agent.models.model import ModelError
 from agent.projections.conversation import Conversation
 from agent.protocols.monitors import Evidence, Monitor, Score, checked
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.conversion import structured
-from agent.vocabulary.encoding import dump
+from agent.vocabulary.encoding import dump, structured
 from agent.vocabulary.events import ActionDescribed, AnswerCommitted, RunContinued
 from agent.vocabulary.messages import Messages, Usage
 from agent.vocabulary.questions import AuditVerdict, Trajectory

@@ -77,12 +77,9 @@ def own_key(*, make: bool = False) -> bytes | None:
 class End:
     """The open file that holds the length of one log and the hash of its last line."""
 
-    def __init__(self, path: Path, seed: str) -> None:
-        """Open or make it. Raises OSError and RuntimeError without a folder for it."""
-        file = _end_file(path, seed)
-        with suppress(FileExistsError):
-            os.mkdir(file.parent, 0o700)
-        self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def __init__(self, descriptor: int) -> None:
+        """Take the open file."""
+        self._descriptor = descriptor
 
     def note(self, lines: int, link: str) -> None:
         """Write the number of lines of the log and the hash of the last one, in a fixed number of bytes."""
@@ -94,6 +91,17 @@ class End:
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
+
+
+def open_end(path: Path, seed: str) -> End | None:
+    """Open or make the file with the end of a log, where there is a folder for it."""
+    try:
+        file = _end_file(path, seed)
+        with suppress(FileExistsError):
+            os.mkdir(file.parent, 0o700)
+        return End(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except (OSError, RuntimeError):
+        return None
 
 
 def end_of(path: Path, seed: str) -> tuple[int, str] | None:

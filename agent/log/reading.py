@@ -1,20 +1,30 @@
-"""Strict reading of a log: every line must be valid, except that the last one may be torn."""
+"""Strict reading of a log: every line must be valid, except that the last one may be torn; and records back to events.
+
+A replay needs only the events that came from outside, since the program requests all others again.
+"""
 
 import json
 import os
-from collections.abc import Mapping
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attrs import define, field, frozen
+from attrs import define, field, fields, frozen
 
 from agent.log.chain import CHAIN, SIGNATURE, end_of, own_key, signature, wants_signature
-from agent.vocabulary.encoding import FORMAT
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.encoding import FORMAT, ROLES
 from agent.vocabulary.errors import AgentError
+from agent.vocabulary.events import ProposedAction
+from agent.vocabulary.messages import Message
+from bp import Event, Refusal, Refusals, Step, freeze
+from constitution.action import Facts
 
-FIELDS = {"step": int, "super_step": int, "name": str, "data": dict, "origin": str}
-"""The fields of every record, with their types."""
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 
 class LogError(AgentError):
@@ -55,75 +65,68 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
     try:
         with path.open("rb") as file:
             first = file.readline()
-            end = _end(path, first)  # read before the lines, since a writer may append more
+            header = _header(path, first)
+            seed = header.get(CHAIN)
+            end = end_of(path, seed) if isinstance(seed, str) else None  # before the lines: a writer may append more
             lines = (first + file.read()).split(b"\n")
     except OSError as error:
         raise LogError(f"cannot read the log {path}: {error.strerror}") from error
     is_whole = lines[-1] == b""  # only a line without its end can have been cut off
     if is_whole:
         lines.pop()
-    if not lines:
-        raise LogError(f"the log {path} is empty; it must begin with a header")
-    header = _parsed(path, 1, lines[0])
-    _check_header(path, header)
-    read = _Chain(path, sha256(lines[0]).hexdigest() if CHAIN in header else "", end)
-    read.compare(1)
+    chain = _Chain(path, sha256(lines[0]).hexdigest() if CHAIN in header else "", end)
+    chain.compare(1)
     records, torn = [], False
     for number, line in enumerate(lines[1:], start=2):
         try:
-            records.append(read.taken(number, line, _checked(path, number, _parsed(path, number, line))))
+            record = _record(path, number, line)
         except LogError:
             if is_whole or number < len(lines):
                 raise
             torn = True
-    cut = read.missing_after(len(records) + 1 + torn)
-    return RecordedRun(path, header, tuple(records), torn, read.chain, read.misfit, cut, tuple(read.unsigned))
-
-
-def _end(path: Path, line: bytes) -> tuple[int, str] | None:
-    """Return the recorded end of the log with this header; None where it is unknown."""
-    try:
-        seed = json.loads(line)[CHAIN]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
-    return end_of(path, seed) if isinstance(seed, str) else None
+        else:
+            chain.follow(number, line, record)
+            records.append(record)
+    cut = chain.missing_after(len(records) + 1 + torn)
+    return RecordedRun(path, header, tuple(records), torn, chain.link, chain.misfit, cut, tuple(chain.unsigned))
 
 
 @define
 class _Chain:
-    """Follows the chain of a log, line by line."""
+    """Follows the chain of a log, line by line. link: the hash of the last line. end: number and hash as recorded."""
 
     path: Path
-    chain: str
+    link: str
     end: tuple[int, str] | None
     misfit: str = ""
     unsigned: list[int] = field(factory=list)
     key: bytes | None = field(factory=own_key)
 
-    def taken(self, number: int, line: bytes, record: dict[str, Any]) -> dict[str, Any]:
-        """Return the record of a line without its hash and signature, which are checked."""
-        chain, signed = _released(record)
-        if self.chain:
-            if chain != self.chain and not self.misfit:
+    def follow(self, number: int, line: bytes, record: dict[str, Any]) -> None:
+        """Check the hash and the signature in the record of a line, and take them out of it."""
+        link, signed = _released(record)
+        if self.link:
+            if link != self.link:
                 what = f"line {number} (step {record['step']}, {record['name']})"
-                self.misfit = f"{self.path}: {what} does not follow the line before it; the log was changed there"
-            self.chain = sha256(line).hexdigest()
+                self._misfits(f"{what} does not follow the line before it; the log was changed there")
+            self.link = sha256(line).hexdigest()
             self.compare(number)
-        if wants_signature(record) and (self.key is None or signed != signature(self.key, chain, record)):
+        if wants_signature(record) and (self.key is None or signed != signature(self.key, link, record)):
             self.unsigned.append(number - 2)
-        return record
-
-    def missing_after(self, lines: int) -> str:
-        """Describe the lines that are missing at the end of the log; a killed process loses none that it wrote."""
-        if not self.chain or self.end is None or lines >= self.end[0]:
-            return ""
-        return f"{self.path}: line {lines + 1} and what followed are missing, {self.end[0] - lines} in all"
 
     def compare(self, number: int) -> None:
         """Compare a line with the recorded last one."""
-        if self.end == (number, self.chain) or self.end is None or self.end[0] != number:
-            return
-        self.misfit = self.misfit or f"{self.path}: line {number} is not as it was written; the log was changed there"
+        if self.end is not None and self.end[0] == number and self.end[1] != self.link:
+            self._misfits(f"line {number} is not as it was written; the log was changed there")
+
+    def missing_after(self, lines: int) -> str:
+        """Describe the lines that are missing at the end of the log; a killed process loses none that it wrote."""
+        if not self.link or self.end is None or lines >= self.end[0]:
+            return ""
+        return f"{self.path}: line {lines + 1} and what followed are missing, {self.end[0] - lines} in all"
+
+    def _misfits(self, why: str) -> None:
+        self.misfit = self.misfit or f"{self.path}: {why}"
 
 
 def record_of(line: bytes) -> dict[str, Any]:
@@ -138,7 +141,27 @@ def _released(record: dict[str, Any]) -> tuple[str, str]:
     return record.pop(CHAIN, ""), record.pop(SIGNATURE, "")
 
 
-def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _header(path: Path, line: bytes) -> dict[str, Any]:
+    if not line:
+        raise LogError(f"the log {path} is empty; it must begin with a header")
+    header = _object(path, 1, line)
+    version = header.get("format")
+    if "name" in header or not isinstance(version, int):
+        raise LogError(f"{path}, line 1: this is no header of a bpagent log; name a file that a run wrote")
+    if version > FORMAT:
+        raise LogError(f"{path}: the log has format {version}, this program reads up to {FORMAT}; use a newer bpagent")
+    return header
+
+
+def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    record = _object(path, number, line)
+    kinds = {"step": int, "super_step": int, "name": str, "data": dict, "origin": str}
+    if missing := [name for name, kind in kinds.items() if not isinstance(record.get(name), kind)]:
+        raise LogError(f"{path}, line {number}: the record has no {', '.join(missing)}; the log was changed or damaged")
+    return record
+
+
+def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         parsed = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -148,16 +171,108 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     return parsed
 
 
-def _check_header(path: Path, header: Mapping[str, Any]) -> None:
-    version = header.get("format")
-    if "name" in header or not isinstance(version, int):
-        raise LogError(f"{path}, line 1: this is no header of a bpagent log; name a file that a run wrote")
-    if version > FORMAT:
-        raise LogError(f"{path}: the log has format {version}, this program reads up to {FORMAT}; use a newer bpagent")
+# Records back to events
 
 
-def _checked(path: Path, number: int, record: dict[str, Any]) -> dict[str, Any]:
-    missing = [field for field, kind in FIELDS.items() if not isinstance(record.get(field), kind)]
-    if missing:
-        raise LogError(f"{path}, line {number}: the record has no {', '.join(missing)}; the log was changed or damaged")
-    return record
+class Decoder:
+    """Reads the records of one log in order; remembers the calls, which later records name by id."""
+
+    def __init__(self) -> None:
+        """Make a decoder that knows no call yet."""
+        self._calls: dict[str, ToolCall] = {}
+
+    def learn(self, record: Mapping[str, Any]) -> None:
+        """Remember the call of a `proposed_action`. Raises LogError."""
+        if record["name"] == "proposed_action":
+            call = _structured(record, record["data"], ProposedAction).call
+            self._calls[call.id] = call
+
+    def event(self, record: Mapping[str, Any]) -> Event:
+        """Return the event of a record. Raises LogError for a kind or data that this program does not know."""
+        kind = _kinds().get(record["name"])
+        if kind is None:
+            raise LogError(
+                f"step {record['step']}: the event kind {record['name']!r} is not known here; use a newer bpagent"
+            )
+        data = record["data"]
+        has_call = any(field.name == "call" and field.type is ToolCall for field in fields(kind))
+        if has_call and isinstance(data, dict) and isinstance(data.get("call"), str):
+            if data["call"] not in self._calls:
+                raise LogError(
+                    f"step {record['step']}: the call {data['call']!r} was never proposed; "
+                    "the log was changed or damaged"
+                )
+            data = {**data, "call": self._calls[data["call"]]}
+        return _structured(record, data, kind)  # type: ignore[no-any-return]
+
+
+def recorded_steps(run: RecordedRun) -> tuple[Step, ...]:
+    """Return the steps of a log, without its program; the `because` of a refusal as text, or as the fields of a value.
+
+    Raises LogError for a kind of event that does not ship.
+    """
+    decoder, steps = Decoder(), list[Step]()
+    for record in run.records:
+        decoder.learn(record)
+        by = None if record["origin"] == "outside" else record["origin"]
+        answered = _refusals(record["refusals"]) if "refusals" in record else None
+        steps.append(Step(record["step"], decoder.event(record), record["super_step"], by, answered))
+    return tuple(steps)
+
+
+@cache
+def _kinds() -> dict[str, Any]:
+    """Return every kind of event that ships, by its name in the log."""
+    from agent.vocabulary import events, questions
+
+    kinds = (kind for module in (events, questions) for kind in vars(module).values() if isinstance(kind, type(Event)))
+    return {kind.name: kind for kind in kinds if kind is not Event}
+
+
+def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
+    from agent.vocabulary.encoding import problems_of  # imports cattrs, which only reading needs
+
+    try:
+        return _converter().structure(data, kind)
+    except Exception as error:
+        problems = "; ".join(problems_of(error, record["name"]))
+        raise LogError(f"step {record['step']}: {problems}") from error
+
+
+@cache
+def _converter() -> "Converter":
+    from cattrs.gen import make_dict_structure_fn
+
+    from agent.vocabulary.encoding import strict_converter
+
+    converter = strict_converter()
+
+    def whole(kind: Any) -> Callable[[Any, Any], Any]:
+        return make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
+
+    def message(kind: type) -> Callable[[Any, Any], Any]:  # its role says nothing new
+        structure = whole(kind)
+        return lambda data, _: structure({name: value for name, value in dict(data).items() if name != "role"}, kind)
+
+    register = converter.register_structure_hook
+    register(bytes, lambda text, _: b64decode(text, validate=True))
+    register(Refusals, lambda told, _: _refusals(told))
+    register(Facts, lambda data, _: Facts(data))
+    converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
+    for kind in ROLES:
+        register(kind, message(kind))
+    converter.register_structure_hook_func(lambda kind: kind == Message, lambda data, _: _message(converter, data))
+    whole_call = whole(ToolCall)
+    register(ToolCall, lambda data, kind: data if isinstance(data, ToolCall) else whole_call(data, kind))
+    return converter
+
+
+def _refusals(told: Any) -> Refusals:
+    return Refusals(Refusal(each["bthread"], freeze(each["because"])) for each in told)
+
+
+def _message(converter: "Converter", data: Any) -> Any:
+    kind = next((kind for kind, role in ROLES.items() if isinstance(data, dict) and data.get("role") == role), None)
+    if kind is None:
+        raise ValueError(f"expected a message with a role, found {data!r}")
+    return converter.structure(data, kind)

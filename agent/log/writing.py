@@ -1,16 +1,20 @@
-"""Writing the log: locked for one writer, without declared secrets, flushed before the effects of its events start."""
+"""Writing the log: locked for one writer, flushed before the effects of its events start, and with secrets masked."""
 
 import fcntl
+import json
 import os
-from collections.abc import Mapping
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from agent.log.chain import APPROVAL, CHAIN, End, new_seed, signature_of
+from attrs import field, frozen
+
+from agent.log.chain import APPROVAL, CHAIN, End, new_seed, open_end, signature_of
 from agent.log.reading import LogError, RecordedRun, read_log
-from agent.log.redaction import Redaction
 from agent.vocabulary.encoding import dump, record_line
 from bp import Step
 
@@ -62,21 +66,105 @@ def _holder(descriptor: int) -> str:
         locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
     except OSError:
         return "another process"
-    holders = [words[4] for words in locks if words[1:4] == ["FLOCK", "ADVISORY", "WRITE"] and _inode(words) == inode]
-    return f"process {holders[0]}" if holders else "another process"
+    for words in locks:
+        if words[1:4] == ["FLOCK", "ADVISORY", "WRITE"] and words[5].rpartition(":")[2] == inode:
+            return f"process {words[4]}"
+    return "another process"
 
 
-def _inode(words: list[str]) -> str:
-    return words[5].rpartition(":")[2]
+# Secrets: declared ones and the keys of our models are masked in every log
 
+SHORTEST = 8  # characters; a shorter secret would match unrelated text
+
+
+def keys_of(models: Iterable[object]) -> dict[str, str]:
+    """Return the keys of models, by the name under which they are masked, without short ones."""
+    keys = (getattr(model, "api_key", None) for model in models)
+    return {f"API_KEY_{place}": key for place, key in enumerate(keys) if isinstance(key, str) and len(key) >= SHORTEST}
+
+
+def _long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
+    for name, secret in secrets.items():
+        if len(secret) < SHORTEST:
+            raise LogError(f"the secret {name!r} is too short to be told from other text; take {SHORTEST} characters")
+    return {name: secrets[name] for name in sorted(secrets, key=lambda name: (-len(secrets[name]), name))}
+
+
+@frozen
+class Redaction:
+    """Secrets by name, the longest first; `line` and `data` return their argument with these masked.
+
+    keys: those of our models, which are masked as well, and are not needed to resume a log.
+    """
+
+    secrets: Mapping[str, str] = field(converter=_long_enough, repr=False)
+    keys: Mapping[str, str] = field(factory=dict, repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.secrets or self.keys)
+
+    def line(self, text: str) -> str:
+        """Return a line of the log, which is JSON, in which every secret is masked; most have none."""
+        for form in self._forms_in_lines:
+            if form in text:
+                return dump(self.data(json.loads(text)))
+        return text
+
+    @cached_property
+    def _forms_in_lines(self) -> tuple[str, ...]:
+        secrets = (*self.secrets.values(), *self.keys.values())
+        return tuple(dump(form)[1:-1] for secret in secrets for form in _forms(secret))
+
+    def data(self, data: Any) -> Any:
+        """Return plain data (what JSON can hold) in which every secret is masked, keys included."""
+        match data:
+            case str():
+                return self._masked(data)
+            case Mapping():
+                return {self._masked(str(key)): self.data(value) for key, value in data.items()}
+            case list() | tuple():
+                return [self.data(item) for item in data]
+            case _:
+                return data
+
+    def _masked(self, text: str) -> str:
+        for name, secret in (*self.secrets.items(), *self.keys.items()):
+            for form in _forms(secret):
+                if form in text:
+                    word = f"REDACTED_{''.join(char if char.isalnum() else '_' for char in name)}_"
+                    text = text.replace(form, (word * (len(form) // len(word) + 1))[: len(form)])
+        return text
+
+
+@lru_cache(maxsize=64)
+def _forms(secret: str) -> tuple[str, ...]:
+    """Return a secret as it is, as in JSON text (the arguments of calls are such text), in hex and in base64."""
+    written = (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    content = secret.encode("utf-8", "surrogatepass")
+    digits = content.hex()
+    encoded = [text for offset in range(3) for text in _in_base64(content, offset)]
+    return tuple(dict.fromkeys((*written, digits, digits.upper(), *encoded)))
+
+
+def _in_base64(content: bytes, offset: int) -> tuple[str, str]:
+    """Return the base64 characters that depend on `content` alone, `offset` bytes after the begin of a group."""
+    before = bytes(offset) + content
+    first, last = -(-offset * 8 // 6), len(before) * 8 // 6
+    return b64encode(before)[first:last].decode(), urlsafe_b64encode(before)[first:last].decode()
+
+
+# The log
 
 LARGE = 1_000_000  # bytes that a late log buffers
-
-_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
 
 class LogWriter:
     """An open log: locked while it is written, readable by its owner only. What was not flushed is not in the file."""
+
+    _redaction: Redaction | None = None
+    _end: End | None = None
+    _late = False
+    _last = b""
 
     def __init__(
         self,
@@ -91,21 +179,14 @@ class LogWriter:
 
         Raises LogError when there is something at `path` already: a log is never overwritten.
         """
-        self.path = Path(path)
-        self._place = str(self.path)  # for `os.stat`, which would ask the path for it at every flush
-        self._redaction = redaction
-        self._waiting = bytearray()
-        self._late = late
-        self._chain, self._size, self._lines, self._last = "", 0, 0, b""
-        self._end: End | None = None
-        self._descriptor = _opened(self.path, os.O_CREAT)
+        self._adopt(Path(path), _opened(Path(path), os.O_CREAT))
+        self._redaction, self._late = redaction, late
         try:
             lock(self._descriptor, self.path)
-            self._ours = os.fstat(self._descriptor)
-            if self._ours.st_size:
+            if os.fstat(self._descriptor).st_size:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
             seed = new_seed()
-            self._end = None if late else _end_of_log(self.path, seed)  # no tool sees a late log
+            self._end = None if late else open_end(self.path, seed)  # no tool sees a late log
             self.record({**header, CHAIN: seed})
             self._chain = sha256(self._last).hexdigest()
             self.flush()
@@ -120,13 +201,16 @@ class LogWriter:
     def going_on(cls, recorded: RecordedRun, descriptor: int) -> "LogWriter":
         """Return a writer that appends to an open and locked log that was read."""
         writer = cls.__new__(cls)
-        writer.path, writer._descriptor, writer._ours = recorded.path, descriptor, os.fstat(descriptor)
-        writer._place = str(writer.path)
-        writer._redaction, writer._waiting = None, bytearray()
-        writer._last, writer._lines = b"", len(recorded.records) + 1
-        writer._late, writer._chain, writer._size = False, recorded.chain, writer._ours.st_size
-        writer._end = _end_of_log(recorded.path, recorded.header[CHAIN]) if recorded.chain else None
+        writer._adopt(recorded.path, descriptor)
+        writer._chain, writer._lines = recorded.chain, len(recorded.records) + 1
+        writer._end = open_end(recorded.path, recorded.header[CHAIN]) if recorded.chain else None
         return writer
+
+    def _adopt(self, path: Path, descriptor: int) -> None:
+        self.path, self._descriptor, self._ours = path, descriptor, os.fstat(descriptor)
+        self._place = str(path)  # for `os.stat`, which would ask the path for it at every flush
+        self._chain, self._size, self._lines = "", self._ours.st_size, 0
+        self._waiting = bytearray()
 
     @property
     def last(self) -> str:
@@ -207,7 +291,7 @@ def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
         lock(descriptor, path)
         recorded = read_log(path)
         if recorded.torn:
-            os.ftruncate(descriptor, _end_of_last_line(path))
+            os.ftruncate(descriptor, path.read_bytes().rfind(b"\n") + 1)
         elif not path.read_bytes().endswith(b"\n"):
             os.write(descriptor, b"\n")
     except OSError as error:
@@ -219,24 +303,12 @@ def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
     return LogWriter.going_on(recorded, descriptor), recorded
 
 
-def _end_of_log(path: Path, seed: str) -> End | None:
-    """Return the file with the end of a log, where one can be kept."""
-    try:
-        return End(path, seed)
-    except (OSError, RuntimeError):
-        return None
-
-
 def _opened(path: Path, how: int = 0) -> int:
     """Return the descriptor of a log; `how` os.O_CREAT makes it, and its folder if need be. Raises LogError."""
     try:
-        try:
-            return os.open(path, _APPENDING | how, 0o600)
-        except FileNotFoundError:
-            if not how:
-                raise
+        if how and not path.parent.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            return os.open(path, _APPENDING | how, 0o600)
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | how, 0o600)
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -245,7 +317,3 @@ def _unwritable(path: Path, error: OSError | LogChanged) -> LogError:
     if isinstance(error, LogChanged):
         return error
     return LogError(f"cannot write the log {path}: {error.strerror}")
-
-
-def _end_of_last_line(path: Path) -> int:
-    return path.read_bytes().rfind(b"\n") + 1

@@ -7,8 +7,7 @@ from agent.vocabulary import from_modules
 if TYPE_CHECKING:
     from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
     from agent.models.openai_model import OpenAIModel, model_from_name
-    from agent.models.script_files import load_script
-    from agent.models.scripted import ScriptedModel, answer, call, delay, fail
+    from agent.models.scripted import ScriptedModel, answer, call, delay, fail, load_script
     from agent.tools.schemas import ToolSchema
 
 __all__ = [
@@ -33,7 +32,6 @@ __getattr__, __dir__ = from_modules(
     {
         "model": "Answer Delta Model ModelError ModelRequest ToolSchema",
         "openai_model": "OpenAIModel model_from_name",
-        "script_files": "load_script",
-        "scripted": "ScriptedModel answer call delay fail",
+        "scripted": "ScriptedModel answer call delay fail load_script",
     },
 )

@@ -12,60 +12,7 @@ from attrs import evolve
 
 from agent.models.model import Answer
 from agent.vocabulary.calls import Category, ToolCall
-from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
-
-
-def mapping(value: object) -> Mapping[str, Any] | None:
-    """Return a JSON object; None for anything else."""
-    return value if isinstance(value, dict) else None
-
-
-def elements(value: object) -> list[Any]:
-    """Return a list; a single value as a list of one."""
-    if isinstance(value, list):
-        return value
-    return [value] if value else []
-
-
-def text(value: object) -> str:
-    """Return a text, or ""."""
-    return value if isinstance(value, str) else ""
-
-
-def argument_text(value: object) -> str:
-    """Return the text of arguments; some servers send the object itself."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def index_number(value: object) -> int | None:
-    """Return a position, also if given as text; None for anything else."""
-    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def usage(value: object) -> Usage | None:
-    """Return the token counts, by the names of either format; None without any."""
-    counts = mapping(value)
-    if not counts:
-        return None
-    return Usage(
-        input_tokens=_count(counts.get("prompt_tokens", counts.get("input_tokens"))),
-        output_tokens=_count(counts.get("completion_tokens", counts.get("output_tokens"))),
-    )
-
-
-def error_text(error: object) -> str:
-    """Return the text of an error: its message, else all of it; at most 300 characters."""
-    message = (mapping(error) or {}).get("message") or error
-    return f"{message}"[:300]
-
-
-def _count(value: object) -> int:
-    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
-
+from agent.vocabulary.messages import AssistantMessage, RequestedCall
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -93,16 +40,29 @@ def parse_arguments(text: str) -> dict[str, Any]:
     """
     if not text.strip():
         return {}
-    arguments = _parse(text)
-    if arguments is None:
-        return {}
-    if isinstance(arguments, str):
+    try:
+        parsed = _STRICT.decode(text)
+        if not text.isascii() or "\\u" in text:
+            _check_text(parsed)
+    except json.JSONDecodeError as error:
+        is_open = text.lstrip().startswith("{") and not text.rstrip().endswith("}")  # an object ends with a brace
         raise ArgumentError(
-            "arguments are a JSON text, not an object; send the object itself, without quoting it again"
-        )
-    if not isinstance(arguments, dict):
-        raise ArgumentError(f"arguments are a JSON {_kind(arguments)}, not an object; send one JSON object")
-    return arguments
+            f"arguments are not valid JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}; "
+            "send one JSON object",
+            is_unfinished=is_open or error.msg.startswith("Unterminated") or not text[error.pos :].strip(),
+        ) from error
+    except RecursionError as error:
+        raise ArgumentError("arguments are nested too deeply; send a flatter JSON object") from error
+    match parsed:
+        case dict():
+            return parsed
+        case None:
+            return {}
+        case str():
+            kind, cure = "text", "the object itself, without quoting it again"
+        case _:
+            kind, cure = {bool: "boolean", list: "array"}.get(type(parsed), "number"), "one JSON object"
+    raise ArgumentError(f"arguments are a JSON {kind}, not an object; send {cure}")
 
 
 def is_json_object(text: str) -> bool:
@@ -113,32 +73,12 @@ def is_json_object(text: str) -> bool:
         return False
 
 
-def _parse(text: str) -> Any:
-    try:
-        parsed = _STRICT.decode(text)
-        return parsed if text.isascii() and "\\u" not in text else _check_text(parsed)
-    except json.JSONDecodeError as error:
-        raise ArgumentError(
-            f"arguments are not valid JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}; "
-            "send one JSON object",
-            is_unfinished=_is_unfinished(text, error),
-        ) from error
-    except RecursionError as error:
-        raise ArgumentError("arguments are nested too deeply; send a flatter JSON object") from error
-
-
-def _is_unfinished(text: str, error: json.JSONDecodeError) -> bool:
-    """Return whether the text stops in the middle, rather than being wrong: an object ends with a brace."""
-    is_open = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
-    return is_open or error.msg.startswith("Unterminated") or not text[error.pos :].strip()
-
-
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ArgumentError(f"arguments have the key {key!r} twice; give each key once")
-        found[key] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        key = next(key for position, key in enumerate(keys) if key in keys[:position])
+        raise ArgumentError(f"arguments have the key {key!r} twice; give each key once")
     return found
 
 
@@ -165,24 +105,14 @@ _STRICT = json.JSONDecoder(
 )  # shared: `json.loads` would create one for each call
 
 
-def _check_text(value: Any) -> Any:
+def _check_text(value: Any) -> None:
     """Refuse lone surrogates anywhere in `value`: no file name, command or log can carry them."""
     match value:
         case str() if mend_surrogates(value) != value:
             raise ArgumentError(f"arguments contain half a character in {value!r:.40}; write whole characters")
-        case dict():
-            for key, inner in value.items():
-                _check_text(key), _check_text(inner)
-        case list():
-            for inner in value:
+        case dict() | list():
+            for inner in (*value, *(value.values() if isinstance(value, dict) else ())):
                 _check_text(inner)
-    return value
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    return "array" if isinstance(value, list) else "number"
 
 
 LONGEST_ID = 64
@@ -218,46 +148,40 @@ def with_ids(message: AssistantMessage, calls: tuple[ToolCall, ...]) -> Assistan
     if [*map(attrgetter("id", "name"), message.calls)] == [*map(attrgetter("id", "tool"), calls)]:
         return message
     both = zip(message.calls, calls, strict=True)
-    renamed = [RequestedCall(call.id, call.tool, requested.arguments) for requested, call in both]
-    return evolve(message, calls=tuple(renamed))
+    return evolve(message, calls=tuple(RequestedCall(call.id, call.tool, said.arguments) for said, call in both))
 
 
 def _unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str]:
-    """Return unique ids: the model's, unless missing, too long, or used before in this turn."""
+    """Return unique ids: the model's, unless missing, too long, or used before in this turn. Ours have nine letters
+    and digits, the strictest form that a provider requires: `c0002p001`.
+    """
     taken = set(map(attrgetter("id"), requested))
     seen: set[str] = set()
     for position, call in enumerate(requested):
-        usable = call.id.strip() and len(call.id) <= LONGEST_ID and call.id not in seen
-        id = call.id if usable else _our_id(turn, position, taken)
+        id = call.id
+        if not id.strip() or len(id) > LONGEST_ID or id in seen:
+            id = next(ours for number in count(position) if (ours := f"c{turn:04}p{number:03}") not in taken)
         taken.add(id)
         seen.add(id)
         yield id
-
-
-def _our_id(turn: int, position: int, taken: set[str]) -> str:
-    """Return an id of nine letters and digits, the strictest form that a provider requires: `c0002p001`."""
-    return next(id for number in count(position) if (id := f"c{turn:04}p{number:03}") not in taken)
 
 
 def _read_call(
     requested: RequestedCall, id: str, categories: Mapping[str, Category], *, cut_off: bool, is_last: bool
 ) -> ToolCall:
     tool = requested.name.strip() or UNNAMED
-    category = categories.get(tool, "write")
-    text = requested.arguments
+    text, flaw, arguments = requested.arguments, None, dict[str, Any]()
     try:
         arguments = parse_arguments(text)
+        is_truncated = cut_off and not text.strip()  # empty arguments may be missing ones
+        if not requested.name.strip():
+            flaw = "the call has no tool name; name one of the tools"
     except ArgumentError as error:
+        flaw = str(error)
         is_truncated = error.is_unfinished or (cut_off and is_last)
-        return ToolCall(id, tool, category=category, flaw=_truncated(text) if is_truncated else str(error))
-    if cut_off and not text.strip():  # empty arguments may be missing ones
-        return ToolCall(id, tool, category=category, flaw=_truncated(text))
-    if not requested.name.strip():
-        return ToolCall(id, tool, category=category, flaw="the call has no tool name; name one of the tools")
-    return ToolCall(id, tool, arguments, category)
-
-
-def _truncated(text: str) -> str:
-    return (
-        f"truncated: the arguments break off after {len(text)} characters; send the whole call again, or a shorter one"
-    )
+    if is_truncated:
+        flaw = (
+            f"truncated: the arguments break off after {len(text)} characters; "
+            "send the whole call again, or a shorter one"
+        )
+    return ToolCall(id, tool, {} if flaw else arguments, categories.get(tool, "write"), flaw)

@@ -4,35 +4,26 @@ import json
 import os
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import anyio
 
-from agent.models.calls import error_text, mapping
 from agent.models.model import ModelError
 from agent.vocabulary.messages import FailureReason
 
 PASSING_STATUSES = frozenset({408, 409, 429})
 """Retryable HTTP statuses below 500; all from 500 on are retryable."""
 
-PERMANENT = frozenset(
-    {
-        "bio_policy",
-        "content_policy_violation",
-        "context_length_exceeded",
-        "data_residency_mismatch",
-        "insufficient_quota",
-        "misalignment_policy_violation",
-        "model_not_found",
-    }
-)
-"""Codes of permanent errors, beside those about images and invalid requests."""
-
-PERMANENT_BEGINNINGS = ("invalid_", "image_", "unsupported_", "empty_image")
-
+PERMANENT = (
+    "bio_policy", "content_policy_violation", "context_length_exceeded", "data_residency_mismatch",
+    "insufficient_quota", "misalignment_policy_violation", "model_not_found",
+    "invalid_", "image_", "unsupported_", "empty_image",
+)  # fmt: skip
+"""Beginnings of the codes of permanent errors."""
 
 OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"})
 """Codes and types of errors for a conversation that is too long: OpenAI, llama.cpp, Anthropic."""
@@ -55,11 +46,9 @@ OVERFLOW_WORDS = re.compile(
 TOO_MANY_REQUESTS = 429
 
 
-def failure_reason(said: str, *codes: object) -> FailureReason:
-    """Return the reason of an error reported by a server, by its code, type or words."""
-    if OVERFLOW_CODES.intersection(code for code in codes if isinstance(code, str)) or OVERFLOW_WORDS.search(said):
-        return "context_length_exceeded"
-    return ""
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def is_passing(status: int) -> bool:
@@ -72,15 +61,23 @@ def broke_off(error: object) -> ModelError:
 
     A code is a word or, from some servers, an HTTP status.
     """
-    found = mapping(error) or {}
+    found = mapping(error)
     code = found.get("code")
-    reason = failure_reason(error_text(error), code, found.get("type"))
-    if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600:
+    said = f"{found.get('message') or error}"[:300]
+    reason = _reason(said, code, found.get("type"))
+    if isinstance(code, int) and 400 <= code < 600:
         retryable = is_passing(code)
     else:
-        retryable = not (isinstance(code, str) and (code in PERMANENT or code.startswith(PERMANENT_BEGINNINGS)))
-    said = f"{code}: {error_text(error)}" if code else error_text(error)
-    return ModelError(f"the model's server broke off: {said}", retryable=retryable and not reason, reason=reason)
+        retryable = not (isinstance(code, str) and code.startswith(PERMANENT))
+    told = f"{code}: {said}" if code else said
+    return ModelError(f"the model's server broke off: {told}", retryable=retryable and not reason, reason=reason)
+
+
+def _reason(said: str, *codes: object) -> FailureReason:
+    """Return the reason of an error reported by a server, by its code, type or words."""
+    if OVERFLOW_CODES.intersection(code for code in codes if isinstance(code, str)) or OVERFLOW_WORDS.search(said):
+        return "context_length_exceeded"
+    return ""
 
 
 LONGEST_WAIT = 120.0
@@ -138,11 +135,15 @@ def describe_failure(error: Exception, url: str) -> ModelError:
 
 def describe_status(status: int, page: str, retry_after: str | None, url: str) -> ModelError:
     """Return the `ModelError` for a response with an HTTP error status; `page`: its body."""
-    read = _read(page)
+    try:
+        read = json.loads(page)
+    except (ValueError, RecursionError):
+        read = None
     said = " ".join(_message(read, page).split())[:300] or "no reason given"
     cure = f"; {CURES[status]}" if status in CURES else ""
-    codes = _codes(read)
-    reason = "" if status == TOO_MANY_REQUESTS else failure_reason(said, *codes)
+    error = mapping(mapping(read).get("error")) or mapping(read)
+    codes = (error.get("code"), error.get("type"))
+    reason = "" if status == TOO_MANY_REQUESTS else _reason(said, *codes)
     return ModelError(
         f"{url} answered {status}: {said}{cure}",
         retryable=is_passing(status) and not reason and "insufficient_quota" not in codes,
@@ -162,42 +163,30 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
     try:
         seconds = float(value)
     except ValueError:
-        seconds = _seconds_until(value, now)
+        try:
+            moment = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
     return None if seconds != seconds else min(max(seconds, 0.0), LONGEST_WAIT)  # NaN
 
 
-def _seconds_until(date: str, now: datetime) -> float:
-    try:
-        moment = parsedate_to_datetime(date)
-    except ValueError:
-        return float("nan")
-    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
-
-
 def _describe_connection(error: Exception, url: str) -> ModelError:
-    reason = _reason(error)
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error)):
+    causes = [*_causes(error)]
+    reason = next((text for text in map(_said, reversed(causes)) if text), "no reason given")
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         return ModelError(f"cannot reach {url}: {reason}; is it the right server, and is its certificate known here?")
-    if any(isinstance(cause, ssl.SSLError) and cause.reason in NOT_HTTPS for cause in _causes(error)):
+    if any(isinstance(cause, ssl.SSLError) and cause.reason in NOT_HTTPS for cause in causes):
         return ModelError(f"cannot reach {url}: this server does not speak https; write http://")
-    if any(type(cause).__name__ == "ConnectError" for cause in _causes(error)):
-        text = f"cannot reach {url}: {reason}; is the server running, and is the base URL right?"
-    else:
-        text = f"the connection to {url} broke: {reason}; nothing of the answer was used"
-    return ConnectionBroke(text)
-
-
-def _reason(error: Exception) -> str:
-    """Return the system's message, from the innermost cause that has one."""
-    said = [_said(cause) for cause in _causes(error)]
-    return next((text for text in reversed(said) if text), "no reason given")
+    if any(type(cause).__name__ == "ConnectError" for cause in causes):
+        return ConnectionBroke(f"cannot reach {url}: {reason}; is the server running, and is the base URL right?")
+    return ConnectionBroke(f"the connection to {url} broke: {reason}; nothing of the answer was used")
 
 
 def _said(cause: BaseException) -> str:
-    if isinstance(cause, ssl.SSLError):  # its errno is not the system's
-        return f"{cause}"[:200]
-    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
-        return os.strerror(cause.errno).lower()
+    """Return the message of an error, the system's if it has one; the errno of an SSLError is not the system's."""
+    if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and (cause.errno or 0) > 0:
+        return os.strerror(cause.errno or 0).lower()
     return f"{cause}"[:200]
 
 
@@ -210,29 +199,11 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = inner or cause.__cause__ or cause.__context__
 
 
-def _codes(read: object) -> tuple[object, object]:
-    found = mapping(read) or {}
-    inner = mapping(found.get("error")) or found
-    return inner.get("code"), inner.get("type")
-
-
-def _read(page: str) -> object:
-    try:
-        return json.loads(page)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _message(found: object, page: str) -> str:
     """Return the message in an error page: the openai form, what compatible servers send instead, or the text."""
     while isinstance(found, dict):
         found = found.get("error") or found.get("message") or found.get("detail")
-    return f"{found or _without_markup(page)}"
-
-
-def _without_markup(page: str) -> str:
-    """Return the visible text of a web page; other text unchanged."""
-    if "<html" not in page[:1000].lower():
-        return page
-    title = re.search(r"<title[^<>]*>([^<]*)</title>", page[:5000], re.IGNORECASE)
-    return f"a web page: {title[1] if title else re.sub('<[^<>]*>', ' ', page[:5000])}"
+    if not found and "<html" in page[:1000].lower():
+        title = re.search(r"<title[^<>]*>([^<]*)</title>", page[:5000], re.IGNORECASE)
+        return f"a web page: {title[1] if title else re.sub('<[^<>]*>', ' ', page[:5000])}"
+    return f"{found or page}"

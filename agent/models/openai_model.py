@@ -3,20 +3,19 @@
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import cache
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import anyio
 from attrs import field, frozen, validators
 
-from agent.models.chat_stream import Assembly
+from agent.models.chat import Assembly, chat_body
 from agent.models.failures import ConnectionBroke, describe_status, named_failures
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
-from agent.models.requests import chat_body, responses_body
-from agent.models.responses_stream import ResponseAssembly
+from agent.models.responses import ResponseAssembly, responses_body
 from agent.tools.blocking import run_in_background, unwind
 from agent.vocabulary.errors import nearest
 
@@ -27,48 +26,39 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 
+@asynccontextmanager
+async def raw_chunks(response: "httpx2.Response", url: str) -> AsyncIterator[AsyncIterator[object]]:
+    """Give the chunks of the stream in `response`, as parsed JSON, and close it; `url` names the server in errors.
+
+    Iterating raises `ModelError`, retryable, for a broken connection or stream. Whether it is a stream is decided by
+    the content, not by the content type; another body is one event. A last event counts also without a final blank
+    line.
+    """
+    pieces = response.aiter_raw()
+    chunks = _chunks_in(pieces, url)
+    try:
+        yield chunks
+    finally:
+        await chunks.aclose()
+        await unwind(pieces)
+        await response.aclose()
+
+
+async def _chunks_in(pieces: AsyncIterator[bytes], url: str) -> AsyncGenerator[object]:
+    events = Events()
+    with named_failures(url):
+        async for piece in pieces:
+            for event in events.add(piece):
+                if event.startswith(b"[DONE]"):
+                    return
+                yield json.loads(event.decode())
+        for event in (*events.add(b"\n"), bytes(events.data)):
+            if event.strip() and not event.startswith(b"[DONE]"):
+                yield json.loads(event.decode())
+
+
 LONGEST_EVENT = 8_000_000
 """The limit of one event in bytes, without comments; a longer one is an error."""
-
-
-class RawChunks:
-    """The chunks of the stream in `response`, as parsed JSON; `url` names the server in errors.
-
-    Use it with `async with`. Iterating raises `ModelError`, retryable, for a broken connection or stream. Whether it is
-    a stream is decided by the content, not by the content type; another body is one event. A last event counts also
-    without a final blank line.
-    """
-
-    def __init__(self, response: "httpx2.Response", url: str) -> None:
-        self._response = response
-        self._url = url
-        self._events = self._read()
-
-    async def __aenter__(self) -> "RawChunks":
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await unwind(self._events)
-        await self._response.aclose()
-
-    def __aiter__(self) -> "RawChunks":
-        return self
-
-    async def __anext__(self) -> object:
-        with named_failures(self._url):
-            event = (await anext(self._events, b"[DONE]")).removesuffix(b"\n").decode()
-            if not event.startswith("[DONE]"):
-                return json.loads(event)
-        raise StopAsyncIteration
-
-    async def _read(self) -> AsyncIterator[bytes]:
-        events = Events()
-        async for piece in self._response.aiter_raw():
-            for event in events.add(piece):
-                yield event
-        for event in (*events.add(b"\n"), bytes(events.data)):
-            if event.strip():
-                yield event
 
 
 class Events:
@@ -90,7 +80,10 @@ class Events:
         for part in lines:
             content = part.rstrip(b"\r\n")
             self._line += content
-            _check_event(len(self.data) + len(self._line))
+            if len(self.data) + len(self._line) > LONGEST_EVENT:
+                raise ModelError(
+                    f"the model's server sent more than {LONGEST_EVENT:,} bytes in one event; ask for less at once"
+                )
             if len(content) < len(part):
                 yield from self._end_line()
 
@@ -111,12 +104,6 @@ class Events:
         self._line.clear()
 
 
-def _check_event(size: int) -> None:
-    if size > LONGEST_EVENT:
-        text = f"the model's server sent more than {LONGEST_EVENT:,} bytes in one event; ask for less at once"
-        raise ModelError(text)
-
-
 LONGEST_ERROR_PAGE = 100_000
 """Bytes of an error page that are read."""
 
@@ -126,7 +113,10 @@ async def check_response(response: "httpx2.Response") -> None:
 
     Compressed responses are refused: a few bytes of them may expand to any number.
     """
-    address = _address(response)
+    url = response.request.url
+    address = f"{url.scheme}://{url.netloc.decode()}{url.path}"
+    for wire in WIRES.values():
+        address = address.removesuffix(wire.path)
     if not response.is_success:
         page = await _read_page(response)
         raise describe_status(response.status_code, page, response.headers.get("retry-after"), address)
@@ -149,13 +139,6 @@ async def _read_page(response: "httpx2.Response") -> str:
     return page[:LONGEST_ERROR_PAGE].decode(errors="replace")
 
 
-def _address(response: "httpx2.Response") -> str:
-    url = response.request.url
-    return f"{url.scheme}://{url.netloc.decode()}{url.path}".removesuffix("/chat/completions").removesuffix(
-        "/responses"
-    )
-
-
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 LONGEST_CONNECT = 10.0
@@ -168,17 +151,14 @@ SHORTEST_SECRET = 8
 def checked_url(url: str | None) -> str:
     """Return the address of a server, by default OpenAI's. Raises `ModelError` for an invalid one."""
     url = (url or DEFAULT_BASE_URL).strip()
-    if not _is_address(url):
-        raise ModelError(f"the base URL {url!r} is not an address; write it like http://127.0.0.1:8080/v1")
-    return url.rstrip("/")
-
-
-def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        return False
+        is_address = False
+    if not is_address:
+        raise ModelError(f"the base URL {url!r} is not an address; write it like http://127.0.0.1:8080/v1")
+    return url.rstrip("/")
 
 
 def checked_key(key: str | None) -> str:
@@ -189,77 +169,42 @@ def checked_key(key: str | None) -> str:
     return key
 
 
-@frozen
-class Server:
-    """The server at `base_url`, for one inference with one key. `timeout`: its longest silence in seconds."""
+def _client(base_url: str, key: str, timeout: float) -> "AsyncOpenAI":
+    """Return a client for one inference. timeout: the longest silence of the server in seconds.
 
-    base_url: str
-    key: str = field(repr=False)
-    timeout: float
+    A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
+    connection one or two round trips. Redirects are not followed: they would be further requests.
+    """
+    from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
 
-    @asynccontextmanager
-    async def post(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[RawChunks]:
-        """Send a request and yield the chunks of the response stream; the connection ends with the block.
+    transport = DefaultAsyncHttpx2Client(
+        timeout=Timeout(timeout, connect=min(timeout, LONGEST_CONNECT)),
+        verify=_ssl_context(),
+        follow_redirects=False,
+        event_hooks={"response": [check_response]},
+    )
+    return AsyncOpenAI(
+        api_key=key or "none",
+        base_url=base_url,
+        max_retries=0,
+        http_client=transport,
+        default_headers={"Accept-Encoding": "identity"},
+    )
 
-        Raises `ModelError`, which never shows the key, also from within the block.
-        """
-        with self._key_kept_secret():
-            # In a thread, because the first import would block the event loop for a second.
-            client = await run_in_background(self._client)
-            async with client, RawChunks(await self._send(client, path, body), self._address) as chunks:
-                yield chunks
 
-    async def _send(self, client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
-        import httpx2
-        from openai import AsyncStream
+async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> "httpx2.Response":
+    import httpx2
+    from openai import AsyncStream
 
-        with named_failures(self._address):
-            response: object = await client.post(
-                path,
-                cast_to=httpx2.Response,
-                body=body,
-                stream=True,
-                stream_cls=AsyncStream[object],  # required by the signature, unused with this cast_to
-            )
-        assert isinstance(response, httpx2.Response)
-        return response
-
-    @contextmanager
-    def _key_kept_secret(self) -> Iterator[None]:
-        """Remove the key from errors, where servers quote it; a short one is a placeholder such as `none`."""
-        try:
-            yield
-        except ModelError as error:
-            if len(self.key) >= SHORTEST_SECRET:
-                error.args = tuple(f"{text}".replace(self.key, "***") for text in error.args)
-            raise
-
-    @property
-    def _address(self) -> str:
-        parts = urlsplit(self.base_url)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-
-    def _client(self) -> "AsyncOpenAI":
-        """Return a client for one inference.
-
-        A connection pool fails in another event loop, and the caller would have to close it; a new client costs 2 ms, a
-        connection one or two round trips. Redirects are not followed: they would be further requests.
-        """
-        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
-
-        transport = DefaultAsyncHttpx2Client(
-            timeout=Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
-            verify=_ssl_context(),
-            follow_redirects=False,
-            event_hooks={"response": [check_response]},
-        )
-        return AsyncOpenAI(
-            api_key=self.key or "none",
-            base_url=self.base_url,
-            max_retries=0,
-            http_client=transport,
-            default_headers={"Accept-Encoding": "identity"},
-        )
+    response: object = await client.post(
+        path,
+        cast_to=httpx2.Response,
+        body=body,
+        stream=True,
+        stream_cls=AsyncStream[object],  # required by the signature, unused with this cast_to
+    )
+    assert isinstance(response, httpx2.Response)
+    return response
 
 
 @cache
@@ -330,13 +275,21 @@ class OpenAIModel:
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Send one request. Raises `ModelError`, which never shows the key; a cancellation closes the connection."""
-        key = self.required_key(request.api_key)
-        wire = WIRES[self.api]
-        async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:
-            return await _assembled(wire, self.name, chunks, on_delta)
-
-    def _body(self, wire: Wire, request: ModelRequest) -> dict[str, object]:
-        return {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
+        key, wire = self.required_key(request.api_key), WIRES[self.api]
+        body = {**wire.body(self.name, request, self.reasoning_field), **self.settings, "stream": True}
+        parts = urlsplit(self.base_url)
+        address = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+        try:
+            # In a thread, because the first import would block the event loop for a second.
+            async with await run_in_background(partial(_client, self.base_url, key, self.timeout)) as client:
+                with named_failures(address):
+                    response = await _post(client, wire.path, body)
+                async with raw_chunks(response, address) as chunks:
+                    return await _assembled(wire, self.name, chunks, on_delta)
+        except ModelError as error:
+            if len(key) >= SHORTEST_SECRET:  # servers quote keys; a short one is a placeholder such as `none`
+                error.args = tuple(f"{text}".replace(key, "***") for text in error.args)
+            raise
 
 
 _NO_KEY = (
@@ -344,7 +297,9 @@ _NO_KEY = (
 )
 
 
-async def _assembled(wire: Wire, model: str, chunks: RawChunks, on_delta: Callable[[Delta], None]) -> Answer:
+async def _assembled(
+    wire: Wire, model: str, chunks: AsyncIterator[object], on_delta: Callable[[Delta], None]
+) -> Answer:
     """Read to the end; once the answer is complete a broken connection loses only usage."""
     assembly = wire.assembly(model)
     with anyio.CancelScope() as scope:
@@ -380,7 +335,7 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat",
     if name == "script:":
         raise ModelError("'script:' names no file; write script:FILE.yaml")
     if name.startswith("script:"):
-        from agent.models.script_files import load_script  # imports the YAML reader
+        from agent.models.scripted import load_script
 
         return load_script(name.removeprefix("script:"))
     kind, colon, rest = name.partition(":")
@@ -399,9 +354,7 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat",
 
 def _timeout(environ: Mapping[str, str]) -> float:
     """Return the longest silence of a server in seconds. Raises ModelError."""
-    given = environ.get(TIMEOUT, "")
-    if not given:
-        return LONGEST_SILENCE
+    given = environ.get(TIMEOUT) or LONGEST_SILENCE
     try:
         seconds = float(given)
     except ValueError:

@@ -6,7 +6,6 @@ from typing import ClassVar
 from attrs import evolve, frozen
 
 from agent.models.calls import with_ids
-from agent.models.requests import with_notices
 from agent.projections import Projection
 from agent.threads.core import OWN
 from agent.vocabulary.events import (
@@ -21,7 +20,7 @@ from agent.vocabulary.events import (
     RunEnded,
     SteeringGiven,
 )
-from agent.vocabulary.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage
+from agent.vocabulary.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage, with_notices
 from agent.vocabulary.reasons import follow_ups_heard, words_to_the_model
 
 NOT_CARRIED = "left out, no images are shown to the model"

@@ -1,4 +1,4 @@
-"""Agents and runs: a conversation with a model that uses tools, one run after the other, each from a prompt to its end.
+"""Agents, their runs and their journal: a conversation with a model that uses tools, one run after the other.
 
 agent = Agent(model=ScriptedModel(["Hello."]), tools=workspace_tools(folder))
 run = await agent.run("Say hello")
@@ -6,7 +6,8 @@ run = await agent.run("Say hello")
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from threading import Lock
@@ -21,11 +22,12 @@ from agent.models.model import Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections import Projection
-from agent.projections.state import BackgroundProcess, State, Totals
-from agent.session.journal import Journal, note_failure
+from agent.projections.context import Context
+from agent.projections.conversation import Conversation
+from agent.projections.state import BackgroundProcess, State, StateTracker, Totals, answers_to_open_calls
 from agent.tools.definition import Tool, Toolbox
 from agent.tools.workspace import Workspace
-from agent.vocabulary.errors import RunError
+from agent.vocabulary.errors import AgentError, RunError
 from agent.vocabulary.events import (
     AbortAsked,
     ApprovalAsked,
@@ -38,12 +40,151 @@ from agent.vocabulary.events import (
     StopAsked,
 )
 from agent.vocabulary.messages import Message, Usage, UserMessage
-from bp import BProgram, BThread, Event, Step
+from bp import BProgram, BThread, Event, ProgramEnded, Step
 from bp.runner import GRACE, Effect, Runner, Wakeup
 
 if TYPE_CHECKING:
     from agent.log.writing import LogWriter
     from agent.projections.narration import Narration, StreamEvent
+
+
+Listener = tuple[str, Callable[[Step], object]]
+
+
+class _Folds(dict[type, tuple[Callable[[Any], None], ...]]):
+    """The folds of each kind of event, in the order of the projections: the context reads the two before it."""
+
+    def __init__(self, *projections: Projection) -> None:
+        super().__init__()
+        self._projections = projections
+
+    def __missing__(self, kind: type) -> tuple[Callable[[Any], None], ...]:
+        folds = [(projection, projection.FOLDS.get(kind)) for projection in self._projections]
+        return self.setdefault(kind, tuple(partial(fold, each) for each, fold in folds if fold is not None))
+
+
+class Journal:
+    """The log, if there is one, and the projections of one conversation.
+
+    `heard`: the external events so far, in order. `unfinished`: the steps since the last run ended.
+    """
+
+    _folds: _Folds
+    _listeners: tuple[Listener, ...]
+
+    def __init__(self, log: "LogWriter | None", preset: Preset, context_tokens: int | None) -> None:
+        """context_tokens: those for the messages in the context of the model; None: no limit."""
+        self.conversation = Conversation()
+        self.tracker = StateTracker(preset.max_iterations)
+        self.context = Context(self.conversation, self.tracker, context_tokens, preset.carried)
+        self.totals = Totals()
+        self.heard: list[Event] = []
+        self.unfinished: list[Step] = []
+        self._last: Step | None = None
+        self._log = log
+        self._projections = (self.conversation, self.tracker, self.context, self.totals)
+        self.leave()
+
+    @property
+    def log_path(self) -> Path | None:
+        """The path of the log, or None without one."""
+        return None if self._log is None else self._log.path
+
+    @property
+    def last_record(self) -> str:
+        """The latest line of the log; empty without one."""
+        return "" if self._log is None else self._log.last
+
+    @property
+    def is_under_way(self) -> bool:
+        """True if a run has begun and not ended."""
+        return any(isinstance(step.event, PromptGiven) for step in self.unfinished)
+
+    def begin(self, run: Projection, *listeners: Listener) -> list[Step]:
+        """Fold events into `run` first, then into the others, then call the listeners; return its steps, as they come.
+
+        listeners: each with its name, for errors.
+        """
+        self._folds, self._listeners = _Folds(run, *self._projections), listeners
+        self.unfinished = [*self.unfinished]
+        return self.unfinished
+
+    def leave(self) -> None:
+        """Forget the run."""
+        self._folds, self._listeners = _Folds(*self._projections), ()
+
+    def record(self, step: Step) -> None:
+        """Record a step in the log, then in the projections, then call the listeners. Raises RunError."""
+        event, who = step.event, "the log"
+        self._last = step
+        try:
+            if self._log is not None:
+                self._log.record(step)
+            who = "a projection"
+            if step.bthread is None:
+                self.heard.append(event)
+            self.unfinished.append(step)
+            if type(event) is RunEnded:
+                self.unfinished = []
+            for fold in self._folds[type(event)]:
+                fold(event)
+            for name, listen in self._listeners:
+                who = name
+                listen(step)
+        except Exception as error:
+            at = f"step {step.number} ({event.name})"
+            raise RunError(f"{who} failed at {at}: {type(error).__name__}: {error}") from error
+
+    def take_up(self, step: Step) -> None:
+        """Record a step that is already in the log. Raises RunError."""
+        log, self._log = self._log, None
+        try:
+            self.record(step)
+        finally:
+            self._log = log
+
+    def flush(self) -> None:
+        """Flush the log. Raises RunError."""
+        if self._log is not None:
+            try:
+                self._log.flush()
+            except AgentError as error:
+                raise RunError(str(error)) from error
+
+    def break_off(self, ended: RunEnded, error: Exception) -> None:
+        """Answer the open calls and record that the run failed with `error`; errors raised here become its notes."""
+        for event in (*answers_to_open_calls(step.event for step in self.unfinished), ended):
+            for fold in self._folds[type(event)]:
+                fold(event)
+        self.unfinished = []
+        if not isinstance(error, ProgramEnded):  # else there was no run
+            note_failure(error, lambda: self._write_end(ended))
+
+    def close(self) -> None:
+        """Close the log."""
+        if self._log is not None:
+            self._log.close()
+
+    def _write_end(self, ended: RunEnded) -> None:
+        if self._log is not None:
+            last = self._last
+            record = {
+                "step": (last.number if last else 0) + 1,
+                "super_step": last.super_step if last else 0,
+                "name": ended.name,
+                "data": {"status": ended.status, "reason": ended.reason, "text": ended.text, "result": None},
+                "origin": "engine",
+            }
+            self._log.record(record)
+            self._log.flush()
+
+
+def note_failure(error: Exception, function: Callable[[], None]) -> None:
+    """Call `function`, the clean-up after `error`; its errors become notes of `error`."""
+    try:
+        function()
+    except Exception as another:
+        error.add_note(f"and then: {type(another).__name__}: {another}")
 
 
 class Run(Projection):
@@ -108,17 +249,17 @@ class Run(Projection):
     @property
     def reason(self) -> str:
         """The reason of the end, as one word."""
-        return "" if self.ended is None else self.ended.reason
+        return self.ended.reason if self.ended else ""
 
     @property
     def text(self) -> str:
         """The final answer, or the reason why there is none."""
-        return "" if self.ended is None else self.ended.text
+        return self.ended.text if self.ended else ""
 
     @property
     def result(self) -> Any:
         """The `result` of the `run_ended` that ended the run; the shipped b-threads give None."""
-        return None if self.ended is None else self.ended.result
+        return self.ended.result if self.ended else None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -176,32 +317,27 @@ class Run(Projection):
         With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
         run begins with.
         """
-        message = _as_message(text)
-        self._say(SteeringGiven(message.text, message.images))
+        self._say(SteeringGiven, text)
 
     def follow_up(self, text: str | UserMessage) -> None:
-        """Add a message with which the run continues when it would complete.
+        """Add a message, like `steer`, with which the run continues when it would complete."""
+        self._say(FollowUpGiven, text)
 
-        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
-        run begins with.
-        """
-        message = _as_message(text)
-        self._say(FollowUpGiven(message.text, message.images))
-
-    def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
+    def _say(self, kind: type[SteeringGiven] | type[FollowUpGiven], text: str | UserMessage) -> None:
+        message = UserMessage(text) if isinstance(text, str) else text
         with self._lock:
             if self._over:
-                self.agent.late_messages.append(UserMessage(words.text, words.images))
+                self.agent.late_messages.append(message)
                 return
-            self._unposted.append(words)
-            self._runner.post(words, "drop")
+            self._unposted.append(kind(message.text, message.images))
+            self._runner.post(self._unposted[-1], "drop")
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
         with self._lock:
             question = self._questions.get(call)
-            if question is None or question.is_answered:
-                others = ", ".join(id for id, each in self._questions.items() if not each.is_answered) or "none"
+            if question is None or question.said is not None:  # the first answer counts
+                others = ", ".join(id for id, each in self._questions.items() if each.said is None) or "none"
                 raise KeyError(f"no question about the call {call!r} waits for an answer; open: {others}")
             question.answer(yes, text)
 
@@ -216,12 +352,11 @@ class Run(Projection):
         """Yield every step from the first one on, until the run is over."""
         return _Steps(self)
 
-    async def step_at(self, position: int) -> Step | None:
-        """Wait for the step at a position in `steps` and return it; None if the run ends before."""
+    async def news(self, position: int) -> None:
+        """Wait for the step at a position in `steps`, or for the end of the run."""
         while position >= len(self.steps) and not self._over:
             self._news = self._news or anyio.Event()
             await self._news.wait()
-        return self.steps[position] if position < len(self.steps) else None
 
     # Driving it.
 
@@ -320,11 +455,11 @@ class _Steps:
         return self
 
     async def __anext__(self) -> Step:
-        step = await self._run.step_at(self._position)
-        if step is None:
+        await self._run.news(self._position)
+        if self._position == len(self._run.steps):
             raise StopAsyncIteration
         self._position += 1
-        return step
+        return self._run.steps[self._position - 1]
 
 
 def _new_narration() -> "Narration":
@@ -333,29 +468,21 @@ def _new_narration() -> "Narration":
     return Narration()
 
 
-def _as_message(said: str | UserMessage) -> UserMessage:
-    return UserMessage(said) if isinstance(said, str) else said
-
-
 class _Question:
-    """An open question: the first answer counts, from any thread."""
+    """An open question; `said` is the answer, from any thread."""
 
     def __init__(self) -> None:
-        self._answer: bool | str | None = None
+        self.said: bool | str | None = None
         self._answered = Wakeup()
 
-    @property
-    def is_answered(self) -> bool:
-        return self._answer is not None
-
     def answer(self, yes: bool, text: str) -> None:
-        self._answer = yes or text
+        self.said = yes or text
         self._answered.set()
 
     async def wait(self) -> bool | str:
-        while self._answer is None:
+        while self.said is None:
             await self._answered.wait()
-        return self._answer
+        return self.said
 
 
 class Agent:
@@ -418,14 +545,17 @@ class Agent:
         self._others = {role: self._voiced(other) for role, other in models.items()}
         self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
-        self.system_prompt = self._shipped_prompt() if system_prompt is None else system_prompt
+        if system_prompt is None:
+            system_prompt = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
+        self.system_prompt = system_prompt
         self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
         self._approve, self._wait = approve, wait
         self._history, self.about = tuple(history), dict(about)
         self.late_messages: list[UserMessage] = []  # of users; the next run begins with them
         self.under_way = anyio.Lock(fast_acquire=True)  # held by a run; the next prompt waits for the end of it
         self.decisions, self._secrets = Decisions(), dict(secrets)
-        self.journal = self._make_journal(self._open_log(log, late=log_late))
+        room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas))
+        self.journal = Journal(self._open_log(log, late=log_late), self.preset, room)
         self.more_effects = tuple(make(self) for make in effects)
 
     def __repr__(self) -> str:
@@ -452,11 +582,6 @@ class Agent:
         """The path of the log, or None without one."""
         return self.journal.log_path
 
-    @property
-    def approves_later(self) -> bool:
-        """True if the run rests when a user has to decide."""
-        return self._approve == "later"
-
     def decide(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about a call; `text` is the reason of a no. The next `run` continues with the answer.
 
@@ -477,7 +602,8 @@ class Agent:
 
     def run_sync(self, prompt: str | UserMessage | None = None) -> Run:
         """Run to the end, for programs without an event loop. Raises RunError where one is running."""
-        if _is_in_event_loop():
+        with suppress(RuntimeError):
+            anyio.get_current_task()
             raise RunError("an event loop is running already; write `await agent.run(...)` instead of `run_sync`")
         return anyio.run(self.run, prompt)
 
@@ -554,13 +680,6 @@ class Agent:
         wait = seconds_before if self._wait is None else _finite(self._wait, fail)
         return (*loop_effects(asking, approver, outputs, wait), *self.more_effects)
 
-    def _shipped_prompt(self) -> str:
-        return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
-
-    def _make_journal(self, log: "LogWriter | None") -> Journal:
-        room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas))
-        return Journal(log, self.preset.max_iterations, room, self.preset.carried)
-
     def _voiced(self, model: Model) -> RoleModel:
         return RoleModel(model, self.preset.price_of(model.name), self.preset.counts_tokens)
 
@@ -621,7 +740,7 @@ class Agent:
             self.model,
             self.toolbox,
             self.system_prompt,
-            approvals="later" if self.approves_later else "now",
+            approvals="later" if self._approve == "later" else "now",
             secrets=sorted(self._secrets),
             about=self.about,
         )
@@ -634,8 +753,7 @@ class Agent:
     def _open_log(self, log: "str | os.PathLike[str] | LogWriter | None", *, late: bool) -> "LogWriter | None":
         if log is None:
             return None
-        from agent.log.redaction import Redaction, keys_of
-        from agent.log.writing import LogWriter
+        from agent.log.writing import LogWriter, Redaction, keys_of
 
         models = (self.model, *(voice.model for voice in self._others.values()))
         redaction = Redaction(self._secrets, keys_of(models)) or None
@@ -644,14 +762,6 @@ class Agent:
         written = log if isinstance(log, LogWriter) else LogWriter(log, self.header(), redaction, late=late)
         self.toolbox.own = (os.path.realpath(written.path),)
         return written
-
-
-def _is_in_event_loop() -> bool:
-    try:
-        anyio.get_current_task()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _finite(wait: Callable[[BackoffStarted], float], fail: Fail) -> Callable[[BackoffStarted], float]:

@@ -40,26 +40,23 @@ def resume(
         if broke_off(recorded):
             raise LogError(f"{recorded.path} broke off and cannot go on: {recorded.records[-1]['data'].get('text')}")
         preset, beside = recorded_bthreads(recorded, threads)
-        _check_secrets(recorded, options)
+        kept_out = recorded.header.get("secrets") or []
+        if missing := [name for name in kept_out if name not in options.get("secrets", {})]:
+            raise RebuildError(f"{recorded.path} keeps the secrets {_listed(missing)} out; give them again")
         header = recorded.header
         known: dict[str, Any] = {name: header.get(name) for name in ("workspace", "system_prompt")}
         known["approve"] = "later" if header.get("approvals") == "later" else None
         agent = Agent(model, tools, preset=preset, threads=beside, log=writer, **(known | options))
-        _check_tools(recorded, agent.toolbox.names)
+        then, now = recorded.header.get("tools"), list(agent.toolbox.names)
+        if then != now:
+            made_with = f"{recorded.path} was made with the tools {_listed(then)}, and here are {_listed(now)}"
+            raise RebuildError(f"{made_with}; give the same")
         agent.take_up(retaken(recorded, agent.program))
         _check_integrity(recorded)  # after the more precise errors
     except BaseException:
         writer.close()
         raise
     return agent
-
-
-def _check_tools(recorded: RecordedRun, names: Sequence[str]) -> None:
-    then, now = recorded.header.get("tools"), list(names)
-    if then != now:
-        raise RebuildError(
-            f"{recorded.path} was made with the tools {_listed(then)}, and here are {_listed(now)}; give the same"
-        )
 
 
 def _check_integrity(recorded: RecordedRun) -> None:
@@ -73,13 +70,6 @@ def _check_integrity(recorded: RecordedRun) -> None:
                 f"{recorded.path}, line {place + 2}: this yes is not signed with the key of this user, and approves "
                 f"nothing; remove the line and what follows it, and decide again"
             )
-
-
-def _check_secrets(recorded: RecordedRun, options: dict[str, Any]) -> None:
-    kept_out = recorded.header.get("secrets") or []
-    missing = [name for name in kept_out if name not in options.get("secrets", {})]
-    if missing:
-        raise RebuildError(f"{recorded.path} keeps the secrets {_listed(missing)} out; give them again")
 
 
 def _listed(names: Any) -> str:

@@ -89,7 +89,7 @@ class _Listener:
 
     def __init__(self, messages: list[Message], on_event: Callable[[dict[str, Any]], None] | None) -> None:
         self._messages = messages
-        self._on_event = on_event
+        self._tell = on_event or (lambda _: None)
 
     def stream(self, event: StreamEvent) -> None:
         match event.piece:
@@ -110,7 +110,3 @@ class _Listener:
                 self._tell({"type": "error", "message": LIMIT_REACHED})
             case _:
                 pass
-
-    def _tell(self, event: dict[str, Any]) -> None:
-        if self._on_event is not None:
-            self._on_event(event)

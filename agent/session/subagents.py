@@ -25,7 +25,6 @@ from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import (
     NO_USAGE,
-    ApprovalAsked,
     InferenceFinished,
     PromptGiven,
     StopAsked,
@@ -100,12 +99,20 @@ class SubagentStore:
             for run in self._running:
                 run.stop(event.text)
 
-    async def run(self, kind: SubagentType, task_id: str | None, prompt: str, context: ToolContext) -> "_Task":
-        """Run a new subagent, or the one of `task_id`; return its result. Raises ToolError."""
+    async def run(
+        self, kind: SubagentType, task_id: str | None, prompt: str, context: ToolContext
+    ) -> tuple[str, Run, dict[str, Any]]:
+        """Run a new subagent, or the one of `task_id`; return its task id, the run and its usage. Raises ToolError.
+
+        An unfinished run continues first, and gets the prompt as a message.
+        """
         name = task_id or f"task-{os.urandom(4).hex()}"
         agent = self._open[name] = self._find(name) if task_id else self._make(name, kind, context.call_id)
         before = agent.totals.usage
-        async with agent.start(_prompt(agent, prompt)) as run:
+        is_resumed = agent.journal.is_under_way
+        if is_resumed:
+            agent.late_messages.append(UserMessage(prompt))
+        async with agent.start(None if is_resumed else prompt) as run:
             self._running.append(run)
             told = len(run.steps)
             try:
@@ -114,7 +121,7 @@ class SubagentStore:
                         context.progress(f"{step.event.call.tool}\n")
             finally:
                 self._running.remove(run)
-        return _Task(name, run, _spent_since(before, run.usage))
+        return name, run, _spent_since(before, run.usage)
 
     def close(self) -> None:
         """Close all subagents and their logs."""
@@ -146,7 +153,7 @@ class SubagentStore:
     def _inherited(self) -> dict[str, Any]:
         return {
             "threads": self.threads, "effects": self.effects, "models": self.models, "secrets": self.secrets,
-            "approve": self.approve or _no_user,
+            "approve": self.approve or (lambda _: None),  # no user is present: the answer is no
         }  # fmt: skip
 
     def _log_of(self, name: str) -> Path | None:
@@ -154,15 +161,6 @@ class SubagentStore:
 
     def _tools_of(self, kind: SubagentType) -> tuple[Tool, ...]:
         return tuple(tool for tool in self.tools() if kind.tools is None or tool.name in kind.tools)
-
-
-@frozen
-class _Task:
-    """A finished task: its id, the run, and its usage."""
-
-    name: str
-    run: Run
-    usage: Mapping[str, Any]
 
 
 def make_task(store: SubagentStore) -> Tool:
@@ -189,12 +187,11 @@ def make_task(store: SubagentStore) -> Tool:
         kind = store.type_named(subagent_type)
         if not prompt.strip():
             raise ToolError("the prompt is empty; say what the subagent is to do")
-        done = await store.run(kind, task_id, prompt, context)
-        run, name = done.run, done.name
+        name, run, usage = await store.run(kind, task_id, prompt, context)
         details: dict[str, Any] = {
             "description": description, "prompt": prompt, "subagentType": subagent_type, "taskId": name,
             "log": "" if run.log is None else str(run.log), "status": run.status, "reason": run.reason,
-            "usage": done.usage,
+            "usage": usage,
         }  # fmt: skip
         ending = f"[task_id: {name}]" if run.status == "completed" else f"[{run.status}: {run.reason}; task_id: {name}]"
         text = f"{run.text.rstrip() or '(it said nothing)'}\n{ending}"
@@ -202,10 +199,6 @@ def make_task(store: SubagentStore) -> Tool:
 
     kinds = "\n".join(f"- {kind.name}: {kind.description}" for kind in store.types)
     return evolve(task, description=f"{task.description}\n\nTypes of subagents:\n{kinds}", hears=store.hear)
-
-
-def _no_user(_: ApprovalAsked) -> None:
-    """Answer no, since no user is present."""
 
 
 def _spent_since(before: Usage, now: Usage) -> dict[str, Any]:
@@ -232,11 +225,3 @@ def share_of(preset: Preset, part: float, spent: Usage = NO_USAGE) -> Preset:
         "deadline": None if preset.deadline is None else preset.deadline * part,
     }
     return evolve(preset, **limits)
-
-
-def _prompt(agent: Agent, prompt: str) -> str | None:
-    """Return the prompt of a run; an unfinished run continues first, and gets the prompt as a message."""
-    if agent.journal.is_under_way:
-        agent.late_messages.append(UserMessage(prompt))
-        return None
-    return prompt

@@ -1,7 +1,8 @@
-"""Log records as JSON text, written in one pass by a cached writer for each type.
+"""Values as JSON and back: records of a log are written in one pass, and data is read strictly.
 
 A call is written in full where it first appears (`inference_finished`, `answer_committed`, `proposed_action`), and as
-its id in every later record.
+its id in every later record. Reading coerces nothing, takes no unknown key, and its errors name the place: `expected
+int, found 'x' @ row.seed`. Only an integer is accepted as a float, and a list as a tuple.
 """
 
 import json
@@ -12,11 +13,12 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from json.encoder import encode_basestring as quoted  # in C; escapes what JSON must
 from math import isfinite
 from pathlib import PurePath
-from types import FunctionType, NoneType
-from typing import Any, NoReturn
+from types import FunctionType, GenericAlias, NoneType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, get_args, get_origin
 from uuid import UUID
 
 import attrs
@@ -25,6 +27,9 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ProposedAction
 from agent.vocabulary.messages import IF_ANY, AssistantMessage, ToolMessage, UserMessage
 from bp import Event, Refusal, Step
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 FORMAT = 1
 """The version of the format; a reader refuses newer ones."""
@@ -74,14 +79,10 @@ _LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `json.
 
 def _one_line(text: str) -> str:
     """Escape lone surrogates, which are invalid UTF-8, and characters that some readers take for line ends."""
-    return _UNFIT.sub(_escaped, text)
+    return _UNFIT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 _UNFIT = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
 
 
 def _text(value: Any) -> str:
@@ -106,11 +107,9 @@ def _writer(kind: Any) -> Writer:
 
 
 def _payload_writer(kind: Any) -> Writer:
-    return _of_fields(kind, whole_call=kind is ProposedAction) if attrs.has(kind) else _of_data
-
-
-def _of_data(event: Any) -> str:
-    return f'{{"data":{_text(event.data)}}}'
+    if attrs.has(kind):
+        return _of_fields(kind, whole_call=kind is ProposedAction)
+    return lambda event: f'{{"data":{_text(event.data)}}}'
 
 
 def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
@@ -169,11 +168,6 @@ def _of_items(items: Any) -> str:
     return f"[{','.join(parts)}]"
 
 
-def _of_number(number: float) -> str:
-    """Write a number; JSON has no infinity, which becomes text."""
-    return float.__repr__(number) if isfinite(number) else quoted(str(number))
-
-
 def _refuse(value: Any) -> NoReturn:
     raise TypeError(f"{type(value).__name__} {value!r} has no form in the log")
 
@@ -185,7 +179,7 @@ _FORMS: tuple[tuple[Any, Writer], ...] = (  # the first that fits
     (int, int.__repr__),
     (Enum, lambda value: quoted(value.name)),
     (bytes, lambda value: quoted(b64encode(value).decode())),
-    (float, _of_number),
+    (float, lambda number: float.__repr__(number) if isfinite(number) else quoted(str(number))),  # JSON has no infinity
     (date | time, lambda value: quoted(value.isoformat())),
     (timedelta | Decimal | Fraction | complex | UUID | PurePath, lambda value: quoted(str(value))),
     (Refusal, lambda refusal: f'{{"bthread":{quoted(refusal.bthread)},"because":{_text(refusal.because)}}}'),
@@ -196,3 +190,120 @@ _FORMS: tuple[tuple[Any, Writer], ...] = (  # the first that fits
     (Event, lambda event: f'{{"event":{quoted(event.name)},"data":{_text(event.data)}}}'),
 )
 _WRITERS, _PAYLOADS = _Writers(_writer), _Writers(_payload_writer)
+
+
+# Strict reading of plain data
+
+T = TypeVar("T")
+Structure = Callable[[Any, Any], Any]
+
+PLAIN = (str, bool, int, float)
+SHOWN = 60
+"""Characters that an error shows of the value found."""
+
+
+def parsed(text: str, kind: type[T], name: str) -> T:
+    """Return an instance of an attrs class from JSON text.
+
+    Raises ValueError for invalid text, with the place (`name` stands for the whole) and the value found.
+    """
+    try:
+        return structured(json.loads(text), kind, name)
+    except RecursionError as error:
+        raise ValueError(f"values are nested too deeply @ {name}") from error
+
+
+def structured(told: object, kind: type[T], name: str) -> T:
+    """Return an instance of an attrs class from plain data. Raises ValueError like `parsed`."""
+    try:
+        found: T = _converter().structure(told, kind)
+    except Exception as error:
+        first, *others = problems_of(error, name)
+        raise ValueError(f"{first}{f', and {len(others)} more' if others else ''}") from error
+    return found
+
+
+def strict_converter() -> "Converter":
+    """Return a new strict converter, whose errors name the place."""
+    from cattrs import Converter  # slow, and needed where something is read
+
+    converter = Converter(forbid_extra_keys=True)
+    for plain in PLAIN:
+        converter.register_structure_hook(plain, _exactly(plain))
+    converter.register_structure_hook_factory(lambda kind: _origin(kind) is Literal, _one_of)
+    converter.register_structure_hook_factory(attrs.has, _from_object)
+    converter.register_structure_hook_factory(
+        lambda kind: _origin(kind) is tuple and get_args(kind)[-1] is ..., _from_list
+    )
+    return converter
+
+
+def problems_of(error: BaseException, name: str) -> list[str]:
+    """Return the problems and their places from an error of a strict converter; `name` stands for the whole."""
+    from cattrs import transform_error
+
+    return transform_error(error, path=name, format_exception=_problem_text)
+
+
+@cache
+def _converter() -> "Converter":
+    return strict_converter()
+
+
+def _problem_text(error: BaseException, _: object) -> str:
+    from cattrs import ForbiddenExtraKeysError
+
+    match error:
+        case KeyError():
+            return "nothing is there"
+        case ForbiddenExtraKeysError():
+            return f"{', '.join(sorted(map(repr, error.extra_fields)))} is not known here"
+        case AttributeError():  # of what has no items
+            return "expected an object"
+        case _:
+            return str(error)
+
+
+def _origin(kind: Any) -> Any:
+    return get_origin(kind)
+
+
+def _reading(
+    what: str, accepts: Callable[[Any], bool], convert: Callable[[Any], Any] = lambda value: value
+) -> Structure:
+    """Return the hook that converts what it accepts, and expects `what` otherwise."""
+
+    def read(value: Any, _: Any) -> Any:
+        if accepts(value):
+            return convert(value)
+        shown = repr(value)
+        shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+        raise ValueError(f"expected {what}, found {shown}")
+
+    return read
+
+
+def _exactly(kind: type) -> Structure:
+    """Accept values of one type and coerce nothing; an integer is accepted as a float."""
+    return _reading(kind.__name__, lambda value: type(value) is kind or (kind is float and type(value) is int))
+
+
+def _one_of(kind: Any) -> Structure:
+    choices = get_args(kind)
+    told = f"one of {', '.join(map(repr, choices))}"
+    return _reading(told, lambda value: isinstance(value, str) and value in choices)
+
+
+def _from_object(kind: Any, converter: Any) -> Structure:
+    from cattrs.gen import make_dict_structure_fn
+
+    structure: Structure = make_dict_structure_fn(kind, converter)
+    return _reading("an object", lambda value: isinstance(value, Mapping), lambda value: structure(value, kind))
+
+
+def _from_list(kind: Any, converter: Any) -> Structure:
+    several: Any = GenericAlias(list, get_args(kind)[:1])
+    structure: Structure = converter.get_structure_hook(several)
+    return _reading(
+        "a list", lambda value: isinstance(value, list | tuple), lambda value: tuple(structure(value, several))
+    )

@@ -127,13 +127,9 @@ def _run_file(path: Path, version: tuple[int, ...]) -> ModuleType:
 
 
 def _reason(error: BaseException, where: str) -> str:
-    number = error.lineno if isinstance(error, SyntaxError) else _last_line(error, where)
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    lines = [number for frame, number in walk_tb(error.__traceback__) if frame.f_code.co_filename.endswith(where)]
+    number, text = lines[-1] if lines else None, str(error)
+    if isinstance(error, SyntaxError):
+        number, text = error.lineno, error.msg
     line = f" (line {number})" if number else ""
     return f"{type(error).__name__}: {text}{line}" if text else f"{type(error).__name__}{line}"
-
-
-def _last_line(error: BaseException, where: str) -> int | None:
-    """Return the line of the file that was running when it raised."""
-    lines = [number for frame, number in walk_tb(error.__traceback__) if frame.f_code.co_filename.endswith(where)]
-    return lines[-1] if lines else None

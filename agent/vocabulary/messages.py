@@ -100,6 +100,12 @@ class ToolMessage:
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
+def with_notices(text: str, images: Iterable[Image], why: str) -> str:
+    """Return `text` with a line for each image that is not sent here, and why."""
+    notices = (f"[{image.media_type}, {len(image.content):,} bytes: {why}]" for image in images)
+    return "\n".join(part for part in (text, *notices) if part)
+
+
 Message = UserMessage | AssistantMessage | ToolMessage
 FailureReason = Literal["", "context_length_exceeded", "answer_too_long"]
 """Reasons for a missing answer to which the loop reacts; empty: any other reason."""

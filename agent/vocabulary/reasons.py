@@ -97,12 +97,8 @@ def not_run(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> C
     flaws = [refusal for refusal in refusals if isinstance(refusal.because, Flaw)]
     if flaws:
         return CallAnswered(call, f"not executed: {_reasons(flaws)}", is_error=True, outcome="invalid")
-    objections = _objections(refusals)
-    if objections:
-        return CallAnswered(call, _objection_text(objections, disclosure), is_error=True, outcome="ended")
     steered = all(isinstance(refusal.because, Steered) for refusal in refusals)
-    outcome: CallOutcome = "skipped" if steered else "ended"
-    return CallAnswered(call, f"skipped: {_reasons(refusals)}", is_error=True, outcome=outcome)
+    return _refused(call, refusals, disclosure, "skipped" if steered else "ended")
 
 
 def rejected(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> CallAnswered:
@@ -110,21 +106,24 @@ def rejected(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> 
 
     Where no b-thread objects to the call itself it was skipped, and the answer says so.
     """
-    objections = _objections(refusals)
-    if not objections:
-        return CallAnswered(call, f"skipped: {_reasons(refusals)}", is_error=True, outcome="rejected")
-    return CallAnswered(call, _objection_text(objections, disclosure), is_error=True, outcome="rejected")
+    return _refused(call, refusals, disclosure, "rejected")
 
 
-def _objection_text(objections: tuple[Refusal, ...], disclosure: Disclosure) -> str:
-    """Return the objections to a call in words for the model."""
-    if disclosure == "none":
-        return "rejected: this call is not allowed"
-    if disclosure == "category":
-        return f"rejected: {', '.join(sorted({_category(refusal.because) for refusal in objections}))}"
+def _refused(call: str, refusals: Refusals, disclosure: Disclosure, outcome: CallOutcome) -> CallAnswered:
+    """Return the answer with the objections to the call itself, or else with all reasons, as one that is skipped."""
+    objections = [refusal for refusal in refusals if not isinstance(refusal.because, OF_THE_RUN)]
     reasons = names_and_reasons(objections)
-    no_user = any(isinstance(refusal.because, Declined) and not refusal.because.present for refusal in objections)
-    return f"denied: no person present ({reasons})" if no_user else f"rejected: {reasons}"
+    if not objections:
+        text = f"skipped: {_reasons(refusals)}"
+    elif disclosure == "none":
+        text = "rejected: this call is not allowed"
+    elif disclosure == "category":
+        text = f"rejected: {', '.join(sorted({_category(refusal.because) for refusal in objections}))}"
+    elif any(isinstance(refusal.because, Declined) and not refusal.because.present for refusal in objections):
+        text = f"denied: no person present ({reasons})"
+    else:
+        text = f"rejected: {reasons}"
+    return CallAnswered(call, text, is_error=True, outcome=outcome)
 
 
 def _category(because: object) -> str:
@@ -165,10 +164,6 @@ def follow_ups_heard(refusals: Refusals) -> Literal["none", "one", "all"]:
     if not waiting or len(waiting) < len(refusals):
         return "none"
     return "all" if any(follow_up.at_once for follow_up in waiting) else "one"
-
-
-def _objections(refusals: Refusals) -> tuple[Refusal, ...]:
-    return tuple(refusal for refusal in refusals if not isinstance(refusal.because, OF_THE_RUN))
 
 
 def _reasons(refusals: Iterable[Refusal]) -> str:

@@ -29,6 +29,8 @@ def read_yaml(path: Path) -> "Node":
         text = path.read_text(encoding="utf-8")
         _check_plain(path, text)
         return Node(path, YAML(typ="rt").load(text))
+    except NodeError:
+        raise
     except OSError as error:
         raise NodeError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
@@ -39,8 +41,6 @@ def read_yaml(path: Path) -> "Node":
         raise NodeError(f"{where}: not valid YAML: {error.problem or error.context}") from error
     except RecursionError as error:
         raise NodeError(f"{path}: not valid YAML: values are nested too deeply") from error
-    except NodeError:
-        raise
     except (YAMLError, ValueError) as error:
         raise NodeError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from error
 
@@ -100,7 +100,7 @@ class Node:
             raise self.wrong(f"expected a mapping with {_listed(keys)}, found {_kind(self.value)}")
         for key in self.value:
             if key not in keys:
-                raise self._key_node(key).wrong(f"unknown key {key!r}; {meant(str(key), keys)}")
+                raise self._at(self._places.data.get(key), key).wrong(f"unknown key {key!r}; {meant(str(key), keys)}")
         return self
 
     def get(self, key: str) -> "Node | None":
@@ -109,10 +109,9 @@ class Node:
 
     def required(self, key: str) -> "Node":
         """Return the value of `key`, which must be there."""
-        found = self.get(key)
-        if found is None:
+        if key not in self.value:
             raise self.wrong(f"the key {key!r} is missing")
-        return found
+        return self._child(key)
 
     def read(self, key: str, reader: Callable[["Node"], T], default: D) -> T | D:
         """Return what `reader` returns for the value of `key`, or `default` without the key."""
@@ -172,9 +171,6 @@ class Node:
     def _child(self, key: Any) -> "Node":
         place, value = self._places.data.get(key), self.value[key]
         return self._at(place and (place[:2] if value is None else place[2:]), value)  # a missing value is at its key
-
-    def _key_node(self, key: Any) -> "Node":
-        return self._at(self._places.data.get(key), key)
 
     @property
     def _places(self) -> Any:

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from agent import tool
 from agent.models.scripted import ScriptedModel
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
+from agent.vocabulary.messages import Message, ToolMessage
 from tests.agent.soundness import assert_sound
 
 MakeAgent = Callable[..., Agent]
@@ -66,3 +69,30 @@ def llmock(tmp_path: Path, needs: Callable[[str], Path], popen: Callable[..., An
         return f"{found[1]}/v1"
 
     return start
+
+
+# Tools without effects, and the answers to calls: what several tests of runs need
+
+
+@tool(category="read")
+async def note(text: str = "") -> str:
+    """Take a note."""
+    await anyio.lowlevel.checkpoint()
+    return f"noted {text}"
+
+
+@tool(category="read")
+async def grumble() -> str:
+    """Fail."""
+    raise ValueError("grumble")
+
+
+@tool(category="read")
+async def hang() -> str:
+    """Never come back."""
+    await anyio.sleep_forever()
+    return ""
+
+
+def answers(messages: tuple[Message, ...]) -> list[str]:
+    return [message.text for message in messages if isinstance(message, ToolMessage)]

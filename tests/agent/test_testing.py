@@ -1,21 +1,22 @@
 """Assertions on runs: each can fail, and then says what happened, who requested it, and who was in the way."""
 
 import re
+import tomllib
 from pathlib import Path
 
+import anyio
 import pytest
 
 from agent import Agent, Run, ScriptedModel, call
 from agent.history.playback import retaken, retrace
 from agent.history.rebuilding import rebuild
 from agent.log import RecordedRun, read_log
-from agent.log.decoding import recorded_steps
+from agent.log.reading import recorded_steps
 from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
 from agent.vocabulary.events import CallAnswered, GateRejected, ProposedAction, RunEnded, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
-from bp import BThreadBody, Step, bthread, sync, where
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import grumble, note
+from bp import BThreadBody, Deadlock, bthread, sync, where
+from tests.agent.conftest import MakeAgent, grumble, note
 
 
 @bthread
@@ -57,23 +58,15 @@ def test_an_event_that_happened_fails_with_the_trace_up_to_it(run: Run, events: 
 # assert_order
 
 
-def test_events_in_order_pass(run: Run) -> None:
+def test_events_have_to_happen_in_order(run: Run) -> None:
     assert_order(run, "note", run.events[-1])
-
-
-def test_events_in_the_wrong_order_fail(run: Run) -> None:
-    text = failure(assert_order, run, run.events[-1], "note")
-
-    assert text.startswith("the start of 'note' happened first at step 9, and RunEnded(")
-
-
-def test_an_event_that_never_happened_fails(run: Run) -> None:
-    assert failure(assert_order, run, "grumble").startswith("the start of 'grumble' never happened\n")
-    assert failure(assert_order, run, "note", GateRejected).startswith("gate_rejected never happened\n")
-
-
-def test_the_same_event_is_not_after_itself(run: Run) -> None:
-    assert "happened first at step 9" in failure(assert_order, run, "note", ToolStarted)
+    for events, told in (
+        ((run.events[-1], "note"), "the start of 'note' happened first at step 9, and RunEnded("),
+        (("grumble",), "the start of 'grumble' never happened\n"),
+        (("note", GateRejected), "gate_rejected never happened\n"),
+        (("note", ToolStarted), "tool_started happened first at step 9"),  # it is not after itself
+    ):
+        assert failure(assert_order, run, *events).startswith(told)
 
 
 def test_an_event_named_twice_has_to_happen_twice(make_agent: MakeAgent) -> None:
@@ -91,15 +84,6 @@ def test_an_event_named_twice_has_to_happen_twice(make_agent: MakeAgent) -> None
 # The trace
 
 
-def test_the_trace_says_who_requested_refused_and_held(run: Run) -> None:
-    lines = trace(run, tail=100).splitlines()
-
-    assert "    6 proposed_action call_1 note(text='a') (carry_out)" in lines
-    assert "      held: proposed_action call_2 grumble() (carry_out), by one_at_a_time" in lines
-    [refused] = [number for number, line in enumerate(lines) if line == "      refused by no_grumbling: not today"]
-    assert "call_answered 'call_2' 'rejected: no_grumbling: not today'" in lines[refused - 1]
-
-
 def test_the_trace_of_a_run_that_broke_off_ends_with_what_was_held(make_agent: MakeAgent) -> None:
     @bthread
     def hold() -> BThreadBody:
@@ -107,24 +91,24 @@ def test_the_trace_of_a_run_that_broke_off_ends_with_what_was_held(make_agent: M
 
     agent = make_agent(call("note"), tools=[note], threads=[hold()])
     runs: list[Run] = []
-    with pytest.raises(Exception, match="nothing can happen any more"):
-        run_and_keep(agent, runs)
-
-    assert trace(runs[0]).splitlines()[-1] == "      held: tool_started call_1 note() (carry_out), by hold"
-
-
-def run_and_keep(agent: object, runs: list[Run]) -> None:
-    import anyio
-
-    from agent import Agent
-
-    assert isinstance(agent, Agent)
 
     async def main() -> None:
         async with agent.start("Go") as run:
             runs.append(run)
 
-    anyio.run(main)
+    with pytest.raises(Deadlock, match="nothing can happen any more"):
+        anyio.run(main)
+
+    assert trace(runs[0]).splitlines()[-1] == "      held: tool_started call_1 note() (carry_out), by hold"
+
+
+def test_the_trace_says_who_requested_refused_and_held(run: Run) -> None:
+    lines = trace(run, tail=100).splitlines()
+
+    assert "    6 proposed_action call_1 note(text='a') (carry_out)" in lines
+    assert "      held: proposed_action call_2 grumble() (carry_out), by one_at_a_time" in lines
+    [refused] = [number for number, line in enumerate(lines) if line == "      refused by no_grumbling: not today"]
+    assert "call_answered 'call_2' 'rejected: no_grumbling: not today'" in lines[refused - 1]
 
 
 def test_a_later_run_of_a_conversation_is_retraced_too(make_agent: MakeAgent) -> None:
@@ -135,21 +119,6 @@ def test_a_later_run_of_a_conversation_is_retraced_too(make_agent: MakeAgent) ->
     moments = retrace(second.agent.bthreads, second.agent.journal.heard, second.steps)
 
     assert [step for step, _ in moments] == [*second.steps, None]
-
-
-def test_a_b_thread_with_hidden_state_has_no_counterfactual(make_agent: MakeAgent) -> None:
-    moods = iter([["calm"], [], []])
-
-    @bthread
-    def moody() -> BThreadBody:
-        for _ in next(moods):
-            yield sync(wait_for=ToolStarted)
-        yield sync(block=ToolStarted, wait_for=where(ToolStarted))
-
-    run = make_agent(call("note"), "Done.", tools=[note], threads=[moody()], sound=False).run_sync("Go")
-
-    moments = retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
-    assert [step for step, _ in moments] == list[Step | None](run.steps)
 
 
 # assert_calls_answered
@@ -177,19 +146,6 @@ def test_calls_that_are_answered_in_order_pass() -> None:
 )
 def test_calls_that_are_not_answered_in_order_fail(messages: tuple[Message, ...], finding: str) -> None:
     assert finding in failure(assert_calls_answered, messages)
-
-
-@pytest.mark.slow
-def test_the_assertions_need_no_pytest(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
-    loaded = subprocess.run(
-        [sys.executable, "-c", "import agent.testing, sys; print('pytest' in sys.modules)"],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent.parent,
-    ).stdout  # fmt: skip
-
-    assert loaded == "False\n"
 
 
 def test_an_assertion_about_nothing_is_a_mistake(run: Run) -> None:
@@ -248,5 +204,65 @@ def test_the_steps_of_a_log_are_those_of_its_program(log: RecordedRun) -> None:
     ]
 
 
-def test_a_log_is_told_in_short(log: RecordedRun) -> None:
-    assert repr(log) == f"<RecordedRun: {log.path}, {len(log.records)} records>"
+# The pytest plugin, in a pytest of its own: its fixtures work for those who ask for them, and only there
+
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return pytester
+
+
+def run_pytest(inner: pytest.Pytester, source: str) -> pytest.RunResult:
+    inner.makeconftest('pytest_plugins = ["agent.pytest_plugin"]')
+    inner.makepyfile(source)
+    return inner.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", "-q", timeout=100)
+
+
+@pytest.mark.slow
+def test_the_documented_example_runs_as_it_stands(inner: pytest.Pytester) -> None:
+    text = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
+    protocol, test, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+
+    run_pytest(inner, protocol + test).assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_the_fixtures_fit_together(inner: pytest.Pytester) -> None:
+    result = run_pytest(
+        inner,
+        """
+        from agent import Agent, call
+        from agent.testing import assert_never
+
+        def test_model_and_tools(scripted_model, scratch_tools, scratch_workspace):
+            model = scripted_model(call("bash", command="echo 1 > a.txt"), "Done.")
+            run = Agent(model, scratch_tools).run_sync("Go")
+            assert run.status == "completed"
+            assert (scratch_workspace / "a.txt").read_text() == "1\\n"
+            model.assert_complete()
+
+        def test_agents_with_a_log_are_closed(make_agent, tmp_path):
+            run = make_agent("Hello.", log=tmp_path / "run.jsonl").run_sync("Go")
+            assert run.log.exists()
+            assert_never(run, "bash")
+
+        def test_tools_of_ones_own(make_agent):
+            run = make_agent(call("bash"), "No.", tools=[]).run_sync("Go")
+            assert "bash" in run.messages[2].text
+        """,
+    )
+
+    result.assert_outcomes(passed=3)
+
+
+def test_pytest_does_not_load_it_by_itself() -> None:
+    """Else a project with an `agent.py` of its own could not start pytest once this is installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert "pytest11" not in project.get("entry-points", {})

@@ -18,7 +18,7 @@ import httpx2
 from attrs import evolve
 
 from agent import Agent, ScriptedModel, call, tool
-from agent.models.openai_model import WIRES, RawChunks
+from agent.models.openai_model import WIRES, raw_chunks
 from agent.presets.shipped import preset_named
 from agent.tools.collections import workspace_tools
 from agent.tools.search import make_grep
@@ -168,7 +168,7 @@ def assembling(api: str, chunks: list[dict[str, Any]]) -> Callable[[], object]:
     async def assemble() -> None:
         assembly = WIRES[api].assembly("m")
         response = httpx2.Response(200, content=body(), request=httpx2.Request("POST", "http://server"))
-        async with RawChunks(response, "") as chunks:
+        async with raw_chunks(response, "") as chunks:
             async for chunk in chunks:
                 assembly.feed(chunk)
 

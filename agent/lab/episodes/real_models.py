@@ -26,7 +26,7 @@ from agent.lab.episodes.results import RoleUsage
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, Price
-from agent.vocabulary.conversion import parsed
+from agent.vocabulary.encoding import parsed
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import BackoffStarted
 from agent.vocabulary.messages import Usage

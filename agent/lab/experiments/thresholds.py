@@ -15,7 +15,7 @@ from agent.lab.episodes.results import Row
 from agent.lab.experiments.plan import Plan, threshold_name
 from agent.lab.measures.intervals import tail_interval
 from agent.lab.measures.thresholds import suspicion, threshold_at, unsupported
-from agent.vocabulary.conversion import parsed
+from agent.vocabulary.encoding import parsed
 from agent.vocabulary.errors import AgentError
 
 

@@ -12,7 +12,7 @@ import pytest
 from agent.cli.arguments import COMMANDS, called
 from agent.cli.listings import PROGRAMS, _show_presets
 from agent.cli.screen import Screen
-from agent.models.script_files import STEP
+from agent.models.scripted import STEP
 from agent.presets.shipped import PRESETS, PURPOSES
 from agent.tools.sandbox.sandbox import LEVELS, achieved
 from tests.agent.cli.sessions import Command, RunOf, bash, environment

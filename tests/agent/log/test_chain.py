@@ -16,7 +16,7 @@ from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.history.rebuilding import RebuildError
 from agent.log.chain import CHAIN, SIGNATURE, own_key
 from agent.log.reading import LogError, read_log
-from agent.log.redaction import Redaction
+from agent.log.writing import Redaction
 from agent.presets.equipment import equip
 from agent.presets.shipped import PRESETS
 from agent.tools.collections import workspace_tools
@@ -114,17 +114,19 @@ def test_a_log_without_a_chain_is_read_and_said_to_be_so(tmp_path: Path) -> None
     resume(log, ScriptedModel(STEPS), [deploy]).close()
 
 
-def test_a_yes_appended_by_hand_approves_nothing(tmp_path: Path) -> None:
+def test_a_yes_that_was_not_signed_in_its_place_approves_nothing(tmp_path: Path) -> None:
+    """Neither one that was written by hand, nor one that was signed in another log."""
+    signed = next(line for line in lines_of(finished(tmp_path / "1.jsonl")) if line.get("name") == "approval_answered")
     log = waiting(tmp_path / "log.jsonl")
     asked = lines_of(log)[-1]
     data = {"call": asked["data"]["call"], "yes": True, "text": "", "present": True}
     place = {"step": asked["step"] + 1, "super_step": asked["super_step"] + 1}
     yes = {**asked, **place, "name": "approval_answered", "origin": "outside", "data": data}
-    forged = {**yes, SIGNATURE: "0" * 64}
-    for lines in ([*lines_of(log), yes], [*lines_of(log), forged]):
-        write(log, lines, chained=True)
+    before = lines_of(log)
+    for forged in (yes, {**yes, SIGNATURE: "0" * 64}, signed):
+        write(log, [*before, forged], chained=True)
         assert read_log(log).misfit == ""
-        with pytest.raises(LogError, match=f"line {len(lines)}: this yes is not signed with the key of this user"):
+        with pytest.raises(LogError, match=f"line {len(before) + 1}: this yes is not signed with the key of this user"):
             resume(log, ScriptedModel(STEPS), [deploy])
 
 
@@ -141,54 +143,33 @@ def test_a_yes_of_the_user_is_signed_and_counts_after_the_process_died(tmp_path:
     assert own_key() == (home / "key").read_bytes()
 
 
-def test_an_approval_copied_from_another_log_is_refused(tmp_path: Path) -> None:
-    """The signature holds for one line of one log: copied into another log it is worth nothing."""
-    signed = next(line for line in lines_of(finished(tmp_path / "1.jsonl")) if line.get("name") == "approval_answered")
-    log = waiting(tmp_path / "2.jsonl")
-    write(log, [*lines_of(log), signed], chained=True)
-
-    with pytest.raises(LogError, match="this yes is not signed"):
-        resume(log, ScriptedModel(STEPS), [deploy])
-
-
 @rows(
-    ("kept", "said"),
+    ("change", "name", "misfit", "cut"),
     [
-        (slice(-1), "line 21 and what followed are missing, 1 in all"),
-        (slice(-5), "line 17 and what followed are missing, 5 in all"),
-        (slice(1), "line 2 and what followed are missing, 20 in all"),
+        (lambda lines: lines[:-1], "log", "", "line 21 and what followed are missing, 1 in all"),
+        (lambda lines: lines[:-5], "log", "", "line 17 and what followed are missing, 5 in all"),
+        (lambda lines: lines[:1], "log", "", "line 2 and what followed are missing, 20 in all"),
+        (lambda lines: lines[:-3], "copy", "", ""),  # whose end is unknown
+        (lambda lines: [*lines[:-1], lines[-1].replace(b"completed", b"failed")], "log",
+         "line 21 is not as it was written; the log was changed there", ""),
     ],
-)
-def test_lines_that_are_missing_at_the_end_are_named(kept: slice, said: str, tmp_path: Path, home: Path) -> None:
+)  # fmt: skip
+def test_what_is_missing_or_changed_at_the_end_is_named(
+    change: Callable[[list[bytes]], list[bytes]], name: str, misfit: str, cut: str, tmp_path: Path, home: Path
+) -> None:
     home.mkdir(exist_ok=True)
     log = tmp_path / "log.jsonl"
     log.unlink(missing_ok=True)
-    assert len(lines_of(finished(log))) == 21
-    assert read_log(log).integrity == ""
+    lines = finished(log).read_bytes().splitlines(keepends=True)
+    assert (len(lines), read_log(log).integrity) == (21, "")
 
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[kept]))
+    written = tmp_path / f"{name}.jsonl"
+    written.write_bytes(b"".join(change(lines)))
 
-    assert said in read_log(log).integrity
-    assert read_log(log).misfit == ""
-
-
-def test_the_end_of_a_copied_log_is_unknown(tmp_path: Path, home: Path) -> None:
-    home.mkdir()
-    log = finished(tmp_path / "log.jsonl")
-    copy = tmp_path / "copy.jsonl"
-
-    copy.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
-
-    assert read_log(copy).integrity == ""
-
-
-def test_a_last_line_that_was_changed_is_named(tmp_path: Path, home: Path) -> None:
-    home.mkdir()
-    log = finished(tmp_path / "log.jsonl")
-
-    log.write_bytes(log.read_bytes().replace(b'"status":"completed"', b'"status":"failed"'))
-
-    assert read_log(log).misfit.endswith("line 21 is not as it was written; the log was changed there")
+    assert read_log(written).misfit.endswith(misfit)
+    assert bool(read_log(written).misfit) == bool(misfit)
+    assert read_log(written).cut.endswith(cut)
+    assert bool(read_log(written).cut) == bool(cut)
 
 
 def test_a_resumed_log_has_one_end(tmp_path: Path, home: Path) -> None:
@@ -209,15 +190,6 @@ def test_a_resumed_log_has_one_end(tmp_path: Path, home: Path) -> None:
 
 def heads_in(home: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in (home / "log_heads").iterdir()}
-
-
-def test_where_there_is_no_folder_for_the_agents_own_things_the_end_is_not_known(tmp_path: Path, home: Path) -> None:
-    log = waiting(tmp_path / "log.jsonl")
-
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-
-    assert read_log(log).misfit == ""
-    assert not home.exists()
 
 
 def replaced(log: Path) -> None:

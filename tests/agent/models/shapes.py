@@ -1,4 +1,4 @@
-"""Shapes in which servers send an answer, in each wire format; more of them for chat are in `test_chat_stream`.
+"""Shapes in which servers send an answer, in each wire format; more of them for chat are in `test_chat`.
 
 A shape is the events of one stream, and what has to become of its calls: how each is answered, in order. `broken` says
 that the stream is none: nothing of it may be used, and the inference is asked again.

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from agent import call, tool
-from agent.log.decoding import Decoder
-from agent.log.reading import read_log
+from agent.log.reading import Decoder, read_log
+from agent.models.chat import render_messages
 from agent.models.model import ModelRequest
-from agent.models.requests import render_input, render_messages, responses_body
+from agent.models.responses import render_input, responses_body
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import PromptGiven
@@ -204,13 +204,6 @@ def test_images_are_parts_of_what_people_say_and_of_what_tools_answer() -> None:
         {"role": "user", "content": [{"type": "input_text", "text": "look"}, part]},
         {"type": "function_call_output", "call_id": "a", "output": [part]},
     ]
-
-
-def test_a_request_that_a_provider_would_refuse_is_not_sent() -> None:
-    items = items_of(AssistantMessage("\ud800", (RequestedCall("a", "", "{"), RequestedCall("b", "my.bash", "[1]"))))
-
-    assert items[0]["content"] == "\ufffd"
-    assert [(item["name"], item["arguments"]) for item in items[1:]] == [("unnamed", "{}"), ("my.bash", "{}")]
 
 
 # Images and reasoning stay in the conversation: in the log, in its replay, and in what goes out next.

@@ -10,8 +10,7 @@ import pytest
 
 from agent import Agent
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, join_deltas
-from agent.models.script_files import ScriptError, load_script
-from agent.models.scripted import ScriptedModel, Step, answer, call, delay, fail
+from agent.models.scripted import ScriptedModel, ScriptError, Step, answer, call, delay, fail, load_script
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
 from tests.tables import rows
 
@@ -59,12 +58,6 @@ async def test_arguments_of_any_name_and_text() -> None:
     assert [call.arguments for call in given.message.calls] == ['{"id": 1, "given": 2, "tool": 3}', '{"command": "rm -']
 
 
-async def test_an_answer_is_given_as_it_is() -> None:
-    whole = Answer(AssistantMessage("x", (RequestedCall("", "", "?"),)), "content_filter")
-
-    assert await play(whole) == [whole]
-
-
 async def test_functions_of_the_request_make_steps() -> None:
     async def later(request: ModelRequest) -> Step:
         return lambda again: f"{request.messages[-1].text} {again.system_prompt}"
@@ -96,13 +89,21 @@ async def test_text_streams_in_a_few_pieces() -> None:
     assert list(join_deltas(seen)) == [Delta("hm", "reasoning"), Delta("Hello, world!")]
 
 
-async def test_a_delay_honours_cancellation() -> None:
-    model = ScriptedModel([delay(3600, "late")])
+async def test_a_model_that_extends_a_script_may_wait() -> None:
+    class Waiting(ScriptedModel):
+        async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+            await anyio.sleep(0)
+            return await super().answer(request, on_delta)
 
-    with anyio.move_on_after(0.01) as scope:
-        await model.answer(REQUEST, ignore)
+    run = await Agent(Waiting(["Hello."])).run("Go")
 
-    assert scope.cancelled_caught
+    assert run.text == "Hello."
+
+
+async def test_keys_of_a_merge_are_keys(tmp_path: Path) -> None:
+    model = load(tmp_path, "steps:\n  - &a {say: x}\n  - {<<: *a, delay: 0.01}\n")
+
+    assert [answer.message.text for answer in await played(model, 2)] == ["x", "x"]
 
 
 async def test_a_script_that_is_used_up_says_so() -> None:
@@ -115,17 +116,6 @@ async def test_a_script_that_is_used_up_says_so() -> None:
         await model.answer(REQUEST, ignore)
 
     assert not caught.value.retryable
-
-
-async def test_a_model_that_extends_a_script_may_wait() -> None:
-    class Waiting(ScriptedModel):
-        async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-            await anyio.sleep(0)
-            return await super().answer(request, on_delta)
-
-    run = await Agent(Waiting(["Hello."])).run("Go")
-
-    assert run.text == "Hello."
 
 
 async def test_assert_complete_names_the_steps_that_were_never_asked_for() -> None:
@@ -239,9 +229,3 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) 
         load(tmp_path, text)
 
     assert str(caught.value).removeprefix(f"{tmp_path}/script.yaml:").startswith(said)
-
-
-async def test_keys_of_a_merge_are_keys(tmp_path: Path) -> None:
-    model = load(tmp_path, "steps:\n  - &a {say: x}\n  - {<<: *a, delay: 0.01}\n")
-
-    assert [answer.message.text for answer in await played(model, 2)] == ["x", "x"]

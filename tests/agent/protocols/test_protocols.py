@@ -8,7 +8,7 @@ import pytest
 
 from agent import ScriptedModel, call, tool
 from agent.effects.monitoring import Audit, TruthfulAuditor, laboratory
-from agent.log.decoding import Decoder
+from agent.log.reading import Decoder
 from agent.protocols import PROTOCOLS, constitution_only, entry_named
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import (

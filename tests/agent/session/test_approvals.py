@@ -9,11 +9,8 @@ import pytest
 from attrs import evolve
 
 import constitution
-from agent import Agent, ScriptedModel, answer, call, resume
+from agent import Agent, answer, call
 from agent.cli.prompt import StandingAnswers
-from agent.effects.approval import UndecidableError
-from agent.history.playback import replay
-from agent.log.reading import read_log
 from agent.presets.equipment import equip
 from agent.presets.policy_files import read_user_rules
 from agent.presets.shipped import DEFAULT
@@ -23,7 +20,6 @@ from agent.tools.definition import Tool
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import ActionChanged, ApprovalAsked, FactsConfirmed, GateRejected, ToolStarted
 from agent.vocabulary.messages import ToolMessage
-from bp import BProgram
 from bp.runner import LATER
 from tests.agent.conftest import MakeAgent
 
@@ -180,15 +176,6 @@ def results(agent: Agent) -> list[str]:
     return [message.text for message in agent.messages if isinstance(message, ToolMessage)]
 
 
-async def resting(make_agent: MakeAgent) -> Path:
-    """The log of a run that rests until a user decides about the call `risky`."""
-    agent = make_agent(ASKING, "Done.", approve="later", sound=False)
-    await agent.run("Go")
-    agent.close()
-    assert agent.log_path is not None
-    return agent.log_path
-
-
 async def test_the_run_rests_when_a_person_has_to_decide(make_agent: MakeAgent, workspace: Path) -> None:
     agent = make_agent(ASKING, "Done.", approve="later")
 
@@ -203,24 +190,6 @@ async def test_the_run_rests_when_a_person_has_to_decide(make_agent: MakeAgent, 
 
     assert (run.status, run.text, run.waiting_for) == ("completed", "Done.", ())
     assert (workspace / "ran.txt").exists()
-
-
-@pytest.mark.parametrize("yes", [True, False])
-async def test_another_process_goes_on_with_the_decision(
-    make_agent: MakeAgent, tools: tuple[Tool, ...], workspace: Path, yes: bool
-) -> None:
-    log = await resting(make_agent)
-    at_rest = log.read_bytes()
-
-    with resume(log, ScriptedModel(["Done."]), tools) as resumed:
-        resumed.decide("risky", yes, "" if yes else "not on a Friday")
-        run = await resumed.run()
-
-        assert run.status == "completed"
-        assert (workspace / "ran.txt").exists() is yes
-        assert yes or "the user said no (not on a Friday)" in results(resumed)[0]
-        assert replay(read_log(log), BProgram(*resumed.bthreads)).difference is None
-        assert log.read_bytes().startswith(at_rest)
 
 
 async def test_other_calls_go_on_meanwhile(make_agent: MakeAgent) -> None:
@@ -247,37 +216,6 @@ async def test_a_run_that_rests_can_be_ended(make_agent: MakeAgent, verb: str) -
         getattr(run, verb)()
 
     assert run.status == {"stop": "stopped", "abort": "aborted"}[verb]
-
-
-@pytest.mark.parametrize(
-    ("call_id", "why"),
-    [
-        ("nosuch", "there is no call 'nosuch' in this run; waiting: risky"),
-        ("safe", "the call 'safe' was answered already; waiting: risky"),
-        ("denied", "the call 'denied' was answered already; waiting: risky"),
-    ],
-)
-async def test_a_decision_about_no_open_question_is_an_error(make_agent: MakeAgent, call_id: str, why: str) -> None:
-    first = [call("bash", command="ls").with_id("safe"), call("bash", command="rm -rf /").with_id("denied")]
-    agent = make_agent(first, ASKING, "Done.", approve="later", sound=False)
-    await agent.run("Go")
-
-    with pytest.raises(UndecidableError) as raised:
-        agent.decide(call_id, True)
-    assert str(raised.value) == why
-
-
-async def test_a_call_is_decided_once(make_agent: MakeAgent) -> None:
-    agent = make_agent(ASKING, "Done.", approve="later")
-    await agent.run("Go")
-    agent.decide("risky", False)
-
-    with pytest.raises(UndecidableError, match="'risky' has been decided already"):
-        agent.decide("risky", True)
-
-    await agent.run()
-    with pytest.raises(UndecidableError, match="there is no call"):
-        agent.decide("risky", True)
 
 
 async def test_a_prompt_has_to_wait_for_the_run_that_rests(make_agent: MakeAgent) -> None:

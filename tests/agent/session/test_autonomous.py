@@ -1,25 +1,21 @@
 """Autonomous work (S1): from the invocation tool to `complete`, its limit, its stops, and what the model is shown."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
 
-from agent import Agent, Run, answer, call, tool
+from agent import Agent, call
 from agent.models.scripted import ScriptedModel
-from agent.presets.shipped import PRESETS
 from agent.tools.shell import make_shell_tool
 from agent.tools.terminal import make_terminal
-from agent.vocabulary.events import ApprovalAsked, StopAsked, ToolFinished, ToolStarted
+from agent.vocabulary.events import ToolStarted
 from agent.vocabulary.messages import Message, UserMessage
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, note
+from tests.agent.conftest import MakeAgent, answers, note
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
-AUTONOMOUS = PRESETS["autonomous"]
 PURSUE = call("pursue_objective", user_prompt="Tidy up", objective="No loose ends")
 
 
@@ -37,26 +33,10 @@ def blocks(messages: tuple[Message, ...]) -> list[str]:
     return [message.text for message in messages if message.text.startswith("[You are in an agentic loop")]
 
 
-def working(make_agent: MakeAgent, *steps: Any, **options: Any) -> Agent:
-    preset = evolve(AUTONOMOUS, **options.pop("limits", {}))
-    return make_agent(*steps, preset=preset, **options)
-
-
-async def test_a_text_ends_the_run_until_an_objective_is_taken(make_agent: MakeAgent) -> None:
-    agent = working(make_agent, "Hello.")
-    run = await agent.run("Say hello")
-
-    assert (run.status, run.reason, run.text) == ("completed", "answered", "Hello.")
-    assert blocks(shown(agent, 1)) == []
-    assert isinstance(agent.model, ScriptedModel)
-    tools = [schema.name for schema in agent.model.requests[0].tools]
-    assert {"pursue_objective", "complete", "bash"} <= set(tools)  # from the start
-
-
 async def test_the_block_stands_before_the_newest_prompt_while_there_is_an_objective_and_tells_the_iteration(
     make_agent: MakeAgent,
 ) -> None:
-    agent = working(make_agent, "Hello.", PURSUE, call("note"), complete(), "Hello again.", tools=[note])
+    agent = make_agent("Hello.", PURSUE, call("note"), complete(), "Hello again.", tools=[note], preset="autonomous")
     for prompt in ("Say hello", "Tidy up", "Say hello"):
         await agent.run(prompt)
 
@@ -70,60 +50,9 @@ async def test_the_block_stands_before_the_newest_prompt_while_there_is_an_objec
 
 
 async def test_a_second_objective_is_refused_while_one_is_pursued(make_agent: MakeAgent) -> None:
-    run = await working(make_agent, PURSUE, PURSUE, complete()).run("Tidy up")
+    run = await make_agent(PURSUE, PURSUE, complete(), preset="autonomous").run("Tidy up")
 
     assert answers(run.messages)[1].startswith("rejected: one_objective: an objective is being pursued")
-
-
-async def test_at_the_limit_the_last_response_and_the_partial_results_are_returned(
-    make_agent: MakeAgent, workspace: Path
-) -> None:
-    """S1 4.3 and 7.2: both, and the output says that the limit was reached."""
-    steps = [
-        PURSUE,
-        answer("I write it down.", call("write_file", path="a.txt", content="a")),
-        call("bash", command="echo half; exit 3"),
-    ]
-    agent = working(make_agent, *steps, "Never said.", limits={"max_iterations": 2})
-    run = await agent.run("Tidy up")
-
-    assert (run.status, run.reason) == ("limit", "max_iterations")
-    assert run.text == "Stopped: maximum iteration limit reached.\n\nLast response: I write it down."
-    assert run.state.files_modified == (str(workspace / "a.txt"),)
-    assert run.state.last_command is not None
-    assert (run.state.last_command.text, run.state.last_command.exit_code) == ("echo half; exit 3", 3)
-    assert run.state.objective == "No loose ends"
-
-
-# stop
-
-
-async def interrupted(agent: Agent, do: Callable[[Run], None]) -> Run:
-    """Run, and do something when a person is asked."""
-    async with agent.start("Tidy up") as run:
-        async for step in run:
-            if isinstance(step.event, ApprovalAsked):
-                do(run)
-    return run
-
-
-async def test_stop_in_the_answer_to_a_question_stops_after_the_step(make_agent: MakeAgent) -> None:
-    """S1 6.3, 8.1: the rest of the step is completed, no tool is cut short, and the state is returned."""
-    risky = [call("bash", command="rm -rf old"), call("bash", command="echo finished")]
-    agent = working(make_agent, PURSUE, risky, "Never said.")
-    run = await interrupted(agent, lambda run: run.answer("call_2", yes=False, text="no, Stop it"))
-
-    assert (run.status, run.reason) == ("stopped", "stop_asked")
-    assert StopAsked("no, Stop it") in run.events
-    assert [event.result.strip() for event in run.events if isinstance(event, ToolFinished)][1:] == ["finished"]
-    assert run.state.iteration == 2
-
-
-async def test_steering_with_the_letters_stop_stops(make_agent: MakeAgent) -> None:
-    agent = working(make_agent, PURSUE, call("bash", command="rm -rf old"), "Never said.")
-    run = await interrupted(agent, lambda run: run.steer("nonstop!"))
-
-    assert run.status == "stopped"
 
 
 # The terminal that ships
@@ -139,7 +68,7 @@ async def test_the_terminal_that_ships_tells_the_state_tracker_where_it_is(
         call("terminal", close=True),
         complete(),
     ]
-    agent = working(make_agent, *steps, tools=[make_terminal(str(workspace))])
+    agent = make_agent(*steps, tools=[make_terminal(str(workspace))], preset="autonomous")
     run = await agent.run("Tidy up")
 
     assert run.status == "completed"
@@ -152,32 +81,16 @@ async def test_the_terminal_that_ships_tells_the_state_tracker_where_it_is(
 # `complete` without an objective ends the run (S1 4.1.5), and what it says is not lost
 
 
-@tool
-def more() -> str:
-    """Do more."""
-    return "done"
+@rows("status", ["success", "failure", "partial"])
+@rows("after", ["Some text.", ""])
+async def test_complete_ends_a_run_that_has_no_objective_and_no_other_call_of_the_turn_runs(
+    make_agent: MakeAgent, status: str, after: str
+) -> None:
+    agent = make_agent([complete(status), call("note")], *[after] * 3, tools=[note], preset="autonomous")
 
+    run = await agent.run("Go")
 
-def completing(status: str) -> object:
-    return call("complete", result="that was it", status=status)
-
-
-def autonomous(make_agent: MakeAgent, *steps: object) -> Run:
-    return make_agent(*steps, tools=[more], preset="autonomous").run_sync("Go")
-
-
-@pytest.mark.parametrize("status", ["success", "failure"])
-@pytest.mark.parametrize("after", ["Some text.", ""])
-def test_complete_ends_a_run_that_has_no_objective(make_agent: MakeAgent, status: str, after: str) -> None:
-    run = autonomous(make_agent, completing(status), after, after, after)
-
-    assert (run.status, run.reason, run.text) == ("completed", status, "that was it")
-
-
-def test_after_complete_no_other_call_of_the_turn_runs(make_agent: MakeAgent) -> None:
-    run = autonomous(make_agent, [completing("failure"), call("more")])
-
-    assert run.reason == "failure"
+    assert (run.status, run.reason, run.text) == ("completed", status, "All is tidy.")
     assert [event.call.tool for event in run.events if isinstance(event, ToolStarted)] == ["complete"]
 
 

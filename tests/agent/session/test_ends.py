@@ -1,118 +1,87 @@
-"""How a run ends: a b-thread that wants it refuses, `converse` ends the run, and nothing is left open."""
+"""How a run ends: by its limits, by failures, by its user; nothing is left open, and what was said is not lost."""
 
 import json
-from itertools import combinations, permutations
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
 import pytest
 from attrs import evolve
 
-from agent import Agent, Run, answer, call
+from agent import Agent, Preset, answer, call, tool
 from agent.models.model import Price, estimate_tokens, read_prices
 from agent.models.scripted import ScriptedModel, fail
-from agent.presets.shipped import PRESETS, preset_named
+from agent.presets.shipped import PRESETS
 from agent.projections.context import SUMMED_UP
 from agent.tools.shell import make_shell_tool
-from agent.vocabulary.events import (
-    AnswerCommitted,
-    CallAnswered,
-    DeadlineReached,
-    InferenceRequested,
-    RunEnded,
-    SummaryFinished,
-    ToolStarted,
-)
-from agent.vocabulary.messages import AssistantMessage, Usage, UserMessage
-from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, bthread, sync
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, grumble, hang, note
+from agent.vocabulary.events import CallAnswered, DeadlineReached, InferenceRequested, RunEnded, StopAsked, ToolStarted
+from agent.vocabulary.messages import AssistantMessage, Image, Message, Usage, UserMessage
+from bp import BThread, BThreadBody, bthread, sync
+from tests.agent.conftest import MakeAgent, answers, grumble, hang, note
+from tests.agent.soundness import recorded
+from tests.conftest import anyio_backend as anyio_backend
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
 DEFAULT = PRESETS["default"]
-LIMIT_TEXT = "Stopped: maximum iteration limit reached."
+BUSY = fail("busy", retryable=True)
 
 
-# Limits
+def notes(count: int) -> list[Any]:
+    return [call("note", text=f"{number}" * 400) for number in range(count)]
 
 
-async def test_the_last_allowed_answer_and_its_calls_are_not_lost(make_agent: MakeAgent) -> None:
-    agent = make_agent(
-        answer("Two.", call("note", text="a"), call("note", text="b")),
-        tools=[note],
-        preset=evolve(DEFAULT, max_iterations=1),
-    )
+def spending(*usages: Usage) -> list[Any]:
+    return [answer("", call("note", text=str(at)), usage=usage) for at, usage in enumerate(usages)]
+
+
+@bthread
+def forbid() -> BThreadBody:
+    yield sync(refuse=InferenceRequested, because="the budget is spent", wait_for=RunEnded)
+
+
+COSTLY: dict[str, Any] = {"max_cost": 0.5, "prices": ("scripted=1/10", "other=9/9")}
+SHELLS = [make_shell_tool("."), make_shell_tool(".", name="run_command")]
+AGAIN = [call(name, command="echo 1") for name in ("bash", "run_command", "bash", "run_command")]
+LATER = [call("bash", command="echo 1", timeout=seconds) for seconds in (10, 11, 12, 13)]
+
+
+@rows(
+    ("script", "options", "limits", "end"),
+    [
+        (notes(2), {}, {"max_iterations": 1}, "limit, max_iterations"),
+        ([call("bash", command="rm -rf /")] * 3, {"tools": None}, {"max_iterations": 2}, "limit, max_iterations"),
+        ([call("bash", command=f"rm -rf /usr/{n}") for n in range(6)], {"tools": None}, {}, "completed, answered"),
+        ([[call("grumble")] * 4, call("note"), [call("grumble")] * 4], {}, {"doom_loop": None}, "completed, answered"),
+        ([BUSY] * 3, {}, {}, "completed, answered"),
+        ([], {"threads": [forbid()]}, {}, "failed, inference_refused"),
+        (spending(Usage(100_000, 20_000), Usage(100_000, 10_000)), {}, COSTLY, "limit, max_cost"),
+        (AGAIN, {"tools": SHELLS}, {}, "doom_loop, doom_loop"),
+        (LATER, {"tools": SHELLS}, {}, "doom_loop, doom_loop"),
+    ],
+)
+async def test_a_run_ends_for_the_reason_that_comes_first(
+    make_agent: MakeAgent, script: list[Any], options: dict[str, Any], limits: dict[str, Any], end: str
+) -> None:
+    """Rejected answers count as turns and not as failures; a success in between begins the count of failures anew."""
+    pieces: list[str] = []
+    options = {"tools": [note, grumble], **options}
+    agent = make_agent(*script, "Done.", preset=evolve(DEFAULT, **limits), on_text=pieces.append, **options)
 
     run = await agent.run("Go")
 
-    assert run.status == "limit"
+    assert f"{run.status}, {run.reason}" == end
+    assert run.status != "completed" or "".join(pieces) == "Done."
+
+
+async def test_the_last_allowed_answer_and_its_calls_are_not_lost(make_agent: MakeAgent) -> None:
+    script = answer("Two.", call("note", text="a"), call("note", text="b"))
+    run = await make_agent(script, tools=[note], preset=evolve(DEFAULT, max_iterations=1)).run("Go")
+
     assert answers(run.messages) == ["noted a", "noted b"]
     assert run.messages[1].text == "Two."
-    assert run.messages[-1] == AssistantMessage(LIMIT_TEXT)
-
-
-async def test_the_limit_counts_anew_for_each_prompt(make_agent: MakeAgent) -> None:
-    agent = make_agent(
-        call("note"), "One.", call("note"), "Two.", tools=[note], preset=evolve(DEFAULT, max_iterations=2)
-    )
-
-    first = await agent.run("First")
-    second = await agent.run("Second")
-
-    assert (first.status, second.status) == ("completed", "completed")
-    assert second.text == "Two."
-
-
-async def test_an_answer_that_was_rejected_counts_as_a_turn(make_agent: MakeAgent) -> None:
-    run = await make_agent(*[call("bash", command="rm -rf /")] * 3, preset=evolve(DEFAULT, max_iterations=2)).run("Go")
-
-    assert run.status == "limit"
-    assert [text.startswith("rejected: ") for text in answers(run.messages)] == [True, True]
-
-
-async def test_a_success_in_between_begins_the_count_anew(make_agent: MakeAgent) -> None:
-    script = [[call("grumble")] * 4, call("note"), [call("grumble")] * 4, "Done."]
-    run = await make_agent(*script, tools=[grumble, note], preset=evolve(DEFAULT, doom_loop=None)).run("Go")
-
-    assert run.status == "completed"
-
-
-async def test_refusals_are_no_failures(make_agent: MakeAgent) -> None:
-    script = [call("bash", command=f"rm -rf /usr/{n}") for n in range(6)]
-    run = await make_agent(*script, "Done.").run("Go")
-
-    assert run.status == "completed"
-
-
-async def test_empty_answers_are_asked_again_and_stay_out_of_the_conversation(make_agent: MakeAgent) -> None:
-    run = await make_agent("", " \t\n", "Hello.").run("Go")  # providers refuse a text of white space
-
-    assert run.status == "completed"
-    assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
-
-
-# Failures of the model
-
-
-async def test_a_permanent_failure_is_not_retried(make_agent: MakeAgent) -> None:
-    run = await make_agent(fail("no such model"), "never asked").run("Go")
-
-    assert (run.status, run.text) == ("failed", "no such model")
-    assert run.events.count(InferenceRequested()) == 1
-
-
-async def test_a_failed_inference_is_asked_again_also_while_the_text_is_watched(make_agent: MakeAgent) -> None:
-    """Found: a watcher put the model's error into an exception group, and nothing was ever tried again."""
-    pieces: list[str] = []
-
-    run = await make_agent(*[fail("busy", retryable=True)] * 3, "Hello.", on_text=pieces.append).run("Go")
-
-    assert run.status == "completed"
-    assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
-    assert "".join(pieces) == "Hello."
+    assert run.messages[-1] == AssistantMessage("Stopped: maximum iteration limit reached.")
 
 
 async def test_the_failures_of_a_run_that_was_stopped_do_not_count_in_the_next(make_agent: MakeAgent) -> None:
@@ -121,58 +90,27 @@ async def test_the_failures_of_a_run_that_was_stopped_do_not_count_in_the_next(m
 
     async def stopped(_: object) -> Exception:
         run.stop()
-        return fail("busy", retryable=True)
+        return BUSY
 
-    agent = make_agent(stopped, fail("busy", retryable=True), "Hello.", preset=evolve(DEFAULT, attempts=2))
+    agent = make_agent(stopped, BUSY, "Hello.", preset=evolve(DEFAULT, attempts=2))
     async with agent.start("First") as run:
         pass
     second = await agent.run("Second")
 
-    assert run.status == "stopped"
-    assert second.status == "completed"
-
-
-# Several at once
-
-
-@bthread
-def want_end(status: Any, reason: str) -> BThreadBody:
-    while True:
-        yield sync(wait_for=AnswerCommitted)
-        yield sync(refuse=InferenceRequested, because=Ending(status, reason), wait_for=RunEnded)
-
-
-STATUSES = ("aborted", "stopped", "failed", "doom_loop", "limit")
-
-
-@pytest.mark.slow
-def test_the_worst_status_wins_in_any_order(make_agent: MakeAgent) -> None:
-    for worse, better in combinations(STATUSES, 2):
-        for threads in permutations([want_end(worse, "worse"), want_end(better, "better")]):
-            run = make_agent(call("note"), tools=[note], threads=threads).run_sync("Go")
-
-            assert (run.status, run.reason) == (worse, "worse")
-
-
-async def test_a_refusal_without_an_ending_is_a_failure_that_names_it(make_agent: MakeAgent) -> None:
-    @bthread
-    def forbid() -> BThreadBody:
-        yield sync(refuse=InferenceRequested, because="the budget is spent", wait_for=RunEnded)
-
-    run = await make_agent(threads=[forbid()]).run("Go")
-
-    assert (run.status, run.reason, run.text) == ("failed", "inference_refused", "forbid: the budget is spent")
+    assert (run.status, second.status) == ("stopped", "completed")
 
 
 # What the model is told of why a call was refused: nothing, the kind of reason, or all of it (`disclosure`)
 
 
-WIPE, FORCE = "rm -rf /", "git push --force"
+WIPE, FORCE = call("bash", command="rm -rf /"), call("bash", command="git push --force")
 """A denied call and one about which a user has to be asked, without a user."""
 
+CUT_OFF = call("bash", '{"command": "l')
 
-@pytest.mark.parametrize(
-    ("command", "disclosure", "told"),
+
+@rows(
+    ("asked", "disclosure", "told"),
     [
         (WIPE, "none", "rejected: this call is not allowed"),
         (WIPE, "category", "rejected: destruction"),
@@ -180,51 +118,27 @@ WIPE, FORCE = "rm -rf /", "git push --force"
         (FORCE, "none", "rejected: this call is not allowed"),
         (FORCE, "category", "rejected: no person present"),
         (FORCE, "full", "denied: no person present (by_constitution: no person present: ask: "),
+        *((CUT_OFF, disclosure, "not executed: truncated") for disclosure in ("none", "category", "full")),
     ],
 )
-def test_the_model_is_told_as_much_of_a_refusal_as_disclosure_allows(
-    make_agent: MakeAgent, command: str, disclosure: str, told: str
+async def test_the_model_is_told_as_much_of_a_refusal_as_disclosure_allows(
+    make_agent: MakeAgent, asked: Any, disclosure: str, told: str
 ) -> None:
-    preset = preset_named("default").with_options({"disclosure": disclosure})
-    agent = make_agent(call("bash", command=command), "Well.", preset=preset)
+    """What is wrong with the call itself is no judgement: the model could not repair it."""
+    run = await make_agent(asked, "Well.", preset=DEFAULT.with_options({"disclosure": disclosure})).run("Go")
 
-    run = agent.run_sync("Go")
-
-    [answered] = [event for event in run.events if isinstance(event, CallAnswered)]
-    assert answered.result.startswith(told)
-    assert answered.outcome in ("rejected", "denied")
-    if disclosure != "full":
-        assert "by_constitution" not in answered.result
+    [answered] = answers(run.messages)
+    assert answered.startswith(told)
+    assert disclosure == "full" or "by_constitution" not in answered
 
 
-@pytest.mark.parametrize("disclosure", ["none", "category", "full"])
-def test_the_model_always_reads_what_is_wrong_with_its_call(make_agent: MakeAgent, disclosure: str) -> None:
-    """That is no judgement, and the model could not repair its call."""
-    preset = preset_named("default").with_options({"disclosure": disclosure})
-    agent = make_agent(call("bash", '{"command": "l'), "Well.", preset=preset)
-
-    run = agent.run_sync("List")
-
-    [answered] = [event for event in run.events if isinstance(event, CallAnswered)]
-    assert answered.result.startswith("not executed: truncated")
+# Costs and tokens
 
 
-# Runs that spend: budgets, prices, a deadline, the same call again, and a context that is kept small
+async def test_the_cost_of_each_inference_is_in_log_and_usage(make_agent: MakeAgent) -> None:
+    script = spending(Usage(100_000, 20_000), Usage(100_000, 10_000))
+    run = await make_agent(*script, tools=[note], preset=evolve(DEFAULT, **COSTLY)).run("Go")
 
-
-def spending(*usages: Usage) -> list[Any]:
-    return [answer("", call("note", text=str(at)), usage=usage) for at, usage in enumerate(usages)]
-
-
-# budgets
-
-
-async def test_cost_ends_the_run_and_is_in_log_and_usage(make_agent: MakeAgent) -> None:
-    preset = evolve(DEFAULT, max_cost=0.5, prices=("scripted=1/10", "other=9/9"))
-    agent = make_agent(*spending(Usage(100_000, 20_000), Usage(100_000, 10_000)), "Never.", tools=[note], preset=preset)
-    run = await agent.run("Go")
-
-    assert (run.status, run.reason) == ("limit", "max_cost")
     assert run.usage.cost == pytest.approx(0.5)
     assert run.log is not None
     finished = [json.loads(line) for line in run.log.read_text().splitlines() if '"inference_finished"' in line]
@@ -239,8 +153,7 @@ async def test_usage_is_estimated_only_if_a_limit_needs_it_and_the_provider_give
     nobody_counts = await make_agent(silent, "Done.", tools=[note]).run("Go")
 
     first, second, _ = (event.usage for event in counted.events if event.name == "inference_finished")  # type: ignore[attr-defined]
-    assert first == Usage(7, 3)
-    assert second.is_estimate
+    assert (first, second.is_estimate) == (Usage(7, 3), True)
     assert second.output_tokens >= 100
     assert second.input_tokens > estimate_tokens(DEFAULT.system_prompt) / 2
     assert nobody_counts.usage == Usage()
@@ -251,9 +164,6 @@ def test_prices_are_read_by_row() -> None:
     for row in ("", "a", "a=1", "=1/2", "a=1/x", "a=-1/2", "a=nan/1", "a=1/inf"):
         with pytest.raises(ValueError, match="MODEL=INPUT/OUTPUT"):
             read_prices([row])
-
-
-# deadline
 
 
 @pytest.mark.slow
@@ -274,147 +184,239 @@ async def test_at_the_deadline_what_runs_is_cut_off_and_every_call_is_answered(
     assert not any(isinstance(event, ToolStarted | InferenceRequested) for event in run.events[after:])
 
 
-# context
+# A context that is kept small
 
 
-def shown(agent: Agent, number: int) -> list[str]:
+SMALL = evolve(DEFAULT, context_tokens=440, compaction="summary", system_prompt="")
+
+
+def requests_of(agent: Agent) -> list[Any]:
     assert isinstance(agent.model, ScriptedModel)
-    return [message.text for message in agent.model.requests[number - 1].messages]
-
-
-def notes(count: int) -> list[Any]:
-    return [call("note", text=f"{number}" * 400) for number in range(count)]
+    return agent.model.requests
 
 
 async def test_a_summary_by_the_model_is_visible_and_is_no_answer(make_agent: MakeAgent) -> None:
-    preset = evolve(DEFAULT, context_tokens=440, compaction="summary", system_prompt="")
-    script = [*notes(2), "Notes 0 and 1 were taken.", "Done."]
-    agent = make_agent(*script, tools=[note], preset=preset)
+    said = "Notes 0 and 1 were taken."
+    agent = make_agent(*notes(2), said, "Done.", tools=[note], preset=SMALL)
     run = await agent.run("Take notes")
 
     assert run.text == "Done."
-    [summary] = [event for event in run.events if isinstance(event, SummaryFinished)]
-    assert (summary.text, summary.usage.is_estimate) == ("Notes 0 and 1 were taken.", True)
-    assert "Notes 0 and 1 were taken." not in [message.text for message in run.messages]
-    assert isinstance(agent.model, ScriptedModel)
-    asked = agent.model.requests[2]
+    assert said not in [message.text for message in run.messages]
+    asked, again = requests_of(agent)[2:]
     assert (asked.role, asked.tools) == ("summarizer", ())
     assert "RESULT: noted 000" in asked.messages[0].text
-    assert shown(agent, 4)[:2] == [f"{SUMMED_UP}Notes 0 and 1 were taken.", "Take notes"]
-    assert run.usage.input_tokens > summary.usage.input_tokens
+    assert [message.text for message in again.messages][:2] == [f"{SUMMED_UP}{said}", "Take notes"]
 
 
 async def test_a_stop_cuts_a_summary_short(make_agent: MakeAgent) -> None:
-    preset = evolve(DEFAULT, context_tokens=440, compaction="summary", system_prompt="")
-    agent = make_agent(*notes(2), lambda _: anyio.sleep_forever(), "Never.", tools=[note], preset=preset)
+    agent = make_agent(*notes(2), lambda _: anyio.sleep_forever(), "Never.", tools=[note], preset=SMALL)
     with anyio.fail_after(100):
-        run = await stopped_at(agent, "summary_requested")
+        async with agent.start("Take notes") as run:
+            async for step in run:
+                if step.event.name == "summary_requested":
+                    run.stop()
 
     assert run.status == "stopped"
-    assert UserMessage("Take notes") in run.messages
-    assert all(not isinstance(event, CallAnswered) or event.outcome == "ran" for event in run.events)
-
-
-async def stopped_at(agent: Agent, name: str) -> Run:
-    async with agent.start("Take notes") as run:
-        async for step in run:
-            if step.event.name == name:
-                run.stop()
-    return run
-
-
-# The same command again and again is the same call, whatever the tool is called and whatever its timeout (S4)
-
-
-def run_with(make_agent: MakeAgent, folder: Path, *calls: object) -> Run:
-    tools = [make_shell_tool(str(folder)), make_shell_tool(str(folder), name="run_command")]
-    return make_agent(*calls, "Done.", tools=tools, preset="passthrough").run_sync("Go")
-
-
-def started(run: Run) -> int:
-    return sum(isinstance(event, ToolStarted) for event in run.events)
-
-
-@pytest.mark.parametrize(
-    "calls",
-    [
-        [call(name, command="echo 1") for name in ("bash", "run_command", "bash", "run_command")],
-        [call("bash", command="echo 1", timeout=seconds) for seconds in (10, 11, 12, 13)],
-    ],
-)
-def test_the_third_identical_command_ends_the_run(make_agent: MakeAgent, tmp_path: Path, calls: list[object]) -> None:
-    run = run_with(make_agent, tmp_path, *calls)
-
-    assert (run.status, started(run)) == ("doom_loop", 2)
-
-
-# When a server says that the conversation is too long it is summed up once, or the run ends and says what to do
+    assert all(event.outcome == "ran" for event in run.events if isinstance(event, CallAnswered))
 
 
 TOO_LONG = "This model's maximum context length is 8192 tokens"
 OVERFLOW = fail(TOO_LONG, reason="context_length_exceeded")
 LOOKS = [call("bash", command=f"seq {number} 2000") for number in range(1, 5)]
 SUMMARY = "Four listings were looked at."
+STILL = (
+    f"The conversation is too long for the model, also without its older part: {TOO_LONG}. "
+    "Give a smaller output_limit, or the size of the model's context as context_tokens."
+)
+NAMED = (
+    f"The conversation is too long for the model: {TOO_LONG}. "
+    "Give compaction=summary, or the size of the model's context as context_tokens."
+)
 
 
-def without_steps(names: list[str]) -> list[str]:
-    return [name for name in names if name.startswith(("inference", "summary", "run_ended", "backoff"))][8:]
-
-
-async def test_the_older_part_is_summed_up_and_the_model_asked_again(make_agent: MakeAgent) -> None:
-    agent = make_agent(*LOOKS, OVERFLOW, SUMMARY, "Done.")
-
-    run = await agent.run("Look")
-
-    assert (run.status, run.text) == ("completed", "Done.")
-    assert without_steps([event.name for event in run.events]) == [
-        "inference_requested", "inference_failed", "summary_requested", "summary_finished",
-        "inference_requested", "inference_finished", "run_ended",
-    ]  # fmt: skip
-    too_long, _, again = agent.model.requests[-3:]  # type: ignore[attr-defined]
-    assert len(again.messages) < len(too_long.messages)
-    assert isinstance(again.messages[0], UserMessage)
-    assert SUMMARY in again.messages[0].text
-    assert len(run.messages) == 10  # the conversation keeps everything
-
-
-async def test_without_a_summary_older_messages_are_left_out(make_agent: MakeAgent) -> None:
-    agent = make_agent(*LOOKS, OVERFLOW, fail("busy"), "Done.")
-
-    run = await agent.run("Look")
-
-    assert run.status == "completed"
-    assert agent.model.requests[-1].messages[0].text == "[Earlier messages were left out to make room.]"  # type: ignore[attr-defined]
-
-
-async def test_a_second_overflow_in_one_turn_ends_the_run_and_names_the_options(make_agent: MakeAgent) -> None:
-    run = await make_agent(*LOOKS, OVERFLOW, SUMMARY, OVERFLOW, "Never asked for.").run("Look")
-
-    assert (run.status, run.reason) == ("failed", "context_length_exceeded")
-    assert run.text == (
-        f"The conversation is too long for the model, also without its older part: {TOO_LONG}. "
-        "Give a smaller output_limit, or the size of the model's context as context_tokens."
-    )
-
-
-async def test_where_nothing_can_be_left_out_the_model_is_not_asked_again(make_agent: MakeAgent) -> None:
-    agent = make_agent(OVERFLOW, "Never asked for.")
+@rows(
+    ("script", "preset", "asked", "begins", "text"),
+    [
+        ((*LOOKS, OVERFLOW, SUMMARY, "Done."), "default", 7, f"{SUMMED_UP}{SUMMARY}", "Done."),
+        ((*LOOKS, OVERFLOW, fail("no"), "Done."), "default", 7, "[Earlier messages were left out to make", "Done."),
+        ((*LOOKS, OVERFLOW, SUMMARY, OVERFLOW, "Never."), "default", 7, SUMMED_UP, STILL),
+        ((OVERFLOW, "Never."), "default", 1, "Look", STILL),
+        *(((OVERFLOW, "Never."), name, 1, "", NAMED) for name in PRESETS if name != "default"),
+    ],
+)
+async def test_where_a_server_finds_the_conversation_too_long_it_is_summed_up_once_or_the_run_says_what_to_do(
+    make_agent: MakeAgent, script: Sequence[Any], preset: str, asked: int, begins: str, text: str
+) -> None:
+    agent = make_agent(*script, preset=PRESETS[preset])
 
     run = await agent.run("Look")
 
-    assert (run.status, run.reason) == ("failed", "context_length_exceeded")
-    assert len(agent.model.requests) == 1  # type: ignore[attr-defined]
+    assert (run.text, len(requests_of(agent))) == (text, asked)
+    assert requests_of(agent)[-1].messages[0].text.startswith(begins)
+    if text == "Done.":
+        assert (run.status, len(run.messages)) == ("completed", 10)  # the conversation keeps everything
+    else:
+        assert (run.status, run.reason) == ("failed", "context_length_exceeded")
 
 
-@pytest.mark.parametrize("preset", ["workspace", "autonomous", "coding", "gated", "passthrough"])
-async def test_a_preset_that_sums_nothing_up_ends_and_names_the_options(make_agent: MakeAgent, preset: str) -> None:
-    agent = make_agent(OVERFLOW, preset=PRESETS[preset])
+# Stop, abort and cancellation
 
-    run = await agent.run("Look")
 
-    assert (run.status, run.reason) == ("failed", "context_length_exceeded")
-    assert run.text == (
-        f"The conversation is too long for the model: {TOO_LONG}. "
-        "Give compaction=summary, or the size of the model's context as context_tokens."
-    )
-    assert len(agent.model.requests) == 1  # type: ignore[attr-defined]
+ENDED = {"stop": "stopped", "abort": "aborted"}
+
+
+async def test_a_stop_lets_the_running_call_finish_and_answers_the_others(make_agent: MakeAgent) -> None:
+    @tool
+    async def stop_and_go_on() -> str:
+        """Stop the run, and finish."""
+        run.stop()
+        await anyio.wait_all_tasks_blocked()
+        return "finished"
+
+    agent = make_agent([call("stop_and_go_on"), call("stop_and_go_on"), call("nope")], tools=[stop_and_go_on])
+    async with agent.start("Go") as run:
+        pass
+
+    assert (run.status, run.reason) == ("stopped", "stop_asked")
+    first, second, third = answers(run.messages)
+    assert (first, second) == ("finished", "skipped: Stopped at the user's request.")
+    assert third.startswith("not executed: ")
+    assert run.events.count(StopAsked()) == 1
+
+
+async def test_a_stop_during_the_last_inference_keeps_its_answer(make_agent: MakeAgent) -> None:
+    async def stopped(_: object) -> str:
+        run.stop()
+        return "Hello."
+
+    async with make_agent(stopped).start("Go") as run:
+        pass
+
+    assert run.status == "stopped"
+    assert run.messages[-1] == AssistantMessage("Hello.")
+
+
+@pytest.mark.parametrize("verb", ENDED)
+async def test_a_stop_before_the_first_step_counts(make_agent: MakeAgent, verb: str) -> None:
+    """Found: a stop or an abort right after `start` came before the prompt, and was lost."""
+    async with make_agent("Hello.").start("Go") as run:
+        getattr(run, verb)()
+
+    assert run.status == ENDED[verb]
+
+
+async def test_an_abort_does_not_wait_for_a_thread(make_agent: MakeAgent) -> None:
+    import threading
+
+    under_way, let_go = threading.Event(), threading.Event()
+
+    @tool
+    def block() -> str:
+        """Block a thread."""
+        under_way.set()
+        let_go.wait(1000)
+        return "late"
+
+    async with make_agent(call("block"), tools=[block]).start("Go") as run:
+        while not under_way.is_set():
+            await anyio.lowlevel.checkpoint()
+        run.abort()
+    let_go.set()
+
+    assert run.status == "aborted"
+    assert answers(run.messages) == ["aborted"]
+
+
+async def cancelled_once_it_hangs(agent: Agent) -> None:
+    with anyio.fail_after(100):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.run, "Go")
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_cancelled_run_is_aborted_and_its_log_says_so(make_agent: MakeAgent) -> None:
+    agent = make_agent(call("hang"), tools=[hang])
+    await cancelled_once_it_hangs(agent)
+
+    assert answers(agent.messages) == ["aborted"]
+
+
+class Deaf(Preset):
+    """A preset whose b-threads hear neither an abort nor a failure."""
+
+    def bthreads(self) -> tuple[BThread, ...]:
+        return tuple(one for one in super().bthreads() if one.name not in ("abort_on_request", "retry"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_cancelled_run_that_hears_no_abort_is_broken_off(make_agent: MakeAgent, anyio_backend: str) -> None:
+    """Cancelling must come to an end whatever the b-threads are; the log says that this was no regular one."""
+    agent = make_agent(*[lambda _: anyio.sleep_forever()] * 2, preset=Deaf("deaf"))
+    await cancelled_once_it_hangs(agent)
+
+    last = recorded(agent).records[-1]
+    assert (last["name"], last["origin"], last["data"]["status"]) == ("run_ended", "engine", "failed")
+
+
+# Steering and follow-ups
+
+
+def said(messages: Sequence[Message]) -> list[str]:
+    return [message.text for message in messages if isinstance(message, UserMessage)]
+
+
+async def test_all_steering_is_heard_in_its_order_after_the_answers_of_the_batch(make_agent: MakeAgent) -> None:
+    @tool(category="read")
+    async def steer() -> str:
+        """Steer twice."""
+        run.steer("Rather this.")
+        run.steer("And that.")
+        return "steered"
+
+    async with make_agent([call("steer"), call("note")], "Done.", tools=[steer, note]).start("Go") as run:
+        pass
+
+    assert answers(run.messages) == ["steered", "skipped: Skipped due to queued user message."]
+    assert said(run.messages) == ["Go", "Rather this.", "And that."]
+    assert run.unheard == ()
+
+
+async def test_steering_before_the_first_inference_and_during_the_last_one_is_heard(make_agent: MakeAgent) -> None:
+    async def last(_: object) -> str:
+        run.steer("One more thing.")
+        return "Done."
+
+    async with make_agent("Hello.", last, "Really done.").start("Go") as run:
+        run.steer("Wait.")
+
+    assert said(run.messages) == ["Go", "Wait.", "One more thing."]
+    assert run.text == "Really done."
+
+
+@pytest.mark.parametrize("end", ENDED)
+async def test_messages_that_a_run_did_not_read_are_visible_and_begin_the_next_run_with_their_images(
+    make_agent: MakeAgent, end: str
+) -> None:
+    first, second = (UserMessage(words, (Image("image/png", words.encode()),)) for words in ("This.", "And this."))
+
+    @tool(category="read")
+    async def leave() -> str:
+        """Say something, and end the run."""
+        run.steer(first)
+        run.follow_up(second)
+        getattr(run, end)()
+        return "left"
+
+    agent = make_agent(call("leave"), "Both.", tools=[leave])
+    async with agent.start("Go") as run:
+        pass
+    left = run.unheard
+    run.steer("Too late.")
+    again = await agent.run("Go on")
+
+    assert (run.status, left) == (ENDED[end], ("This.", "And this."))
+    assert said(again.messages)[1:] == ["This.", "And this.", "Too late.", "Go on"]
+    assert [message for message in again.messages if isinstance(message, UserMessage)][1:3] == [first, second]
+    assert again.unheard == run.unheard == ()

@@ -9,18 +9,15 @@ import pytest
 from attrs import evolve, frozen
 
 from agent import Agent, answer, call, tool
-from agent.log.reading import LogError
 from agent.models.model import Answer, ModelRequest
 from agent.models.scripted import fail
 from agent.presets.shipped import PRESETS
-from agent.projections.state import Totals
 from agent.vocabulary.errors import RunError
-from agent.vocabulary.events import ActionDescribed, ApprovalAsked, CallAnswered, ToolFinished, ToolStarted
+from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
 from bp import (
     BThreadBody,
     BThreadError,
-    Deadlock,
     Event,
     ProgramEnded,
     Step,
@@ -28,11 +25,10 @@ from bp import (
     sync,
     where,
 )
-from tests.agent.breaking_off import broken_off
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, grumble, hang, note
-from tests.agent.soundness import recorded
+from tests.agent.conftest import MakeAgent, answers, grumble, hang, note
+from tests.agent.soundness import broken_off, recorded
 from tests.conftest import anyio_backend as anyio_backend
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -50,41 +46,33 @@ class Garbage:
         return self.given
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        None,
-        "text",
-        {"text": "Hello."},
-        AssistantMessage("Hello."),
-        Answer("Hello."),  # type: ignore[arg-type]
-        Answer(AssistantMessage(None)),  # type: ignore[arg-type]
-        Answer(AssistantMessage("", (5,))),  # type: ignore[arg-type]
-        Answer(AssistantMessage("", (RequestedCall("a", "note", {"text": "a"}),))),  # type: ignore[arg-type]
-        Answer(AssistantMessage("", (RequestedCall(None, "note", "{}"),))),  # type: ignore[arg-type]
-        Answer(AssistantMessage("Hello."), "tired"),  # type: ignore[arg-type]
-        Answer(AssistantMessage("Hello."), usage=Usage(1.5, 2)),  # type: ignore[arg-type]
-    ],
-    ids=repr,
+GARBAGE: tuple[Any, ...] = (
+    None,
+    "text",
+    {"text": "Hello."},
+    AssistantMessage("Hello."),
+    Answer("Hello."),  # type: ignore[arg-type]
+    Answer(AssistantMessage(None)),  # type: ignore[arg-type]
+    Answer(AssistantMessage("", (5,))),  # type: ignore[arg-type]
+    Answer(AssistantMessage("", (RequestedCall("a", "note", {"text": "a"}),))),  # type: ignore[arg-type]
+    Answer(AssistantMessage("", (RequestedCall(None, "note", "{}"),))),  # type: ignore[arg-type]
+    Answer(AssistantMessage("Hello."), "tired"),  # type: ignore[arg-type]
+    Answer(AssistantMessage("Hello."), usage=Usage(1.5, 2)),  # type: ignore[arg-type]
 )
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_model_that_gives_garbage_has_failed(make_agent: MakeAgent, given: Any, anyio_backend: str) -> None:
-    agent = make_agent(tools=[note])
-    agent.model = Garbage(given)
+RAISED = (ValueError("no"), SystemExit("no"), ExceptionGroup("no", [KeyError("no")]))
+
+
+@rows(("given", "raised"), [*((given, None) for given in GARBAGE), *((None, error) for error in RAISED)])
+async def test_a_model_that_gives_garbage_or_raises_has_failed(make_agent: MakeAgent, given: Any, raised: Any) -> None:
+    agent = make_agent(raised, tools=[note])
+    if raised is None:
+        agent.model = Garbage(given)
 
     run = await agent.run("Go")
 
     assert (run.status, run.reason) == ("failed", "inference_failed")
-    assert run.text.startswith("the model raised ")
+    assert ("no" if raised else "the model raised ") in run.text
     assert run.messages == (UserMessage("Go"),)
-
-
-@pytest.mark.parametrize("error", [ValueError("no"), SystemExit("no"), ExceptionGroup("no", [KeyError("no")])])
-async def test_a_model_that_raises_has_failed(make_agent: MakeAgent, error: BaseException) -> None:
-    run = await make_agent(error).run("Go")
-
-    assert (run.status, run.reason) == ("failed", "inference_failed")
-    assert "no" in run.text
 
 
 # Tools
@@ -116,43 +104,21 @@ async def test_a_tool_that_awaits_a_cancelled_task_has_failed(make_agent: MakeAg
 QUESTIONABLE = call("bash", command="git reset --hard")
 
 
-@pytest.mark.parametrize("said", [None, 1, "yes", "no", bytearray(), 0.5, [], "no person present"], ids=repr)
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_only_true_from_an_approver_approves(make_agent: MakeAgent, said: Any, anyio_backend: str) -> None:
-    run = await make_agent(QUESTIONABLE, "Well.", approve=lambda _: said).run("Go")
+def raises(*_: object) -> Any:
+    raise ValueError("no terminal")
+
+
+NOT_YES: tuple[object, ...] = (None, 1, "yes", "no", bytearray(), 0.5, [], "no person present")
+
+
+@rows(("said", "told"), [*((said, "") for said in NOT_YES), (raises, "asking failed: no terminal")])
+async def test_only_true_from_an_approver_approves(make_agent: MakeAgent, said: Any, told: str) -> None:
+    approve = said if callable(said) else lambda _: said
+    run = await make_agent(QUESTIONABLE, "Well.", approve=approve).run("Go")
 
     assert not any(isinstance(event, ToolStarted) for event in run.events)
     assert run.status == "completed"
-
-
-async def test_an_approver_that_raises_has_said_no(make_agent: MakeAgent) -> None:
-    def approve(_: ApprovalAsked) -> bool:
-        raise ValueError("no terminal")
-
-    run = await make_agent(QUESTIONABLE, "Well.", approve=approve).run("Go")
-
-    [answered] = answers(run.messages)
-    assert answered.startswith("rejected: ")
-    assert "asking failed: no terminal" in answered
-
-
-@pytest.mark.parametrize("verb", ["stop", "abort"])
-async def test_an_open_question_is_withdrawn_when_the_run_ends(make_agent: MakeAgent, verb: str) -> None:
-    asked = anyio.Event()
-
-    async def approve(_: ApprovalAsked) -> bool:
-        asked.set()
-        await anyio.sleep_forever()
-        return True
-
-    with anyio.fail_after(100):
-        async with make_agent([QUESTIONABLE, QUESTIONABLE], approve=approve).start("Go") as run:
-            await asked.wait()
-            getattr(run, verb)()
-
-    assert run.status == {"stop": "stopped", "abort": "aborted"}[verb]
-    assert len(answers(run.messages)) == 2
-    assert not any(isinstance(event, ToolStarted) for event in run.events)
+    assert told in answers(run.messages)[0]
 
 
 # Foreign code that hangs or raises, at each point where the loop calls it: an abort ends the run within a second
@@ -182,10 +148,6 @@ def in_the_model(trap: Trap) -> dict[str, Any]:
     return {"steps": [trap.hold]}
 
 
-def in_the_second_inference(trap: Trap) -> dict[str, Any]:
-    return {"steps": [call("note"), trap.hold]}
-
-
 def in_a_summary(trap: Trap) -> dict[str, Any]:
     notes = [call("note", text=f"{number}" * 400) for number in range(2)]
     return {"steps": [*notes, trap.hold], "preset": NEARLY_FULL}
@@ -207,7 +169,6 @@ def in_a_tool(trap: Trap) -> dict[str, Any]:
 
 PLACES: dict[Place, str] = {
     in_the_model: "inference_requested",
-    in_the_second_inference: "inference_requested",
     in_a_summary: "summary_requested",
     in_a_question: "approval_asked",
     in_a_tool: "tool_started",
@@ -238,24 +199,15 @@ async def test_an_abort_ends_what_hangs(make_agent: MakeAgent, place: Place, dea
     assert [event.name for event in run.events].index("run_ended") == len(run.events) - 1
 
 
-def cannot_look_up(*_: object) -> Any:
-    raise ValueError("cannot look it up")
+NOT_DESCRIBED = "rejected: by_constitution: deny: not_described: what it would touch could not be found: no terminal"
 
 
-NOT_DESCRIBED = (
-    "rejected: by_constitution: deny: not_described: what it would touch could not be found: cannot look it up"
-)
-
-
-@pytest.mark.parametrize(
-    ("function", "told"),
-    [("cwd", NOT_DESCRIBED), ("argv", "not executed: invalid arguments: cannot look it up")],
-)
+@rows(("function", "told"), [("cwd", NOT_DESCRIBED), ("argv", "not executed: invalid arguments: no terminal")])
 async def test_a_tool_that_cannot_say_what_it_would_do_does_not_run(
     make_agent: MakeAgent, function: str, told: str
 ) -> None:
     """Found: where `argv` raised, the model was blamed, and the run failed."""
-    functions: dict[str, Any] = {function: cannot_look_up}
+    functions: dict[str, Any] = {function: raises}
     agent = make_agent(call("note"), "Done.", tools=[evolve(note, **functions)])
 
     run = await agent.run("Go")
@@ -267,9 +219,6 @@ async def test_a_tool_that_cannot_say_what_it_would_do_does_not_run(
 # Whatever fails around the loop ends the run within a second, with an error or a failed run, and nothing goes on
 
 
-# B-threads
-
-
 @bthread
 def stumble(on: type[Event]) -> BThreadBody:
     yield sync(wait_for=on)
@@ -277,7 +226,7 @@ def stumble(on: type[Event]) -> BThreadBody:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("on", [ActionDescribed, ToolStarted, ToolFinished, CallAnswered])
+@rows("on", [ActionDescribed, ToolStarted, ToolFinished, CallAnswered])
 async def test_a_protocol_that_raises_ends_the_run(make_agent: MakeAgent, on: type[Event]) -> None:
     """A guard that dies never lifts its block: the program has failed, and nothing of that step starts."""
     agent = make_agent([call("note", text="a"), call("note", text="b")], tools=[note], threads=[stumble(on)])
@@ -285,6 +234,10 @@ async def test_a_protocol_that_raises_ends_the_run(make_agent: MakeAgent, on: ty
 
     assert "'stumble'" in str(error)
     assert len(answers(agent.messages)) == 2
+    records = recorded(agent).records
+    with pytest.raises(ProgramEnded):
+        await agent.run("Again")
+    assert recorded(agent).records == records
 
 
 async def test_calls_that_are_open_when_a_run_breaks_off_are_answered_with_what_is_known(make_agent: MakeAgent) -> None:
@@ -318,34 +271,10 @@ async def test_a_call_that_was_running_when_a_run_broke_off_has_an_unknown_outco
     assert answers(agent.messages) == ["outcome unknown: the run broke off while the tool ran"] * 2
 
 
-async def test_a_guard_that_holds_for_ever_is_named_as_a_deadlock(make_agent: MakeAgent) -> None:
-    @bthread
-    def hold() -> BThreadBody:
-        yield sync(block=ToolStarted)
-
-    error = await broken_off(make_agent(call("note"), tools=[note], threads=[hold()]), Deadlock)
-
-    assert "'carry_out' requests ToolStarted" in str(error)
-    assert "held by hold" in str(error)
-
-
-async def test_an_agent_that_broke_off_takes_no_further_run(make_agent: MakeAgent) -> None:
-    agent = make_agent(call("note"), tools=[note], threads=[stumble(ToolStarted)])
-    await broken_off(agent, BThreadError)
-    records = recorded(agent).records
-
-    with pytest.raises(ProgramEnded):
-        await agent.run("Again")
-
-    assert recorded(agent).records == records
-
-
 # Listeners
 
 
-@pytest.mark.parametrize(
-    "name", ["prompt_given", "inference_finished", "tool_started", "tool_finished", "call_answered"]
-)
+@rows("name", ["prompt_given", "inference_finished", "tool_started", "tool_finished", "call_answered"])
 async def test_a_listener_that_raises_ends_the_run(make_agent: MakeAgent, name: str) -> None:
     def look(step: Step) -> None:
         if step.event.name == name:
@@ -358,61 +287,12 @@ async def test_a_listener_that_raises_ends_the_run(make_agent: MakeAgent, name: 
     assert isinstance(error.__cause__, ValueError)
 
 
-def raises(_: object) -> float:
-    raise ValueError("cannot wait")
-
-
-@pytest.mark.parametrize("wait", [raises, lambda _: "soon", lambda _: math.inf, lambda _: None])
+@rows("wait", [raises, lambda _: "soon", lambda _: math.inf, lambda _: None])
 async def test_a_wait_that_raises_or_gives_no_time_ends_the_run(make_agent: MakeAgent, wait: Any) -> None:
     """It was taken for no wait at all."""
     error = await broken_off(make_agent(fail("busy", retryable=True), "Done.", wait=wait), RunError)
 
     assert str(error).startswith("wait failed: ")
-
-
-async def test_a_projection_that_raises_ends_the_run(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = make_agent(call("note"), tools=[note])
-
-    def fail(_: Totals, event: Event) -> None:
-        raise ValueError("cannot fold")
-
-    monkeypatch.setattr(Totals, "FOLDS", {ToolStarted: fail})
-    error = await broken_off(agent, RunError)
-
-    assert str(error).startswith("a projection failed at step ")
-
-
-@pytest.mark.parametrize("name", ["prompt_given", "tool_started", "flush"])
-async def test_a_log_that_cannot_be_written_ends_the_run_before_anything_starts(
-    make_agent: MakeAgent, name: str
-) -> None:
-    started: list[str] = []
-
-    @tool
-    async def act() -> str:
-        """Act."""
-        started.append("act")
-        return ""
-
-    class FullLog:
-        def record(self, step: Step) -> None:
-            if step.event.name == name:
-                raise OSError("disk full")
-
-        def flush(self) -> None:
-            if name == "flush":
-                raise LogError("disk full")
-
-        def close(self) -> None:
-            pass
-
-    agent = make_agent(call("act"), tools=[act], log=None, sound=False)
-    agent.journal._log = FullLog()  # type: ignore[assignment]
-    with pytest.raises(RunError, match="disk full"):
-        await agent.run("Go")
-
-    assert started == []
-    assert agent.program.status == "closed"
 
 
 async def test_an_error_during_a_run_that_was_started_comes_as_itself(make_agent: MakeAgent) -> None:

@@ -16,9 +16,8 @@ from agent.testing import assert_calls_answered
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from tests.agent.breaking_off import broken_off
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, grumble, note
+from tests.agent.conftest import MakeAgent, answers, grumble, note
+from tests.agent.soundness import broken_off
 
 pytestmark = pytest.mark.anyio
 
@@ -43,16 +42,6 @@ async def test_the_model_is_shown_what_the_hooks_make_of_the_conversation(make_a
 
     assert tuple(requests_of(agent)[1].messages) == (UserMessage("Be brief."), UserMessage("Second"))
     assert len(run.messages) == 4
-
-
-async def test_each_inference_gets_a_key_of_its_own(make_agent: MakeAgent) -> None:
-    keys = iter(["first", None])
-    agent = make_agent(call("note"), "Done.", tools=[note], hooks=Hooks(get_api_key=lambda: next(keys)))
-
-    await agent.run("Go")
-
-    assert [request.api_key for request in requests_of(agent)] == ["first", None]
-    assert "first" not in repr(requests_of(agent)[0])
 
 
 async def test_a_stream_function_takes_the_place_of_the_model(make_agent: MakeAgent) -> None:
@@ -290,19 +279,6 @@ async def test_s5_7_the_limit_appends_a_terminal_message_and_tells() -> None:
     assert messages[-1] == TERMINAL
     assert len([message for message in messages if isinstance(message, ToolMessage)]) == 2
     assert events[-1] == {"type": "error", "message": "Maximum iteration limit reached"}
-
-
-async def test_the_list_grows_while_the_loop_runs() -> None:
-    messages: list[Message] = [UserMessage("Go")]
-    lengths: list[int] = []
-
-    def measure(_: ModelRequest) -> str:
-        lengths.append(len(messages))
-        return "Done."
-
-    await agent_loop(messages, [note], "", ScriptedModel([call("note"), measure]))
-
-    assert lengths == [3]
 
 
 async def test_a_model_that_fails_is_an_error() -> None:

@@ -4,8 +4,8 @@ What is checked of each run stands in `soundness.py`: the order of messages, one
 each call, and the replay of its log.
 """
 
+import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
 from agent.vocabulary.messages import UserMessage
 from bp import Step
-from tests.agent.notes import grumble, note
+from tests.agent.conftest import grumble, note
 from tests.agent.soundness import assert_sound, recorded
 
 DEFAULT = PRESETS["default"]
+CASES = int(os.environ.get("CASES", "50"))  # on each event loop; `make laws` plays 5,000
 
 
 @tool(category="write", parallel=True)
@@ -140,29 +141,17 @@ async def played(scene: Scene, log: Path) -> Agent:
     return agent
 
 
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scene=SCENES)
-def test_every_random_run_keeps_the_laws(folder: Path, backend: str, scene: Scene) -> None:
-    log = folder / f"{len(list(folder.iterdir()))}.jsonl"
+def test_every_random_run_keeps_the_laws(backend: str, scene: Scene) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        agent = anyio.run(played, scene, Path(folder) / "run.jsonl", backend=backend)
+        agent.close()
 
-    check(scene, log, backend)
-
-
-def check(scene: Scene, log: Path, backend: str) -> None:
-    """Play a scene and check what came of it."""
-    agent = anyio.run(played, scene, log, backend=backend)
-    agent.close()
-
-    assert_sound(agent)
-    assert_nothing_starts_after_it_was_asked_to_end(agent, scene)
+        assert_sound(agent)
+        assert_nothing_starts_after_it_was_asked_to_end(agent, scene)
 
 
 def assert_nothing_starts_after_it_was_asked_to_end(agent: Agent, scene: Scene) -> None:

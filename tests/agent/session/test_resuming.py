@@ -10,10 +10,9 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
-from agent.history.playback import LogDiffers, replay
+from agent.history.playback import replay
 from agent.history.rebuilding import RebuildError
 from agent.log.reading import LogError, read_log
-from agent.log.writing import LogInUse
 from agent.models.scripted import fail
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
@@ -201,37 +200,6 @@ def test_a_finished_log_has_no_run_to_go_on_with(whole: Agent, tools: tuple[Tool
     assert is_sound(whole.log_path, agent)
 
 
-def test_a_log_that_is_written_is_refused_and_its_writer_named(whole: Agent, tools: tuple[Tool, ...]) -> None:
-    import os
-
-    assert whole.log_path is not None
-    with (
-        resume(whole.log_path, ScriptedModel([]), tools),
-        pytest.raises(LogInUse, match=f"in use by process {os.getpid()}"),
-    ):
-        resume(whole.log_path, ScriptedModel([]), tools)
-
-
-def test_a_changed_log_is_refused(whole: Agent, tools: tuple[Tool, ...]) -> None:
-    assert whole.log_path is not None
-    text = whole.log_path.read_text()
-    assert '"result":"wrote a"' in text
-    log = whole.log_path.with_name("changed.jsonl")
-    head, _, tail = text.partition('"name":"call_answered"')
-    log.write_text(f'{head}"name":"call_answered"{tail.replace("wrote a", "wrote x", 1)}')
-
-    with pytest.raises(LogDiffers, match="record"):
-        resume(log, ScriptedModel([]), tools)
-    assert resumable_afterwards(log)
-
-
-def resumable_afterwards(log: Path) -> bool:
-    """No process holds its lock."""
-    from agent.log.writing import is_in_use
-
-    return not is_in_use(log)
-
-
 @bthread
 def onlooker() -> BThreadBody:
     yield sync(wait_for=AbortAsked)
@@ -311,14 +279,6 @@ def test_commands_of_a_resumed_session_start_where_it_was(folder: Path) -> None:
     assert (folder / "important.txt").exists()
     assert not (folder / "build" / "old.txt").exists()
     assert answers(run)[0].split() == ["12", str(folder / "build")]
-
-
-def test_a_session_that_was_closed_stays_closed(folder: Path) -> None:
-    before = [in_session("cd build"), call("terminal", close=True)]
-
-    run = resumed(folder, lambda: (make_terminal(str(folder)),), before, [call("terminal", command="pwd")])
-
-    assert answers(run)[0].split()[0] == str(folder)
 
 
 def test_the_list_of_tasks_is_there_again(folder: Path) -> None:

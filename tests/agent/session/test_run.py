@@ -1,7 +1,6 @@
 """A run while it goes on, and an agent over several runs: who may look on, step in, and continue."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread, Timer
@@ -11,10 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from agent import Agent, Preset, ScriptedModel, answer, call, tool, workspace_tools
-from agent.models.openai_model import OpenAIModel
+from agent import Agent, ScriptedModel, answer, call, tool, workspace_tools
 from agent.models.scripted import delay, fail
-from agent.presets.shipped import PRESETS
 from agent.session.agent import Run
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
@@ -28,14 +25,11 @@ from agent.vocabulary.events import (
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
-    RunEnded,
     ToolStarted,
 )
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
-from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, ProgramEnded, Step, bthread, sync, where
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import answers, hang, note
+from bp import BThreadBody, Step, bthread, sync, where
+from tests.agent.conftest import MakeAgent, answers, hang, note
 from tests.agent.soundness import recorded
 from tests.conftest import anyio_backend as anyio_backend
 
@@ -53,23 +47,17 @@ def count(n: int) -> str:
 # Looking on
 
 
-@pytest.mark.slow
-async def test_steps_come_as_they_happen_and_to_each_reader_from_the_beginning(make_agent: MakeAgent) -> None:
-    async with make_agent(call("note"), "Done.", tools=[note]).start("Go") as run:
-        early = [step async for step in run]
-        late = [step async for step in run]
-
-    assert early == late == run.steps
-    assert isinstance(early[-1].event, RunEnded)
-
-
-async def test_a_reader_that_stops_early_does_not_disturb_the_run(make_agent: MakeAgent) -> None:
+async def test_readers_see_each_step_and_one_that_stops_early_does_not_disturb_the_run(make_agent: MakeAgent) -> None:
     """Found: the run broke off at its next step."""
-    async with make_agent(call("note"), "Done.", tools=[note]).start("Go") as run:
+    async with make_agent(call("note"), answer("Done.", usage=Usage(3, 4)), tools=[note]).start("Go") as run:
+        before = (run.status, run.reason, run.text, run.result)
         async for _ in run:
             break
+        read = [step async for step in run]
 
-    assert run.status == "completed"
+    assert before == ("running", "", "", None)
+    assert (run.status, run.reason, run.text, run.usage) == ("completed", "answered", "Done.", Usage(3, 4))
+    assert read == run.steps
 
 
 async def test_a_run_in_which_no_user_can_step_makes_the_same_records(make_agent: MakeAgent) -> None:
@@ -101,36 +89,6 @@ async def test_a_run_of_a_quick_model_and_a_quick_tool_can_be_cancelled(make_age
     assert scope.cancelled_caught
     assert not agent.journal.is_under_way
     assert agent.totals.turns < 20
-
-
-async def test_a_run_reports_its_status(make_agent: MakeAgent) -> None:
-    agent = make_agent(answer("Done.", usage=Usage(3, 4)))
-
-    async with agent.start("Go") as run:
-        before = (run.status, run.reason, run.text, run.result)
-
-    assert before == ("running", "", "", None)
-    assert (run.status, run.reason, run.text, run.result) == ("completed", "answered", "Done.", None)
-    assert run.usage == Usage(3, 4)
-    assert run.log == agent.log_path
-    assert run.agent is agent
-
-
-@pytest.mark.slow
-async def test_text_and_output_are_shown_whole(make_agent: MakeAgent) -> None:
-    said: list[str] = []
-    shown: list[str] = []
-    agent = make_agent(
-        answer("Let me see.", call("bash", command="echo one; sleep 0.1; echo two")),
-        "Done.",
-        on_text=said.append,
-        on_output=shown.append,
-    )
-
-    await agent.run("Go")
-
-    assert "".join(said) == "Let me see.Done."
-    assert "".join(shown) == "one\ntwo\n"
 
 
 # Stepping in
@@ -184,14 +142,6 @@ async def test_an_earlier_conversation_can_be_given_and_each_run_continues_it(ma
     assert [record["step"] for record in records] == list(range(1, len(records) + 1))
 
 
-async def test_a_closed_agent_takes_no_run() -> None:
-    agent = Agent(ScriptedModel(["Hello."]))
-    agent.close()
-
-    with pytest.raises(ProgramEnded):
-        await agent.run("Go")
-
-
 # Putting an agent together
 
 
@@ -200,36 +150,6 @@ async def test_tools_without_a_workspace_work_where_the_agent_does(tmp_path: Pat
         assert agent.toolbox.workspace.root == str(tmp_path)
     with Agent(ScriptedModel([]), [note, *workspace_tools(tmp_path)]) as agent:
         assert agent.toolbox.workspace.root == str(tmp_path)
-
-
-async def test_the_shipped_prompt_names_tools_and_limits(tmp_path: Path) -> None:
-    model = ScriptedModel(["Hello."])
-    with Agent(model, workspace_tools(tmp_path)) as agent:
-        await agent.run("Go")
-
-    [request] = model.requests
-    for words in (str(tmp_path), "bash, read_file, write_file, list_directory", "120 seconds", "20 turns"):
-        assert words in request.system_prompt
-
-
-async def test_ids_that_cannot_be_used_are_replaced_everywhere(make_agent: MakeAgent) -> None:
-    @tool(category="read")
-    async def echo(text: str) -> str:
-        """Say it again."""
-        return text
-
-    script = [call("echo", text=text).with_id(id) for text, id in (("a", "x"), ("b", "x"), ("c", ""))]
-    agent = make_agent(script, "Done.", tools=[echo])
-    run = await agent.run("Go")
-
-    said = run.messages[1]
-    assert isinstance(said, AssistantMessage)
-    ids = [requested.id for requested in said.calls]
-    assert ids[0] == "x"
-    assert len(set(ids)) == 3
-    assert answers(run.messages) == ["a", "b", "c"]
-    [finished] = [record for record in recorded(agent).records if record["name"] == "inference_finished"][:1]
-    assert [requested["id"] for requested in finished["data"]["message"]["calls"]] == ["x", "x", ""]
 
 
 # What a program that embeds agents meets first: models by name, tools as functions, and event loops
@@ -247,20 +167,6 @@ async def stock(item: str) -> str:
     return f"{item}: 7"
 
 
-def test_a_model_may_be_given_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test")
-
-    agent = Agent("gpt-5")
-
-    assert isinstance(agent.model, OpenAIModel)
-    assert agent.model.name == "gpt-5"
-
-
-def test_a_function_in_the_place_of_a_tool_is_told_with_its_cure() -> None:
-    with pytest.raises(TypeError, match="<built-in function len> is no tool; make one with @tool"):
-        Agent(ScriptedModel([]), [len])  # type: ignore[list-item]
-
-
 async def test_a_tool_can_be_called_like_its_function_and_an_async_one_awaited() -> None:
     assert price(item="milk") == "milk: 3"
     assert price("milk") == "milk: 3"
@@ -273,16 +179,8 @@ async def test_run_sync_in_an_event_loop_says_to_await() -> None:
     with pytest.raises(RunError, match=r"an event loop is running already; write `await agent.run\(...\)`"):
         agent.run_sync("Go")
 
-    assert (await agent.run("Go")).text == "Hello."
-
-
-def test_agents_and_runs_have_a_readable_representation() -> None:
-    agent = Agent(ScriptedModel(["Done."]), preset="gated")
-
-    run = agent.run_sync("Go")
-
-    assert repr(agent) == "<Agent: model scripted, preset gated, tools: none>"
-    assert repr(run) == "<Run: completed, answered, 6 steps>"
+    assert repr(await agent.run("Go")) == "<Run: completed, answered, 6 steps>"
+    assert repr(agent) == "<Agent: model scripted, preset default, tools: none>"
 
 
 # A run and other threads: what people do from there is heard at once, on both event loops, and nothing is lost
@@ -383,40 +281,22 @@ def test_a_role_without_a_model_is_not_given_to_the_agents_model(make_agent: Mak
     assert (run.status, run.reason) == ("failed", "drafts_refused")
 
 
-def test_a_run_whose_drafts_are_all_refused_ends_as_the_reason_says(make_agent: MakeAgent) -> None:
-    @bthread
-    def limit() -> BThreadBody:
-        yield sync(refuse=AnswerCommitted, because=Ending("limit", "drafts", "No more."), wait_for=RunEnded)
-
-    run = make_agent("Hello.", threads=[limit()]).run_sync("Hi")
-
-    assert (run.status, run.reason, run.text) == ("limit", "drafts", "No more.")
-
-
-def test_two_tools_of_one_name_are_an_error_that_says_where_both_are() -> None:
+def test_two_tools_of_one_name_and_an_object_that_is_no_tool_are_errors() -> None:
     @tool(name="note")
     def note_again(text: str) -> str:
         """Write something else down."""
         return text
 
     with pytest.raises(
-        ValueError, match=r"two tools are called 'note': .*notes\.py:\d+ and .*test_run\.py:\d+; rename"
+        ValueError, match=r"two tools are called 'note': .*conftest\.py:\d+ and .*test_run\.py:\d+; rename"
     ):
         Agent(ScriptedModel([]), [note, note_again])
     assert Agent(ScriptedModel([]), [note, note]).toolbox.names == ("note",)
+    with pytest.raises(TypeError, match="<built-in function len> is no tool; make one with @tool"):
+        Agent(ScriptedModel([]), [len])  # type: ignore[list-item]
 
 
-# The scenarios of specification S0 through the running agent: a scripted model, real tools, on both event loops
-
-
-DEFAULT = PRESETS["default"]
-
-
-def tool_answers(agent_messages: tuple[object, ...]) -> list[ToolMessage]:
-    return [message for message in agent_messages if isinstance(message, ToolMessage)]
-
-
-# S5: the loop
+# What a whole run looks like
 
 
 async def test_s5_1_without_tools_a_text_ends_the_run_after_one_iteration(make_agent: MakeAgent) -> None:
@@ -429,74 +309,6 @@ async def test_s5_1_without_tools_a_text_ends_the_run_after_one_iteration(make_a
     assert run.events.count(InferenceRequested()) == 1
 
 
-async def test_s5_2_a_tool_result_is_appended_before_the_final_answer(make_agent: MakeAgent, workspace: Path) -> None:
-    (workspace / "a.txt").write_text("alpha")
-    agent = make_agent(call("read_file", path="a.txt"), "It says alpha.")
-
-    run = await agent.run("What does a.txt say?")
-
-    asked, said, answered, final = run.messages
-    assert isinstance(said, AssistantMessage)
-    assert [requested.name for requested in said.calls] == ["read_file"]
-    assert answered == ToolMessage("call_1", "alpha")
-    assert final == AssistantMessage("It says alpha.")
-    assert agent.model.requests[1].messages == (asked, said, answered)  # type: ignore[attr-defined]
-
-
-# S6: the tools
-
-
-@pytest.mark.parametrize(
-    ("arguments", "finding"),
-    [
-        ({}, "command"),
-        ({"command": 5}, "command"),
-        ({"command": "ls", "colour": "red"}, "colour"),
-        ('{"command": "ls", "command": "pwd"}', "command"),
-        ('"{\\"command\\": \\"ls\\"}"', "quoting"),
-    ],
-)
-async def test_s6_2_invalid_parameters_are_an_error_for_the_model(
-    make_agent: MakeAgent, arguments: dict[str, object] | str, finding: str
-) -> None:
-    run = await make_agent(call("bash", arguments), "Sorry.").run("Go")
-
-    [answered] = tool_answers(run.messages)
-    assert answered.is_error
-    assert finding in answered.text
-    assert not any(isinstance(event, ToolStarted) for event in run.events)
-
-
-async def test_s6_5_deleting_everything_is_rejected_with_a_reason(make_agent: MakeAgent) -> None:
-    run = await make_agent(call("bash", command="rm -rf /"), "I will not.").run("Clean up")
-
-    [answered] = tool_answers(run.messages)
-    assert answered.is_error
-    assert answered.text.startswith("rejected: by_constitution: deny: ")
-    assert not any(isinstance(event, ToolStarted) for event in run.events)
-
-
-PERMISSIVE = Preset("permissive", policy=None)
-"""Nothing is judged: what is refused here is refused by the tools themselves."""
-
-
-@pytest.mark.parametrize("preset", [DEFAULT, PERMISSIVE], ids=lambda preset: preset.name)
-async def test_s6_12_a_link_that_points_outside_is_rejected(
-    make_agent: MakeAgent, tmp_path: Path, workspace: Path, preset: Preset
-) -> None:
-    (tmp_path / "outside.txt").write_text("secret")
-    os.symlink(tmp_path / "outside.txt", workspace / "link.txt")
-
-    run = await make_agent(call("read_file", path="link.txt"), "No.", preset=preset).run("Go")
-
-    [answered] = tool_answers(run.messages)
-    assert answered.is_error
-    assert "secret" not in answered.text
-
-
-# The order of writing things down and doing them
-
-
 async def test_a_tool_finds_its_own_start_in_the_log(make_agent: MakeAgent, tmp_path: Path) -> None:
     log = tmp_path / "own.jsonl"
 
@@ -507,5 +319,5 @@ async def test_a_tool_finds_its_own_start_in_the_log(make_agent: MakeAgent, tmp_
 
     run = await make_agent(call("last_record"), "Done.", tools=[last_record], log=log).run("Go")
 
-    [answered] = tool_answers(run.messages)
-    assert json.loads(answered.text)["name"] == "tool_started"
+    [answered] = answers(run.messages)
+    assert json.loads(answered)["name"] == "tool_started"

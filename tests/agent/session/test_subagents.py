@@ -16,7 +16,7 @@ from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected
 from agent.vocabulary.messages import ToolMessage, Usage
 from bp import BThreadBody, bthread, sync, where
-from tests.agent.notes import hang
+from tests.agent.conftest import hang
 
 pytestmark = pytest.mark.anyio
 DELEGATE = {"description": "Look around", "prompt": "What is here?", "subagent_type": "general"}
@@ -117,17 +117,6 @@ async def test_types_choose_prompt_and_tools_and_are_told_to_the_model() -> None
     assert unknown.text == "there is no subagent type 'writer'; types: general, reader"
 
 
-async def test_a_subagent_is_judged_as_its_parent_is(tmp_path: Path) -> None:
-    tools = workspace_tools(tmp_path)
-    store = store_of(call("bash", command="rm -rf /"), "It was refused.", tools=tools)
-
-    result = await make_task(store).run(DELEGATE)
-
-    assert result.text.startswith("It was refused.")
-    last = store.model.requests[1].messages[-1]  # type: ignore[attr-defined]
-    assert last.text.startswith("rejected: by_constitution")
-
-
 async def test_an_abort_of_the_parent_aborts_the_subagent(tmp_path: Path) -> None:
     store = store_of(call("hang"), "Never.", tools=(hang,), logs=tmp_path / "tasks")
     parent = Agent(ScriptedModel([call("task", **DELEGATE), "Never."]), [make_task(store)], workspace=tmp_path)
@@ -186,6 +175,19 @@ async def test_a_protocol_of_the_parent_holds_for_its_subagents(tmp_path: Path) 
     assert '"tool_started"' not in log.read_text()
 
 
+async def test_a_subagent_without_an_approver_is_told_no_at_once(tmp_path: Path) -> None:
+    tools = workspace_tools(tmp_path)
+    store = store_of(call("bash", command="git push"), "I could not.", tools=tools)
+    agent = Agent(ScriptedModel([call("task", **DELEGATE), "Done."]), [make_task(store)], workspace=tmp_path)
+
+    with anyio.fail_after(100):
+        async with agent.start("Delegate") as run:
+            async for _ in run:
+                pass
+
+    assert results(run)[0].text.startswith("I could not.")
+
+
 async def test_tokens_of_a_subagent_count_against_the_limit_of_its_parent() -> None:
     usage = Usage(400, 300)
     store = SubagentStore(ScriptedModel([answer("I see.", usage=usage)]), PRESETS["default"], lambda: ())
@@ -209,16 +211,3 @@ async def test_a_subagent_has_no_more_than_its_parent_has_left() -> None:
 
     (result,) = results(run)
     assert result.text.splitlines()[-1].startswith("[limit: max_tokens")
-
-
-async def test_a_subagent_without_an_approver_is_told_no_at_once(tmp_path: Path) -> None:
-    tools = workspace_tools(tmp_path)
-    store = store_of(call("bash", command="git push"), "I could not.", tools=tools)
-    agent = Agent(ScriptedModel([call("task", **DELEGATE), "Done."]), [make_task(store)], workspace=tmp_path)
-
-    with anyio.fail_after(100):
-        async with agent.start("Delegate") as run:
-            async for _ in run:
-                pass
-
-    assert results(run)[0].text.startswith("I could not.")

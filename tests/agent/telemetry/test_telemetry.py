@@ -27,8 +27,7 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.reasons import Ending
 from bp import BProgram, BThreadBody, Event, bthread, sync
-from tests.agent.conftest import MakeAgent
-from tests.agent.notes import grumble, note
+from tests.agent.conftest import MakeAgent, grumble, note
 from tests.agent.session.conftest import anyio_backend as anyio_backend
 
 pytestmark = pytest.mark.anyio
@@ -85,69 +84,53 @@ async def test_a_run_is_one_trace_with_everything_below_it(spans: list[ReadableS
     assert all((run.start_time or 0) <= (span.start_time or 0) for span in spans)
 
 
-async def test_a_run_says_how_it_ended_and_what_it_took(spans: list[ReadableSpan]) -> None:
+MODEL = {"gen_ai.provider.name": "unknown", "gen_ai.request.model": "scripted"}
+FACTS: dict[str, dict[str, Any]] = {
+    "invoke_agent bpagent": {
+        "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "bpagent", **MODEL,
+        "gen_ai.usage.input_tokens": 60, "gen_ai.usage.output_tokens": 18,
+        "bpagent.status": "completed", "bpagent.reason": "answered",
+    },
+    "chat scripted": {
+        "gen_ai.operation.name": "chat", **MODEL, "gen_ai.response.finish_reasons": ("tool_calls",),
+        "gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 5,
+        "bpagent.draft": "d0", "bpagent.role": "agent",
+    },
+    "execute_tool note": {
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "note", "gen_ai.tool.call.id": "call_1",
+        "gen_ai.tool.type": "function",
+    },
+    "gate bash": {
+        "gen_ai.tool.name": "bash", "gen_ai.tool.call.id": "call_2", "gen_ai.tool.type": "function",
+        "bpagent.decision": "rejected", "bpagent.refused_by": ("by_constitution",),
+        "bpagent.because": ("deny: delete_outside_workspace",),
+    },
+    "gate note": {
+        "gen_ai.tool.name": "note", "gen_ai.tool.call.id": "call_1", "gen_ai.tool.type": "function",
+        "bpagent.decision": "approved",
+    },
+}  # fmt: skip
+"""What the first span of a name says."""
+
+
+async def test_spans_say_who_was_asked_what_it_took_and_who_refused_and_why(spans: list[ReadableSpan]) -> None:
+    assert {name: facts(named(spans, name)[0]) for name in FACTS} == FACTS
+    [unknown] = named(spans, "gate unheard_of")
+    assert (facts(unknown)["bpagent.refused_by"], facts(unknown)["bpagent.decision"]) == (
+        ("only_whole_calls",), "invalid",
+    )  # fmt: skip
+    assert named(spans, "chat scripted")[0].kind is SpanKind.CLIENT
+    assert not [span for span in spans if "rm -rf" in span.to_json()]
+
+
+async def test_spans_say_what_failed(spans: list[ReadableSpan]) -> None:
+    failed, [grumbled] = named(spans, "chat scripted")[1], named(spans, "execute_tool grumble")
     [run] = named(spans, "invoke_agent bpagent")
 
-    expected = {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": "bpagent",
-        "gen_ai.provider.name": "unknown",
-        "gen_ai.request.model": "scripted",
-        "gen_ai.usage.input_tokens": 60,
-        "gen_ai.usage.output_tokens": 18,
-        "bpagent.status": "completed",
-        "bpagent.reason": "answered",
-    }
-    assert {name: facts(run)[name] for name in expected} == expected
-    assert run.status.status_code is StatusCode.UNSET
-
-
-async def test_an_inference_says_who_was_asked_and_what_it_took(spans: list[ReadableSpan]) -> None:
-    first, failed, *_ = named(spans, "chat scripted")
-
-    assert first.kind is SpanKind.CLIENT
-    assert facts(first) == {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "unknown",
-        "gen_ai.request.model": "scripted",
-        "gen_ai.response.finish_reasons": ("tool_calls",),
-        "gen_ai.usage.input_tokens": 10,
-        "gen_ai.usage.output_tokens": 5,
-        "bpagent.draft": "d0",
-        "bpagent.role": "agent",
-    }
     assert (failed.status.status_code, failed.status.description) == (StatusCode.ERROR, "busy")
-    assert facts(failed)["error.type"] == "inference_failed"
-
-
-async def test_a_tool_says_which_call_it_carries_out(spans: list[ReadableSpan]) -> None:
-    [ran] = named(spans, "execute_tool note")
-    [grumbled] = named(spans, "execute_tool grumble")
-
-    assert facts(ran) == {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": "note",
-        "gen_ai.tool.call.id": "call_1",
-        "gen_ai.tool.type": "function",
-    }
-    assert facts(grumbled)["error.type"] == "tool_error"
+    assert (facts(failed)["error.type"], facts(grumbled)["error.type"]) == ("inference_failed", "tool_error")
     assert grumbled.status.status_code is StatusCode.ERROR
-
-
-async def test_a_refused_call_says_who_refused_and_why(spans: list[ReadableSpan]) -> None:
-    [rejected] = named(spans, "gate bash")
-    [unknown] = named(spans, "gate unheard_of")
-    [approved] = named(spans, "gate note")
-
-    said = facts(rejected)
-    assert said["bpagent.decision"] == "rejected"
-    assert said["bpagent.refused_by"] == ("by_constitution",)
-    assert said["bpagent.because"] == ("deny: delete_outside_workspace",)
-    assert facts(unknown)["bpagent.refused_by"] == ("only_whole_calls",)
-    assert facts(unknown)["bpagent.decision"] == "invalid"
-    assert facts(approved)["bpagent.decision"] == "approved"
-    assert "bpagent.refused_by" not in facts(approved)
-    assert not [span for span in spans if "rm -rf" in span.to_json()]
+    assert run.status.status_code is StatusCode.UNSET
 
 
 async def test_every_name_is_one_of_the_conventions_or_ours(spans: list[ReadableSpan]) -> None:
@@ -161,10 +144,9 @@ async def test_every_name_is_one_of_the_conventions_or_ours(spans: list[Readable
 # What only some runs have
 
 
-async def traced(make_agent: MakeAgent, provider: TracerProvider, *steps: Any, **options: Any) -> Any:
+async def traced(make_agent: MakeAgent, provider: TracerProvider, *steps: Any, **options: Any) -> None:
     tracing = Tracing(model="scripted", tracer_provider=provider)
-    agent = make_agent(*steps, on_step=tracing, **{"tools": [note], **options})
-    return await agent.run("Go")
+    await make_agent(*steps, on_step=tracing, tools=[note], **options).run("Go")
 
 
 @bthread
@@ -172,34 +154,17 @@ def enough() -> BThreadBody:
     yield sync(refuse=InferenceRequested, because=Ending("limit", "enough", "Stopped."))
 
 
-async def test_spans_say_who_ended_a_run(
+async def test_the_span_of_a_run_says_who_ended_it_or_what_failed(
     make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
 ) -> None:
     await traced(make_agent, provider, threads=[enough()])
-
-    [run] = exporter.get_finished_spans()
-    assert facts(run)["bpagent.status"] == "limit"
-    assert facts(run)["bpagent.refused_by"] == ("enough",)
-
-
-async def test_a_failed_run_is_an_error(
-    make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
-) -> None:
     await traced(make_agent, provider, fail("no such model"))
 
-    *_, run = exporter.get_finished_spans()
-    assert (run.status.status_code, run.status.description) == (StatusCode.ERROR, "no such model")
-    assert facts(run)["error.type"] == "inference_failed"
-
-
-async def test_each_run_is_a_trace_of_its_own(
-    make_agent: MakeAgent, provider: TracerProvider, exporter: InMemorySpanExporter
-) -> None:
-    agent = make_agent("one", "two", on_step=Tracing(model="m", tracer_provider=provider))
-    await agent.run("Go")
-    await agent.run("Go on")
-
-    assert len({span.context.trace_id for span in exporter.get_finished_spans()}) == 2
+    ended, _, failed = exporter.get_finished_spans()
+    assert (facts(ended)["bpagent.status"], facts(ended)["bpagent.refused_by"]) == ("limit", ("enough",))
+    assert (failed.status.status_code, failed.status.description) == (StatusCode.ERROR, "no such model")
+    assert facts(failed)["error.type"] == "inference_failed"
+    assert ended.context.trace_id != failed.context.trace_id
 
 
 async def test_a_run_within_a_span_of_the_program_hangs_below_it(

@@ -10,8 +10,7 @@ from attrs import asdict, frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.vocabulary.conversion import parsed, structured
-from agent.vocabulary.encoding import dump
+from agent.vocabulary.encoding import dump, parsed, structured
 from agent.vocabulary.errors import meant
 from agent.vocabulary.messages import AssistantMessage, Message, Messages, UserMessage
 from agent.vocabulary.yaml_nodes import NodeError, read_yaml

@@ -1,4 +1,4 @@
-"""From the events of a responses stream to one whole answer; how calls come about is in `test_hostile_streams`."""
+"""From the events of a responses stream to one whole answer; how calls come about is in `test_hostile_servers`."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.models.model import Answer, Delta, ModelError
-from agent.models.responses_stream import ResponseAssembly
+from agent.models.responses import ResponseAssembly
 from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
 from tests.agent.models.shapes import CALLS, A, B, Event, added, ended, interleave, piece, streamed, whole
 from tests.tables import rows
@@ -167,12 +167,6 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
 )
 def test_unknown_events_are_left_out(event: Event) -> None:
     assert assemble(saying("hello"), event, ended()).message == AssistantMessage("hello")
-
-
-def test_the_halves_of_a_character_in_two_events_are_joined() -> None:
-    answer = assemble(saying("\ud83d"), saying("\ude00"), ended())
-
-    assert answer.message.text == "😀"
 
 
 # However a response is split, interleaved, numbered and named, the same calls come out.

@@ -1,7 +1,6 @@
 """Every shape in which servers stream an answer assembles to the same answer, or to none."""
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.chat_stream import LONGEST_ANSWER, Assembly
+from agent.models.chat import LONGEST_ANSWER, Assembly
 from agent.models.model import Answer, Delta, ModelError
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
 from tests.agent.models.shapes import CALLS, delta, interleave
@@ -42,121 +41,79 @@ def calls_of(pieces: Sequence[Piece], finish: str = "tool_calls") -> list[tuple[
 A, B = '{"command": "ls"}', '{"path": "x"}'
 TWO = [("a", "bash", A), ("b", "read", B)]
 
-SHAPES = {
-    "indices that do not begin in order": (
-        [piece(B, index=1, id="b", name="read"), piece(A, index=0, id="a", name="bash")],
-        TWO,
-    ),
-    "index as text": ([piece(A[:4], index="0", id="a", name="bash"), piece(A[4:], index="0")], TWO[:1]),
-    "index late": ([piece(A[:5], id="a", name="bash"), piece(A[5:], id="a", index=0)], TWO[:1]),
+Given = tuple[int | str | None, str | None, str | None, str | None] | Piece
+"""A piece of a call: index, id, name and arguments, None for what is not there; or the piece itself."""
+
+SHAPES: dict[str, tuple[list[Given], list[tuple[str, str, str]]]] = {
+    "indices that do not begin in order": ([(1, "b", "read", B), (0, "a", "bash", A)], TWO),
+    "index as text": ([("0", "a", "bash", A[:4]), ("0", None, None, A[4:])], TWO[:1]),
+    "index late": ([(None, "a", "bash", A[:5]), (0, "a", None, A[5:])], TWO[:1]),
     "same index for two calls, interleaved by id": (
-        [
-            piece(A[:5], index=0, id="a", name="bash"),
-            piece(B[:3], index=0, id="b", name="read"),
-            piece(A[5:], index=0, id="a"),
-            piece(B[3:], index=0, id="b"),
-        ],
-        TWO,
+        [(0, "a", "bash", A[:5]), (0, "b", "read", B[:3]), (0, "a", None, A[5:]), (0, "b", None, B[3:])], TWO,
     ),
     "same index for two calls, no id": (
-        [piece(A, index=0, name="bash"), piece(B, index=0, name="read")],
-        [("", "bash", A), ("", "read", B)],
+        [(0, None, "bash", A), (0, None, "read", B)], [("", "bash", A), ("", "read", B)],
     ),
     "same index for two calls, no id, no arguments": (
-        [piece("", index=0, name="bash"), piece(B, index=0, name="read")],
-        [("", "bash", ""), ("", "read", B)],
+        [(0, None, "bash", ""), (0, None, "read", B)], [("", "bash", ""), ("", "read", B)],
     ),
-    "same index and name, no id": (
-        [piece(A, index=0, name="bash"), piece(A, index=0, name="bash")],
-        [("", "bash", A), ("", "bash", A)],
-    ),
+    "same index and name, no id": ([(0, None, "bash", A)] * 2, [("", "bash", A)] * 2),
     "name repeated, no index, no id": (
-        [piece(A[:5], name="bash"), piece(A[5:], name="bash"), piece(B, name="read")],
+        [(None, None, "bash", A[:5]), (None, None, "bash", A[5:]), (None, None, "read", B)],
         [("", "bash", A), ("", "read", B)],
     ),
-    "the whole call once more at the end": (
-        [piece(A, index=0, id="a", name="bash"), piece(A, index=0, id="a", name="bash")],
-        TWO[:1],
-    ),
+    "the whole call once more at the end": ([(0, "a", "bash", A)] * 2, TWO[:1]),
     "empty pieces after the whole call": (
-        [
-            piece(A, index=0, id="a", name="bash"),
-            piece("", index=0, id="a", name="bash"),
-            piece("", index=0),
-            piece(index=0),
-        ],
-        TWO[:1],
+        [(0, "a", "bash", A), (0, "a", "bash", ""), (0, None, None, ""), (0, None, None, None)], TWO[:1],
     ),
-    "late id, no index": ([piece(A[:5], name="bash"), piece(A[5:], id="a"), piece(B, id="b", name="read")], TWO),
-    "late name": ([piece("", index=0, id="a"), piece(A, index=0, name="bash")], TWO[:1]),
-    "name in pieces": (
-        [piece("", index=0, id="a", name="ba"), piece("", index=0, name="sh"), piece(A, index=0)],
-        TWO[:1],
-    ),
-    "name that grows": ([piece("", index=0, id="a", name="ba"), piece(A, index=0, id="a", name="bash")], TWO[:1]),
+    "late id, no index": ([(None, None, "bash", A[:5]), (None, "a", None, A[5:]), (None, "b", "read", B)], TWO),
+    "late name": ([(0, "a", None, ""), (0, None, "bash", A)], TWO[:1]),
+    "name in pieces": ([(0, "a", "ba", ""), (0, None, "sh", ""), (0, None, None, A)], TWO[:1]),
+    "name that grows": ([(0, "a", "ba", ""), (0, "a", "bash", A)], TWO[:1]),
     "braces in a text, the name in every piece": (
-        [piece(text, index=0, id="a", name="bash") for text in ('{"a": "}', "\\", '"}', "{}", '"', "}", " \n")],
+        [(0, "a", "bash", text) for text in ('{"a": "}', "\\", '"}', "{}", '"', "}", " \n")],
         [("a", "bash", '{"a": "}\\"}{}"} \n')],
     ),
-    "what only looks like an object": (
-        [piece(text, index=0, id="a", name="bash") for text in ("{]}", "}")],
-        [("a", "bash", "{]}}")],
-    ),
+    "what only looks like an object": ([(0, "a", "bash", "{]}"), (0, "a", "bash", "}")], [("a", "bash", "{]}}")]),
     "an index late, and last": (
-        [
-            piece(A[:5], index=0, id="a", name="bash"),
-            piece(B[:3], id="b", name="read"),
-            piece(B[3:], index=1),
-            piece(A[5:], id="a"),
-        ],
-        TWO,
+        [(0, "a", "bash", A[:5]), (None, "b", "read", B[:3]), (1, None, None, B[3:]), (None, "a", None, A[5:])], TWO,
     ),
-    "no id, no index, same name": ([piece(A, name="bash"), piece(A, name="bash")], [("", "bash", A), ("", "bash", A)]),
-    "null id": ([piece(A, index=0, id=None, name="bash")], [("", "bash", A)]),
+    "no id, no index, same name": ([(None, None, "bash", A)] * 2, [("", "bash", A)] * 2),
     "duplicate id, interleaved": (
-        [
-            piece(A[:5], index=0, id="a", name="bash"),
-            piece(B[:3], index=1, id="a", name="read"),
-            piece(A[5:], index=0, id="a"),
-            piece(B[3:], index=1, id="a"),
-        ],
+        [(0, "a", "bash", A[:5]), (1, "a", "read", B[:3]), (0, "a", None, A[5:]), (1, "a", None, B[3:])],
         [("a", "bash", A), ("a", "read", B)],
     ),
     "duplicate id, no index": (
-        [piece(A, id="a", name="bash"), piece(B, id="a", name="bash")],
-        [("a", "bash", A), ("a", "bash", B)],
+        [(None, "a", "bash", A), (None, "a", "bash", B)], [("a", "bash", A), ("a", "bash", B)],
     ),
-    "name null": ([{"index": 0, "id": "a", "function": {"name": None, "arguments": A}}], [("a", "", A)]),
-    "arguments as an object": (
-        [piece(index=0, id="a", name="bash") | {"function": {"name": "bash", "arguments": {"n": 1}}}],
-        [("a", "bash", '{"n": 1}')],
-    ),
-    "arguments null": ([{"index": 0, "id": "a", "function": {"name": "bash", "arguments": None}}], [("a", "bash", "")]),
     "half characters": (
-        [piece('{"x": "\ud83d', index=0, id="a", name="bash"), piece('\ude00"}', index=0)],
-        [("a", "bash", '{"x": "😀"}')],
+        [(0, "a", "bash", '{"x": "\ud83d'), (0, None, None, '\ude00"}')], [("a", "bash", '{"x": "😀"}')],
     ),
     "a piece that repeats the beginning": (
-        [piece(text, index=0, id="a", name="bash") for text in ('{"', '{"', ": null}")],
-        [("a", "bash", '{"{": null}')],
+        [(0, "a", "bash", text) for text in ('{"', '{"', ": null}")], [("a", "bash", '{"{": null}')],
     ),
-    "nonsense beside": ([{}, piece(A, index=0, id="a", name="bash"), {"index": 0, "function": 3}], TWO[:1]),
-}
+    "null id": ([{"index": 0, "id": None, "function": {"name": "bash", "arguments": A}}], [("", "bash", A)]),
+    "name null": ([{"index": 0, "id": "a", "function": {"name": None, "arguments": A}}], [("a", "", A)]),
+    "arguments as an object": (
+        [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": {"n": 1}}}], [("a", "bash", '{"n": 1}')],
+    ),
+    "arguments null": ([{"index": 0, "id": "a", "function": {"name": "bash", "arguments": None}}], [("a", "bash", "")]),
+    "nonsense beside": ([{}, (0, "a", "bash", A), {"index": 0, "function": 3}], TWO[:1]),
+}  # fmt: skip
+
+
+def as_piece(given: Given) -> Piece:
+    if isinstance(given, dict):
+        return given
+    said = {key: value for key, value in zip(("index", "id", "name"), given, strict=False) if value is not None}
+    return piece(given[3], **said)
 
 
 @rows("shape", SHAPES)
 def test_calls_are_assembled_from_any_shape_of_stream(shape: str) -> None:
     pieces, expected = SHAPES[shape]
 
-    assert calls_of(pieces) == expected
-
-
-def test_entries_of_one_list_are_calls_of_their_own() -> None:
-    two = [piece("{}", id="a", name="bash"), piece("{}", id="a", name="bash")]
-
-    answer = assemble([delta("tool_calls", tool_calls=two)])
-
-    assert [call.name for call in answer.message.calls] == ["bash", "bash"]
+    assert calls_of([*map(as_piece, pieces)]) == expected
 
 
 def test_the_legacy_function_call_is_read() -> None:
@@ -239,9 +196,27 @@ def test_calls_are_calls_whatever_the_finish_reason(finish: str, with_call: str,
     assert len(answer.message.calls) == 1
 
 
+def test_entries_of_one_list_are_calls_of_their_own() -> None:
+    two = [piece("{}", id="a", name="bash"), piece("{}", id="a", name="bash")]
+
+    answer = assemble([delta("tool_calls", tool_calls=two)])
+
+    assert [call.name for call in answer.message.calls] == ["bash", "bash"]
+
+
 @rows("finishes", [("length", "stop"), ("stop", "length"), ("length", None)])
 def test_a_finish_reason_that_says_cut_off_wins(finishes: Sequence[str | None]) -> None:
     assert assemble([delta(finish, content="x") for finish in finishes]).stop_reason == "length"
+
+
+def test_choices_with_another_index_are_ignored() -> None:
+    other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
+
+    assert assemble([delta(content="x"), other, delta("stop")]).message.text == "x"
+
+
+def test_halves_of_a_character_in_two_chunks_are_joined() -> None:
+    assert assemble([delta(content="\ud83d"), delta("stop", content="\ude00\ud83d")]).message.text == "😀\ufffd"
 
 
 @rows("chunk", [{"error": {"message": "overloaded"}}, {"error": "overloaded"}, 7, None, "x", []])
@@ -252,21 +227,11 @@ def test_a_chunk_that_is_an_error_or_no_object_breaks_the_stream(chunk: object) 
     assert caught.value.retryable
 
 
-def test_choices_with_another_index_are_ignored() -> None:
-    other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
-
-    assert assemble([delta(content="x"), other, delta("stop")]).message.text == "x"
-
-
 def test_a_whole_message_counts_unless_it_sums_up_what_streamed() -> None:
     message = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}
 
     assert assemble([message]).message.text == "x"
     assert assemble([delta(content="x"), message]).message.text == "x"
-
-
-def test_halves_of_a_character_in_two_chunks_are_joined() -> None:
-    assert assemble([delta(content="\ud83d"), delta("stop", content="\ude00\ud83d")]).message.text == "😀\ufffd"
 
 
 def test_an_endless_answer_is_an_error() -> None:
@@ -275,52 +240,6 @@ def test_an_endless_answer_is_an_error() -> None:
 
     assert not caught.value.retryable
     assert caught.value.reason == "answer_too_long"
-
-
-def braces(number: int) -> Sequence[Piece]:
-    return [piece('{"a": "', index=0, id="a", name="bash"), *[piece("}", index=0, id="a", name="bash")] * number]
-
-
-def closed(number: int) -> Sequence[Piece]:
-    return [piece('{"a": "b"}', index=0, id="a", name="bash"), *[piece(" ", index=0, id="a", name="bash")] * number]
-
-
-def interleaved(number: int) -> Sequence[Piece]:
-    return [piece("x", index=place, id=f"c{place}", name="bash") for _ in range(4) for place in range(number)]
-
-
-def late(number: int) -> Sequence[Piece]:
-    begun = [piece("x", index=place, name="bash") for place in range(number)]
-    return [*begun, *(piece("x", index=place, id=f"c{place}") for _ in range(3) for place in range(number))]
-
-
-@pytest.mark.slow
-@rows("hostile", [braces, closed, interleaved, late])
-def test_the_work_grows_with_the_pieces_and_not_with_their_square(hostile: Any) -> None:
-    assert work(hostile(400)) < 2.2 * work(hostile(200))
-
-
-def work(pieces: Sequence[Piece]) -> int:
-    """The calls that assembling takes, and the characters that are parsed or copied in them."""
-    done = 0
-
-    def see(frame: Any, event: str, argument: Any) -> None:
-        nonlocal done
-        done += event in ("call", "c_call")
-        if event == "call" and frame.f_code is json.loads.__code__:
-            done += len(frame.f_locals["s"])
-        elif event == "c_call" and argument.__name__ == "getvalue":
-            done += argument.__self__.tell()
-
-    chunks = [delta(tool_calls=[piece]) for piece in pieces]
-    assembly, before = Assembly(), sys.getprofile()
-    sys.setprofile(see)
-    try:
-        for chunk in chunks:
-            assembly.feed(chunk)
-    finally:
-        sys.setprofile(before)
-    return done
 
 
 @rows("order", ["together", "legacy first", "legacy last"])

@@ -1,4 +1,4 @@
-"""Assembles the events of a responses stream, in any of their variants, into one complete answer or none.
+"""The format of the responses API: the body of a request, and one complete answer, or none, from the events of one.
 
 The items that are given whole make the answer; a call that was begun and never finished is cut off, or an error.
 """
@@ -9,13 +9,92 @@ from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
-from agent.models.calls import argument_text, elements, index_number, mapping, mend_surrogates, text, usage
-from agent.models.chat_stream import check_size
-from agent.models.failures import broke_off
-from agent.models.model import Answer, Delta, ModelError, weight
-from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, StopReason, Usage
+from agent.models.calls import mend_surrogates
+from agent.models.chat import (
+    argument_text,
+    check_size,
+    content_parts,
+    data_url,
+    in_order,
+    index_number,
+    objects,
+    sendable_call,
+    text,
+    usage,
+)
+from agent.models.failures import broke_off, mapping
+from agent.models.model import Answer, Delta, ModelError, ModelRequest, weight
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ReasoningItem,
+    RequestedCall,
+    StopReason,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+
+# Requests
+
+WITHOUT_REASONING = ("gpt-3", "gpt-4", "chatgpt-")
+"""Prefixes of models whose provider answers 400 to a request for encrypted reasoning."""
+
+
+def responses_body(model: str, request: ModelRequest) -> dict[str, Any]:
+    """Return the body of a request to the model with this name, without settings."""
+    name = model.rpartition("/")[2]
+    has_reasoning = not (name.startswith(WITHOUT_REASONING) or "-chat" in name)
+    # Unless `strict` is false, optional parameters are an error.
+    tools = [{"type": "function", **asdict(tool, recurse=False), "strict": False} for tool in request.tools]
+    return {
+        "model": model,
+        **({"instructions": mend_surrogates(request.system_prompt)} if request.system_prompt else {}),
+        "input": render_input(model, request),
+        **({"tools": tools} if tools else {}),
+        **({"include": ["reasoning.encrypted_content"]} if has_reasoning else {}),
+        "store": False,
+        "stream": True,
+    }
+
+
+def render_input(model: str, request: ModelRequest) -> list[dict[str, Any]]:
+    """Return the `input` of a request to `model`: the conversation as items."""
+    known = frozenset(tool.name for tool in request.tools)
+    return [item for message in request.messages for item in _items_of(message, model, known)]
+
+
+def _items_of(message: Message, model: str, known: frozenset[str]) -> Iterator[dict[str, Any]]:
+    match message:
+        case UserMessage():
+            yield {"role": "user", "content": _content(message)}
+        case ToolMessage():
+            yield {"type": "function_call_output", "call_id": message.call_id, "output": _content(message)}
+        case AssistantMessage():  # with reasoning right before the item that it led to, as the provider requires
+            led = defaultdict[int | None, list[dict[str, Any]]](list)
+            for item in message.reasoning_items:
+                if item.model == model:
+                    led[item.before_call].append(json.loads(item.content))
+            if message.text.strip() or not message.calls:
+                yield from led[None]
+                yield {"role": "assistant", "content": mend_surrogates(message.text)}
+            for number, call in enumerate(message.calls):
+                yield from led[number]
+                yield {"type": "function_call", "call_id": call.id, **sendable_call(call, known)}
+
+
+def _content(message: UserMessage | ToolMessage) -> str | list[dict[str, Any]]:
+    return content_parts(message.text, message.images, "input_text", _image_part)
+
+
+def _image_part(image: Image) -> dict[str, Any]:
+    return {"type": "input_image", "image_url": data_url(image), "detail": "auto"}
+
+
+# Answers
 
 DELTAS = {
     "response.output_text.delta": "message",
@@ -45,38 +124,31 @@ MOST_ITEMS = 1_000
 class Item:
     """An item of an answer as an event says it, with its place and id as far as that tells them.
 
-    number: that of a call which was begun, among them, from 1. streamed: the arguments that came for it.
+    type: message, reasoning, function_call, or another. text: that of a message or of reasoning, or the arguments of a
+    call. number: that of a call which was begun, among them, from 1. streamed: the arguments that came for it.
     """
 
-    said: Mapping[str, Any]
+    type: str
+    text: str = ""
     index: int | None = None
     id: str = ""
+    call_id: str = ""
+    name: str = ""
+    said: Mapping[str, Any] = field(factory=dict)
     number: int = 0
     streamed: StringIO = field(factory=StringIO, eq=False)
 
-    @property
-    def type(self) -> str:
-        """The type of the item: message, reasoning, function_call, or another."""
-        return text(self.said.get("type"))
-
-    @property
-    def call_id(self) -> str:
-        """The id with which a call is answered."""
-        return text(self.said.get("call_id"))
-
-    @property
-    def name(self) -> str:
-        """The tool of a call."""
-        return text(self.said.get("name"))
-
-    @property
-    def text(self) -> str:
-        """The text of a message or of reasoning, or the arguments of a call."""
-        if self.type == "function_call":
-            return argument_text(self.said.get("arguments"))
-        if self.type == "message":
-            return "".join(_parts(self.said.get("content")))
-        return "\n\n".join(_parts(self.said.get("content")) or _parts(self.said.get("summary")))
+    @classmethod
+    def of(cls, said: Mapping[str, Any], event: Mapping[str, Any]) -> "Item":
+        """Return the item that `said` describes, in the place that `event` tells."""
+        kind, content = text(said.get("type")), _parts(said.get("content"))
+        if kind == "function_call":
+            told = argument_text(said.get("arguments"))
+        else:
+            told = "".join(content) if kind == "message" else "\n\n".join(content or _parts(said.get("summary")))
+        id = text(said.get("id")) or text(event.get("item_id"))
+        call_id, name = text(said.get("call_id")), text(said.get("name"))
+        return cls(kind, told, index_number(event.get("output_index")), id, call_id, name, said)
 
     def fits(self, other: "Item") -> bool:
         """Return whether both may be the same item; servers change ids within an item."""
@@ -88,11 +160,9 @@ class Item:
 
 
 def _parts(content: object) -> list[str]:
-    """Return the texts of a content: each part has a text, or a refusal."""
-    if isinstance(content, str):
-        return [content] if content else []
-    parts = [mapping(part) or {} for part in elements(content)]
-    return [said for part in parts if (said := text(part.get("text")) or text(part.get("refusal")))]
+    """Return the texts of a content: a text, or parts that have a text or a refusal each."""
+    parts = (text(part.get("text")) or text(part.get("refusal")) for part in objects(content))
+    return [said for said in (text(content), *parts) if said]
 
 
 class ResponseAssembly:
@@ -116,21 +186,21 @@ class ResponseAssembly:
         Raises `ModelError` for an event that is not an object (retryable), for an error or a failed response (retryable
         unless its code is permanent), and for an answer longer than `LONGEST_ANSWER`.
         """
-        event = mapping(raw)
-        if event is None:
+        if not isinstance(raw, dict):
             raise ModelError(f"the model's stream is broken: an event is {raw!r:.80}, not an object", retryable=True)
+        event: dict[str, Any] = raw
         self._events += 1
         kind = event.get("type")
         if kind == "error" or (event.get("error") and kind is None and "output" not in event):
             raise broke_off(event.get("error") or event)
         if kind in DELTAS:
-            return self._extend(_item({"type": DELTAS[text(kind)]}, event), event.get("delta"))
+            return self._extend(Item.of({"type": DELTAS[text(kind)]}, event), event.get("delta"))
         if kind in ENDINGS:
-            self._end(mapping(event.get("response")) or {}, ENDINGS[text(kind)])
+            self._end(mapping(event.get("response")), ENDINGS[text(kind)])
         elif kind is None and "output" in event:  # a server that does not stream
             self._end(event, "completed")
-        elif (said := mapping(event.get("item"))) is not None:
-            self._take(text(kind), _item(said, event))
+        elif said := mapping(event.get("item")):
+            self._take(text(kind), Item.of(said, event))
         return ()
 
     @property
@@ -154,15 +224,19 @@ class ResponseAssembly:
                 f"the model's server never finished the call {self._open[0].name!r}; nothing of the answer was used",
                 retryable=True,
             )
-        items = [*_in_order(self._whole), *self._cut_off()]
-        calls = tuple(_requested(item) for item in items if item.type == "function_call")
+        items = [*in_order(self._whole), *self._cut_off()]
+        said = ((item.call_id or item.id, item.name, item.text) for item in items if item.type == "function_call")
+        calls = tuple(RequestedCall(*map(mend_surrogates, each)) for each in said)
         message = AssistantMessage(
             text=_joined(item for item in items if item.type == "message"),
             calls=calls,
             reasoning=_joined(item for item in items if item.type == "reasoning"),
             reasoning_items=tuple(self._to_send_back(items)),
         )
-        return Answer(message, self._stop_reason(calls), self._usage)
+        stop_reason: StopReason = "tool_calls" if calls else "stop"
+        if self._status != "completed":
+            stop_reason = "content_filter" if self._cut_by == "content_filter" else "length"
+        return Answer(message, stop_reason, self._usage)
 
     def _extend(self, place: Item, added: object) -> tuple[Delta, ...]:
         delta = argument_text(added) if place.type == "function_call" else text(added)
@@ -214,9 +288,9 @@ class ResponseAssembly:
         if status in ("failed", "cancelled"):
             raise broke_off(response.get("error") or f"the response was {status}")
         self._status = status
-        self._cut_by = text((mapping(response.get("incomplete_details")) or {}).get("reason"))
+        self._cut_by = text(mapping(response.get("incomplete_details")).get("reason"))
         self._usage = usage(response.get("usage")) or self._usage
-        output = [_item(said, {}) for raw in elements(response.get("output")) if (said := mapping(raw)) is not None]
+        output = [Item.of(said, {}) for said in objects(response.get("output"))]
         if len(output) > len(self._whole):
             self._whole, self._open = output, []
             self._rest.clear()
@@ -225,14 +299,9 @@ class ResponseAssembly:
         """Yield what streamed and was not given whole."""
         for kind, streamed in self._rest.items():
             if rest := streamed.getvalue():
-                yield Item({"type": kind, "content" if kind == "message" else "summary": rest})
+                yield Item(kind, rest)
         for call in self._open:
-            yield evolve(call, said={**call.said, "arguments": call.streamed.getvalue()})
-
-    def _stop_reason(self, calls: tuple[RequestedCall, ...]) -> StopReason:
-        if self._status != "completed":
-            return "content_filter" if self._cut_by == "content_filter" else "length"
-        return "tool_calls" if calls else "stop"
+            yield evolve(call, text=call.streamed.getvalue())
 
     def _to_send_back(self, items: list[Item]) -> Iterator[ReasoningItem]:
         """Yield the reasoning to return to the provider, each with the item that it led to; others are omitted."""
@@ -247,25 +316,8 @@ class ResponseAssembly:
                 led, calls = [], calls + is_call
 
 
-def _item(said: Mapping[str, Any], event: Mapping[str, Any]) -> Item:
-    return Item(said, index_number(event.get("output_index")), text(said.get("id")) or text(event.get("item_id")))
-
-
-def _in_order(items: list[Item]) -> list[Item]:
-    """Return the items by position when each has its own, else as they came."""
-    indices = {item.index for item in items}
-    if None in indices or len(indices) < len(items):
-        return items
-    return sorted(items, key=lambda item: item.index or 0)
-
-
-def _requested(item: Item) -> RequestedCall:
-    """Return a call as the model wrote it."""
-    return RequestedCall(*map(mend_surrogates, (item.call_id or item.id, item.name, item.text)))
-
-
 def _sendable(said: Mapping[str, Any]) -> list[str]:
-    """Return a reasoning item to send back; None if it has no content, encrypted or not."""
+    """Return a reasoning item to send back; nothing if it has no content, encrypted or not."""
     if not said.get("encrypted_content") and not said.get("content"):
         return []
     kept = {"summary": [], **{name: value for name, value in said.items() if name != "status" and value is not None}}

@@ -3,25 +3,31 @@
 In every case each call has one answer, the next request is valid, and nothing that was cut off is executed.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import repeat
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import anyio
 import httpx2
 import pytest
 
 from agent import Agent, tool
-from agent.models import openai_model
+from agent.effects.loop import seconds_before
+from agent.models import chat, openai_model
 from agent.models.model import Answer, ModelError, ModelRequest
-from agent.models.openai_model import WIRES, Api, OpenAIModel, RawChunks
+from agent.models.openai_model import WIRES, Api, OpenAIModel, raw_chunks
+from agent.session.agent import Run
 from agent.tools.definition import Tool
-from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFailed
+from agent.vocabulary.events import BackoffElapsed, BackoffStarted, CallAnswered, InferenceFailed
 from agent.vocabulary.messages import UserMessage
-from tests.agent.models.hostile_server import DONE, STREAM, Server, Then, byte_by_byte, frame
-from tests.agent.models.shapes import SHAPES, Shape, call, delta, ended, streamed, words
-from tests.agent.wires import assert_valid_chat, assert_valid_items
+from tests.agent.models.conftest import DONE, STREAM, Piece, Server, Then, byte_by_byte, frame
+from tests.agent.models.shapes import SHAPES, Shape, added, call, delta, ended, piece, streamed, whole, words
+from tests.agent.soundness import assert_valid_chat, assert_valid_items
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
@@ -52,11 +58,11 @@ async def chunks_of(*pieces: bytes) -> list[object]:
     """The chunks of a body that comes in these pieces, without a server in between."""
 
     async def body() -> AsyncIterator[bytes]:
-        for piece in pieces:
-            yield piece
+        for part in pieces:
+            yield part
 
     response = httpx2.Response(200, content=body(), request=httpx2.Request("POST", "http://server"))
-    async with RawChunks(response, "http://server") as chunks:
+    async with raw_chunks(response, "http://server") as chunks:
         return [chunk async for chunk in chunks]
 
 
@@ -248,3 +254,110 @@ async def check(server: Server, tmp_path: Path, api: Api, shape: Shape) -> None:
             assert_valid_chat(body["messages"])
         else:
             assert_valid_items(body["input"])
+
+
+# What is asked again, after how long, what is not, and how much memory it takes
+
+
+pytestmark = pytest.mark.slow
+
+
+async def run_against(server: Server, waits: list[float] | None = None) -> Run:
+    """An agent that asks once more and once more; what it would have waited is in `waits`."""
+
+    def wait(started: BackoffStarted) -> float:
+        if waits is not None:
+            waits.append(seconds_before(started))
+        return 0.0
+
+    with Agent(OpenAIModel("m", base_url=server.url, timeout=100), wait=wait) as agent:
+        return await agent.run("go")
+
+
+FAILURES: dict[str, Callable[[Server], None]] = {
+    "429": lambda server: server.answer_status("429 Too Many Requests", "{}"),
+    "502 with a web page": lambda server: server.answer_status("502 Bad Gateway", "<html>oh</html>", kind="text/html"),
+    "no answer": lambda server: server.reply(),
+    "reset": lambda server: server.reply(Then.RESET),
+    "a stream that breaks": lambda server: server.reply(STREAM, b'data: {"choices": [', Then.RESET),
+    "a stream without an end": lambda server: server.stream(),
+}
+
+
+@rows("failure", FAILURES)
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_a_passing_failure_is_asked_again(server: Server, failure: str, anyio_backend: str) -> None:
+    FAILURES[failure](server)
+    server.stream(*words("chat", "Here I am."))
+
+    run = await run_against(server)
+
+    assert (run.status, run.text) == ("completed", "Here I am.")
+    assert len(server.requests) == 2
+    server.requests.clear()
+
+
+@pytest.mark.anyio
+async def test_four_attempts_each_after_a_longer_wait_unless_the_server_names_one(server: Server) -> None:
+    in_a_minute = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+    server.answer_status("500 Oh No", "{}")
+    server.answer_status("429 Too Many", "{}", "Retry-After: 7")
+    server.answer_status("503 Busy", "{}", f"Retry-After: {in_a_minute}")
+    server.reply(Then.RESET)
+    waits: list[float] = []
+
+    run = await run_against(server, waits)
+
+    assert (run.status, run.reason) == ("failed", "inference_failed")
+    assert len(server.requests) == 4
+    assert 0.375 <= waits[0] <= 0.5
+    assert waits[1] == 7.0
+    assert 20 < waits[2] <= 60
+    started = [event for event in run.events if isinstance(event, BackoffStarted)]
+    assert [event.attempt for event in started] == [1, 2, 3]
+    assert sum(isinstance(event, BackoffElapsed) for event in run.events) == 3
+
+
+def forever(event: Any) -> Iterator[Piece]:
+    """A stream that says the same again and again."""
+    yield STREAM
+    yield from repeat(frame(event))
+
+
+LONG = "x" * 20_000
+ENDLESS: dict[str, tuple[Api, Any]] = {
+    "chat text": ("chat", delta(content=LONG)),
+    "chat reasoning": ("chat", delta(reasoning_content=LONG)),
+    "chat arguments": ("chat", call(LONG, index=0, id="a", name="note")),
+    "chat calls": ("chat", delta(tool_calls=[{"function": {"name": "note", "arguments": "{}"}}] * 20)),
+    "response text": ("responses", {"type": "response.output_text.delta", "delta": LONG}),
+    "response reasoning": ("responses", {"type": "response.reasoning_text.delta", "item_id": "r", "delta": LONG}),
+    "response arguments": ("responses", piece(LONG, "x", 0)),
+    "response items": ("responses", whole("", None, name="note", arguments=LONG)),
+    "response announcements": ("responses", added("", None, name="note")),
+}
+
+
+@rows("what", ENDLESS)
+def test_an_endless_stream_is_left_before_it_fills_the_memory(
+    server: Server, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """On one backend, with a tenth of the limit: the reading is the same, and measuring memory makes it slow."""
+    monkeypatch.setattr(chat, "LONGEST_ANSWER", 400_000)
+    api, event = ENDLESS[what]
+    anyio.run(replied, server, "chat", [STREAM, *map(frame, words("chat", "hi"))])  # so that imports do not count
+    tracemalloc.start()
+
+    with pytest.raises(ModelError, match="ask for less at once") as caught:
+        anyio.run(replied, server, api, forever(event))
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5_000_000
+    assert not caught.value.retryable
+
+
+async def replied(server: Server, api: Api, reply: Iterable[Piece]) -> None:
+    server.reply_with(reply)
+    await ask(server, api)

@@ -1,0 +1,384 @@
+"""The format of chat completions: the body of a request, and one complete answer, or none, from the chunks of a stream.
+
+Servers stream in many variants. A piece of a call belongs to the call with its index and id, else to the last one.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import StringIO
+from itertools import groupby
+from typing import Any
+
+from attrs import frozen
+
+from agent.models.calls import UNNAMED, is_json_object, mend_surrogates
+from agent.models.failures import broke_off, mapping
+from agent.models.model import Answer, Delta, ModelError, ModelRequest, weight
+from agent.tools.schemas import render_tools
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    RequestedCall,
+    StopReason,
+    ToolMessage,
+    Usage,
+    UserMessage,
+    with_notices,
+)
+
+# Requests
+
+LONGEST_NAME = 64
+"""Characters of a tool's name that providers accept."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def chat_body(model: str, request: ModelRequest, reasoning_field: str = "") -> dict[str, Any]:
+    """Return the body of a request to the model with this name, without settings.
+
+    reasoning_field: the message field that returns reasoning as text, for models that need it; empty: none.
+    """
+    tools = {"tools": render_tools(request.tools)} if request.tools else {}
+    messages = render_messages(request, reasoning_field)
+    return {"model": model, "messages": messages, **tools, "stream": True, "stream_options": {"include_usage": True}}
+
+
+def render_messages(request: ModelRequest, reasoning_field: str = "") -> list[dict[str, Any]]:
+    """Return the `messages` of a request: the system prompt first, unless it is empty, then the conversation.
+
+    Calls are sent with their ids in `request`, where the loop puts its own (`with_ids`). A tool message has text only:
+    images of tools come after the last result of a batch, where any message is valid.
+    """
+    known = frozenset(tool.name for tool in request.tools)
+    system = {"role": "system", "content": mend_surrogates(request.system_prompt)}
+    sent: list[dict[str, Any]] = [system] if request.system_prompt else []
+    for _, batch in groupby(request.messages, key=lambda message: isinstance(message, ToolMessage)):
+        shown: list[dict[str, Any]] = []
+        for message in batch:
+            sent.append(_rendered(message, known, reasoning_field))
+            if isinstance(message, ToolMessage) and message.images:
+                told = {"type": "text", "text": f"Shown by the call {message.call_id}:"}
+                shown += [told, *map(_image_part, message.images)]
+        if shown:
+            sent.append({"role": "user", "content": shown})
+    return sent
+
+
+def _rendered(message: Message, known: frozenset[str], reasoning_field: str) -> dict[str, Any]:
+    text = mend_surrogates(message.text)
+    match message:
+        case UserMessage():
+            return {"role": "user", "content": content_parts(message.text, message.images, "text", _image_part)}
+        case ToolMessage():
+            told = with_notices(text, message.images, "shown in the next message")
+            return {"role": "tool", "tool_call_id": message.call_id, "content": told}
+    calls = [{"id": call.id, "type": "function", "function": sendable_call(call, known)} for call in message.calls]
+    reasoning = {reasoning_field: mend_surrogates(message.reasoning)} if reasoning_field and message.reasoning else {}
+    content = text if text.strip() or not calls else None
+    return {"role": "assistant", "content": content, **reasoning, **({"tool_calls": calls} if calls else {})}
+
+
+def _image_part(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": data_url(image)}}
+
+
+def content_parts(
+    text: str, images: Iterable[Image], kind: str, image_part: Callable[[Image], dict[str, Any]]
+) -> str | list[dict[str, Any]]:
+    """Return a text alone, or a list of parts with the images; kind: the type of a part that is text."""
+    text = mend_surrogates(text)
+    if not images:
+        return text
+    return [*([{"type": kind, "text": text}] if text else []), *map(image_part, images)]
+
+
+def data_url(image: Image) -> str:
+    """Return an image as a data URL."""
+    from base64 import b64encode  # slow imports, for images only
+
+    return f"data:{image.media_type};base64,{b64encode(image.content).decode()}"
+
+
+def sendable_call(call: RequestedCall, known: frozenset[str]) -> dict[str, str]:
+    """Return name and arguments as the model wrote them, or what a provider accepts instead: one invalid name in the
+    conversation would fail every later request.
+    """
+    name = call.name if call.name in known else _NOT_IN_NAMES.sub("_", call.name.strip())[:LONGEST_NAME] or UNNAMED
+    return {"name": name, "arguments": call.arguments if is_json_object(call.arguments) else "{}"}
+
+
+# JSON of servers, whose fields may have any type
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """Return the objects in a list, without empty ones; a single one as a list of one."""
+    return [each for each in (value if isinstance(value, list) else [value]) if each and isinstance(each, dict)]
+
+
+def text(value: object) -> str:
+    """Return a text, or ""."""
+    return value if isinstance(value, str) else ""
+
+
+def argument_text(value: object) -> str:
+    """Return the text of arguments; some servers send the object itself."""
+    return text(value) if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def index_number(value: object) -> int | None:
+    """Return a position, also if given as text; None for anything else."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
+        return int(value)
+    return value if type(value) is int else None
+
+
+def usage(value: object) -> Usage | None:
+    """Return the token counts, by the names of either format; None without any."""
+    counts = mapping(value)
+    if not counts:
+        return None
+
+    def count(*names: str) -> int:
+        found = next((counts[name] for name in names if name in counts), 0)
+        return max(0, found) if type(found) is int else 0
+
+    return Usage(count("prompt_tokens", "input_tokens"), count("completion_tokens", "output_tokens"))
+
+
+# Answers
+
+
+@frozen
+class CallPiece:
+    """A piece of a tool call; None and "" where the chunk has no such field. `arguments`: the next piece of text."""
+
+    index: int | None
+    id: str
+    name: str
+    arguments: str
+
+
+def _pieces(value: object) -> Iterator[CallPiece]:
+    for call in objects(value):
+        function = mapping(call.get("function")) or call
+        name, arguments = text(function.get("name")), argument_text(function.get("arguments"))
+        yield CallPiece(index_number(call.get("index")), text(call.get("id")), name, arguments)
+
+
+MOST_CALLS = 1_000
+"""The highest number of calls in an answer; more are an error."""
+
+MOST_TRIES = 100
+"""Attempts to parse the arguments of one call while they come, to see whether they are whole."""
+
+
+class _Call:
+    """A call while it streams."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.index: int | None = None
+        self.id = self.name = ""
+        self._arguments = StringIO()
+        self._last = ""  # character that is no white space; empty before the first one
+        self._tries = 0
+
+    @property
+    def arguments(self) -> str:
+        return self._arguments.getvalue()
+
+    def take(self, piece: CallPiece) -> None:
+        """Continue with `piece`: ids and names may be repeated or late, arguments are appended."""
+        self.index = piece.index if self.index is None else self.index
+        self.id = self.id or piece.id
+        if piece.name and piece.name != self.name:
+            grown = piece.name.startswith(self.name)
+            self.name = piece.name if grown else self.name + piece.name
+        self._arguments.write(piece.arguments)
+        if written := piece.arguments.rstrip():
+            self._last = written[-1]
+
+    def is_whole(self) -> bool:
+        """Return whether the arguments are one JSON object."""
+        if self._last != "}" or self._tries == MOST_TRIES:
+            return False
+        is_object = is_json_object(self.arguments)
+        self._tries += not is_object
+        return is_object
+
+    def is_repeated_by(self, piece: CallPiece) -> bool:
+        """Return whether `piece` repeats the whole call, as some servers do at the end."""
+        if not piece.id or (piece.id, piece.name) != (self.id, self.name):
+            return False
+        is_as_long = len(piece.arguments) == self._arguments.tell()
+        return is_as_long and piece.arguments == self.arguments and self.is_whole()
+
+    def may_take(self, piece: CallPiece) -> bool:
+        """Return whether index and id allow that `piece` belongs to this call."""
+        is_placed = self.index == piece.index or None in (self.index, piece.index)
+        return is_placed and (self.id == piece.id or "" in (self.id, piece.id))
+
+    def ends_before(self, piece: CallPiece, *, beside: bool) -> bool:
+        """Return whether `piece` begins another call. beside: a piece of the same chunk belongs to this one already."""
+        if not piece.name or not self.name:
+            return False
+        if beside and piece.index is None:  # two entries of one list are two calls
+            return True
+        if piece.name != self.name:  # unless names are streamed in pieces
+            is_same = piece.id == self.id if piece.id else piece.index is not None and bool(self.id)
+            if self._last or not is_same:
+                return True
+        says_more = bool(piece.arguments.strip()) or (piece.index is None and bool(piece.id) and not self.id)
+        return says_more and self.is_whole() and not self.is_repeated_by(piece)
+
+
+class StreamedCalls:
+    """The calls of an answer, in the order in which they have `begun`."""
+
+    def __init__(self) -> None:
+        self.begun: list[_Call] = []
+        self._latest: dict[int | str | None, _Call] = {}  # by index, and by id
+        self._last: _Call | None = None
+
+    def add(self, pieces: Iterable[CallPiece]) -> tuple[Delta, ...]:
+        """Add each piece of one chunk to its call; return the new parts."""
+        here: list[_Call] = []
+        added: list[Delta] = []
+        for piece in pieces:
+            call, arguments = self._candidate(piece), piece.arguments
+            if call is None or call.ends_before(piece, beside=call in here):
+                call = self._begin(piece)
+            elif arguments and call.is_repeated_by(piece):
+                arguments = ""
+            else:
+                call.take(piece)
+            self._latest.update({key: call for key in (call.index, call.id) if key not in (None, "")})
+            self._last = call
+            here.append(call)
+            added.append(Delta(mend_surrogates(arguments), "arguments", call.number, call.name))
+        return tuple(added)
+
+    def requested(self) -> tuple[RequestedCall, ...]:
+        """Return the calls as the model wrote them: by index if each has its own, else in order of their start."""
+        calls = in_order(self.begun)
+        return tuple(RequestedCall(*map(mend_surrogates, (call.id, call.name, call.arguments))) for call in calls)
+
+    def _candidate(self, piece: CallPiece) -> _Call | None:
+        """Return the call that a piece continues: by index and id, else by one of them, else the last one."""
+
+        def shares(call: _Call) -> tuple[bool, bool]:
+            return call.index == piece.index is not None, call.id == piece.id != ""
+
+        found = (self._latest.get(piece.index), self._latest.get(piece.id), self._last)
+        return max((call for call in found if call is not None and call.may_take(piece)), key=shares, default=None)
+
+    def _begin(self, piece: CallPiece) -> _Call:
+        if len(self.begun) == MOST_CALLS:
+            raise ModelError(f"the model's answer has more than {MOST_CALLS:,} calls; ask for less at once")
+        call = _Call(len(self.begun) + 1)
+        call.take(piece)
+        self.begun.append(call)
+        return call
+
+
+def in_order(items: list[Any]) -> list[Any]:
+    """Return items by their `index` when each has its own, else as they came."""
+    indices = [item.index for item in items]
+    is_ordered = None not in indices and len({*indices}) == len(items)
+    return sorted(items, key=lambda item: item.index or 0) if is_ordered else items
+
+
+LONGEST_ANSWER = 4_000_000
+"""The limit of an answer's text, reasoning and arguments together, in bytes; a longer one is an error."""
+
+
+def check_size(size: int) -> None:
+    """Raise ModelError for an answer that is longer than `LONGEST_ANSWER`."""
+    if size > LONGEST_ANSWER:
+        text = f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once"
+        raise ModelError(text, reason="answer_too_long")
+
+
+STOP_REASONS: dict[str, StopReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "content_filter",
+}
+"""Finish reasons of an answer that was cut off. All others mean a stop, or calls if there are any."""
+
+
+class Assembly:
+    """Assembles a streamed answer: feed it each raw chunk, then call `answer`."""
+
+    def __init__(self) -> None:
+        self._text = StringIO()
+        self._reasoning = StringIO()
+        self._calls, self._legacy = StreamedCalls(), StreamedCalls()
+        self._finish_reason = ""
+        self._usage = Usage()
+        self._chunks = 0
+        self._size = 0
+
+    def feed(self, raw: object) -> tuple[Delta, ...]:
+        """Read the next chunk; return its deltas for listeners.
+
+        Raises `ModelError`, retryable, for a chunk that is not an object or reports an error; not retryable, for an
+        answer that is longer than `LONGEST_ANSWER` or has more than `MOST_CALLS` calls.
+        """
+        if not isinstance(raw, dict):
+            raise ModelError(f"the model's stream is broken: a chunk is {raw!r:.80}, not an object", retryable=True)
+        if raw.get("error"):
+            raise broke_off(raw["error"])
+        self._chunks += 1
+        # Other choices than the first were not requested.
+        choice = next((choice for choice in objects(raw.get("choices")) if not choice.get("index")), {})
+        if self._finish_reason not in (*STOP_REASONS, "error"):  # these win over a later one
+            self._finish_reason = text(choice.get("finish_reason")) or self._finish_reason
+        self._usage = usage(raw.get("usage")) or self._usage
+        said = mapping(choice.get("delta"))
+        if not said and not self._size:  # without streaming; else it repeats the streamed parts
+            said = mapping(choice.get("message"))
+        return self._add(said)
+
+    def _add(self, said: Mapping[str, Any]) -> tuple[Delta, ...]:
+        parts = (text(part.get("text")) for part in objects(said.get("content")))
+        content = text(said.get("content")) + "".join(parts) + text(said.get("refusal"))
+        reasoning = text(said.get("reasoning_content")) or text(said.get("reasoning"))
+        pieces = [*_pieces(said.get("tool_calls"))]
+        legacy = [*_pieces(said.get("function_call"))]  # one call, without index and id
+        written = (part for piece in (*pieces, *legacy) for part in (piece.arguments, piece.name, piece.id))
+        self._size += sum(map(weight, (content, reasoning, *written)))
+        check_size(self._size)
+        self._text.write(content)
+        self._reasoning.write(reasoning)
+        shown, shown_if_alone = self._calls.add(pieces), self._legacy.add(legacy)
+        told = (Delta(mend_surrogates(reasoning), "reasoning"), Delta(mend_surrogates(content)))
+        return (*(piece for piece in told if piece.text), *(shown if self._calls.begun else shown_if_alone))
+
+    @property
+    def is_finished(self) -> bool:
+        """True if there was a finish reason: the answer is complete, only usage may follow."""
+        return bool(self._finish_reason)
+
+    def answer(self) -> Answer:
+        """Return the whole answer.
+
+        Raises `ModelError`, retryable, if the stream ended without a finish reason: then nothing of it may be used.
+        """
+        if not self._finish_reason:
+            raise ModelError(
+                f"the model's stream broke off after {self._chunks} chunks, without a finish reason; "
+                "nothing of it was used",
+                retryable=True,
+            )
+        if self._finish_reason == "error":
+            raise ModelError("the model's server broke off with finish reason 'error'; ask again", retryable=True)
+        calls = self._calls.requested() or self._legacy.requested()
+        said, reasoning = (mend_surrogates(part.getvalue()) for part in (self._text, self._reasoning))
+        stop_reason = STOP_REASONS.get(self._finish_reason, "tool_calls" if calls else "stop")
+        return Answer(AssistantMessage(said, calls, reasoning), stop_reason, self._usage)
