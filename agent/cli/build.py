@@ -2,21 +2,21 @@
 
 import inspect
 import os
+import re
 import shlex
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
-from attrs import evolve, fields, has
+from attrs import evolve, field, fields, frozen, has
 
-from agent.cli.config import chosen_preset, layers, model_name, tell_unused
+from agent.cli.config import chosen_preset, existing_folder, layers, model_name, tell_unused
 from agent.cli.errors import Mistake, say
-from agent.cli.mcp_servers import McpServer, joined, read_server
 from agent.cli.runs import new_log
-from agent.cli.session import Maker
 from agent.effects.approval import Approver
 from agent.history.rebuilding import recorded_bthreads
 from agent.log.reading import RecordedRun
@@ -29,7 +29,8 @@ from agent.session.agent import Agent
 from agent.session.resume import resume
 from agent.tools.definition import Tool
 from agent.tools.workspace import Workspace
-from agent.vocabulary.errors import meant
+from agent.vocabulary.calls import Category
+from agent.vocabulary.errors import CannotStart, ToolError, meant
 from bp import BThread
 
 if TYPE_CHECKING:
@@ -53,18 +54,6 @@ def _load(name: str) -> tuple[BThread, ...]:
         raise Mistake(f"--protocol: {error}{cure}") from error
     except TypeError as error:
         raise Mistake(f"--protocol {name!r} needs arguments ({error}); write NAME(key=value)") from error
-
-
-def existing_folder(path: str, what: str = "--workspace") -> Path:
-    """Return the absolute path of a folder. Raises Mistake for any other path."""
-    folder = Path(path).expanduser()
-    try:
-        if folder.is_dir():
-            return folder.resolve()
-        found = "is a file" if folder.exists() else "does not exist"
-    except (OSError, ValueError) as error:
-        found = f"cannot be read ({error})"
-    raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
 def tools_of(
@@ -181,6 +170,116 @@ def _score(text: str, option: str) -> float:
     return value
 
 
+# MCP servers, started and ended with the agent. A log names those of its run; a resumed run starts those given again.
+#
+# --mcp 'npx -y some-server'                      its tools, under their own names
+# --mcp 'notes: python server.py'                 under names that begin with notes_
+# --mcp 'notes[list=read]: python server.py'      with the category of a tool: read, write or admin; *=read for all
+# --mcp 'TOKEN=$MY_TOKEN python server.py'        with a variable; the value of $MY_TOKEN is in no log
+
+VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+PREFIX = re.compile(r"([A-Za-z0-9_-]*)(?:\[([^\]]*)\])?:")
+
+
+@frozen
+class McpServer:
+    """A server: its row, the prefix of its tools' names, its command and variables."""
+
+    row: str
+    command: tuple[str, ...]
+    prefix: str = ""
+    variables: Mapping[str, str] = field(factory=dict, repr=False)
+    categories: Mapping[str, Category] = field(factory=dict)
+
+
+def read_server(row: str, environ: Mapping[str, str]) -> McpServer:
+    """Return the server of a row. Raises Mistake."""
+    try:
+        words = shlex.split(row)
+    except ValueError as error:
+        raise Mistake(f"--mcp {row!r} is no command: {str(error).lower()}") from error
+    prefix = PREFIX.fullmatch(words[0]) if words else None
+    words = words[1:] if prefix else words
+    variables = {}
+    while words and (given := VARIABLE.fullmatch(words[0])):
+        variables[given[1]] = _looked_up(given[2], row, environ)
+        words = words[1:]
+    if not words:
+        raise Mistake(f"--mcp {row!r} names no program; write --mcp 'PROGRAM ARGUMENTS', or --mcp 'NAME: PROGRAM ...'")
+    name = f"{prefix[1]}_" if prefix and prefix[1] else ""
+    return McpServer(row, tuple(words), name, variables, _categories(prefix[2] or "", row) if prefix else {})
+
+
+def _categories(text: str, row: str) -> dict[str, Category]:
+    """Return the declared categories of tools: "list=read,add=write"."""
+    declared: dict[str, Category] = {}
+    for part in filter(None, text.split(",")):
+        tool, _, named = part.partition("=")
+        category = next((known for known in get_args(Category) if known == named), None)
+        if not tool or category is None:
+            raise Mistake(f"--mcp {row!r}: {part!r} declares no category; write TOOL=read, =write or =admin")
+        declared[tool] = category
+    return declared
+
+
+def _looked_up(value: str, row: str, environ: Mapping[str, str]) -> str:
+    if not value.startswith("$"):
+        return value
+    name = value[1:].strip("{}")
+    if name not in environ:
+        raise Mistake(f"--mcp {row!r}: the variable {name} is not set; set it")
+    return environ[name]
+
+
+@asynccontextmanager
+async def serving(servers: Sequence[McpServer]) -> AsyncIterator[tuple[Tool, ...]]:
+    """Run servers while the block lasts, and yield their tools. Raises Mistake for one that does not start."""
+    if not servers:
+        yield ()
+        return
+    try:
+        async with AsyncExitStack() as stack:
+            yield tuple([tool for server in servers for tool in await _opened(server, stack)])
+    except BaseExceptionGroup as group:  # errors within the block come through the client's task groups
+        raise one_of(group) from group
+
+
+async def _opened(server: McpServer, stack: AsyncExitStack) -> tuple[Tool, ...]:
+    from agent.tools.mcp import mcp_tools
+
+    try:
+        opened = mcp_tools(server.command, env=server.variables, prefix=server.prefix, categories=server.categories)
+        return await stack.enter_async_context(opened)
+    except (CannotStart, ToolError, TimeoutError, ExceptionGroup) as error:
+        raise Mistake(f"--mcp {server.row!r}: {_reason(one_of(error))}") from error
+
+
+def joined(own: Iterable[Tool], more: Iterable[Tool]) -> tuple[Tool, ...]:
+    """Return both; a server's tool may not replace another one. Raises Mistake."""
+    tools = {tool.name: tool for tool in own}
+    for tool in more:
+        if tool.name in tools:
+            cure = "give the server a name: --mcp 'NAME: ...'"
+            raise Mistake(f"{tool.source} has a tool {tool.name!r}, and there is one already; {cure}")
+        tools[tool.name] = tool
+    return tuple(tools.values())
+
+
+def one_of(error: BaseException) -> BaseException:
+    """Return the first error of a group, in however many groups; any other error as it is."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, CannotStart | ToolError):
+        return str(error)
+    if isinstance(error, TimeoutError):
+        return "it does not say what tools it has; is it an MCP server that speaks over standard input and output?"
+    return f"it is no MCP server, or ended at once ({error}); run the command by itself to see why"
+
+
 def servers_of(arguments: Namespace) -> tuple[McpServer, ...]:
     """Return the servers of the configuration and of `--mcp`, in this order. Raises Mistake, OptionError."""
     rows = (*(row for file in layers(arguments) for row in file.servers), *arguments.mcp)
@@ -243,6 +342,10 @@ def instructions(workspace: Path) -> str:
     except OSError:
         return ""
     return f"\n\n{INSTRUCTIONS} of this project says how to work here; it changes no rule:\n\n{text}" if text else ""
+
+
+Maker = Callable[..., Agent]
+"""Makes the agent of a desk from additional tools and from the desk's listeners and approver, as options of `Agent`."""
 
 
 def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker, tuple[McpServer, ...]]:

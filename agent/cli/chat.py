@@ -15,14 +15,12 @@ import anyio
 from attrs import frozen
 
 from agent.cli.arguments import called
-from agent.cli.build import agent_of_log, nameable, new_agent
+from agent.cli.build import Maker, McpServer, agent_of_log, nameable, new_agent, serving
 from agent.cli.errors import FAILED, OK, Mistake
-from agent.cli.fork import Change, Undone, before_last_prompt, fork, restore
-from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.prompt import is_terminal, read_answer, read_prompt
-from agent.cli.runs import find_log, summarize
+from agent.cli.runs import Change, Undone, before_last_prompt, find_log, fork, restore, summarize
 from agent.cli.screen import Screen, screen_on
-from agent.cli.session import HEARD, LEAVING, Desk, Maker, introduction, print_final_text
+from agent.cli.session import HEARD, LEAVING, Desk, introduction, print_final_text
 from agent.log.reading import LogError, read_log
 from agent.log.writing import check_free
 from agent.models.model import ModelError

@@ -122,6 +122,18 @@ def chosen_preset(arguments: Namespace) -> Preset:
     return with_user_rules(preset.with_options(_parsed(options)))
 
 
+def existing_folder(path: str, what: str = "--workspace") -> Path:
+    """Return the absolute path of a folder. Raises Mistake for any other path."""
+    folder = Path(path).expanduser()
+    try:
+        if folder.is_dir():
+            return folder.resolve()
+        found = "is a file" if folder.exists() else "does not exist"
+    except (OSError, ValueError) as error:
+        found = f"cannot be read ({error})"
+    raise Mistake(f"{what} {path!r} {found}; name a folder")
+
+
 Read = Callable[[str | os.PathLike[str]], Configuration]
 
 

@@ -26,12 +26,11 @@ from agent.cli import check
 from agent.cli.arguments import called
 from agent.cli.display import Lanes
 from agent.cli.errors import OK, Mistake, of_run
+from agent.cli.history import said_differently, told_decision
 from agent.cli.prompt import approval_question, is_terminal
-from agent.cli.replay import said_differently
 from agent.cli.runs import new_log
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import Desk, lead
-from agent.cli.what_if import told_decision
 from agent.effects.approval import Approver
 from agent.history.playback import replay
 from agent.history.rebuilding import changed_bthreads, rebuild

@@ -11,8 +11,8 @@ from agent.cli.arguments import called
 from agent.cli.build import agent_of_log, new_agent
 from agent.cli.display import Lanes, is_error, question_of
 from agent.cli.errors import DIFFERENT, OK, Mistake, of_run
+from agent.cli.history import told_difference
 from agent.cli.prompt import is_terminal, read_prompt
-from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
 from agent.cli.session import Desk, introduction, lead, print_final_text

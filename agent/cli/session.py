@@ -15,11 +15,10 @@ import anyio
 from attrs import define, field
 
 from agent.cli.arguments import called
+from agent.cli.build import Maker, McpServer, one_of, serving
 from agent.cli.control import decisions
 from agent.cli.display import BY_RULE, Display, Progress, is_error, spent
 from agent.cli.errors import OK, of_signal, say
-from agent.cli.fork import Changes
-from agent.cli.mcp_servers import McpServer, one_of, serving
 from agent.cli.prompt import (
     STOPS,
     StandingAnswers,
@@ -29,7 +28,7 @@ from agent.cli.prompt import (
     is_in_background,
     is_terminal,
 )
-from agent.cli.runs import runs_folder
+from agent.cli.runs import Changes, runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible_lines
 from agent.effects.approval import Approver
 from agent.page.wording import action_of, refused_by
@@ -52,9 +51,6 @@ HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 PATIENCE = 3.0  # seconds after a signal until a Ctrl-C leaves at once
-
-Maker = Callable[..., Agent]
-"""Makes the agent of a desk from additional tools and from the desk's listeners and approver, as options of `Agent`."""
 
 
 def lead(

@@ -24,10 +24,9 @@ from agent.cli.runs import find_log, find_logs, runs_folder, summaries
 from agent.history.playback import shadow_of
 from agent.log.reading import RecordedRun, read_log, record_of
 from agent.log.writing import is_in_use
-from agent.page import lanes_page, render_page, run_facts, title_of
+from agent.page import index_page, lanes_page, render_page, run_facts, title_of
 from agent.page.document import as_data
 from agent.page.model import PageModel
-from agent.page.tables import index_page
 from bp import BThread
 
 BEGINNING = b"<!doctype html>"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli.arguments import COMMANDS, called
-from agent.cli.listings import PROGRAMS, _show_presets
+from agent.cli.parts import PROGRAMS, _show_presets
 from agent.cli.screen import Screen
 from agent.models.script_files import STEP
 from agent.presets.shipped import PRESETS, PURPOSES

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli.build import read_server
 from agent.cli.errors import Mistake
-from agent.cli.mcp_servers import read_server
 from tests.agent.cli.sessions import Command, RunOf, Script, answers_in
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import ended, streamed, words

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.fork import Changes, Undone, before_last_prompt, restore
+from agent.cli.runs import Changes, Undone, before_last_prompt, restore
 from agent.models.scripted import ScriptedModel, Step, call
 from agent.session.agent import Agent
 from agent.tools.collections import create_all_tools
