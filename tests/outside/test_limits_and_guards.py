@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.outside.conftest import Place
+from tests.outside.conftest import Place, bash
 from tests.outside.driving import PATIENCE, is_running
 from tests.outside.model_server import Stream, call, finished, refusing, saying
 from tests.tables import rows
@@ -22,10 +22,6 @@ from tests.tables import rows
 pytestmark = pytest.mark.slow
 
 MEMORY = 200 * 1024  # KB
-
-
-def bash(command: str, id: str = "c1", tool: str = "bash", **more: object) -> dict[str, object]:
-    return {"call": {"tool": tool, "arguments": {"command": command, **more}, "id": id}}
 
 
 def test_a_wait_is_half_a_second_and_doubles_or_as_long_as_the_server_says(place: Place) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.outside.conftest import Place
+from tests.outside.conftest import Place, bash
 from tests.outside.driving import PATIENCE, Log
 from tests.outside.model_server import call, calling, saying
 from tests.tables import rows
@@ -18,16 +18,12 @@ from tests.tables import rows
 pytestmark = pytest.mark.slow
 
 
-def bash(command: str, id: str, **more: object) -> dict[str, object]:
-    return {"tool": "bash", "arguments": {"command": command, **more}, "id": id}
-
-
 @pytest.fixture(scope="module")
 def recorded(new_place: Callable[[], Place]) -> Place:
     """A run with calls that finish in every way, and its log."""
     place = new_place()
     calls = [bash("echo one", "c-one"), bash("exit 3", "c-exit"), bash("kill -9 $$", "c-signal")]
-    said = place.play({"calls": calls}, "Done.")
+    said = place.play({"calls": [step["call"] for step in calls]}, "Done.")
     assert (said.code, said.out) == (0, "Done.\n"), said.err
     return place
 
@@ -65,7 +61,7 @@ def test_a_death_by_signal_is_an_error_and_an_exit_code_is_none(recorded: Place)
 
 
 def test_in_coding_a_non_zero_exit_is_an_error(place: Place) -> None:
-    place.play({"call": bash("exit 3", "c1")}, "Done.", options=("--preset", "coding"))
+    place.play(bash("exit 3"), "Done.", options=("--preset", "coding"))
 
     assert place.log.result("c1")["is_error"] is True
 
@@ -190,7 +186,7 @@ def test_resume_takes_everything_from_the_header_and_the_address_from_the_enviro
 
 def test_a_log_in_use_is_not_resumed_and_its_holder_is_named(place: Place) -> None:
     os.mkfifo(place.workspace / "started")
-    script = place.script({"call": bash("echo yes > started; sleep 20", "c1")})
+    script = place.script(bash("echo yes > started; sleep 20"))
     process = place.start(*place.words("Do it", model=script))
     (place.workspace / "started").read_text()
 
@@ -203,10 +199,9 @@ def test_a_log_in_use_is_not_resumed_and_its_holder_is_named(place: Place) -> No
 
 
 def test_a_deferred_approval_leaves_5_and_goes_on_with_the_answer(place: Place) -> None:
-    step = {"call": bash("chmod 777 file", "c1")}
     (place.workspace / "file").touch(mode=0o600)
 
-    said = place.play(step, "Done.", options=("--approvals", "later"))
+    said = place.play(bash("chmod 777 file"), "Done.", options=("--approvals", "later"))
     resting = shutil.copy(place.log.path, place.folder / "copy.jsonl")
     undecided = place.command("resume", place.log.path)
     approved = place.command("resume", place.log.path, "--approve", "c1")
