@@ -6,7 +6,7 @@ import re
 import shlex
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -34,7 +34,6 @@ from agent.vocabulary.errors import CannotStart, ToolError, meant
 from bp import BThread
 
 if TYPE_CHECKING:
-    from agent.effects.monitoring import Auditor
     from agent.protocols.policies import Match
     from bp.runner import Effect
 
@@ -104,12 +103,15 @@ def _equipment(arguments: Namespace, threads: Sequence[BThread], secrets: Iterab
     _check_needs(threads, arguments)
     effects: Sequence[Callable[[Agent], Effect]] = ()
     if threads or arguments.monitor or arguments.auditor:
-        from agent.effects.monitoring import laboratory
+        from agent.effects.monitoring import MonitoringAuditor, laboratory
 
-        effects = laboratory(
-            {name: _judge("--monitor", what) for name, what in _pairs(arguments, "monitor")},
-            {name: _auditor(what) for name, what in _pairs(arguments, "auditor")},
-        )
+        monitors = {name: _judge("--monitor", what) for name, what in _pairs(arguments, "monitor")}
+        auditors = {name: _judge("--auditor", what, ("audit", "score")) for name, what in _pairs(arguments, "auditor")}
+        as_auditors = {
+            name: each if callable(getattr(each, "audit", None)) else MonitoringAuditor(each)
+            for name, each in auditors.items()
+        }
+        effects = laboratory(monitors, as_auditors)
     return {
         "secrets": secrets_of(secrets, os.environ),
         "threads": tuple(threads),
@@ -127,14 +129,6 @@ def _pairs(arguments: Namespace, option: str) -> Iterator[tuple[str, str]]:
         yield name.strip(), what
 
 
-def _auditor(what: str) -> "Auditor":
-    """Return an auditor of the user, or a monitor as one: a score above one half is harmful."""
-    from agent.effects.monitoring import MonitoringAuditor
-
-    found = _judge("--auditor", what, ("audit", "score"))
-    return found if callable(getattr(found, "audit", None)) else MonitoringAuditor(found)
-
-
 def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
     """Return a named monitor, or an object of the user with one of these methods. Raises Mistake."""
     from agent.protocols import own_value
@@ -145,7 +139,10 @@ def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
         case "constitution" if not rest:
             return ConstitutionMonitor()
         case "constant":
-            return ConstantMonitor(_score(rest, f"{option} {what!r}"))
+            with suppress(ValueError):
+                if 0 <= (score := float(rest)) <= 1:
+                    return ConstantMonitor(score)
+            raise Mistake(f"{option} {what!r} gives no score; write a number from 0 to 1, such as constant:0.2")
         case "model":
             return PromptedMonitor(model_from_name(rest, os.environ))
     if ":" not in what.partition("(")[0].strip(":"):
@@ -158,16 +155,6 @@ def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
     if not any(callable(getattr(found, method, None)) for method in methods):
         raise Mistake(f"{option} {what!r} is {type(found).__name__}; a monitor has a method `score(evidence)`")
     return found
-
-
-def _score(text: str, option: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise Mistake(f"{option} gives no score; write a number from 0 to 1, such as constant:0.2")
-    return value
 
 
 # MCP servers, started and ended with the agent. A log names those of its run; a resumed run starts those given again.
@@ -361,9 +348,14 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     model = model_from_name(arguments.model, os.environ, api=arguments.api)
     equipment = _equipment(arguments, load_protocols(arguments.protocol), arguments.secret)
     servers = servers_of(arguments)
-    about = {"model": nameable(arguments.model), **_protocols(arguments.protocol), **_named(servers)}
-    if getattr(arguments, "approvals", "now") == "page":  # resume waits for the page, too
-        about["approvals"] = "page"
+    files_of_protocols = (name.rpartition(":") for name in arguments.protocol if ".py:" in name)
+    of_header = {
+        "model": nameable(arguments.model),
+        "protocols": "\n".join(f"{Path(file).absolute()}:{name}" for file, _, name in files_of_protocols),
+        "mcp": "\n".join(server.row for server in servers),
+        "approvals": "page" if getattr(arguments, "approvals", "now") == "page" else "",  # resume waits for it, too
+    }
+    about = {name: value for name, value in of_header.items() if value}
     log = new_log(arguments.log, datetime.now())
 
     def make(more: tuple[Tool, ...], approve: Approver, **watching: Any) -> Agent:
@@ -402,18 +394,6 @@ def agent_of_log(
         return resume(recorded.path, model, tools, approve=asked, **(equipment | {"threads": threads}), **watching)
 
     return preset, make, servers
-
-
-def _protocols(names: Iterable[str]) -> dict[str, str]:
-    """Return the files of the protocols of a run, for the header of its log."""
-    files = [name for name in names if ".py:" in name]
-    places = [f"{Path(file).absolute()}:{name}" for file, _, name in (each.rpartition(":") for each in files)]
-    return {"protocols": "\n".join(places)} if places else {}
-
-
-def _named(servers: Sequence[McpServer]) -> dict[str, str]:
-    """Return the servers of the tools of a run, for the header of its log."""
-    return {"mcp": "\n".join(server.row for server in servers)} if servers else {}
 
 
 OWN = "agent.protocols"

@@ -81,12 +81,10 @@ def excerpt(text: str, width: int, rest: str = "") -> list[str]:
     lines = visible_lines(text.rstrip("\n"))
     if len(lines) > HEAD + TAIL + 1:
         lines = [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL:,} more lines{rest}", *lines[-TAIL:]]
-    return [part for line in lines for part in _fitted(line, width)]
-
-
-def _fitted(line: str, width: int) -> list[str]:
-    """Cut a line of a result; wrap a remark of the tool."""
-    return wrapped(cut(line, LONGEST_NOTE * width), width) if NOTE.match(line) else [cut(line, width)]
+    fitted = (
+        wrapped(cut(line, LONGEST_NOTE * width), width) if NOTE.match(line) else [cut(line, width)] for line in lines
+    )
+    return [part for parts in fitted for part in parts]
 
 
 def changes(call: ToolCall, action: Action) -> list[str]:
@@ -134,7 +132,14 @@ def spent(turns: int, calls: int, usage: Usage) -> str:
 
 
 ANSWERING, WAITING = "the model answers", "waiting, to ask again"
-OF_THE_NEXT_TURN = (ANSWERING, WAITING)
+ACTIVITIES: Mapping[type[Event], str] = {
+    InferenceRequested: ANSWERING,
+    SummaryRequested: "the model summarizes",
+    BackoffStarted: WAITING,
+    **dict.fromkeys((ToolFinished, ApprovalAsked, RunEnded), ""),
+}
+"""The activity that an event begins, besides tools; an empty one: none."""
+
 SILENCE = 20.0  # seconds of silence until the user is told
 
 
@@ -150,21 +155,12 @@ class Progress:
 
     def fold(self, event: Event) -> None:
         """Record an event."""
-        match event:
-            case PromptGiven():
-                self._begun = self._now()
-            case InferenceRequested():
-                self._begin(ANSWERING)
-            case SummaryRequested():
-                self._begin("the model summarizes")
-            case ToolStarted():
-                self._begin(event.call.tool)
-            case BackoffStarted():
-                self._begin(WAITING)
-            case ToolFinished():
-                self._begin("")
-            case ApprovalAsked() | RunEnded():
-                self._begin("")
+        if isinstance(event, PromptGiven):
+            self._begun = self._now()
+        activity = event.call.tool if isinstance(event, ToolStarted) else ACTIVITIES.get(type(event))
+        if activity is not None:
+            self._activity = activity
+            self._since = self._heard = self._now()
 
     def text(self) -> str:
         """Return the line; empty without an activity."""
@@ -172,7 +168,7 @@ class Progress:
             return ""
         used, now = self._totals.usage, self._now()
         tokens = used.input_tokens + used.output_tokens
-        parts = [f"turn {self._totals.turns + (self._activity in OF_THE_NEXT_TURN)}"]
+        parts = [f"turn {self._totals.turns + (self._activity in (ANSWERING, WAITING))}"]
         parts.append(f"{visible(self._activity)} ({now - self._since:.0f} s)")
         if self._activity == ANSWERING and now > self._heard + SILENCE:
             parts.append(f"nothing came for {now - self._heard:.0f} s, Ctrl-C aborts")
@@ -183,10 +179,6 @@ class Progress:
     def hear(self) -> None:
         """Note that a piece of the model's answer came."""
         self._heard = self._now()
-
-    def _begin(self, activity: str) -> None:
-        self._activity, self._since = activity, self._now()
-        self._heard = self._since
 
 
 class Display:
@@ -205,9 +197,7 @@ class Display:
         shows_final_text: bool = False,
         attempts: int = 0,
     ) -> None:
-        """Make a display on `screen`; the final text is not shown, unless it is wanted here. attempts: how often the
-        model is asked for one answer; 0 when that is unknown.
-        """
+        """Make a display on `screen`. attempts: how often the model is asked for one answer; 0 when that is unknown."""
         self._attempts = attempts
         self._screen, self._totals, self._tracker = screen, totals, tracker
         self._shows_final_text = shows_final_text
@@ -220,18 +210,23 @@ class Display:
         self._named = ""  # the call whose line was shown last, if nothing was shown since
         self._compared: set[str] = set()  # calls whose diff was shown
         self._output: deque[str] = deque([""], maxlen=LIVE + 1)  # the last lines that running tools printed
-        self._result = ""  # the last result of a tool, whole
+        self.last_result = ""  # of a tool, whole
 
     def show(self, step: Step) -> None:
         """Show a step if it matters to users; most do not."""
-        self._show_model(step.event)
-        self._show_call(step.event)
-        if isinstance(step.event, RunContinued) or (isinstance(step.event, RunEnded) and step.event.text != self._text):
-            self._show_last_text()
-        if step.event.name in TOLD:
-            self._show_told(step.event)
-        if isinstance(step.event, RunEnded):
-            self._show_end(step.event)
+        event = step.event
+        self._show_model(event)
+        self._show_call(event)
+        if isinstance(event, RunContinued) or (isinstance(event, RunEnded) and event.text != self._text):
+            if not self._shows_final_text:  # it was held back, and is not the final one
+                self._say(self._text)
+            self._text = ""
+        if event.name in TOLD:
+            label, sort, texts = told(event, attempts=self._attempts)
+            for text in texts:
+                self._screen.labelled(label, text, TONES.get(sort, "system"))
+        if isinstance(event, RunEnded):
+            self._show_end(event)
         self._running = self._tracker.state.background
 
     def stream(self, text: str) -> None:
@@ -270,11 +265,6 @@ class Display:
         """Return whether this text is the last one that was shown while the model wrote it."""
         return bool(text.strip()) and text.strip() == self._streamed.strip()
 
-    @property
-    def last_result(self) -> str:
-        """The last result of a tool, whole."""
-        return self._result
-
     def take_up(self, step: Step) -> None:
         """Record a step of an earlier run without showing it."""
         match step.event:
@@ -310,7 +300,9 @@ class Display:
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in event.calls}
                 self._screen.end_of_text("agent", "agent")
-                self._show_text(event)
+                self._text = "" if event.calls else event.message.text
+                if event.calls or self._shows_final_text:
+                    self._say(event.message.text)
 
     def _show_call(self, event: Event) -> None:
         if isinstance(event, ProposedAction | ApprovalAsked | ApprovalAnswered | GateRejected | ToolFinished):
@@ -321,13 +313,12 @@ class Display:
             case ToolFinished():
                 self._show_result(event)
             case CallAnswered():
-                self._show_answered(event)
-
-    def _show_told(self, event: Event) -> None:
-        """Show an event in the words of the page."""
-        label, sort, texts = told(event, attempts=self._attempts)
-        for text in texts:
-            self._screen.labelled(label, text, TONES.get(sort, "system"))
+                call = self._calls.pop(event.call, None)
+                self._compared.discard(event.call)
+                if event.outcome not in ("ran", "rejected"):
+                    if call is not None:
+                        self._name(call)
+                    self._screen.labelled(*answered_with(event.outcome, event.result), "refused")
 
     def _show_end(self, ended: RunEnded) -> None:
         used = self._totals.usage
@@ -340,17 +331,6 @@ class Display:
             self._screen.labelled("error", ended.text, "refused")
         if ended.status == "failed" and self._reason == "context_length_exceeded":
             self.system(TOO_LONG)
-
-    def _show_text(self, answer: AnswerCommitted) -> None:
-        self._text = "" if answer.calls else answer.message.text
-        if answer.calls or self._shows_final_text:
-            self._say(answer.message.text)
-
-    def _show_last_text(self) -> None:
-        """Show a held text, since it was not the last one."""
-        if not self._shows_final_text:
-            self._say(self._text)
-        self._text = ""
 
     def _say(self, text: str) -> None:
         if text.strip() and not self.has_streamed(text):
@@ -378,18 +358,9 @@ class Display:
         if len(diff) > LONGEST_DIFF:
             self._screen.line(f"{'':{MARGIN}}… {len(diff) - LONGEST_DIFF} more lines of this change", "output")
 
-    def _show_answered(self, answered: CallAnswered) -> None:
-        call = self._calls.pop(answered.call, None)
-        self._compared.discard(answered.call)
-        if answered.outcome in ("ran", "rejected"):
-            return
-        if call is not None:
-            self._name(call)
-        self._screen.labelled(*answered_with(answered.outcome, answered.result), "refused")
-
     def _show_result(self, finished: ToolFinished) -> None:
         self.clear_output()
-        self._result = finished.result
+        self.last_result = finished.result
         if finished.is_error:  # the advice is at its end
             for line in excerpt(finished.result, 10 * self._screen.width):
                 for part in wrapped(line, self._screen.width - MARGIN - 2):

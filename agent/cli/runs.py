@@ -24,13 +24,12 @@ from attrs import asdict, define, field, frozen
 
 from agent.cli.arguments import called
 from agent.cli.errors import OK, Mistake, say
-from agent.cli.screen import Screen, Tone, cut, screen_on, visible
+from agent.cli.screen import Tone, cut, screen_on, visible
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.writing import LogWriter, is_in_use
 from agent.vocabulary.events import ActionDescribed, ToolFinished, ToolStarted
 from agent.vocabulary.messages import Usage, typed
 from bp import Step
-from constitution import Action
 
 SPENDING = ("inference_finished", "summary_finished", "tool_finished")
 ENDINGS = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
@@ -41,6 +40,13 @@ def runs_folder() -> Path:
     """Return the folder of runs: `runs` in BPAGENT_HOME, or else in ~/.bpagent."""
     home = os.environ.get("BPAGENT_HOME")
     return (Path(home).expanduser() if home else Path.home() / ".bpagent") / "runs"
+
+
+def append_privately(path: Path, content: bytes) -> None:
+    """Append to a file that only its owner can read; it and its folder are made if they are missing."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "ab") as file:
+        file.write(content)
 
 
 def new_log(given: str | None, now: datetime) -> Path:
@@ -131,16 +137,6 @@ class Summary:
         """The name of the run."""
         return self.path.stem
 
-    @property
-    def written(self) -> str:
-        """The time at which its log was written to last: month, day, hour and minute of this place."""
-        return f"{datetime.fromtimestamp(self.path.stat().st_mtime):{WRITTEN}}"
-
-    @property
-    def spent(self) -> str:
-        """The cost of the models in US dollars, or their tokens without a known cost."""
-        return f"{self.usage.tokens:,} tok" if self.usage.cost is None else f"${self.usage.cost:.2f}"
-
     def plain(self) -> dict[str, Any]:
         """Return this as plain data; cost: US dollars, None without a known price."""
         own = asdict(self, filter=lambda attribute, _: attribute.name not in ("path", "usage"))
@@ -161,7 +157,8 @@ class Summary:
             case "approval_answered" if data["call"] in self.waiting:
                 self.waiting.remove(data["call"])
             case _ if name in SPENDING:
-                self.usage += _usage(data)
+                told = data.get("usage") or (data.get("details") or {}).get("usage") or {}  # of a tool that asks models
+                self.usage += Usage(told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("cost"))
 
 
 def summaries(limit: int = 0) -> tuple[list[Summary], list[str]]:
@@ -197,12 +194,6 @@ def summarize(path: Path) -> Summary:
     return found
 
 
-def _usage(data: dict[str, Any]) -> Usage:
-    """Return the usage of an inference, or of a tool that asks models."""
-    told = data.get("usage") or (data.get("details") or {}).get("usage") or {}
-    return Usage(told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("cost"))
-
-
 def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
     """Return name and data of a record that a summary needs; an empty name for others and for a torn line."""
     _, _, rest = line[:200].partition(b'"name":"')
@@ -214,7 +205,6 @@ def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
 
 FOLDER, END, NARROWEST_PROMPT, TIME = 16, 11, 5, 11  # columns
 WITH_FOLDER, WITH_COST, WITH_TIME = 45, 60, 73  # the least columns beside the id for these to be shown
-WRITTEN = "%m-%d %H:%M"
 
 TONES: dict[str, Tone] = {
     "completed": "good",
@@ -245,10 +235,17 @@ def execute(arguments: Namespace) -> int:
     screen.line(_row(("id", "written", "folder", "end", "turns", "cost", "prompt"), longest, screen.width), "title")
     for each in found:
         folder, prompt = visible(Path(each.workspace).name), visible(each.prompt)
-        cells = (each.id, each.written, folder, each.status, str(each.turns), each.spent, prompt)
+        written = f"{datetime.fromtimestamp(each.path.stat().st_mtime):%m-%d %H:%M}"
+        spent = f"{each.usage.tokens:,} tok" if each.usage.cost is None else f"${each.usage.cost:.2f}"
+        cells = (each.id, written, folder, each.status, str(each.turns), spent, prompt)
         paint = partial(screen.painted, tone=TONES.get(each.status, "plain"))
         screen.line(_row(cells, longest, screen.width, paint))
-    _say_how_to_go_on(found, screen)
+    for each in found:
+        if each.status == "waiting":
+            screen.line(f"{each.id} waits for {visible(', '.join(each.waiting))}:", "question")
+            screen.line(f"    bpagent resume {each.id} --approve {visible(each.waiting[0])}", "action")
+    if any(each.status == "interrupted" for each in found):
+        screen.line("interrupted runs go on with: bpagent resume ID", "system")
     return OK
 
 
@@ -265,15 +262,6 @@ def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], 
     room = width - len(before) - END - len(after)
     told = f"{after}{cut(prompt, room)}" if room >= NARROWEST_PROMPT else ""
     return f"{before}{paint(f'{end:{END}}')}{told}".rstrip()
-
-
-def _say_how_to_go_on(found: list[Summary], screen: Screen) -> None:
-    for summary in found:
-        if summary.status == "waiting":
-            screen.line(f"{summary.id} waits for {visible(', '.join(summary.waiting))}:", "question")
-            screen.line(f"    bpagent resume {summary.id} --approve {visible(summary.waiting[0])}", "action")
-    if any(summary.status == "interrupted" for summary in found):
-        screen.line("interrupted runs go on with: bpagent resume ID", "system")
 
 
 # Forks: `bpagent fork`, and `/undo` in a conversation.
@@ -307,7 +295,8 @@ def fork(path: Path, records: int, output: str | None = None, **header: object) 
             writer.record(record)
     finally:
         writer.close()
-    copy_changes(path, forked, recorded.records[records - 1]["step"] if records else 0)
+    last = recorded.records[records - 1]["step"] if records else 0
+    _note(forked, [change for change in _noted(path) if change.step <= last])
     return forked
 
 
@@ -344,14 +333,18 @@ class Change:
 class Changes:
     """Notes which files the file tools of a run change. A file that cannot be kept is not noted, and never restored."""
 
-    log: Path
+    log: Path | None
     _paths: dict[str, list[str]] = field(factory=dict, init=False)  # by call: the content that it would write
     _before: dict[str, dict[str, str | None]] = field(factory=dict, init=False)  # by call that runs: digests by path
 
     def see(self, step: Step) -> None:
         """Take a step of the run, before its effects start."""
+        if self.log is None:
+            return
         match step.event:
-            case ActionDescribed(call=call, facts=facts) if _is_of_files(facts):
+            case ActionDescribed(call=call, facts=facts) if not (
+                facts.command is not None or facts.argv or facts.opaque
+            ):  # it only does that
                 self._paths[call.id] = [use.resolved for use in facts.paths if use.access == "write"]
             case ToolStarted(call=call):
                 self._before[call.id] = {path: _kept(path) for path in self._paths.pop(call.id, ())}
@@ -418,24 +411,14 @@ def restore(change: Change) -> None:
     Path(change.path).write_bytes(content)
 
 
-def copy_changes(log: Path, fork: Path, step: int) -> None:
-    """Copy the recorded changes of a log, up to a step, to its fork."""
-    _note(fork, [change for change in _noted(log) if change.step <= step])
-
-
 def _kept(path: str) -> str | None:
     """Keep the content of a file and return its digest; None if that is impossible."""
     with suppress(OSError):
         content, digest = _content(path), _digest(path)
         if content is not None and digest and not (_folder() / digest).exists():
-            _write(_folder() / digest, content)
+            append_privately(_folder() / digest, content)
         return digest
     return None
-
-
-def _is_of_files(facts: Action) -> bool:
-    """Return whether a call changes the files that it names, and does nothing else."""
-    return facts.command is None and not facts.argv and not facts.opaque
 
 
 def _digest(path: str) -> str | None:
@@ -471,7 +454,7 @@ def _list_of(log: Path) -> Path:
 def _note(log: Path, changes: Iterable[Change]) -> None:
     if lines := "".join(f"{json.dumps(asdict(change))}\n" for change in changes):
         with suppress(OSError):
-            _write(_list_of(log), lines.encode())
+            append_privately(_list_of(log), lines.encode())
 
 
 def _noted(log: Path) -> list[Change]:
@@ -479,9 +462,3 @@ def _noted(log: Path) -> list[Change]:
         return [Change(**json.loads(line)) for line in _list_of(log).read_text().splitlines()]
     except (OSError, ValueError, TypeError):
         return []
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "ab") as file:
-        file.write(content)

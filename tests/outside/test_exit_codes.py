@@ -5,11 +5,9 @@ import signal
 import subprocess
 
 import pytest
-from attrs import evolve
 
 from tests.outside.conftest import Place, bash
 from tests.outside.driving import PATIENCE, processes_in
-from tests.outside.model_server import Pause, refusing, saying
 
 pytestmark = pytest.mark.slow
 
@@ -30,12 +28,6 @@ def test_3_for_a_limit_with_its_text(place: Place) -> None:
     assert place.log.end == ("limit", "max_iterations")
 
 
-def test_a_final_answer_in_the_last_allowed_iteration_is_no_limit(place: Place) -> None:
-    said = place.play("Done.", options=("--option", "max_iterations=1"))
-
-    assert (said.code, said.out) == (0, "Done.\n")
-
-
 def test_1_for_a_doom_loop_and_the_third_proposal_ends_the_run_without_another_inference(place: Place) -> None:
     same = [bash("echo  again"), {"call": {"tool": "bash", "arguments": {"timeout": 9, "command": "echo a"}}}]
     swapped = bash("echo a", timeout=9)
@@ -47,30 +39,6 @@ def test_1_for_a_doom_loop_and_the_third_proposal_ends_the_run_without_another_i
     assert len(place.log.data("inference_finished")) == 4
     assert len(place.log.data("tool_started")) == 3
     assert len(place.log.data("call_answered")) == 4
-
-
-def test_a_doom_loop_counts_within_one_answer_and_any_other_proposal_resets_it(place: Place) -> None:
-    def calls(*commands: str) -> dict[str, object]:
-        return {"calls": [{"tool": "bash", "arguments": {"command": command}} for command in commands]}
-
-    said = place.play(
-        calls("echo a", "echo a", "echo b"), calls("echo a", "echo a"), calls("echo a", "echo c"), "never"
-    )
-
-    assert said.code == 1
-    assert place.log.end[0] == "doom_loop"
-    assert len(place.log.data("tool_started")) == 5
-    assert len(place.log.data("call_answered")) == 7
-    assert len(place.log.data("inference_finished")) == 3
-
-
-def test_1_for_the_third_empty_answer_in_a_row(place: Place) -> None:
-    """That they do not enter the conversation is shown over HTTP."""
-    said = place.play({"say": ""}, {"say": " "}, {"say": ""}, "never")
-
-    assert (said.code, said.out) == (1, "")
-    assert place.log.end == ("failed", "empty_answers")
-    assert len(place.log.data("inference_finished")) == 3
 
 
 @pytest.mark.parametrize(("status", "code"), [("success", 0), ("partial", 1), ("failure", 1)])
@@ -97,22 +65,6 @@ def test_a_signal_aborts_the_run_and_every_call_is_answered(place: Place, number
     assert [place.log.told(id)[:8] for id in ("running", "later")]
     assert not (place.workspace / "later").exists()
     assert not [line for line in processes_in(place.workspace) if "sleep 30" in line]
-
-
-def test_a_signal_aborts_an_inference(place: Place) -> None:
-    """The server never says the last word of its stream."""
-    pause = Pause()
-    place.server.reply(evolve(saying("Beginning", " and end."), pause=pause))
-    process = place.start(*place.words("Do it"))
-    assert pause.reached.wait(PATIENCE)
-
-    process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=PATIENCE)
-
-    pause.over.set()
-    assert (process.returncode, out) == (143, "")
-    assert place.log.end[0] == "aborted"
-    assert place.log.data("answer_committed") == []
 
 
 def type_to_stop(process: "subprocess.Popen[str]", text: str) -> None:
@@ -155,36 +107,6 @@ def test_in_autonomous_the_letters_stop_anywhere_stop(place: Place) -> None:
 
     assert process.returncode == 4
     assert place.log.told("c1").startswith("finished")
-
-
-def test_1_for_failures_in_a_row_of_which_the_fifth_ends_the_run(place: Place) -> None:
-    def reading(path: str) -> dict[str, object]:
-        return {"call": {"tool": "read_file", "arguments": {"path": path}}}
-
-    unknown = {"call": {"tool": "no_such_tool", "arguments": {}}}
-    refused = {"call": {"tool": "read_file", "arguments": {"path": "../outside"}}}
-    good = bash("exit 7")
-
-    said = place.play(reading("1"), good, reading("2"), reading("3"), unknown, refused, reading("4"), unknown, "never")
-
-    assert said.code == 1
-    assert place.log.end[0] == "failed"
-    assert len(place.log.data("inference_finished")) == 8
-
-
-def test_three_attempts_after_a_broken_one_and_then_the_run_has_failed(place: Place) -> None:
-    """Statuses that are asked again, with the seconds or the date that the server names; the fourth is the last."""
-    codes = [408, 409, 429, 503]
-    place.server.reply(
-        *(refusing(code, retry_after="Wed, 21 Oct 2015 07:28:00 GMT" if code == 409 else "0") for code in codes)
-    )
-
-    said = place.command(*place.words("Do it"))
-
-    assert (said.code, said.out) == (1, "")
-    assert place.log.end[0] == "failed"
-    assert len(place.server.requests) == 4
-    assert [data["seconds"] for data in place.log.data("backoff_elapsed")] == [0, 0, 0]
 
 
 # Questions, answers and steering on a terminal.

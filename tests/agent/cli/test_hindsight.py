@@ -200,15 +200,6 @@ def test_a_forged_record_is_reported_in_a_sentence_or_as_json(
     assert told["difference"]["number"] == told["equal"] + 1
 
 
-def test_a_protocol_that_was_not_there_is_a_difference(command: Command, log: Path, tmp_path: Path) -> None:
-    (tmp_path / "rules.py").write_text(NOTHING_TODAY)
-
-    said = command("replay", log, "--protocol", f"{tmp_path / 'rules.py'}:nothing_today")
-
-    assert said.code == 2
-    assert "was made without the b-thread 'nothing_today'" in said.err
-
-
 WITH_ARGUMENTS = """
 from agent.events import ProposedAction, InferenceRequested
 from bp import BThreadBody, bthread, sync

@@ -42,7 +42,7 @@ def test_a_page_replaces_only_an_older_page(command: Command, recorded_log: Path
     before, notes = recorded_log.read_bytes(), tmp_path / "notes.md"
     notes.write_text("kept")
     refused = {
-        recorded_log: f"{recorded_log} is the recorded_log itself; name another file with --output",
+        recorded_log: f"{recorded_log} is the log itself; name another file with --output",
         notes: f"{notes} is there and is no page; name another file",
         tmp_path: f"cannot write the page {tmp_path}: Is a directory; name another file",
         tmp_path / "no" / "x.html": f"cannot write the page {tmp_path}/no/x.html: No such file or directory; name",
