@@ -1,12 +1,13 @@
 """`bpagent chat`: prompts, answers, steering and stopping in one conversation, on a terminal and on a pipe."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.agent.cli.sessions import Command, OnTerminal, RunOf, Script, SlowTool, Terminal, bash, records
+
+pytestmark = pytest.mark.slow
 
 
 def said(log: Path, name: str) -> list[str]:
@@ -14,7 +15,7 @@ def said(log: Path, name: str) -> list[str]:
 
 
 @pytest.fixture
-def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) -> Callable[..., Terminal]:
+def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) -> OnTerminal:
     """`chat(step, ...)`: a conversation on a terminal."""
 
     def begin(*steps: object) -> Terminal:
@@ -23,26 +24,7 @@ def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) ->
     return begin
 
 
-@pytest.mark.slow
-def test_one_conversation_runs_several_tasks_in_order(chat: Callable[..., Terminal], log: Path) -> None:
-    terminal = chat("First.", "Second.")
-    terminal.rest()
-    terminal.type("do the first\n")
-    terminal.rest(1)
-    terminal.type("\nHow do I stop it?\n")  # an empty line asks for nothing; between runs, stop is a word
-    terminal.wait_for("agent    Second.")
-    terminal.rest(2)
-    terminal.type("/quit\n")
-
-    assert terminal.end() == 0
-    assert "agent    First." in terminal.screen
-    assert said(log, "prompt_given") == ["do the first", "How do I stop it?"]
-
-
-@pytest.mark.slow
-def test_ctrl_c_leaves_the_search_in_the_history_and_not_the_conversation(
-    chat: Callable[..., Terminal], log: Path
-) -> None:
+def test_ctrl_c_leaves_the_search_in_the_history_and_not_the_conversation(chat: OnTerminal, log: Path) -> None:
     terminal = chat("First.", "Second.")
     terminal.rest()
     terminal.type("do the first\r")
@@ -58,9 +40,8 @@ def test_ctrl_c_leaves_the_search_in_the_history_and_not_the_conversation(
     assert said(log, "prompt_given") == ["do the first", "do more"]
 
 
-@pytest.mark.slow
 def test_slash_commands_describe_the_conversation_and_are_not_prompts(
-    chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
+    chat: OnTerminal, log: Path, slow_tool: SlowTool
 ) -> None:
     told = {
         "/hlep": "there is no /hlep; did you mean '/help'?",
@@ -96,9 +77,8 @@ def test_slash_commands_describe_the_conversation_and_are_not_prompts(
     assert said(log, "steering_given") == []
 
 
-@pytest.mark.slow
 def test_a_task_of_several_lines_is_pasted_as_one_and_found_again_in_the_next_conversation(
-    chat: Callable[..., Terminal], on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path
+    chat: OnTerminal, on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path
 ) -> None:
     terminal = chat("First.", "Second.")
     terminal.rest()
@@ -126,7 +106,6 @@ def test_a_task_of_several_lines_is_pasted_as_one_and_found_again_in_the_next_co
     assert said(tmp_path / "second.jsonl", "prompt_given") == ["one\nyes\nthree"]
 
 
-@pytest.mark.slow
 def test_commands_and_files_are_completed(
     on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,9 +134,8 @@ def test_commands_and_files_are_completed(
     assert said(log, "prompt_given") == ['What does @notes.txt say?\n\n<file path="notes.txt">\nsesame\n</file>']
 
 
-@pytest.mark.slow
 def test_another_model_goes_on_with_the_conversation_and_a_task_is_undone(
-    chat: Callable[..., Terminal], log: Path, tmp_path: Path
+    chat: OnTerminal, log: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "other.yaml").write_text('steps: ["From another one."]')
     terminal = chat("First.", "Second.")
@@ -186,10 +164,7 @@ def test_another_model_goes_on_with_the_conversation_and_a_task_is_undone(
     assert headers[1]["about"]["model"] == f"script:{tmp_path / 'other.yaml'}"
 
 
-@pytest.mark.slow
-def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
-    chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
-) -> None:
+def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(chat: OnTerminal, log: Path, slow_tool: SlowTool) -> None:
     terminal = chat(bash(slow_tool.command), bash(slow_tool.command), "Here I am.")
     terminal.rest()
     terminal.type("go\n")
@@ -212,9 +187,8 @@ def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
     assert ended == ["stopped", "aborted", "completed"]
 
 
-@pytest.mark.slow
 def test_a_continued_conversation_has_its_earlier_messages(
-    chat: Callable[..., Terminal], on_terminal: OnTerminal, script: Script, log: Path
+    chat: OnTerminal, on_terminal: OnTerminal, script: Script, log: Path
 ) -> None:
     terminal = chat("First.")
     terminal.type("do the first\n")  # before it is asked for
@@ -235,7 +209,6 @@ def test_a_continued_conversation_has_its_earlier_messages(
     assert said(log, "prompt_given") == ["do the first", "and then"]
 
 
-@pytest.mark.slow
 def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
     run_of: RunOf, command: Command, process: Command, log: Path
 ) -> None:
@@ -249,7 +222,6 @@ def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
     assert command("replay", log).code == 0
 
 
-@pytest.mark.slow
 def test_a_pipe_does_not_answer_a_pending_question(
     command: Command, process: Command, run_of: RunOf, log: Path
 ) -> None:
@@ -263,7 +235,6 @@ def test_a_pipe_does_not_answer_a_pending_question(
     assert log.read_bytes() == before
 
 
-@pytest.mark.slow
 def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
     process: Command, script: Script, workspace: Path, log: Path
 ) -> None:
@@ -278,8 +249,7 @@ def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
     assert said(log, "prompt_given") == ["first", "please stop", "third"]
 
 
-@pytest.mark.slow
-def test_output_is_printed_above_the_line_being_typed(chat: Callable[..., Terminal], slow_tool: SlowTool) -> None:
+def test_output_is_printed_above_the_line_being_typed(chat: OnTerminal, slow_tool: SlowTool) -> None:
     terminal = chat(bash(f"echo first; {slow_tool.command}", say="I **look**."), "All of it is done.")
     terminal.rest()
     terminal.type("go\r")

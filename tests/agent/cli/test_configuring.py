@@ -15,7 +15,7 @@ from agent.cli.errors import Mistake
 from agent.presets.configuration import SCHEMA
 from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
-from tests.agent.cli.sessions import Command, RunOf, Script, Terminal, answers_in
+from tests.agent.cli.sessions import Command, OnTerminal, RunOf, Script, answers_in
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import ended, streamed, words
 
@@ -181,7 +181,7 @@ def test_a_rule_of_a_project_lowers_no_denial(run: Run, project: Callable[[str],
 
 @pytest.mark.slow
 def test_a_trusted_project_is_used_until_it_changes_and_options_win(
-    run: Run, on_terminal: Callable[..., Terminal], command: Command, project: Callable[[str], Path], workspace: Path
+    run: Run, on_terminal: OnTerminal, command: Command, project: Callable[[str], Path], workspace: Path
 ) -> None:
     file = project("preset: gated\noptions: {attempts: 2}\n")
     assert command("config", "--trust", "--workspace", workspace).code == 2  # there is no terminal to ask on

@@ -16,7 +16,7 @@ from agent.cli.demo import (
     make_workshop,
     nothing_leaves_after_a_secret,
 )
-from tests.agent.cli.sessions import Command, Terminal
+from tests.agent.cli.sessions import Command, OnTerminal
 
 pytestmark = pytest.mark.anyio
 
@@ -75,7 +75,7 @@ def test_the_demo_needs_no_network_terminal_or_input(performed_alone: str, comma
 
 @pytest.mark.slow
 def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushed(
-    on_terminal: Callable[..., Terminal],
+    on_terminal: OnTerminal,
 ) -> None:
     terminal = on_terminal("demo", "--pace", "0", NO_COLOR="1")
     terminal.wait_for("your turn: after a yes, the demo's rule refuses git push")

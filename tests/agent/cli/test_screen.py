@@ -8,7 +8,7 @@ import pytest
 
 from agent.cli.display import Display, Progress, changes, excerpt
 from agent.cli.screen import Blocks, Screen, columns_of, visible, wrapped
-from agent.page.wording import action_of, command_of, lasted
+from agent.page.wording import lasted
 from agent.projections.state import StateTracker, Totals
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -43,18 +43,6 @@ from tests.tables import rows
 )
 def test_invisible_characters_are_shown_as_escapes(text: str, shown: str) -> None:
     assert visible(text) == shown
-
-
-def test_a_call_is_shown_whole_in_a_question_and_short_in_progress() -> None:
-    long = ToolCall("c", "write_file", {"path": "a.txt", "content": "x" * 100})
-
-    assert command_of(ToolCall("c", "bash", {"command": "ls"})) == "ls"
-    assert command_of(ToolCall("c", "terminal", {"persistent": True, "command": "ls"})) == "ls"
-    assert command_of(ToolCall("c", "read_file", {"path": "a.txt"})) == "read_file a.txt"
-    assert command_of(long) == f'write_file path="a.txt" content="{"x" * 100}"'
-    assert action_of(long) == "write_file a.txt (100 characters)"
-    assert action_of(ToolCall("c", "edit", {"path": "a.txt", "oldText": "x", "newText": "y"})) == "edit a.txt"
-    assert action_of(ToolCall("c", "task", {"of": 1, "prompt": "x" * 100})) == "task of=1 prompt=(100 characters)"
 
 
 def test_a_long_result_keeps_its_beginning_and_its_end() -> None:

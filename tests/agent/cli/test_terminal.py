@@ -10,6 +10,7 @@ import pytest
 
 from tests.agent.cli.sessions import OnTerminal, RunOf, Script, SlowTool, Terminal, answers_in, bash, records
 
+pytestmark = pytest.mark.slow
 RISKY = "git reset --hard; echo ran > ran.txt"
 QUESTION = f"Approve command: {RISKY}? (yes/no)"
 
@@ -22,7 +23,6 @@ def asked(run_of: RunOf, on_terminal: OnTerminal) -> Terminal:
     return terminal
 
 
-@pytest.mark.slow
 def test_no_with_a_reason_tells_the_model_the_reason(
     run_of: RunOf, on_terminal: OnTerminal, workspace: Path, log: Path
 ) -> None:
@@ -38,7 +38,6 @@ def test_no_with_a_reason_tells_the_model_the_reason(
     assert not (workspace / "ran.txt").exists()
 
 
-@pytest.mark.slow
 def test_ctrl_c_at_a_question_aborts_the_run(asked: Terminal, workspace: Path) -> None:
     asked.type("perhaps\n")
     asked.wait_for(QUESTION, times=2)
@@ -49,7 +48,6 @@ def test_ctrl_c_at_a_question_aborts_the_run(asked: Terminal, workspace: Path) -
     assert not (workspace / "ran.txt").exists()
 
 
-@pytest.mark.slow
 def test_a_line_from_before_the_question_does_not_answer_it(
     run_of: RunOf, on_terminal: OnTerminal, workspace: Path, slow_tool: SlowTool
 ) -> None:
@@ -66,7 +64,6 @@ def test_a_line_from_before_the_question_does_not_answer_it(
     assert not (workspace / "ran.txt").exists()
 
 
-@pytest.mark.slow
 def test_a_command_cannot_hide_a_part_of_itself(run_of: RunOf, on_terminal: OnTerminal) -> None:
     hidden = "git reset --hard\x1b[2K\r\nls \u202e"
     terminal = on_terminal(*run_of(bash(hidden)), TERM="dumb")
@@ -78,7 +75,6 @@ def test_a_command_cannot_hide_a_part_of_itself(run_of: RunOf, on_terminal: OnTe
     assert "\x1b" not in terminal.raw
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_a_terminal_has_colors_which_can_be_left_out(
     run_of: RunOf, variables: dict[str, str], on_terminal: OnTerminal
@@ -92,7 +88,6 @@ def test_a_terminal_has_colors_which_can_be_left_out(
         assert set(re.findall(r"\x1b\[([0-9;]*)m", terminal.raw)) <= {"0", "0;1", "0;7"}
 
 
-@pytest.mark.slow
 def test_questions_stay_out_of_standard_output(run_of: RunOf, on_terminal: OnTerminal) -> None:
     terminal = on_terminal(*run_of(bash(RISKY), "Done."), out="pipe")
     terminal.wait_for("(yes/no)")
@@ -118,7 +113,6 @@ def edited(run_of: RunOf, on_terminal: OnTerminal, tmp_path: Path) -> Terminal:
     return terminal
 
 
-@pytest.mark.slow
 def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: Terminal, workspace: Path) -> None:
     edited.type("w")
     edited.wait_for("rule lose_work (version_control): ")
@@ -134,7 +128,6 @@ def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: 
     assert "not approved: only in src" in edited.screen
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("typed", [("e", f"\x15{MINE}\r"), ("e", "dit ", f"{MINE}\r")], ids=["key", "word"])
 def test_a_command_is_edited_and_runs_when_the_model_proposes_it(
     edited: Terminal, workspace: Path, typed: tuple[str, ...]
@@ -162,7 +155,6 @@ def yes_runs_the_command(edited: Terminal, workspace: Path) -> None:
     assert (workspace / "ran.txt").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("back", ["\x1b", "\x7f" * (len(RISKY) + 1)], ids=["escape", "backspace"])
 def test_escape_takes_back_an_answer_begun_with_a_key(edited: Terminal, workspace: Path, back: str) -> None:
     edited.type("e")
@@ -173,7 +165,6 @@ def test_escape_takes_back_an_answer_begun_with_a_key(edited: Terminal, workspac
     yes_runs_the_command(edited, workspace)
 
 
-@pytest.mark.slow
 def test_keys_are_shown_only_while_they_work(edited: Terminal, workspace: Path) -> None:
     edited.type("w")
     edited.wait_for("rule lose_work (version_control): ")
@@ -186,7 +177,6 @@ def test_keys_are_shown_only_while_they_work(edited: Terminal, workspace: Path) 
     yes_runs_the_command(edited, workspace)
 
 
-@pytest.mark.slow
 def test_lanes_leave_no_output_of_a_call_that_has_ended(run_of: RunOf, on_terminal: OnTerminal) -> None:
     terminal = on_terminal(*run_of(bash("echo sesame"), bash(RISKY), "Done."), "--lanes")
     terminal.wait_for(KEYS)
@@ -197,7 +187,6 @@ def test_lanes_leave_no_output_of_a_call_that_has_ended(run_of: RunOf, on_termin
     assert terminal.end() == 0
 
 
-@pytest.mark.slow
 def test_only_a_command_can_be_edited(run_of: RunOf, on_terminal: OnTerminal) -> None:
     write = {"call": {"tool": "write_file", "arguments": {"path": ".git/config", "content": "[core]"}}}
     terminal = on_terminal(*run_of(write, "Done."))
@@ -209,7 +198,6 @@ def test_only_a_command_can_be_edited(run_of: RunOf, on_terminal: OnTerminal) ->
     assert "you      no\n" in terminal.screen
 
 
-@pytest.mark.slow
 def test_typed_words_answer_questions_and_are_not_saved(edited: Terminal, workspace: Path, home: Path) -> None:
     edited.type("YES\r")
     edited.wait_for("done in")
@@ -223,7 +211,6 @@ def test_typed_words_answer_questions_and_are_not_saved(edited: Terminal, worksp
     assert (home / ".bpagent" / "history").read_text() == ""
 
 
-@pytest.mark.slow
 def test_a_line_steers_a_run_as_it_does_a_conversation(
     on_terminal: OnTerminal, script: Script, workspace: Path, log: Path, slow_tool: SlowTool
 ) -> None:
@@ -241,7 +228,6 @@ def test_a_line_steers_a_run_as_it_does_a_conversation(
     assert steered == ["use port 8080 please"]
 
 
-@pytest.mark.slow
 def test_a_terminal_that_is_made_narrow_has_narrow_lines(
     run_of: RunOf, on_terminal: OnTerminal, slow_tool: SlowTool
 ) -> None:
@@ -257,7 +243,6 @@ def test_a_terminal_that_is_made_narrow_has_narrow_lines(
     assert last[2] == f"── turn 2 {'─' * 30}"
 
 
-@pytest.mark.slow
 def test_a_second_stop_ends_a_call_that_never_finishes(
     run_of: RunOf, on_terminal: OnTerminal, log: Path, slow_tool: SlowTool
 ) -> None:

@@ -18,6 +18,7 @@ from tests.agent.cli.sessions import (
     NOTHING_TODAY,
     PATIENCE,
     Command,
+    OnTerminal,
     RunOf,
     Script,
     SlowTool,
@@ -147,7 +148,7 @@ def test_what_if_shows_both_decisions_side_by_side(command: Command, recorded_lo
 
 
 @pytest.fixture
-def asking(run_of: RunOf, on_terminal: Callable[..., Terminal], workspace: Path, log: Path) -> Terminal:
+def asking(run_of: RunOf, on_terminal: OnTerminal, workspace: Path, log: Path) -> Terminal:
     """A run on a terminal that asks whether it may push."""
     (workspace / ".env").write_text("SECRET=1\n")
     terminal = on_terminal(*run_of(bash("cat .env"), "Done."), "--log", log, NO_COLOR="1")
@@ -272,7 +273,7 @@ def test_a_run_that_no_page_can_reach_does_not_wait_for_one(
 
 @pytest.mark.slow
 def test_a_run_is_steered_and_stopped_from_the_page(
-    run_of: RunOf, on_terminal: Callable[..., Terminal], slow_tool: SlowTool, address: Callable[[], str], log: Path
+    run_of: RunOf, on_terminal: OnTerminal, slow_tool: SlowTool, address: Callable[[], str], log: Path
 ) -> None:
     terminal = on_terminal(*run_of(bash(slow_tool.command), "Done."), "--log", log, NO_COLOR="1")
     slow_tool.wait_for_start()
@@ -318,7 +319,7 @@ def test_only_the_page_itself_with_its_token_gets_an_answer(
 
 @pytest.mark.slow
 def test_a_tool_cannot_approve_the_calls_of_its_own_run(
-    run_of: RunOf, on_terminal: Callable[..., Terminal], workspace: Path, log: Path
+    run_of: RunOf, on_terminal: OnTerminal, workspace: Path, log: Path
 ) -> None:
     sender = workspace / "sender.py"
     sender.write_text(

@@ -95,6 +95,8 @@ def test_a_page_needs_nothing_from_anywhere_and_runs_one_script_that_is_known(lo
 def test_written_text_is_shown_as_text_and_invisible_characters_as_escapes(log: Path) -> None:
     page = render_page(read_log(log))
 
+    assert "refused: b-thread one_look_is_enough: one look is enough" in told(page)  # though it is not given
+    assert told(page).count("Done.") == 1  # also at the end
     assert "<script>alert(1)" not in page
     assert "\\x00\\x1b[31m\\u202e" in told(page)
     assert page.encode()
@@ -136,11 +138,6 @@ def test_a_refusal_names_who_and_why_and_the_words_that_it_rests_on(log: Path) -
     assert refused["of"].endswith("✕ one_look_is_enough, by_constitution")
     texts = [data["parts"][part]["text"][start:end] for part, start, end in data["evidence"]]
     assert "rm -rf /no/such/folder" in texts
-
-
-def test_without_its_protocol_a_page_says_what_it_does_not_know(log: Path) -> None:
-    assert "one_look_is_enough" in str(shadow_of(read_log(log)).problem)
-    assert "refused: b-thread one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
 
 
 def test_a_log_that_was_changed_is_shown_with_the_step_where_it_differs(log: Path) -> None:
@@ -197,23 +194,6 @@ def test_the_page_shows_messages_of_people_and_hooks_and_limits(tmp_path: Path) 
     assert images
     assert all(str(source).startswith("data:image/png;base64,iVBOR") for source in images)
     assert "img-src data:" in page
-
-
-def test_why_a_run_goes_on_is_told_in_words(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    found = iter([["And that."], []])
-    with Agent(ScriptedModel(["One.", "Two."]), hooks=Hooks(get_follow_up_messages=lambda: next(found)), log=path) as a:
-        a.run_sync("Go")
-
-    page = render_page(read_log(path))
-
-    assert "goes on: b-thread continue_with_follow_ups: a follow-up waits" in told(page)
-
-
-def test_the_last_answer_is_not_said_twice(log: Path) -> None:
-    page = render_page(read_log(log))
-
-    assert told(page).count("Done.") == 1
 
 
 def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_path: Path) -> None:
