@@ -28,7 +28,7 @@ from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked
 from agent.vocabulary.messages import INCLUDED, Image, UserMessage
 from bp import Event
-from constitution import Action, CommandRule, Evidence, Policy, Verdict, grants_for, judge
+from constitution import Action, CommandRule, Policy, Verdict, grants_for, judge
 
 PIECE = 4096  # bytes read at once
 BACKGROUND_PAUSE = 0.2  # seconds between two checks whether the terminal is ours again
@@ -174,14 +174,13 @@ def _told(grants: Iterable[CommandRule]) -> str:
 
 def tell_evidence(verdict: Verdict) -> list[str]:
     """Return the evidence of a verdict: positions in the command and their meanings, a line each."""
-    return [_told_evidence(evidence) for evidence in verdict.evidence if evidence.text]
-
-
-def _told_evidence(evidence: Evidence) -> str:
-    place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
-    meant = " ".join(evidence.argv)
-    means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""
-    return f"evidence: {place}{visible(evidence.text)}{means}"
+    told = []
+    for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
+        place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
+        meant = " ".join(evidence.argv)
+        means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""
+        told.append(f"evidence: {place}{visible(evidence.text)}{means}")
+    return told
 
 
 PROMPTS = 3  # how often one question is put
