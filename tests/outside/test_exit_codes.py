@@ -126,14 +126,12 @@ def test_an_approval_is_one_line_with_the_command_as_proposed_and_three_prompts_
     terminal.wait_for("Approve command: chmod 777 a? (yes/no)")
     terminal.type("maybe\n")
     terminal.wait_for("Approve command: chmod 777 a? (yes/no)", times=2)
-    terminal.type("YES\n")
-    terminal.wait_for("Approve command: chmod  777 'b  b'? (yes/no)")
+    terminal.talk("YES\n", "Approve command: chmod  777 'b  b'? (yes/no)")
     terminal.type("N\n")
     for number in (1, 2, 3):
         terminal.wait_for("Approve command: chmod 777 c? (yes/no)", times=number)
-        terminal.type("perhaps\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("perhaps\n") == 0
     assert terminal.screen.count("chmod 777 c? (yes/no)") == 3
     assert [data["yes"] for data in place.log.data("approval_answered")] == [True, False, False]
     assert [(place.workspace / name).stat().st_mode & 0o777 for name in ("a", "b  b", "c")] == [0o777, 0o600, 0o600]
@@ -144,9 +142,8 @@ def test_a_line_that_is_stop_at_a_question_stops_the_run(place: Place) -> None:
     terminal = place.on_terminal(*place.words("Do it", model=place.script(*approving("chmod 777 a"), "never")))
 
     terminal.wait_for("? (yes/no)")
-    terminal.type("/stop\n")
 
-    assert terminal.end() == 4
+    assert terminal.end("/stop\n") == 4
     assert place.log.end[0] == "stopped"
     assert (place.workspace / "a").stat().st_mode & 0o777 == 0o600
 
@@ -156,9 +153,8 @@ def test_end_of_input_is_no(place: Place) -> None:
     terminal = place.on_terminal(*place.words("Do it", model=place.script(*approving("chmod 777 a"), "Done.")))
 
     terminal.wait_for("? (yes/no)")
-    terminal.type("\x04")
 
-    assert terminal.end() == 0
+    assert terminal.end("\x04") == 0
     assert (place.workspace / "a").stat().st_mode & 0o777 == 0o600
 
 
@@ -179,14 +175,12 @@ def test_a_line_that_is_typed_meanwhile_steers_and_what_has_not_begun_is_skipped
     terminal = place.on_terminal("chat", *where, place.script({"calls": calls}, "As you wish."), "Do it")
 
     (place.workspace / "started").read_text()
-    terminal.type("rather leave it\n")
-    terminal.wait_for("heard")
+    terminal.talk("rather leave it\n", "heard")
     (place.workspace / "go").write_text("now\n")
     terminal.wait_for("As you wish.")
     terminal.wait_for("you >")
-    terminal.type("/quit\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("/quit\n") == 0
     assert place.log.told("c1") == "first\n"
     assert place.log.told("c2").startswith("skipped: ")
     assert not (place.workspace / "second").exists()

@@ -187,8 +187,7 @@ def test_a_trusted_project_is_used_until_it_changes_and_options_win(
     assert command("config", "--trust", "--workspace", workspace).code == 2  # there is no terminal to ask on
     terminal = on_terminal("config", "--trust", "--workspace", workspace, TERM="dumb")
     terminal.wait_for("Trust it? (yes/no)")
-    terminal.type("yes\n")
-    assert terminal.end() == 0
+    assert terminal.end("yes\n") == 0
 
     trusted = run("--option", "attempts=3", calls=[])[0]
     file.write_text("preset: coding\n")

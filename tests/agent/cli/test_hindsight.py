@@ -370,16 +370,13 @@ def test_in_a_conversation_files_are_restored_on_a_yes(
     terminal = on_terminal("chat", "--model", model, "--workspace", workspace, "--log", tmp_path / "log.jsonl")
     for number, answer in enumerate(("rather go on\ryes\r", "n\r")):
         terminal.rest(number)
-        terminal.type("go\r")
-        terminal.rest(number + 1)
+        terminal.talk("go\r", number + 1)
         assert (workspace / "a.txt").read_text() == "hers\n"
         terminal.type("/undo\r")
         terminal.wait_for("can be as before: a.txt", times=number + 1)
         terminal.wait_for("Restore these files? (yes/no)", times=number + 1)
-        terminal.type(answer)
-        terminal.wait_for(("   as before: ", "files stay as they are")[number])
+        terminal.talk(answer, ("   as before: ", "files stay as they are")[number])
         assert (workspace / "a.txt").read_text() == ("mine\n", "hers\n")[number]
     terminal.rest(2)
-    terminal.type("/quit\r")
 
-    assert terminal.end() == 0
+    assert terminal.end("/quit\r") == 0

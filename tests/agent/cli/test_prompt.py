@@ -165,9 +165,8 @@ def test_always_in_the_terminal_asks_once_and_never_in_the_next_run(
     model = script(bash(RESET), bash(RESET), "Done.")
     terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, TERM="dumb")
     terminal.wait_for(QUESTION)
-    terminal.type("always\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("always\n") == 0
     assert "always allowed from now on: git reset --hard (lose_work, " in terminal.screen
     assert f"{QUESTION} yes, as you said always" in terminal.screen
 

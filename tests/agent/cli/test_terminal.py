@@ -28,9 +28,8 @@ def test_no_with_a_reason_tells_the_model_the_reason(
 ) -> None:
     terminal = on_terminal(*run_of(bash(RISKY), "Done."), "--log", log, TERM="dumb")
     terminal.wait_for(QUESTION)
-    terminal.type("no, use git stash instead\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("no, use git stash instead\n") == 0
     assert "not approved: use git stash instead" in terminal.screen
     (told,) = answers_in(log)
     assert told.startswith("rejected: ")
@@ -42,9 +41,8 @@ def test_ctrl_c_at_a_question_aborts_the_run(asked: Terminal, workspace: Path) -
     asked.type("perhaps\n")
     asked.wait_for(QUESTION, times=2)
     assert asked.screen.count("also: always; no, REASON for the model") == 2  # with the question, and with the help
-    asked.type("\x03")
 
-    assert asked.end() == 130
+    assert asked.end("\x03") == 130
     assert not (workspace / "ran.txt").exists()
 
 
@@ -53,14 +51,12 @@ def test_a_line_from_before_the_question_does_not_answer_it(
 ) -> None:
     terminal = on_terminal(*run_of(bash(slow_tool.command), bash(RISKY), "Done."), TERM="dumb")
     slow_tool.wait_for_start()
-    terminal.type("yes\nplease go on\n")
-    terminal.wait_for("please go on")
+    terminal.talk("yes\nplease go on\n", "please go on")
 
     slow_tool.let_finish()
     terminal.wait_for(QUESTION)
-    terminal.type("no\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("no\n") == 0
     assert not (workspace / "ran.txt").exists()
 
 
@@ -91,9 +87,8 @@ def test_a_terminal_has_colors_which_can_be_left_out(
 def test_questions_stay_out_of_standard_output(run_of: RunOf, on_terminal: OnTerminal) -> None:
     terminal = on_terminal(*run_of(bash(RISKY), "Done."), out="pipe")
     terminal.wait_for("(yes/no)")
-    terminal.type("no\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("no\n") == 0
     assert terminal.out() == "Done.\n"
 
 
@@ -114,16 +109,11 @@ def edited(run_of: RunOf, on_terminal: OnTerminal, tmp_path: Path) -> Terminal:
 
 
 def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: Terminal, workspace: Path) -> None:
-    edited.type("w")
-    edited.wait_for("rule lose_work (version_control): ")
-    edited.type("yes\r")
-    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
-    edited.wait_for(KEYS)
-    edited.type("n")
-    edited.wait_for(f"{BEGUN} no,")
-    edited.type("only in src\r")
+    edited.talk("w", "rule lose_work (version_control): ")
+    edited.talk("yes\r", f"Approve command: {MINE}? (yes/no)", KEYS)
+    edited.talk("n", f"{BEGUN} no,")
 
-    assert edited.end() == 0
+    assert edited.end("only in src\r") == 0
     assert (workspace / "ran.txt").exists()
     assert "not approved: only in src" in edited.screen
 
@@ -147,33 +137,26 @@ def test_a_command_is_edited_and_runs_when_the_model_proposes_it(
 
 
 def yes_runs_the_command(edited: Terminal, workspace: Path) -> None:
-    edited.type("y")
-    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
-    edited.type("no\r")
+    edited.talk("y", f"Approve command: {MINE}? (yes/no)")
 
-    assert edited.end() == 0
+    assert edited.end("no\r") == 0
     assert (workspace / "ran.txt").exists()
 
 
 @pytest.mark.parametrize("back", ["\x1b", "\x7f" * (len(RISKY) + 1)], ids=["escape", "backspace"])
 def test_escape_takes_back_an_answer_begun_with_a_key(edited: Terminal, workspace: Path, back: str) -> None:
-    edited.type("e")
-    edited.wait_for(f"{BEGUN} edit {RISKY}")
-    edited.type(back)
-    edited.wait_for(KEYS)
+    edited.talk("e", f"{BEGUN} edit {RISKY}")
+    edited.talk(back, KEYS)
     assert BEGUN not in edited.screen
     yes_runs_the_command(edited, workspace)
 
 
 def test_keys_are_shown_only_while_they_work(edited: Terminal, workspace: Path) -> None:
-    edited.type("w")
-    edited.wait_for("rule lose_work (version_control): ")
+    edited.talk("w", "rule lose_work (version_control): ")
     shown = edited.raw.rindex("rule lose_work")
-    edited.type("x")  # no key, so a text begins
-    edited.wait_for("> x")
+    edited.talk("x", "> x")  # no key, so a text begins
     assert "[y/n]" not in edited.raw[shown:]
-    edited.type("\x7f")
-    edited.wait_for(KEYS)
+    edited.talk("\x7f", KEYS)
     yes_runs_the_command(edited, workspace)
 
 
@@ -183,8 +166,7 @@ def test_lanes_leave_no_output_of_a_call_that_has_ended(run_of: RunOf, on_termin
 
     assert "│ sesame\n> " not in terminal.screen
     assert terminal.screen.count("sesame") == 2  # the command, and its result in the lanes
-    terminal.type("y")
-    assert terminal.end() == 0
+    assert terminal.end("y") == 0
 
 
 def test_only_a_command_can_be_edited(run_of: RunOf, on_terminal: OnTerminal) -> None:
@@ -192,20 +174,17 @@ def test_only_a_command_can_be_edited(run_of: RunOf, on_terminal: OnTerminal) ->
     terminal = on_terminal(*run_of(write, "Done."))
     terminal.wait_for(KEYS.replace("[e]dit ", ""))
     terminal.type("e")
-    terminal.type("\x15no\r")
 
-    assert terminal.end() == 0
+    assert terminal.end("\x15no\r") == 0
     assert "you      no\n" in terminal.screen
 
 
 def test_typed_words_answer_questions_and_are_not_saved(edited: Terminal, workspace: Path, home: Path) -> None:
-    edited.type("YES\r")
-    edited.wait_for("done in")
+    edited.talk("YES\r", "done in")
     edited.wait_for("(yes/no)", times=2)
     edited.wait_for(KEYS)
-    edited.type("no, never\r")
 
-    assert edited.end() == 0
+    assert edited.end("no, never\r") == 0
     assert "you      no, never\n" in edited.screen
     assert (workspace / "ran.txt").exists()
     assert (home / ".bpagent" / "history").read_text() == ""
@@ -217,10 +196,8 @@ def test_a_line_steers_a_run_as_it_does_a_conversation(
     model = script(bash(slow_tool.command), "As you wish.")
     terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log)
     slow_tool.wait_for_start()
-    terminal.type("use port 8080 please\r")
-    terminal.wait_for("heard: the model reads it before it goes on")
-    terminal.type("/undo\r")
-    terminal.wait_for("/undo is for bpagent chat")
+    terminal.talk("use port 8080 please\r", "heard: the model reads it before it goes on")
+    terminal.talk("/undo\r", "/undo is for bpagent chat")
     slow_tool.let_finish()
 
     assert terminal.end() == 0
@@ -248,9 +225,7 @@ def test_a_second_stop_ends_a_call_that_never_finishes(
 ) -> None:
     terminal = on_terminal(*run_of(bash(slow_tool.command), "Never said."), "--log", log)
     slow_tool.wait_for_start()
-    terminal.type("/stop\r")
-    terminal.wait_for("another stop ends it now")
-    terminal.type("stop\r")
+    terminal.talk("/stop\r", "another stop ends it now")
 
-    assert terminal.end() == 130
+    assert terminal.end("stop\r") == 130
     assert records(log)[-1]["data"]["status"] == "aborted"
