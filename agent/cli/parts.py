@@ -59,12 +59,8 @@ def _tools(arguments: Namespace) -> Listing:
         for tool in tools:
             _show_tool(tool, screen)
 
-    return [_tool_as_data(tool) for tool in tools], show
-
-
-def _tool_as_data(tool: Tool) -> Data:
-    plain = {name: getattr(tool, name) for name in ("name", "category", "parallel", "description", "parameters")}
-    return {**plain, "source": _source(tool)}
+    names = ("name", "category", "parallel", "description", "parameters")
+    return [{**{name: getattr(tool, name) for name in names}, "source": _source(tool)} for tool in tools], show
 
 
 def _show_tool(tool: Tool, screen: Screen) -> None:
@@ -208,12 +204,11 @@ def _protocols(arguments: Namespace) -> Listing:
         for line in HOW_TO_USE.splitlines() if name is None else ():
             screen.line(line, "system")
 
-    return [_protocol_as_data(entry) for entry in entries], show
+    def as_data(entry: Entry) -> Data:
+        plain = {name: getattr(entry, name) for name in ("name", "does", "roles", "source")}
+        return {**plain, "costs": entry.cost, "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
 
-
-def _protocol_as_data(entry: Entry) -> Data:
-    plain = {name: getattr(entry, name) for name in ("name", "does", "roles", "source")}
-    return {**plain, "costs": entry.cost, "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
+    return [as_data(entry) for entry in entries], show
 
 
 # Doctor: the abilities of this machine, found by trying, and how to add the missing ones.
@@ -280,21 +275,14 @@ def _new(arguments: Namespace) -> int:
         raise Mistake(f"{arguments.name!r} is the name of a module that there is already; choose another name")
     folder = existing_folder(arguments.folder, "--folder")
     names = {"@NAME@": name, "@CONSTANT@": name.upper(), "@TITLE@": name.replace("_", " ").capitalize()}
-    written = {
-        folder / f"{name}.py": _template(arguments.kind, names),
-        folder / f"test_{name}.py": _template(f"{arguments.kind}_test", names),
-    }
+    written = {folder / f"{name}.py": arguments.kind, folder / f"test_{name}.py": f"{arguments.kind}_test"}
     for file in written:
         if file.exists():
             raise Mistake(f"{file} exists already; choose another name, or another --folder")
-    for file, text in written.items():
+    for file, template in written.items():
+        text = (files("agent.cli") / "templates" / f"{template}.txt").read_text(encoding="utf-8")
+        for mark, value in names.items():
+            text = text.replace(mark, value)
         file.write_text(text, encoding="utf-8")
         print(Path(arguments.folder) / file.name)
     return OK
-
-
-def _template(template: str, names: dict[str, str]) -> str:
-    text = (files("agent.cli") / "templates" / f"{template}.txt").read_text(encoding="utf-8")
-    for mark, name in names.items():
-        text = text.replace(mark, name)
-    return text
