@@ -95,20 +95,6 @@ def test_4_for_a_run_that_was_stopped_by_a_typed_line_and_the_running_tool_finis
     assert len(place.log.data("stop_asked")) == 1
 
 
-def test_in_autonomous_the_letters_stop_anywhere_stop(place: Place) -> None:
-    os.mkfifo(place.workspace / "go")
-    wait = bash("read line < go; echo finished", tool="terminal")
-    script = place.script(wait, wait)
-    process = place.start(*place.words("Do it", "--preset", "autonomous", model=script), stdin=-1)
-
-    type_to_stop(process, "it was nonstop fun\n")
-    (place.workspace / "go").write_text("now\n")
-    process.communicate(timeout=PATIENCE)
-
-    assert process.returncode == 4
-    assert place.log.told("c1").startswith("finished")
-
-
 # Questions, answers and steering on a terminal.
 
 
@@ -156,15 +142,6 @@ def test_end_of_input_is_no(place: Place) -> None:
 
     assert terminal.end("\x04") == 0
     assert (place.workspace / "a").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_pipe_cannot_approve_a_call(place: Place) -> None:
-    (place.workspace / "a").touch(mode=0o600)
-
-    said = place.play(*approving("chmod 777 a"), "Done.", input="yes\n")
-
-    assert (said.code, said.out) == (0, "Done.\n")
-    assert place.log.told("c1").startswith("denied: no person present")
 
 
 def test_a_line_that_is_typed_meanwhile_steers_and_what_has_not_begun_is_skipped(place: Place) -> None:

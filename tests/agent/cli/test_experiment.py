@@ -94,7 +94,7 @@ def test_a_name_that_would_do_harm_is_refused_and_nothing_is_written(
     said = command("new", kind, name)
 
     assert (said.code, told in said.err) == (2, True)
-    assert [path.name for path in folder.iterdir()] == ["my_words.py"]
+    assert {path.name for path in folder.iterdir()} == {"home", "my_words.py"}
     assert (folder / "my_words.py").read_text() == "mine"
 
 

@@ -1,5 +1,6 @@
 """Wrong input: one clear sentence on standard error, the right exit code, no traceback, and nothing lost."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,10 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/nosuch"), "does not exist; name a folder"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/there.jsonl"), "is a file; name a folder"),
         (("run", " ", "--model", "{script}"), "the prompt is empty"),
+        (("what-if", "{log}"), "nothing would differ"),
+        (("what-if", "{log}", "--policy", "gatd"), "there is no policy 'gatd'; did you mean 'gated'"),
+        (("what-if", "{log}", "--without", "nobody"), "has no b-thread 'nobody'"),
+        (("why", "{log}", "call_9"), "has no call 'call_9'; calls: call_1, call_2, call_3"),
         (("check",), "name one command, or a file of commands with --file FILE"),
         (("check", "--policy", "defalt", "ls"), "there is no policy 'defalt'; did you mean 'default'"),
         (("check", "--file", "{tmp}/nosuch"), "cannot read"),
@@ -84,7 +89,13 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
     ],
 )
 def test_wrong_input_is_reported_in_one_sentence_and_exits_with_2(
-    arguments: tuple[str, ...], sentence: str, command: Command, script: Script, workspace: Path, tmp_path: Path
+    arguments: tuple[str, ...],
+    sentence: str,
+    command: Command,
+    script: Script,
+    workspace: Path,
+    tmp_path: Path,
+    recorded_log: Path,
 ) -> None:
     (tmp_path / "broken.yaml").write_text("steps:\n  - sya: hello\n")
     (tmp_path / "twice.yaml").write_text("preset: gated\npreset: gated\n")
@@ -99,21 +110,17 @@ def test_wrong_input_is_reported_in_one_sentence_and_exits_with_2(
     )
     (tmp_path / "there.jsonl").write_text("kept\n")
     (tmp_path / "empty").write_text("# nothing\n\n")
-    names = {"tmp": str(tmp_path), "workspace": str(workspace), "script": script("Done.")}
+    names = {"tmp": tmp_path, "workspace": workspace, "script": script("Done."), "log": recorded_log}
 
-    said = command(*[filled_in(word, names) for word in arguments])
+    said = command(
+        *(re.sub("{(tmp|workspace|script|log)}", lambda name: str(names[name[1]]), word) for word in arguments)
+    )
 
     assert (said.code, said.out) == (2, "")
     assert sentence in said.err
     assert said.err.startswith("bpagent: ")
     assert said.err.count("\n") == 1
     assert (tmp_path / "there.jsonl").read_text() == "kept\n"
-
-
-def filled_in(word: str, names: dict[str, str]) -> str:
-    for name, text in names.items():
-        word = word.replace(f"{{{name}}}", text)
-    return word
 
 
 def test_a_log_that_cannot_be_written_stops_the_run_before_it_begins(

@@ -263,29 +263,22 @@ def test_an_error_of_a_tool_is_shown_to_its_end_where_the_advice_is() -> None:
     assert " ".join(shown(screen).replace("│", " ").split()).endswith("write --help error")
 
 
-def test_streamed_text_is_not_shown_again() -> None:
+@rows(("last", "live", "times"), [("o.", "two.", 1), ("o.\x1b[2J", "two.\\x1b[2J", 2)])
+def test_streamed_text_is_not_shown_again_unless_the_answer_is_another(last: str, live: str, times: int) -> None:
     screen = terminal()
     display = display_on(screen, shows_final_text=True)
     asked, committed = steps(InferenceRequested(), AnswerCommitted("d0", AssistantMessage("One\n\ntwo."), ()))
 
     display.show(asked)
-    for piece in ("\n", "One", "\n\ntw", "o.\x1b[2J"):
+    for piece in ("\n", "One", "\n\ntw", last):
         display.stream(piece)
-    assert [line for _, line in display.live()] == ["         two.\\x1b[2J"]
+    assert [line for _, line in display.live()] == [f"         {live}"]
     display.show(committed)
 
     assert "\x1b[2J" not in shown(screen)
-    assert shown(screen).count("One") == 2  # the answer is another text than what came
+    assert shown(screen).count("One") == times
     assert display.live() == []
-
-    screen = terminal()
-    display = display_on(screen, shows_final_text=True)
-    display.show(asked)
-    for piece in ("\n", "One", "\n\ntw", "o."):
-        display.stream(piece)
-    display.show(committed)
-    assert shown(screen).count("One") == 1
-    assert display.has_streamed("One\n\ntwo.")
+    assert display.has_streamed("One\n\ntwo.") is (times == 1)
 
 
 def test_text_of_an_answer_that_broke_off_does_not_count() -> None:
