@@ -54,7 +54,11 @@ def _show(arguments: Namespace, screen: Screen) -> int:
     if arguments.config is None and all(file.file != own for file in files):
         screen.line(f"                {visible(str(own))} is not there", "output")
     for file in files:
-        _show_file(file, screen, mistakes.get(file.file, ""))
+        screen.line(f"a file          {visible(str(file.file))}")
+        if file.file in mistakes:
+            screen.line(f"{'':16}not valid: {visible(mistakes[file.file])}", "refused")
+        if file.unused:
+            screen.line(f"{'':16}not used, as you do not trust it: {', '.join(file.unused)}", "question")
     variable = os.environ.get("BPAGENT_MODEL")
     screen.line(f"BPAGENT_MODEL   {visible(variable) if variable else 'not set'}")
     screen.line("the options     --model, --preset, --option NAME=VALUE")
@@ -76,14 +80,6 @@ def _show_outcome(preset: Preset, model: str, screen: Screen) -> None:
     for place in rules_files():
         for rule in read_user_rules(place) if preset.policy else ():
             screen.line(f"your rule       {visible(str(rule))}, in {visible(str(place))}")
-
-
-def _show_file(file: Configuration, screen: Screen, mistake: str) -> None:
-    screen.line(f"a file          {visible(str(file.file))}")
-    if mistake:
-        screen.line(f"{'':16}not valid: {visible(mistake)}", "refused")
-    if file.unused:
-        screen.line(f"{'':16}not used, as you do not trust it: {', '.join(file.unused)}", "question")
 
 
 def _trust(file: Path | None, screen: Screen) -> int:
