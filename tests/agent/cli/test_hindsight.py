@@ -22,29 +22,47 @@ def log(recorded_log: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_why_names_refuser_evidence_and_what_would_have_to_differ(command: Command, log: Path) -> None:
-    said = command("why", log, "call_3")
+@rows(
+    ("words", "shown"),
+    [
+        (("why", "call_1"), ("approved: no b-thread refused it",)),
+        (("why", "call_2"), ("no user was present to answer", "- with a yes from a person: it runs")),
+        (
+            ("why", "call_3"),
+            (
+                "by b-thread by_constitution: rm would delete /no/such/folder",
+                "rule delete_outside_workspace (destruction), level deny",
+                "evidence: characters 0 to 22: rm -rf /no/such/folder",
+                "- without b-thread by_constitution: no b-thread refuses it",
+                "- these policies allow it: passthrough",
+            ),
+        ),
+        (
+            ("what-if", "--policy", "passthrough"),
+            (
+                "  call_2  git reset --hard\n    then rejected: denied: no person present",
+                "    now  approved\n",
+                "the recording is valid up to line ",
+                "2 of 3 calls could be judged (67 %); 1 of them would be decided otherwise",
+            ),
+        ),
+    ],
+)
+def test_decisions_are_explained_and_judged_again(
+    words: tuple[str, ...], shown: tuple[str, ...], command: Command, log: Path
+) -> None:
+    said = command(words[0], log, *words[1:])
 
     assert said.code == 0
-    for sentence in (
-        "by b-thread by_constitution: rm would delete /no/such/folder",
-        "rule delete_outside_workspace (destruction), level deny",
-        "evidence: characters 0 to 22: rm -rf /no/such/folder",
-        "- without b-thread by_constitution: no b-thread refuses it",
-        "- these policies allow it: passthrough",
-    ):
-        assert sentence in said.out
+    assert [text for text in shown if text not in said.out] == []
+
+
+def test_why_as_json_names_the_objections(command: Command, log: Path) -> None:
     told = json.loads(command("why", log, "call_3", "--json").out)
+
     assert (told["approved"], told["ran"], told["levels"]["passthrough"]) == (False, False, "allow")
     assert told["objections"][0]["bthread"] == "by_constitution"
     assert told["objections"][0]["because"]["rule"] == "delete_outside_workspace"
-
-
-def test_why_names_who_allowed_a_call_and_that_the_user_could_have_approved(command: Command, log: Path) -> None:
-    assert "approved: no b-thread refused it" in command("why", log, "call_1").out
-    asked = command("why", log, "call_2").out
-    assert "no user was present to answer" in asked
-    assert "- with a yes from a person: it runs" in asked
 
 
 @pytest.mark.slow
@@ -100,16 +118,6 @@ def test_why_says_why_no_call_is_listed(command: Command, run_of: RunOf, tmp_pat
         command(*run_of(answer, "Done."), "--log", kept, *options)
 
         assert command("why", kept).err == f"bpagent: {sentence}\n"
-
-
-def test_what_if_prints_changes_divergence_and_judged_share(command: Command, log: Path) -> None:
-    said = command("what-if", log, "--policy", "passthrough")
-
-    assert said.code == 0
-    assert "  call_2  git reset --hard\n    then rejected: denied: no person present" in said.out
-    assert "    now  approved\n" in said.out
-    assert "the recording is valid up to line " in said.out
-    assert "2 of 3 calls could be judged (67 %); 1 of them would be decided otherwise" in said.out
 
 
 def test_what_if_over_a_folder_sums_up_and_goes_on_after_a_log_that_cannot_be_judged(
