@@ -37,10 +37,7 @@ LONGEST_LINE = 64 * 1024  # bytes; the beginning of a longer one is forgotten
 
 def is_terminal(descriptor: int = 0) -> bool:
     """Return whether the descriptor is a terminal, where a user can type."""
-    try:
-        return os.isatty(descriptor)
-    except OSError:
-        return False
+    return os.isatty(descriptor)
 
 
 def can_be_heard(descriptor: int = 0) -> bool:
@@ -361,19 +358,12 @@ def _files_in(prompt: str, tell: Callable[[str], None]) -> list[Path]:
     """Return the files that a prompt names, each once. A word with @ that names none stays, and the user is warned."""
     found: dict[Path, None] = {}
     for word in REFERENCE.findall(prompt):
-        path = next((path for path in map(Path, (word, word.rstrip(PUNCTUATION))) if _is_file(path)), None)
+        path = next((path for path in map(Path, (word, word.rstrip(PUNCTUATION))) if os.path.isfile(path)), None)
         if path is None:
             tell(f"@{word} names no file here, so the model is given these words as they are")
         else:
             found[path] = None
     return list(found)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _text(path: Path, content: bytes) -> str:

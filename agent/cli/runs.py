@@ -414,20 +414,23 @@ def restore(change: Change) -> None:
 def _kept(path: str) -> str | None:
     """Keep the content of a file and return its digest; None if that is impossible."""
     with suppress(OSError):
-        content, digest = _content(path), _digest(path)
-        if content is not None and digest and not (_folder() / digest).exists():
+        content = _content(path)
+        digest = _digest_of(content)
+        if content is not None and not (_folder() / digest).exists():
             append_privately(_folder() / digest, content)
         return digest
     return None
 
 
+def _digest_of(content: bytes | None) -> str:
+    return "" if content is None else sha256(content).hexdigest()
+
+
 def _digest(path: str) -> str | None:
     """Return the digest of a file, "" without one; None if it is too large, no regular file, or unreadable."""
-    try:
-        content = _content(path)
-    except OSError:
-        return None
-    return "" if content is None else sha256(content).hexdigest()
+    with suppress(OSError):
+        return _digest_of(_content(path))
+    return None
 
 
 def _content(path: str) -> bytes | None:

@@ -99,10 +99,9 @@ FOR_TALKS = ("/model", "/undo", *LEAVING)
 
 def _terminal_modes() -> list[Any] | None:
     """Return the modes of the terminal on standard input; None without one."""
-    try:
+    with suppress(termios.error, OSError):
         return termios.tcgetattr(0)
-    except (termios.error, OSError):
-        return None
+    return None
 
 
 @define(eq=False, slots=False)

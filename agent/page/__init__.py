@@ -174,11 +174,8 @@ def _run_row(run: Mapping[str, Any]) -> Element:
     )
     cost = "" if run["cost"] is None else f"${run['cost']:.2f}"
     amounts = (counted(run["turns"], "turn"), counted(run["tokens"], "token") if run["tokens"] else "", cost)
-    return element("tr", *(element("td", cell) for cell in cells), *(_amount(amount) for amount in amounts))
-
-
-def _amount(text: str) -> Element:
-    return element("td", text, class_="amount")
+    of_amounts = (element("td", amount, class_="amount") for amount in amounts)
+    return element("tr", *(element("td", cell) for cell in cells), *of_amounts)
 
 
 def what_if_page(results: Sequence[WhatIf], changes: str) -> str:
@@ -203,13 +200,9 @@ def _judged(result: WhatIf) -> Iterable[Element]:
 
 
 def _decided(call: Rejudged) -> Element:
-    cells = (
-        element("td", call.call.id),
-        element("td", element("code", action_of(call.call))),
-        element("td", *_decision(call.then)),
-        element("td", *_decision(call.now)),
-    )
-    return element("tr", *cells, class_="changed" if call.changed else None)
+    decisions = (element("td", *_decision(each)) for each in (call.then, call.now))
+    action = element("td", element("code", action_of(call.call)))
+    return element("tr", element("td", call.call.id), action, *decisions, class_="changed" if call.changed else None)
 
 
 def _decision(decision: Decision | None) -> tuple[Child, ...]:
