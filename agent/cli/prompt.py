@@ -112,16 +112,16 @@ class StandingAnswers:
         if isinstance(command, str) and command in self._edited and not background_mark(call.arguments):
             self._edited.discard(command)
             return "as you wrote it"
-        action = self._action_of(call)
-        if action is None or self.policy is None or not self._granted:
+        known = self._known(call)
+        if known is None or not self._granted:
             return ""
-        allowed = judge(action, self.policy.with_commands(*self._granted)).allowed
-        return "as you said always" if allowed else ""
+        action, policy = known
+        return "as you said always" if judge(action, policy.with_commands(*self._granted)).allowed else ""
 
     def is_granted(self, call: ToolCall) -> bool:
         """Return whether only a rule of the user makes a question about a call unnecessary."""
-        action = self._action_of(call)
-        return action is not None and self.policy is not None and judge(action, self.policy).granted
+        known = self._known(call)
+        return known is not None and judge(*known).granted
 
     def add(self, call: ToolCall) -> str:
         """Allow a call from now on, as far as a rule can; return the message for the user about it."""
@@ -148,21 +148,24 @@ class StandingAnswers:
 
     def evidence(self, call: ToolCall) -> str:
         """Return the reasons of a question: each rule with the words of the command that it rests on."""
-        action = self._action_of(call)
-        if action is None or self.policy is None:
+        known = self._known(call)
+        if known is None:
             return "nothing more is known about it"
-        verdict = judge(action, self.policy)
+        verdict = judge(*known)
         return "\n".join((f"rule {verdict.rule} ({verdict.category}): {verdict.explanation}", *tell_evidence(verdict)))
 
     def _grants(self, call: ToolCall) -> tuple[CommandRule, ...] | str:
         """Return the rules that would allow a call, or the reason why none can."""
-        action = self._action_of(call)
-        if action is None or self.policy is None:
+        known = self._known(call)
+        if known is None:
             return "nothing is known about what it would do"
-        return grants_for(action, self.policy) or "it is not a simple command that a rule of the policy asks about"
+        return grants_for(*known) or "it is not a simple command that a rule of the policy asks about"
 
-    def _action_of(self, call: ToolCall) -> Action | None:
-        return self._described[1] if self._described is not None and self._described[0] == call.id else None
+    def _known(self, call: ToolCall) -> tuple[Action, Policy] | None:
+        """Return what a call would do, and the policy that judges it; None where one of them is not known."""
+        if self.policy is None or self._described is None or self._described[0] != call.id:
+            return None
+        return self._described[1], self.policy
 
 
 def _told(grants: Iterable[CommandRule]) -> str:
