@@ -285,18 +285,18 @@ def server(tmp_path: Path) -> str:
 
 @pytest.mark.slow
 def test_a_run_has_the_tools_of_the_servers_that_are_named(
-    command: Command, script: Script, workspace: Path, log: Path, server: str, monkeypatch: pytest.MonkeyPatch
+    command: Command, run_of: RunOf, log: Path, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Under their names or a prefix, with variables whose values are in no log, through the same gate."""
     monkeypatch.setenv("HIDDEN", "hidden")
-    model = script(
+    words = run_of(
         {"calls": [{"tool": "add", "arguments": {"a": 1}}, {"tool": "n_add", "arguments": {"a": 1, "b": 4}}]},
         {"calls": [{"tool": "n_add", "arguments": {"a": "x"}}]},
         "Done.",
     )
     servers = ("--mcp", f"[*=write]: {server}", "--mcp", f"n[add=write]: GIVEN=$HIDDEN {server}")
 
-    said = command("run", "add", "--model", model, "--workspace", workspace, "--log", log, *servers)
+    said = command(*words, "--log", log, *servers)
 
     assert said.code == 0, said.err
     assert answers_in(log)[:2] == ["2 ", "5 hidden"]
@@ -321,12 +321,10 @@ def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tm
 
 
 @pytest.mark.slow
-def test_reading_a_log_starts_no_server(
-    command: Command, script: Script, workspace: Path, log: Path, server: str
-) -> None:
+def test_reading_a_log_starts_no_server(command: Command, run_of: RunOf, log: Path, server: str) -> None:
     """A run is resumed with its servers given again; the message says how."""
-    model = script({"calls": [{"tool": "add", "arguments": {"a": 1}}]}, "Done.")
-    command("run", "add", "--model", model, "--workspace", workspace, "--log", log, "--mcp", server)
+    words = run_of({"calls": [{"tool": "add", "arguments": {"a": 1}}]}, "Done.")
+    command(*words, "--log", log, "--mcp", server)
     lines = log.read_text().splitlines(keepends=True)
     cut = next(number for number, line in enumerate(lines) if '"name":"call_answered"' in line)
     log.write_text("".join(lines[: cut + 1]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import OnTerminal, RunOf, Script, SlowTool, Terminal, answers_in, bash, records
+from tests.agent.cli.sessions import OnTerminal, RunOf, SlowTool, Terminal, answers_in, bash, records
 
 pytestmark = pytest.mark.slow
 RISKY = "git reset --hard; echo ran > ran.txt"
@@ -191,10 +191,9 @@ def test_typed_words_answer_questions_and_are_not_saved(edited: Terminal, worksp
 
 
 def test_a_line_steers_a_run_as_it_does_a_conversation(
-    on_terminal: OnTerminal, script: Script, workspace: Path, log: Path, slow_tool: SlowTool
+    run_of: RunOf, on_terminal: OnTerminal, log: Path, slow_tool: SlowTool
 ) -> None:
-    model = script(bash(slow_tool.command), "As you wish.")
-    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log)
+    terminal = on_terminal(*run_of(bash(slow_tool.command), "As you wish."), "--log", log)
     slow_tool.wait_for_start()
     terminal.talk("use port 8080 please\r", "heard: the model reads it before it goes on")
     terminal.talk("/undo\r", "/undo is for bpagent chat")
