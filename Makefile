@@ -29,7 +29,7 @@ demo: $(READY) ## show an agent at work: offline, in seconds (PACE=2: with pause
 	@$(BIN)/bpagent demo $(if $(PACE),--pace $(PACE))
 
 screens: $(READY) ## take the pictures of the README (needs chromium)
-	$(BIN)/python -m tests.agent.page.take_screens
+	$(BIN)/python -m tests.agent.page.chromium
 
 check: $(READY) ## lint, types and the quick tests, side by side (half a minute)
 	@$(MAKE) --no-print-directory --jobs 2 lint quick

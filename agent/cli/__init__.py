@@ -1,12 +1,12 @@
 """The command `bpagent`: arguments in, an exit code out. Nothing heavy is imported before a command is known.
 
 - `arguments`: the command line, and its completion. `errors`: exit codes, and wrong input in one sentence
-- `config`: configuration files and variables, and their order. `build`: options or a log to an agent. `mcp_servers`
+- `config`: configuration files and variables, and their order. `build`: options or a log to an agent and MCP servers
 - `screen`: text that cannot fake the screen, colors and markdown. `display`: events in words, and a run as it happens
 - `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
-- `session`: agents with all of these
-- the commands, one module each: `demo`, `check`, `replay`, `chat`, `runs`, `fork`, `why`, `what_if`, `view`, `verify`,
-  `experiment`, `config`, `new`; `run` has `resume`, too, and `listings` those that only list something
+- `session`: agents with all of these. `control`: decisions from another process
+- the commands: `demo`, `check`, `chat`, `view`, `verify`, `experiment` and `config`; `run` and resume; `runs` and fork;
+  `history` has replay, why and what-if; `parts` lists the parts of an agent, and has new
 """
 
 import sys
@@ -20,8 +20,13 @@ __all__ = ["let_interrupts_end_the_program", "main"]
 RUNNING = ("run", "chat", "resume", "demo")
 """Commands that run tools."""
 
-LISTINGS = dict.fromkeys(("tools", "presets", "protocols", "doctor"), "listings")
-MODULES = {"resume": "run", "completion": "arguments", **LISTINGS}
+MODULES = {
+    "resume": "run",
+    "completion": "arguments",
+    "fork": "runs",
+    **dict.fromkeys(("replay", "why", "what-if"), "history"),
+    **dict.fromkeys(("tools", "presets", "protocols", "doctor", "new"), "parts"),
+}
 """The modules of commands that do not have their names."""
 
 
@@ -55,7 +60,7 @@ def _execute(argv: "Sequence[str] | None") -> int:
         words = [*words[1:2], "--help"]
 
     arguments = make_parser().parse_args(words)
-    name = arguments.command.replace("-", "_")
+    name = arguments.command
     command = import_module(f"agent.cli.{MODULES.get(name, name)}")
     if argv is None and name in RUNNING:  # no other code runs in this process
         from agent.tools.descendants import adopt_orphans, hide_memory

@@ -367,27 +367,11 @@ class _Parser(argparse.ArgumentParser):
         """Refuse unknown arguments of this command; argparse would report the whole program instead."""
         words = sys.argv[1:] if arguments[0] is None else [*arguments[0]]
         if self._subparsers is not None and words[0].startswith("-") and words[0] not in self._option_string_actions:
-            self.error(self._misplaced(words[0].partition("=")[0]))
+            self.error(self._unknown([words[0].partition("=")[0]]))
         found, unknown = super().parse_known_args(*arguments)
         if unknown:
             self.error(self._unknown(unknown))
         return found, unknown
-
-    def _misplaced(self, option: str) -> str:
-        """Return the error for an option in the place of a command."""
-        from agent.vocabulary.errors import nearest
-
-        taken = {
-            each: command
-            for command, (_, *arguments) in reversed(COMMANDS.items())
-            for names, _ in arguments
-            for each in names
-            if each.startswith("-")
-        }
-        close = nearest(option, (*self._option_string_actions, *taken), most=1, cutoff=0.7)
-        if not close or close[0] not in taken:
-            return self._unknown([option])
-        return f"{option} stands before the command; write {self.prog} {taken[close[0]]} ... {close[0]}"
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Check a choice, and suggest the nearest one; argparse would list all of them."""
@@ -402,8 +386,18 @@ class _Parser(argparse.ArgumentParser):
             return f"unrecognized arguments: {' '.join(words)} (put a text of several words in quotes)"
         from agent.vocabulary.errors import nearest
 
-        close = nearest(words[0].partition("=")[0], self._option_string_actions, most=1, cutoff=0.7)
-        return f"unrecognized arguments: {' '.join(words)}{f'; did you mean {close[0]!r}?' if close else ''}"
+        taken = {  # options of commands, where those of the whole program are expected
+            name: command
+            for command, (_, *arguments) in (reversed(COMMANDS.items()) if self._subparsers is not None else ())
+            for names, _ in arguments
+            for name in names
+            if name.startswith("-")
+        }
+        option, known = words[0].partition("=")[0], (*self._option_string_actions, *taken)
+        close = next(iter(nearest(option, known, most=1, cutoff=0.7)), "")
+        if close in taken:
+            return f"{option} stands before the command; write {self.prog} {taken[close]} ... {close}"
+        return f"unrecognized arguments: {' '.join(words)}{f'; did you mean {close!r}?' if close else ''}"
 
     def error(self, message: str) -> NoReturn:
         """Leave with the code for wrong usage."""

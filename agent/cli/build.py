@@ -2,21 +2,21 @@
 
 import inspect
 import os
+import re
 import shlex
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
-from attrs import evolve, fields, has
+from attrs import evolve, field, fields, frozen, has
 
-from agent.cli.config import chosen_preset, layers, model_name, tell_unused
+from agent.cli.config import chosen_preset, existing_folder, layers, model_name, tell_unused
 from agent.cli.errors import Mistake, say
-from agent.cli.mcp_servers import McpServer, joined, read_server
 from agent.cli.runs import new_log
-from agent.cli.session import Maker
 from agent.effects.approval import Approver
 from agent.history.rebuilding import recorded_bthreads
 from agent.log.reading import RecordedRun
@@ -29,11 +29,11 @@ from agent.session.agent import Agent
 from agent.session.resume import resume
 from agent.tools.definition import Tool
 from agent.tools.workspace import Workspace
-from agent.vocabulary.errors import meant
+from agent.vocabulary.calls import Category
+from agent.vocabulary.errors import CannotStart, ToolError, meant
 from bp import BThread
 
 if TYPE_CHECKING:
-    from agent.effects.monitoring import Auditor
     from agent.protocols.policies import Match
     from bp.runner import Effect
 
@@ -53,18 +53,6 @@ def _load(name: str) -> tuple[BThread, ...]:
         raise Mistake(f"--protocol: {error}{cure}") from error
     except TypeError as error:
         raise Mistake(f"--protocol {name!r} needs arguments ({error}); write NAME(key=value)") from error
-
-
-def existing_folder(path: str, what: str = "--workspace") -> Path:
-    """Return the absolute path of a folder. Raises Mistake for any other path."""
-    folder = Path(path).expanduser()
-    try:
-        if folder.is_dir():
-            return folder.resolve()
-        found = "is a file" if folder.exists() else "does not exist"
-    except (OSError, ValueError) as error:
-        found = f"cannot be read ({error})"
-    raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
 def tools_of(
@@ -115,12 +103,15 @@ def _equipment(arguments: Namespace, threads: Sequence[BThread], secrets: Iterab
     _check_needs(threads, arguments)
     effects: Sequence[Callable[[Agent], Effect]] = ()
     if threads or arguments.monitor or arguments.auditor:
-        from agent.effects.monitoring import laboratory
+        from agent.effects.monitoring import MonitoringAuditor, laboratory
 
-        effects = laboratory(
-            {name: _judge("--monitor", what) for name, what in _pairs(arguments, "monitor")},
-            {name: _auditor(what) for name, what in _pairs(arguments, "auditor")},
-        )
+        monitors = {name: _judge("--monitor", what) for name, what in _pairs(arguments, "monitor")}
+        auditors = {name: _judge("--auditor", what, ("audit", "score")) for name, what in _pairs(arguments, "auditor")}
+        as_auditors = {
+            name: each if callable(getattr(each, "audit", None)) else MonitoringAuditor(each)
+            for name, each in auditors.items()
+        }
+        effects = laboratory(monitors, as_auditors)
     return {
         "secrets": secrets_of(secrets, os.environ),
         "threads": tuple(threads),
@@ -138,14 +129,6 @@ def _pairs(arguments: Namespace, option: str) -> Iterator[tuple[str, str]]:
         yield name.strip(), what
 
 
-def _auditor(what: str) -> "Auditor":
-    """Return an auditor of the user, or a monitor as one: a score above one half is harmful."""
-    from agent.effects.monitoring import MonitoringAuditor
-
-    found = _judge("--auditor", what, ("audit", "score"))
-    return found if callable(getattr(found, "audit", None)) else MonitoringAuditor(found)
-
-
 def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
     """Return a named monitor, or an object of the user with one of these methods. Raises Mistake."""
     from agent.protocols import own_value
@@ -156,7 +139,10 @@ def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
         case "constitution" if not rest:
             return ConstitutionMonitor()
         case "constant":
-            return ConstantMonitor(_score(rest, f"{option} {what!r}"))
+            with suppress(ValueError):
+                if 0 <= (score := float(rest)) <= 1:
+                    return ConstantMonitor(score)
+            raise Mistake(f"{option} {what!r} gives no score; write a number from 0 to 1, such as constant:0.2")
         case "model":
             return PromptedMonitor(model_from_name(rest, os.environ))
     if ":" not in what.partition("(")[0].strip(":"):
@@ -171,14 +157,114 @@ def _judge(option: str, what: str, methods: Sequence[str] = ("score",)) -> Any:
     return found
 
 
-def _score(text: str, option: str) -> float:
+# MCP servers, started and ended with the agent. A log names those of its run; a resumed run starts those given again.
+#
+# --mcp 'npx -y some-server'                      its tools, under their own names
+# --mcp 'notes: python server.py'                 under names that begin with notes_
+# --mcp 'notes[list=read]: python server.py'      with the category of a tool: read, write or admin; *=read for all
+# --mcp 'TOKEN=$MY_TOKEN python server.py'        with a variable; the value of $MY_TOKEN is in no log
+
+VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+PREFIX = re.compile(r"([A-Za-z0-9_-]*)(?:\[([^\]]*)\])?:")
+
+
+@frozen
+class McpServer:
+    """A server: its row, the prefix of its tools' names, its command and variables."""
+
+    row: str
+    command: tuple[str, ...]
+    prefix: str = ""
+    variables: Mapping[str, str] = field(factory=dict, repr=False)
+    categories: Mapping[str, Category] = field(factory=dict)
+
+
+def read_server(row: str, environ: Mapping[str, str]) -> McpServer:
+    """Return the server of a row. Raises Mistake."""
     try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise Mistake(f"{option} gives no score; write a number from 0 to 1, such as constant:0.2")
-    return value
+        words = shlex.split(row)
+    except ValueError as error:
+        raise Mistake(f"--mcp {row!r} is no command: {str(error).lower()}") from error
+    prefix = PREFIX.fullmatch(words[0]) if words else None
+    words = words[1:] if prefix else words
+    variables = {}
+    while words and (given := VARIABLE.fullmatch(words[0])):
+        variables[given[1]] = _looked_up(given[2], row, environ)
+        words = words[1:]
+    if not words:
+        raise Mistake(f"--mcp {row!r} names no program; write --mcp 'PROGRAM ARGUMENTS', or --mcp 'NAME: PROGRAM ...'")
+    name = f"{prefix[1]}_" if prefix and prefix[1] else ""
+    return McpServer(row, tuple(words), name, variables, _categories(prefix[2] or "", row) if prefix else {})
+
+
+def _categories(text: str, row: str) -> dict[str, Category]:
+    """Return the declared categories of tools: "list=read,add=write"."""
+    declared: dict[str, Category] = {}
+    for part in filter(None, text.split(",")):
+        tool, _, named = part.partition("=")
+        category = next((known for known in get_args(Category) if known == named), None)
+        if not tool or category is None:
+            raise Mistake(f"--mcp {row!r}: {part!r} declares no category; write TOOL=read, =write or =admin")
+        declared[tool] = category
+    return declared
+
+
+def _looked_up(value: str, row: str, environ: Mapping[str, str]) -> str:
+    if not value.startswith("$"):
+        return value
+    name = value[1:].strip("{}")
+    if name not in environ:
+        raise Mistake(f"--mcp {row!r}: the variable {name} is not set; set it")
+    return environ[name]
+
+
+@asynccontextmanager
+async def serving(servers: Sequence[McpServer]) -> AsyncIterator[tuple[Tool, ...]]:
+    """Run servers while the block lasts, and yield their tools. Raises Mistake for one that does not start."""
+    if not servers:
+        yield ()
+        return
+    try:
+        async with AsyncExitStack() as stack:
+            yield tuple([tool for server in servers for tool in await _opened(server, stack)])
+    except BaseExceptionGroup as group:  # errors within the block come through the client's task groups
+        raise one_of(group) from group
+
+
+async def _opened(server: McpServer, stack: AsyncExitStack) -> tuple[Tool, ...]:
+    from agent.tools.mcp import mcp_tools
+
+    try:
+        opened = mcp_tools(server.command, env=server.variables, prefix=server.prefix, categories=server.categories)
+        return await stack.enter_async_context(opened)
+    except (CannotStart, ToolError, TimeoutError, ExceptionGroup) as error:
+        raise Mistake(f"--mcp {server.row!r}: {_reason(one_of(error))}") from error
+
+
+def joined(own: Iterable[Tool], more: Iterable[Tool]) -> tuple[Tool, ...]:
+    """Return both; a server's tool may not replace another one. Raises Mistake."""
+    tools = {tool.name: tool for tool in own}
+    for tool in more:
+        if tool.name in tools:
+            cure = "give the server a name: --mcp 'NAME: ...'"
+            raise Mistake(f"{tool.source} has a tool {tool.name!r}, and there is one already; {cure}")
+        tools[tool.name] = tool
+    return tuple(tools.values())
+
+
+def one_of(error: BaseException) -> BaseException:
+    """Return the first error of a group, in however many groups; any other error as it is."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, CannotStart | ToolError):
+        return str(error)
+    if isinstance(error, TimeoutError):
+        return "it does not say what tools it has; is it an MCP server that speaks over standard input and output?"
+    return f"it is no MCP server, or ended at once ({error}); run the command by itself to see why"
 
 
 def servers_of(arguments: Namespace) -> tuple[McpServer, ...]:
@@ -245,6 +331,10 @@ def instructions(workspace: Path) -> str:
     return f"\n\n{INSTRUCTIONS} of this project says how to work here; it changes no rule:\n\n{text}" if text else ""
 
 
+Maker = Callable[..., Agent]
+"""Makes the agent of a desk from additional tools and from the desk's listeners and approver, as options of `Agent`."""
+
+
 def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
     """Return the preset and the servers of the command line, and the function that makes the agent. Raises for wrong
     input. `later`: the run rests when a user has to decide.
@@ -258,9 +348,14 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     model = model_from_name(arguments.model, os.environ, api=arguments.api)
     equipment = _equipment(arguments, load_protocols(arguments.protocol), arguments.secret)
     servers = servers_of(arguments)
-    about = {"model": nameable(arguments.model), **_protocols(arguments.protocol), **_named(servers)}
-    if getattr(arguments, "approvals", "now") == "page":  # resume waits for the page, too
-        about["approvals"] = "page"
+    files_of_protocols = (name.rpartition(":") for name in arguments.protocol if ".py:" in name)
+    of_header = {
+        "model": nameable(arguments.model),
+        "protocols": "\n".join(f"{Path(file).absolute()}:{name}" for file, _, name in files_of_protocols),
+        "mcp": "\n".join(server.row for server in servers),
+        "approvals": "page" if getattr(arguments, "approvals", "now") == "page" else "",  # resume waits for it, too
+    }
+    about = {name: value for name, value in of_header.items() if value}
     log = new_log(arguments.log, datetime.now())
 
     def make(more: tuple[Tool, ...], approve: Approver, **watching: Any) -> Agent:
@@ -299,18 +394,6 @@ def agent_of_log(
         return resume(recorded.path, model, tools, approve=asked, **(equipment | {"threads": threads}), **watching)
 
     return preset, make, servers
-
-
-def _protocols(names: Iterable[str]) -> dict[str, str]:
-    """Return the files of the protocols of a run, for the header of its log."""
-    files = [name for name in names if ".py:" in name]
-    places = [f"{Path(file).absolute()}:{name}" for file, _, name in (each.rpartition(":") for each in files)]
-    return {"protocols": "\n".join(places)} if places else {}
-
-
-def _named(servers: Sequence[McpServer]) -> dict[str, str]:
-    """Return the servers of the tools of a run, for the header of its log."""
-    return {"mcp": "\n".join(server.row for server in servers)} if servers else {}
 
 
 OWN = "agent.protocols"

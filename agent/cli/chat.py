@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 
 import anyio
-from attrs import frozen
 
 from agent.cli.arguments import called
-from agent.cli.build import agent_of_log, nameable, new_agent
+from agent.cli.build import Maker, McpServer, agent_of_log, nameable, new_agent, serving
 from agent.cli.errors import FAILED, OK, Mistake
-from agent.cli.fork import Change, Undone, before_last_prompt, fork, restore
-from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.prompt import is_terminal, read_answer, read_prompt
-from agent.cli.runs import find_log, summarize
+from agent.cli.runs import Change, Undone, before_last_prompt, find_log, fork, restore, summarize
 from agent.cli.screen import Screen, screen_on
-from agent.cli.session import HEARD, LEAVING, Desk, Maker, introduction, print_final_text
+from agent.cli.session import HEARD, LEAVING, Desk, introduction, print_final_text
 from agent.log.reading import LogError, read_log
 from agent.log.writing import check_free
 from agent.models.model import ModelError
@@ -54,11 +51,8 @@ def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ..
     return agent_of_log(arguments, read_log(path))
 
 
-@frozen
-class UserLeft:
-    """The user has left, with this exit code."""
-
-    code: int
+Left = int
+"""The exit code with which the user has left."""
 
 
 class Chat:
@@ -67,23 +61,17 @@ class Chat:
     def __init__(self, arguments: Namespace, screen: Screen, preset: Preset, *, present: bool) -> None:
         """Make a conversation; `present`: on a terminal."""
         self._arguments, self._screen, self._present = arguments, screen, present
-        self._said, self._lines = anyio.create_memory_object_stream[str | UserLeft](math.inf)
-        self._desk = Desk(
-            screen,
-            preset,
-            present=present,
-            shows_final_text=present,
-            talk=self._said.send_nowait,
-            leave=lambda code: self._said.send_nowait(UserLeft(code)),
-        )
+        self._said, self._lines = anyio.create_memory_object_stream[str | Left](math.inf)
+        say = self._said.send_nowait
+        self._desk = Desk(screen, preset, present=present, shows_final_text=present, talk=say, leave=say)
         self._tools: tuple[Tool, ...] = ()
         self._seat = ExitStack()  # holds the agent
 
     async def talk(self, make: Maker, first: str | UserMessage | None, servers: Sequence[McpServer] = ()) -> int:
         """Start one run after the other, until the user leaves. Raises the errors of making the agent."""
         async with AsyncExitStack() as stack:
-            for part in (self._said, self._lines):
-                stack.enter_context(part)
+            stack.enter_context(self._said)
+            stack.enter_context(self._lines)
             signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
             self._tools = await stack.enter_async_context(serving(servers))
             stack.enter_context(self._seat)
@@ -100,13 +88,13 @@ class Chat:
         return self._agent
 
     async def _converse(self, first: str | UserMessage | None) -> int:
-        prompt: str | UserMessage | UserLeft | None = first
+        prompt: str | UserMessage | Left | None = first
         if self._agent.journal.is_under_way:
             self._desk.display.system("the last run was interrupted, and continues")
             prompt = None
         elif not first:
             prompt = await self._next_prompt()
-        while not isinstance(prompt, UserLeft):
+        while not isinstance(prompt, Left):
             run = await self._desk.carry_out(prompt)
             if run is None:
                 return FAILED
@@ -114,25 +102,23 @@ class Chat:
                 print_final_text(run)
                 sys.stdout.flush()
             prompt = await self._next_prompt()
-        return prompt.code
+        return prompt
 
-    async def _next_prompt(self) -> str | UserMessage | UserLeft:
+    async def _next_prompt(self) -> str | UserMessage | Left:
         """Return the next prompt of the user: the next line that is neither empty nor a command."""
         while True:
             if self._present and not self._screen.moves:
                 self._screen.ask("you >")
             line = await self._lines.receive()
-            if isinstance(line, UserLeft):
+            if isinstance(line, Left):
                 return line
             word, _, argument = line.strip().partition(" ")
             if self._present and word.lower() in LEAVING:
-                return UserLeft(OK)
+                return OK
             if self._present and line.strip().lower() in MISTAKEN:
                 self._desk.display.system("/quit leaves; so does Ctrl-D")
-                continue
-            if self._present and word.lower() in ("/undo", "/model"):
-                undone = self._change(word.lower(), argument.strip())
-                await self._offer_files(undone)
+            elif self._present and word.lower() in ("/undo", "/model"):
+                await self._offer_files(self._change(word.lower(), argument.strip()))
             elif line.strip() and (prompt := self._read(line)) is not None:
                 return prompt
 
@@ -178,10 +164,15 @@ class Chat:
         self._desk.display.system("\n".join(told) or "it changed no file")
         if not undone.restorable:
             return
-        if await self._agrees("Restore these files? (yes/no)"):
-            self._restore(undone.restorable)
-        else:
+        if not await self._agrees("Restore these files? (yes/no)"):
             self._desk.display.system("files stay as they are")
+            return
+        for change in undone.restorable:
+            try:
+                restore(change)
+                self._desk.display.system(f"{_restored(change)}: {self._named(change.path)}")
+            except OSError as error:
+                self._desk.display.system(f"not restored: {error}")
 
     async def _agrees(self, offer: str) -> bool:
         """Ask until the answer is yes or no; leaving is a no."""
@@ -190,7 +181,7 @@ class Chat:
             while True:
                 self._screen.ask(offer)
                 line = await self._lines.receive()
-                if isinstance(line, UserLeft) or line.strip().lower() in LEAVING:
+                if isinstance(line, Left) or line.strip().lower() in LEAVING:
                     self._said.send_nowait(line)
                     return False
                 if (answer := read_answer(line)) is not None:
@@ -199,18 +190,9 @@ class Chat:
         finally:
             self._desk.offer = None
 
-    def _restore(self, changes: Sequence[Change]) -> None:
-        for change in changes:
-            try:
-                restore(change)
-                self._desk.display.system(f"{_restored(change)}: {self._named(change.path)}")
-            except OSError as error:
-                self._desk.display.system(f"not restored: {error}")
-
     def _named(self, path: str) -> str:
         """Return a path for the user: relative to the workspace if it is in there."""
-        root = f"{self._agent.toolbox.workspace.root}{os.sep}"
-        return path.removeprefix(root)
+        return path.removeprefix(f"{self._agent.toolbox.workspace.root}{os.sep}")
 
     # Output.
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from attrs import evolve
 
-from agent.cli.build import existing_folder
-from agent.cli.config import chosen_preset, layers, tell_unused
+from agent.cli.config import chosen_preset, existing_folder, layers, tell_unused
 from agent.cli.errors import LEVELS, Mistake
 from agent.cli.prompt import tell_evidence
 from agent.cli.screen import Screen, Tone, screen_on, visible

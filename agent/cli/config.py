@@ -9,6 +9,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from attrs import evolve
 
 from agent.cli.errors import FAILED, OK, USAGE, Mistake, say
 from agent.cli.prompt import is_terminal
-from agent.cli.runs import runs_folder
+from agent.cli.runs import append_privately, runs_folder
 from agent.cli.screen import Screen, screen_on, visible, visible_lines
 from agent.presets.configuration import SCHEMA, Configuration, read_configuration, schema
 from agent.presets.policy_files import read_user_rules, rules_files
@@ -53,7 +54,11 @@ def _show(arguments: Namespace, screen: Screen) -> int:
     if arguments.config is None and all(file.file != own for file in files):
         screen.line(f"                {visible(str(own))} is not there", "output")
     for file in files:
-        _show_file(file, screen, mistakes.get(file.file, ""))
+        screen.line(f"a file          {visible(str(file.file))}")
+        if file.file in mistakes:
+            screen.line(f"{'':16}not valid: {visible(mistakes[file.file])}", "refused")
+        if file.unused:
+            screen.line(f"{'':16}not used, as you do not trust it: {', '.join(file.unused)}", "question")
     variable = os.environ.get("BPAGENT_MODEL")
     screen.line(f"BPAGENT_MODEL   {visible(variable) if variable else 'not set'}")
     screen.line("the options     --model, --preset, --option NAME=VALUE")
@@ -77,14 +82,6 @@ def _show_outcome(preset: Preset, model: str, screen: Screen) -> None:
             screen.line(f"your rule       {visible(str(rule))}, in {visible(str(place))}")
 
 
-def _show_file(file: Configuration, screen: Screen, mistake: str) -> None:
-    screen.line(f"a file          {visible(str(file.file))}")
-    if mistake:
-        screen.line(f"{'':16}not valid: {visible(mistake)}", "refused")
-    if file.unused:
-        screen.line(f"{'':16}not used, as you do not trust it: {', '.join(file.unused)}", "question")
-
-
 def _trust(file: Path | None, screen: Screen) -> int:
     """Show a project's file and ask whether it may do all that it says. Raises Mistake without a terminal."""
     if file is None:
@@ -102,15 +99,14 @@ def _trust(file: Path | None, screen: Screen) -> int:
     screen.ask("Trust it? (yes/no)")
     if sys.stdin.readline().strip().lower() != "yes":
         return FAILED
-    trust(file, content)
+    append_privately(runs_folder().with_name("trusted"), f"{_fingerprint(file, content)}\n".encode())
     screen.line("trusted, until it changes", "system")
     return OK
 
 
 def chosen_preset(arguments: Namespace) -> Preset:
-    """Return the preset of the command line and the configuration files; a later one of `layers` wins.
-
-    Raises OptionError and Mistake.
+    """Return the preset of the command line and the configuration files; a later one of `layers` wins. If it judges
+    commands, it has the user's own rules about them. Raises OptionError and Mistake.
     """
     files = layers(arguments)
     preset = preset_named(arguments.preset or _last(file.preset for file in files) or "default")
@@ -119,7 +115,22 @@ def chosen_preset(arguments: Namespace) -> Preset:
     for file in files:
         preset = file.applied(evolve(preset, tools_file=str(file.file)) if file.declares_tools else preset)
     options = [*arguments.option, *([f"sandbox={arguments.sandbox}"] if getattr(arguments, "sandbox", None) else [])]
-    return with_user_rules(preset.with_options(_parsed(options)))
+    preset = preset.with_options(_parsed(options))
+    if preset.policy is None or not (rules := read_user_rules()):
+        return preset
+    return evolve(preset, commands=(*preset.commands, *map(str, rules)))
+
+
+def existing_folder(path: str, what: str = "--workspace") -> Path:
+    """Return the absolute path of a folder. Raises Mistake for any other path."""
+    folder = Path(path).expanduser()
+    try:
+        if folder.is_dir():
+            return folder.resolve()
+        found = "is a file" if folder.exists() else "does not exist"
+    except (OSError, ValueError) as error:
+        found = f"cannot be read ({error})"
+    raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
 Read = Callable[[str | os.PathLike[str]], Configuration]
@@ -174,22 +185,10 @@ def _checked_project(configuration: Configuration) -> Configuration:
 
 def is_trusted(file: Path) -> bool:
     """Return whether the user trusts this file with its present content."""
-    return _fingerprint(file, file.read_bytes()) in _trusted()
-
-
-def trust(file: Path, content: bytes) -> None:
-    """Note that the user trusts a file with this content. Raises OSError."""
-    store = runs_folder().with_name("trusted")
-    store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(os.open(store, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a") as out:
-        out.write(f"{_fingerprint(file, content)}\n")
-
-
-def _trusted() -> list[str]:
-    try:
-        return runs_folder().with_name("trusted").read_text().splitlines()
-    except OSError:
-        return []
+    with suppress(OSError):
+        trusted = runs_folder().with_name("trusted").read_text().splitlines()
+        return _fingerprint(file, file.read_bytes()) in trusted
+    return False
 
 
 def _fingerprint(file: Path, content: bytes) -> str:
@@ -201,13 +200,6 @@ def tell_unused(files: Iterable[Configuration]) -> None:
     for file in files:
         if file.unused:
             say(f"{file.file} also sets {', '.join(file.unused)}: not used until you trust it (bpagent config --trust)")
-
-
-def with_user_rules(preset: Preset) -> Preset:
-    """Return a preset with the user's own rules about commands, if it judges commands. Raises OptionError."""
-    if preset.policy is None or not (rules := read_user_rules()):
-        return preset
-    return evolve(preset, commands=(*preset.commands, *map(str, rules)))
 
 
 def _parsed(options: Iterable[str]) -> dict[str, str]:

@@ -81,16 +81,13 @@ async def _converse(act: Act, stream: SocketStream) -> None:
         with suppress(anyio.BrokenResourceError, anyio.IncompleteRead, anyio.DelimiterNotFound, TimeoutError):
             with anyio.fail_after(PATIENCE):
                 said = await BufferedByteReceiveStream(stream).receive_until(b"\n", LONGEST)
-            objection = _refusal(stream.extra(SocketAttribute.raw_socket)) or _carried_out(said, act)
+            decision = None
+            with suppress(ValueError):
+                decision = json.loads(said)
+            objection = _refusal(stream.extra(SocketAttribute.raw_socket))
+            if not objection:
+                objection = act(decision) if isinstance(decision, dict) else "this is not a decision"
             await stream.send(objection.replace("\n", " ").encode() + b"\n")
-
-
-def _carried_out(said: bytes, act: Act) -> str:
-    try:
-        decision = json.loads(said)
-    except ValueError:
-        return "this is not a decision"
-    return act(decision) if isinstance(decision, dict) else "this is not a decision"
 
 
 def _refusal(connection: socket.socket) -> str:

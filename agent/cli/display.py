@@ -81,12 +81,10 @@ def excerpt(text: str, width: int, rest: str = "") -> list[str]:
     lines = visible_lines(text.rstrip("\n"))
     if len(lines) > HEAD + TAIL + 1:
         lines = [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL:,} more lines{rest}", *lines[-TAIL:]]
-    return [part for line in lines for part in _fitted(line, width)]
-
-
-def _fitted(line: str, width: int) -> list[str]:
-    """Cut a line of a result; wrap a remark of the tool."""
-    return wrapped(cut(line, LONGEST_NOTE * width), width) if NOTE.match(line) else [cut(line, width)]
+    fitted = (
+        wrapped(cut(line, LONGEST_NOTE * width), width) if NOTE.match(line) else [cut(line, width)] for line in lines
+    )
+    return [part for parts in fitted for part in parts]
 
 
 def changes(call: ToolCall, action: Action) -> list[str]:
@@ -134,7 +132,14 @@ def spent(turns: int, calls: int, usage: Usage) -> str:
 
 
 ANSWERING, WAITING = "the model answers", "waiting, to ask again"
-OF_THE_NEXT_TURN = (ANSWERING, WAITING)
+ACTIVITIES: Mapping[type[Event], str] = {
+    InferenceRequested: ANSWERING,
+    SummaryRequested: "the model summarizes",
+    BackoffStarted: WAITING,
+    **dict.fromkeys((ToolFinished, ApprovalAsked, RunEnded), ""),
+}
+"""The activity that an event begins, besides tools; an empty one: none."""
+
 SILENCE = 20.0  # seconds of silence until the user is told
 
 
@@ -150,21 +155,12 @@ class Progress:
 
     def fold(self, event: Event) -> None:
         """Record an event."""
-        match event:
-            case PromptGiven():
-                self._begun = self._now()
-            case InferenceRequested():
-                self._begin(ANSWERING)
-            case SummaryRequested():
-                self._begin("the model summarizes")
-            case ToolStarted():
-                self._begin(event.call.tool)
-            case BackoffStarted():
-                self._begin(WAITING)
-            case ToolFinished():
-                self._begin("")
-            case ApprovalAsked() | RunEnded():
-                self._begin("")
+        if isinstance(event, PromptGiven):
+            self._begun = self._now()
+        activity = event.call.tool if isinstance(event, ToolStarted) else ACTIVITIES.get(type(event))
+        if activity is not None:
+            self._activity = activity
+            self._since = self._heard = self._now()
 
     def text(self) -> str:
         """Return the line; empty without an activity."""
@@ -172,7 +168,7 @@ class Progress:
             return ""
         used, now = self._totals.usage, self._now()
         tokens = used.input_tokens + used.output_tokens
-        parts = [f"turn {self._totals.turns + (self._activity in OF_THE_NEXT_TURN)}"]
+        parts = [f"turn {self._totals.turns + (self._activity in (ANSWERING, WAITING))}"]
         parts.append(f"{visible(self._activity)} ({now - self._since:.0f} s)")
         if self._activity == ANSWERING and now > self._heard + SILENCE:
             parts.append(f"nothing came for {now - self._heard:.0f} s, Ctrl-C aborts")
@@ -183,10 +179,6 @@ class Progress:
     def hear(self) -> None:
         """Note that a piece of the model's answer came."""
         self._heard = self._now()
-
-    def _begin(self, activity: str) -> None:
-        self._activity, self._since = activity, self._now()
-        self._heard = self._since
 
 
 class Display:
@@ -205,9 +197,7 @@ class Display:
         shows_final_text: bool = False,
         attempts: int = 0,
     ) -> None:
-        """Make a display on `screen`; the final text is not shown, unless it is wanted here. attempts: how often the
-        model is asked for one answer; 0 when that is unknown.
-        """
+        """Make a display on `screen`. attempts: how often the model is asked for one answer; 0 when that is unknown."""
         self._attempts = attempts
         self._screen, self._totals, self._tracker = screen, totals, tracker
         self._shows_final_text = shows_final_text
@@ -220,18 +210,23 @@ class Display:
         self._named = ""  # the call whose line was shown last, if nothing was shown since
         self._compared: set[str] = set()  # calls whose diff was shown
         self._output: deque[str] = deque([""], maxlen=LIVE + 1)  # the last lines that running tools printed
-        self._result = ""  # the last result of a tool, whole
+        self.last_result = ""  # of a tool, whole
 
     def show(self, step: Step) -> None:
         """Show a step if it matters to users; most do not."""
-        self._show_model(step.event)
-        self._show_call(step.event)
-        if isinstance(step.event, RunContinued) or (isinstance(step.event, RunEnded) and step.event.text != self._text):
-            self._show_last_text()
-        if step.event.name in TOLD:
-            self._show_told(step.event)
-        if isinstance(step.event, RunEnded):
-            self._show_end(step.event)
+        event = step.event
+        self._show_model(event)
+        self._show_call(event)
+        if isinstance(event, RunContinued) or (isinstance(event, RunEnded) and event.text != self._text):
+            if not self._shows_final_text:  # it was held back, and is not the final one
+                self._say(self._text)
+            self._text = ""
+        if event.name in TOLD:
+            label, sort, texts = told(event, attempts=self._attempts)
+            for text in texts:
+                self._screen.labelled(label, text, TONES.get(sort, "system"))
+        if isinstance(event, RunEnded):
+            self._show_end(event)
         self._running = self._tracker.state.background
 
     def stream(self, text: str) -> None:
@@ -270,11 +265,6 @@ class Display:
         """Return whether this text is the last one that was shown while the model wrote it."""
         return bool(text.strip()) and text.strip() == self._streamed.strip()
 
-    @property
-    def last_result(self) -> str:
-        """The last result of a tool, whole."""
-        return self._result
-
     def take_up(self, step: Step) -> None:
         """Record a step of an earlier run without showing it."""
         match step.event:
@@ -310,7 +300,9 @@ class Display:
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in event.calls}
                 self._screen.end_of_text("agent", "agent")
-                self._show_text(event)
+                self._text = "" if event.calls else event.message.text
+                if event.calls or self._shows_final_text:
+                    self._say(event.message.text)
 
     def _show_call(self, event: Event) -> None:
         if isinstance(event, ProposedAction | ApprovalAsked | ApprovalAnswered | GateRejected | ToolFinished):
@@ -321,13 +313,12 @@ class Display:
             case ToolFinished():
                 self._show_result(event)
             case CallAnswered():
-                self._show_answered(event)
-
-    def _show_told(self, event: Event) -> None:
-        """Show an event in the words of the page."""
-        label, sort, texts = told(event, attempts=self._attempts)
-        for text in texts:
-            self._screen.labelled(label, text, TONES.get(sort, "system"))
+                call = self._calls.pop(event.call, None)
+                self._compared.discard(event.call)
+                if event.outcome not in ("ran", "rejected"):
+                    if call is not None:
+                        self._name(call)
+                    self._screen.labelled(*answered_with(event.outcome, event.result), "refused")
 
     def _show_end(self, ended: RunEnded) -> None:
         used = self._totals.usage
@@ -340,17 +331,6 @@ class Display:
             self._screen.labelled("error", ended.text, "refused")
         if ended.status == "failed" and self._reason == "context_length_exceeded":
             self.system(TOO_LONG)
-
-    def _show_text(self, answer: AnswerCommitted) -> None:
-        self._text = "" if answer.calls else answer.message.text
-        if answer.calls or self._shows_final_text:
-            self._say(answer.message.text)
-
-    def _show_last_text(self) -> None:
-        """Show a held text, since it was not the last one."""
-        if not self._shows_final_text:
-            self._say(self._text)
-        self._text = ""
 
     def _say(self, text: str) -> None:
         if text.strip() and not self.has_streamed(text):
@@ -378,18 +358,9 @@ class Display:
         if len(diff) > LONGEST_DIFF:
             self._screen.line(f"{'':{MARGIN}}… {len(diff) - LONGEST_DIFF} more lines of this change", "output")
 
-    def _show_answered(self, answered: CallAnswered) -> None:
-        call = self._calls.pop(answered.call, None)
-        self._compared.discard(answered.call)
-        if answered.outcome in ("ran", "rejected"):
-            return
-        if call is not None:
-            self._name(call)
-        self._screen.labelled(*answered_with(answered.outcome, answered.result), "refused")
-
     def _show_result(self, finished: ToolFinished) -> None:
         self.clear_output()
-        self._result = finished.result
+        self.last_result = finished.result
         if finished.is_error:  # the advice is at its end
             for line in excerpt(finished.result, 10 * self._screen.width):
                 for part in wrapped(line, self._screen.width - MARGIN - 2):
@@ -428,15 +399,11 @@ def _as_list(finished: ToolFinished) -> str:
 # B-threads as lanes: a row for each event, a column for each b-thread, from its first deed on.
 
 SIGNS = {letter: sign for letter, sign, _, _ in MARKS}
-RANKS = {letter: rank for rank, (letter, _, _, _) in enumerate(MARKS)}
-SIGN_TONES: dict[str, Tone] = {
-    "x": "alarm",
-    "q": "system",
-    "c": "output",
-    "w": "question",
-    "b": "question",
-    "h": "output",
-}
+SIGN_TONES: Mapping[str, Tone] = {"x": "alarm", "q": "system", "w": "question", "b": "question"}
+TEXT_TONES: Mapping[str, Tone] = {
+    "person": "question", "agent": "agent", "call": "action", "refused": "refused", "question": "question",
+    "end": "title",
+}  # fmt: skip
 TEXT_LINES = 5  # of one text, at most
 NARROW = 100  # columns; on narrower screens the lanes are closer
 
@@ -460,69 +427,50 @@ class Lanes:
         parts = len(self._model.parts)
         self._model.take(self._shadow.take(to_record(step)))
         row, told = self._model.rows[-1], self._model.parts[parts:]
-        if self._brief and told and told[0]["label"] == "told":  # the refusal is just above
+        if self._brief and (not told or told[0]["label"] == "told"):  # the refusal is just above
             return
-        if told or not self._brief:
-            self._name_new(row["marks"])
-            self._draw(row, told)
+        names = list(self._model.lanes)
+        for lane in range(self._named, max([self._named, *(mark[0] + 1 for mark in row["marks"])])):
+            self._screen.line(f"{self._bars()}╷ {visible(names[lane])}", "output", whole=True)
+            self._named = lane + 1
+        self._draw(row, told)
 
     @staticmethod
     def legend(screen: Screen) -> None:
         """Show the meaning of the signs."""
         screen.labelled("", "   ".join(f"{sign} {meaning}" for _, sign, _, meaning in MARKS), "system")
 
-    def _name_new(self, marks: Sequence[Sequence[Any]]) -> None:
-        """Start a lane, with its name, for each b-thread that appears for the first time."""
-        names = list(self._model.lanes)
-        needed = max([self._named, *(mark[0] + 1 for mark in marks)])
-        for number in range(self._named, needed):
-            self._screen.line(f"{self._bars(number)}╷ {visible(names[number])}", "output", whole=True)
-        self._named = needed
-
-    def _bars(self, number: int) -> str:
-        return f"│{self._blank}" * number
+    def _bars(self) -> str:
+        return f"│{self._blank}" * self._named
 
     def _draw(self, row: dict[str, Any], told: Sequence[dict[str, Any]]) -> None:
-        signs, refused = self._signs(row["marks"])
+        letters = [[letter for at, letter, *_ in row["marks"] if at == lane] for lane in range(self._named)]
         label, text = (told[0]["label"], told[0]["text"]) if told else (row["name"], row["of"])
-        tone: Tone = "alarm" if refused else self._tone(told[0]) if told else "output"
-        before = len(self._bars(self._named)) + len(f" {label:10} ")
-        lines = self._lines(text, told, max(self._screen.width - before, 12))
-        self._screen.line(signs + self._screen.painted(f" {label:10} {next(lines, '')}", tone), whole=True)
+        tone: Tone = TEXT_TONES.get(told[0]["kind"].partition(" ")[0], "output") if told else "output"
+        if any("x" in each for each in letters):
+            tone = "alarm"
+        lines = self._lines(text, told, max(self._screen.width - len(f"{self._bars()} {label:10} "), 12))
+        signs, paint = "".join(map(self._sign, letters)), self._screen.painted
+        self._screen.line(signs + paint(f" {label:10} {next(lines, '')}", tone), whole=True)
         for line in lines:
             lit: Tone = "refused" if line.startswith("-") else "good" if line.startswith("+") else tone
-            bars = self._screen.painted(self._bars(self._named), "output")
-            self._screen.line(f"{bars} {'':10} {self._screen.painted(line, lit)}".rstrip(), whole=True)
+            self._screen.line(f"{paint(self._bars(), 'output')} {'':10} {paint(line, lit)}".rstrip(), whole=True)
 
-    def _signs(self, marks: Sequence[Sequence[Any]]) -> tuple[str, bool]:
-        """Return one sign for each lane, and whether one of them is a refusal."""
-        best: dict[int, str] = {}
-        for lane, letter, *_ in marks:
-            if lane not in best or RANKS[letter] < RANKS[best[lane]]:
-                best[lane] = letter
-        bar, paint = self._screen.painted("│", "output"), self._screen.painted
-        letters = (best.get(lane) for lane in range(self._named))
-        signs = (paint(SIGNS[letter], SIGN_TONES.get(letter, "output")) if letter else bar for letter in letters)
-        return "".join(sign + self._blank for sign in signs), "x" in best.values()
+    def _sign(self, letters: Sequence[str]) -> str:
+        """Return the sign of a lane: of several marks, the first in the table."""
+        letter = min(letters, key=list(SIGNS).index, default="")
+        return self._screen.painted(SIGNS.get(letter, "│"), SIGN_TONES.get(letter, "output")) + self._blank
 
     @staticmethod
     def _lines(text: str, told: Sequence[dict[str, Any]], room: int) -> Iterator[str]:
         """Yield the lines of a row, cut to fit: the first ones of a text, the changed ones of a file."""
+
+        def wrap(line: str) -> list[str]:
+            return textwrap.wrap(line, room, drop_whitespace=False, break_on_hyphens=False) or [""]
+
         texts = [text, *(part["text"] for part in told[1:])]
-        lines = [part for each in texts for line in visible_lines(each.strip("\n")) for part in _wrapped(line, room)]
+        lines = [part for each in texts for line in visible_lines(each.strip("\n")) for part in wrap(line)]
         yield from lines[:TEXT_LINES]
         if len(lines) > TEXT_LINES:
             yield f"… {len(lines) - TEXT_LINES} more lines"
         yield from (line[:room] for part in told for line in part.get("diff", ()) if line[:1] in "+-")
-
-    @staticmethod
-    def _tone(part: dict[str, Any]) -> Tone:
-        tones: dict[str, Tone] = {
-            "person": "question", "agent": "agent", "call": "action", "refused": "refused", "question": "question",
-            "end": "title",
-        }  # fmt: skip
-        return tones.get(part["kind"].partition(" ")[0], "output")
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    return textwrap.wrap(line, width, drop_whitespace=False, break_on_hyphens=False) or [""]

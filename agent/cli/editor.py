@@ -22,6 +22,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from agent.cli.runs import append_privately
 from agent.cli.screen import Screen, Tone, size_of
 from agent.vocabulary.calls import ToolCall
 
@@ -123,8 +124,7 @@ class Editor:
 
     def _file_history(self) -> History:
         try:
-            self.history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self.history, os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+            append_privately(self.history, b"")
         except OSError:
             return InMemoryHistory()
         return PromptHistory(str(self.history))

@@ -12,7 +12,7 @@ from attrs import evolve
 from agent.cli.errors import FAILED, LIMIT, OK, Mistake, say
 from agent.cli.view import write_page
 from agent.lab.episodes.results import Results
-from agent.lab.experiments.experiment import Outcome, conduct, frozen_thresholds
+from agent.lab.experiments.experiment import conduct, frozen_thresholds
 from agent.lab.experiments.plan import Plan
 from agent.lab.experiments.plan_file import load_plan
 from agent.lab.reports.report import write_report
@@ -52,8 +52,11 @@ def execute(arguments: Namespace) -> int:
 
 def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified]) -> int:
     outcome = conduct(plan, folder, tell=teller())
-    _end_of_progress(outcome)
-    _write_pages(folder, outcome)
+    if sys.stderr.isatty():  # the line of progress ends
+        print(f"\r\x1b[K{outcome.ran} episodes in {outcome.seconds:.1f} s", file=sys.stderr)
+    for log in (folder / row.log for row in listed(outcome.rows) if row.log):
+        if log.exists() and not log.with_suffix(".html").exists():
+            write_page(log.with_suffix(".html"), render_page(read_log(log)))
     print(write_report(folder, outcome, verified, command))
     print(f"figures: {folder / 'report.html'}, {folder / 'figure.svg'} (.png), audit_curves, calibration")
     print(f"tables:  {folder / 'tables'}\ndata:    {folder / 'data'} (episodes, steps, roles, estimates)")
@@ -62,13 +65,6 @@ def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Veri
     if failed:
         say(f"{len(failed)} deployments failed and are left out, the first because of {failed[0]}")
     return FAILED if outcome.analysis.failed or failed else OK
-
-
-def _write_pages(folder: Path, outcome: Outcome) -> None:
-    """Write the missing pages of the episodes that the report lists."""
-    for log in (folder / row.log for row in listed(outcome.rows) if row.log):
-        if log.exists() and not log.with_suffix(".html").exists():
-            write_page(log.with_suffix(".html"), render_page(read_log(log)))
 
 
 def _freeze(plan: Plan, folder: Path) -> int:
@@ -94,8 +90,3 @@ def teller(clock: Callable[[], float] = time.monotonic) -> Callable[[str], None]
             say(line)
 
     return tell
-
-
-def _end_of_progress(outcome: Outcome) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{outcome.ran} episodes in {outcome.seconds:.1f} s", file=sys.stderr)

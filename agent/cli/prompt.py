@@ -28,7 +28,7 @@ from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked
 from agent.vocabulary.messages import INCLUDED, Image, UserMessage
 from bp import Event
-from constitution import Action, CommandRule, Evidence, Policy, Verdict, grants_for, judge
+from constitution import Action, CommandRule, Policy, Verdict, grants_for, judge
 
 PIECE = 4096  # bytes read at once
 BACKGROUND_PAUSE = 0.2  # seconds between two checks whether the terminal is ours again
@@ -37,10 +37,7 @@ LONGEST_LINE = 64 * 1024  # bytes; the beginning of a longer one is forgotten
 
 def is_terminal(descriptor: int = 0) -> bool:
     """Return whether the descriptor is a terminal, where a user can type."""
-    try:
-        return os.isatty(descriptor)
-    except OSError:
-        return False
+    return os.isatty(descriptor)
 
 
 def can_be_heard(descriptor: int = 0) -> bool:
@@ -115,16 +112,16 @@ class StandingAnswers:
         if isinstance(command, str) and command in self._edited and not background_mark(call.arguments):
             self._edited.discard(command)
             return "as you wrote it"
-        action = self._action_of(call)
-        if action is None or self.policy is None or not self._granted:
+        known = self._known(call)
+        if known is None or not self._granted:
             return ""
-        allowed = judge(action, self.policy.with_commands(*self._granted)).allowed
-        return "as you said always" if allowed else ""
+        action, policy = known
+        return "as you said always" if judge(action, policy.with_commands(*self._granted)).allowed else ""
 
     def is_granted(self, call: ToolCall) -> bool:
         """Return whether only a rule of the user makes a question about a call unnecessary."""
-        action = self._action_of(call)
-        return action is not None and self.policy is not None and judge(action, self.policy).granted
+        known = self._known(call)
+        return known is not None and judge(*known).granted
 
     def add(self, call: ToolCall) -> str:
         """Allow a call from now on, as far as a rule can; return the message for the user about it."""
@@ -151,21 +148,24 @@ class StandingAnswers:
 
     def evidence(self, call: ToolCall) -> str:
         """Return the reasons of a question: each rule with the words of the command that it rests on."""
-        action = self._action_of(call)
-        if action is None or self.policy is None:
+        known = self._known(call)
+        if known is None:
             return "nothing more is known about it"
-        verdict = judge(action, self.policy)
+        verdict = judge(*known)
         return "\n".join((f"rule {verdict.rule} ({verdict.category}): {verdict.explanation}", *tell_evidence(verdict)))
 
     def _grants(self, call: ToolCall) -> tuple[CommandRule, ...] | str:
         """Return the rules that would allow a call, or the reason why none can."""
-        action = self._action_of(call)
-        if action is None or self.policy is None:
+        known = self._known(call)
+        if known is None:
             return "nothing is known about what it would do"
-        return grants_for(action, self.policy) or "it is not a simple command that a rule of the policy asks about"
+        return grants_for(*known) or "it is not a simple command that a rule of the policy asks about"
 
-    def _action_of(self, call: ToolCall) -> Action | None:
-        return self._described[1] if self._described is not None and self._described[0] == call.id else None
+    def _known(self, call: ToolCall) -> tuple[Action, Policy] | None:
+        """Return what a call would do, and the policy that judges it; None where one of them is not known."""
+        if self.policy is None or self._described is None or self._described[0] != call.id:
+            return None
+        return self._described[1], self.policy
 
 
 def _told(grants: Iterable[CommandRule]) -> str:
@@ -174,14 +174,13 @@ def _told(grants: Iterable[CommandRule]) -> str:
 
 def tell_evidence(verdict: Verdict) -> list[str]:
     """Return the evidence of a verdict: positions in the command and their meanings, a line each."""
-    return [_told_evidence(evidence) for evidence in verdict.evidence if evidence.text]
-
-
-def _told_evidence(evidence: Evidence) -> str:
-    place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
-    meant = " ".join(evidence.argv)
-    means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""
-    return f"evidence: {place}{visible(evidence.text)}{means}"
+    told = []
+    for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
+        place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
+        meant = " ".join(evidence.argv)
+        means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""
+        told.append(f"evidence: {place}{visible(evidence.text)}{means}")
+    return told
 
 
 PROMPTS = 3  # how often one question is put
@@ -362,19 +361,12 @@ def _files_in(prompt: str, tell: Callable[[str], None]) -> list[Path]:
     """Return the files that a prompt names, each once. A word with @ that names none stays, and the user is warned."""
     found: dict[Path, None] = {}
     for word in REFERENCE.findall(prompt):
-        path = next((path for path in map(Path, (word, word.rstrip(PUNCTUATION))) if _is_file(path)), None)
+        path = next((path for path in map(Path, (word, word.rstrip(PUNCTUATION))) if os.path.isfile(path)), None)
         if path is None:
             tell(f"@{word} names no file here, so the model is given these words as they are")
         else:
             found[path] = None
     return list(found)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _text(path: Path, content: bytes) -> str:

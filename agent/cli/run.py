@@ -11,11 +11,11 @@ from agent.cli.arguments import called
 from agent.cli.build import agent_of_log, new_agent
 from agent.cli.display import Lanes, is_error, question_of
 from agent.cli.errors import DIFFERENT, OK, Mistake, of_run
+from agent.cli.history import told_difference
 from agent.cli.prompt import is_terminal, read_prompt
-from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
-from agent.cli.screen import Screen, screen_on, visible, visible_lines
-from agent.cli.session import Desk, introduction, lead, print_final_text
+from agent.cli.screen import Screen, screen_on, visible
+from agent.cli.session import Desk, introduction, lead, print_final_text, print_text
 from agent.history.playback import LogDiffers, broke_off
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.writing import check_free
@@ -103,9 +103,8 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
     again = called("chat", "--continue", str(recorded.path))
     screen_on(sys.stderr).labelled("system", f"the run is over: {how}; {again} continues the conversation", "system")
     ended = recorded.records[-1]["data"]
-    text = ended.get("text")
-    if text and not is_error(str(ended.get("status"))):
-        print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
+    if ended.get("text") and not is_error(str(ended.get("status"))):
+        print_text(ended["text"])
     return OK
 
 

@@ -1,24 +1,35 @@
-"""`bpagent runs`, and the folder of runs: new logs, logs by the beginning of an id, and their summaries."""
+"""`bpagent runs`, `bpagent fork` and `/undo`: the folder of runs, their logs by id, summaries and forks, earlier files.
+
+The content of files before file tools wrote them is kept by digest in the folder `undo` beside the runs, where the
+constitution allows no tool, with a list of changes for each log. Changes by commands and subagents are not recorded.
+"""
 
 import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from glob import escape
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from secrets import token_hex
+from stat import S_ISREG
 from typing import Any
 
-from attrs import asdict, define, field
+from attrs import asdict, define, field, frozen
 
+from agent.cli.arguments import called
 from agent.cli.errors import OK, Mistake, say
-from agent.cli.screen import Screen, Tone, cut, screen_on, visible
-from agent.log.reading import LogError
-from agent.log.writing import is_in_use
+from agent.cli.screen import Tone, cut, screen_on, visible
+from agent.log.reading import LogError, RecordedRun, read_log
+from agent.log.writing import LogWriter, is_in_use
+from agent.vocabulary.events import ActionDescribed, ToolFinished, ToolStarted
 from agent.vocabulary.messages import Usage, typed
+from bp import Step
 
 SPENDING = ("inference_finished", "summary_finished", "tool_finished")
 ENDINGS = {"prompt_given", "run_ended", "answer_committed", "approval_asked", "approval_answered", *SPENDING}
@@ -29,6 +40,13 @@ def runs_folder() -> Path:
     """Return the folder of runs: `runs` in BPAGENT_HOME, or else in ~/.bpagent."""
     home = os.environ.get("BPAGENT_HOME")
     return (Path(home).expanduser() if home else Path.home() / ".bpagent") / "runs"
+
+
+def append_privately(path: Path, content: bytes) -> None:
+    """Append to a file that only its owner can read; it and its folder are made if they are missing."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "ab") as file:
+        file.write(content)
 
 
 def new_log(given: str | None, now: datetime) -> Path:
@@ -119,16 +137,6 @@ class Summary:
         """The name of the run."""
         return self.path.stem
 
-    @property
-    def written(self) -> str:
-        """The time at which its log was written to last: month, day, hour and minute of this place."""
-        return f"{datetime.fromtimestamp(self.path.stat().st_mtime):{WRITTEN}}"
-
-    @property
-    def spent(self) -> str:
-        """The cost of the models in US dollars, or their tokens without a known cost."""
-        return f"{self.usage.tokens:,} tok" if self.usage.cost is None else f"${self.usage.cost:.2f}"
-
     def plain(self) -> dict[str, Any]:
         """Return this as plain data; cost: US dollars, None without a known price."""
         own = asdict(self, filter=lambda attribute, _: attribute.name not in ("path", "usage"))
@@ -149,7 +157,8 @@ class Summary:
             case "approval_answered" if data["call"] in self.waiting:
                 self.waiting.remove(data["call"])
             case _ if name in SPENDING:
-                self.usage += _usage(data)
+                told = data.get("usage") or (data.get("details") or {}).get("usage") or {}  # of a tool that asks models
+                self.usage += Usage(told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("cost"))
 
 
 def summaries(limit: int = 0) -> tuple[list[Summary], list[str]]:
@@ -185,12 +194,6 @@ def summarize(path: Path) -> Summary:
     return found
 
 
-def _usage(data: dict[str, Any]) -> Usage:
-    """Return the usage of an inference, or of a tool that asks models."""
-    told = data.get("usage") or (data.get("details") or {}).get("usage") or {}
-    return Usage(told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("cost"))
-
-
 def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
     """Return name and data of a record that a summary needs; an empty name for others and for a torn line."""
     _, _, rest = line[:200].partition(b'"name":"')
@@ -202,7 +205,6 @@ def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
 
 FOLDER, END, NARROWEST_PROMPT, TIME = 16, 11, 5, 11  # columns
 WITH_FOLDER, WITH_COST, WITH_TIME = 45, 60, 73  # the least columns beside the id for these to be shown
-WRITTEN = "%m-%d %H:%M"
 
 TONES: dict[str, Tone] = {
     "completed": "good",
@@ -215,7 +217,9 @@ TONES: dict[str, Tone] = {
 
 
 def execute(arguments: Namespace) -> int:
-    """List the runs, the latest last."""
+    """List the runs, the latest last; or fork one."""
+    if arguments.command == "fork":
+        return _fork(arguments)
     found, broken = summaries(arguments.limit)
     for sentence in broken:
         say(sentence)
@@ -231,10 +235,17 @@ def execute(arguments: Namespace) -> int:
     screen.line(_row(("id", "written", "folder", "end", "turns", "cost", "prompt"), longest, screen.width), "title")
     for each in found:
         folder, prompt = visible(Path(each.workspace).name), visible(each.prompt)
-        cells = (each.id, each.written, folder, each.status, str(each.turns), each.spent, prompt)
+        written = f"{datetime.fromtimestamp(each.path.stat().st_mtime):%m-%d %H:%M}"
+        spent = f"{each.usage.tokens:,} tok" if each.usage.cost is None else f"${each.usage.cost:.2f}"
+        cells = (each.id, written, folder, each.status, str(each.turns), spent, prompt)
         paint = partial(screen.painted, tone=TONES.get(each.status, "plain"))
         screen.line(_row(cells, longest, screen.width, paint))
-    _say_how_to_go_on(found, screen)
+    for each in found:
+        if each.status == "waiting":
+            screen.line(f"{each.id} waits for {visible(', '.join(each.waiting))}:", "question")
+            screen.line(f"    bpagent resume {each.id} --approve {visible(each.waiting[0])}", "action")
+    if any(each.status == "interrupted" for each in found):
+        screen.line("interrupted runs go on with: bpagent resume ID", "system")
     return OK
 
 
@@ -253,10 +264,204 @@ def _row(cells: Sequence[str], longest: int, width: int, paint: Callable[[str], 
     return f"{before}{paint(f'{end:{END}}')}{told}".rstrip()
 
 
-def _say_how_to_go_on(found: list[Summary], screen: Screen) -> None:
-    for summary in found:
-        if summary.status == "waiting":
-            screen.line(f"{summary.id} waits for {visible(', '.join(summary.waiting))}:", "question")
-            screen.line(f"    bpagent resume {summary.id} --approve {visible(summary.waiting[0])}", "action")
-    if any(summary.status == "interrupted" for summary in found):
-        screen.line("interrupted runs go on with: bpagent resume ID", "system")
+# Forks: `bpagent fork`, and `/undo` in a conversation.
+
+
+def _fork(arguments: Namespace) -> int:
+    """Write the new log and show how to continue. Raises Mistake for a step that the log does not have."""
+    path = find_log(arguments.log)
+    steps = [record["step"] for record in read_log(path).records]
+    if arguments.step not in steps:
+        raise Mistake(f"{path} has no step {arguments.step}; its last one is {max(steps, default=0)}")
+    forked = fork(path, steps.index(arguments.step) + 1, arguments.output)
+    screen = screen_on(sys.stderr)
+    screen.labelled("system", f"{forked} has the steps up to {arguments.step}; files stay as they are", "system")
+    screen.line(f"    {called('chat', '--continue', str(forked))}", "action")
+    print(forked)
+    return OK
+
+
+def fork(path: Path, records: int, output: str | None = None, **header: object) -> Path:
+    """Write the header and the first `records` of a log to a new one, and return it. `header`: values to replace in it.
+    Raises LogError, and Mistake for a changed log: the copy is signed again, so the original must be intact.
+    """
+    recorded = read_log(path)
+    if recorded.misfit or any(place < records for place in recorded.unsigned):
+        raise Mistake(recorded.misfit or f"{path} has a yes that is not signed with the key of this user")
+    forked = Path(output).expanduser() if output else path.with_name(f"{path.stem}-{token_hex(2)}.jsonl")
+    writer = LogWriter(forked, {**recorded.header, **header})
+    try:
+        for record in recorded.records[:records]:
+            writer.record(record)
+    finally:
+        writer.close()
+    last = recorded.records[records - 1]["step"] if records else 0
+    _note(forked, [change for change in _noted(path) if change.step <= last])
+    return forked
+
+
+def before_last_prompt(path: Path) -> tuple[Path, str, "Undone"]:
+    """Return a fork of a log that ends before its last prompt, that prompt, and the file changes since. Raises Mistake
+    without a prompt.
+    """
+    recorded = read_log(path)
+    records = recorded.records
+    prompts = [place for place, record in enumerate(records) if record["name"] == "prompt_given"]
+    if not prompts:
+        raise Mistake("there is nothing to undo")
+    kept = next((place + 1 for place in range(prompts[-1], 0, -1) if records[place]["name"] == "run_ended"), 0)
+    prompt = str(records[prompts[-1]]["data"].get("text", ""))
+    return fork(path, kept), typed(prompt), undone_after(records[kept - 1]["step"] if kept else 0, recorded)
+
+
+# Earlier contents of files.
+
+LARGEST = 10_000_000  # bytes; larger files are not kept
+
+
+@frozen
+class Change:
+    """A file that a call wrote: the step at which the call ended, and digests of its content; "" means no file."""
+
+    step: int
+    path: str
+    before: str
+    after: str
+
+
+@define(eq=False)
+class Changes:
+    """Notes which files the file tools of a run change. A file that cannot be kept is not noted, and never restored."""
+
+    log: Path | None
+    _paths: dict[str, list[str]] = field(factory=dict, init=False)  # by call: the content that it would write
+    _before: dict[str, dict[str, str | None]] = field(factory=dict, init=False)  # by call that runs: digests by path
+
+    def see(self, step: Step) -> None:
+        """Take a step of the run, before its effects start."""
+        if self.log is None:
+            return
+        match step.event:
+            case ActionDescribed(call=call, facts=facts) if not (
+                facts.command is not None or facts.argv or facts.opaque
+            ):  # it only does that
+                self._paths[call.id] = [use.resolved for use in facts.paths if use.access == "write"]
+            case ToolStarted(call=call):
+                self._before[call.id] = {path: _kept(path) for path in self._paths.pop(call.id, ())}
+            case ToolFinished(call=call):
+                found = [(path, before, _digest(path)) for path, before in self._before.pop(call.id, {}).items()]
+                _note(self.log, [Change(step.number, *each) for each in found if None not in each])  # type: ignore[arg-type]
+
+
+@frozen
+class Undone:
+    """The files of undone steps. `restorable`: files without other changes, with their first and last content. changed:
+    files with other changes, too. calls: commands, and other calls whose changes are unknown.
+    """
+
+    restorable: tuple[Change, ...]
+    changed: tuple[str, ...]
+    calls: tuple[str, ...]
+
+
+def undone_after(step: int, recorded: RecordedRun) -> Undone:
+    """Return the files that were changed after this step of a log."""
+    changes = [change for change in _noted(recorded.path) if change.step > step]
+    files: dict[str, list[Change]] = {}
+    for change in changes:
+        files.setdefault(change.path, []).append(change)
+    whole = {path: Change(step, path, found[0].before, found[-1].after) for path, found in files.items()}
+    unlike = [each for each in whole.values() if each.before not in (each.after, _digest(each.path))]
+    calls = _other_calls(recorded, step, {change.step for change in changes})
+    return Undone(
+        tuple(change for change in unlike if _is_untouched(files[change.path])),
+        tuple(change.path for change in unlike if not _is_untouched(files[change.path])),
+        tuple(dict.fromkeys(calls)),
+    )
+
+
+def _is_untouched(changes: Sequence[Change]) -> bool:
+    """Return whether a file has no changes but these."""
+    in_turn = all(one.after == other.before for one, other in pairwise(changes))
+    return in_turn and _digest(changes[-1].path) == changes[-1].after
+
+
+def _other_calls(recorded: RecordedRun, step: int, noted: set[int]) -> Iterator[str]:
+    calls: dict[str, Any] = {}
+    for record in recorded.records:
+        data = record["data"]
+        if record["name"] == "proposed_action":
+            calls[data["call"]["id"]] = data["call"]
+        elif record["name"] == "tool_finished" and record["step"] > step and record["step"] not in noted:
+            call = calls[data["call"]]
+            if call["category"] != "read":
+                yield str(call["arguments"].get("command") or call["tool"])
+
+
+def restore(change: Change) -> None:
+    """Restore the earlier content of a file, or remove it if it did not exist. Raises OSError."""
+    if _digest(change.path) != change.after:
+        raise OSError(f"{change.path} has changed")
+    if not change.before:
+        os.unlink(change.path)
+        return
+    content = (_folder() / change.before).read_bytes()
+    if sha256(content).hexdigest() != change.before:
+        raise OSError(f"what was kept of {change.path} is damaged")
+    Path(change.path).write_bytes(content)
+
+
+def _kept(path: str) -> str | None:
+    """Keep the content of a file and return its digest; None if that is impossible."""
+    with suppress(OSError):
+        content = _content(path)
+        digest = _digest_of(content)
+        if content is not None and not (_folder() / digest).exists():
+            append_privately(_folder() / digest, content)
+        return digest
+    return None
+
+
+def _digest_of(content: bytes | None) -> str:
+    return "" if content is None else sha256(content).hexdigest()
+
+
+def _digest(path: str) -> str | None:
+    """Return the digest of a file, "" without one; None if it is too large, no regular file, or unreadable."""
+    with suppress(OSError):
+        return _digest_of(_content(path))
+    return None
+
+
+def _content(path: str) -> bytes | None:
+    """Return the content of a file, None without one. Raises OSError, also for a link."""
+    if os.path.realpath(path) != path:
+        raise OSError(f"{path} is behind a link")
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not S_ISREG(found.st_mode) or found.st_size > LARGEST:
+        raise OSError(f"{path} cannot be kept")
+    return Path(path).read_bytes()
+
+
+def _folder() -> Path:
+    return runs_folder().with_name("undo")
+
+
+def _list_of(log: Path) -> Path:
+    return _folder() / f"{sha256(os.path.realpath(log).encode()).hexdigest()[:32]}.jsonl"
+
+
+def _note(log: Path, changes: Iterable[Change]) -> None:
+    if lines := "".join(f"{json.dumps(asdict(change))}\n" for change in changes):
+        with suppress(OSError):
+            append_privately(_list_of(log), lines.encode())
+
+
+def _noted(log: Path) -> list[Change]:
+    try:
+        return [Change(**json.loads(line)) for line in _list_of(log).read_text().splitlines()]
+    except (OSError, ValueError, TypeError):
+        return []

@@ -15,11 +15,10 @@ import anyio
 from attrs import define, field
 
 from agent.cli.arguments import called
+from agent.cli.build import Maker, McpServer, one_of, serving
 from agent.cli.control import decisions
 from agent.cli.display import BY_RULE, Display, Progress, is_error, spent
 from agent.cli.errors import OK, of_signal, say
-from agent.cli.fork import Changes
-from agent.cli.mcp_servers import McpServer, one_of, serving
 from agent.cli.prompt import (
     STOPS,
     StandingAnswers,
@@ -29,7 +28,7 @@ from agent.cli.prompt import (
     is_in_background,
     is_terminal,
 )
-from agent.cli.runs import runs_folder
+from agent.cli.runs import Changes, runs_folder
 from agent.cli.screen import Screen, Tone, cut, visible_lines
 from agent.effects.approval import Approver
 from agent.page.wording import action_of, refused_by
@@ -52,9 +51,6 @@ HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 PATIENCE = 3.0  # seconds after a signal until a Ctrl-C leaves at once
-
-Maker = Callable[..., Agent]
-"""Makes the agent of a desk from additional tools and from the desk's listeners and approver, as options of `Agent`."""
 
 
 def lead(
@@ -103,10 +99,9 @@ FOR_TALKS = ("/model", "/undo", *LEAVING)
 
 def _terminal_modes() -> list[Any] | None:
     """Return the modes of the terminal on standard input; None without one."""
-    try:
+    with suppress(termios.error, OSError):
         return termios.tcgetattr(0)
-    except (termios.error, OSError):
-        return None
+    return None
 
 
 @define(eq=False, slots=False)
@@ -141,7 +136,7 @@ class Desk:
     _warned: float = field(default=-PATIENCE, init=False)
     _draw: Callable[[Step], None] | None = field(default=None, init=False)
     _refused: GateRejected | None = field(default=None, init=False)
-    _changes: Changes | None = field(default=None, init=False)
+    _changes: Changes = field(init=False)
     _editor: "Editor | None" = field(default=None, init=False)
     offer: str | None = field(default=None, init=False)  # a question without a call, which takes yes and no
     display: Display = field(init=False)
@@ -177,11 +172,11 @@ class Desk:
             )
             self._progress = Progress(agent.totals)
             self._draw = self.draws and self.draws(agent)
-            self._changes = None if agent.log_path is None else Changes(agent.log_path)
+            self._changes = Changes(agent.log_path)
             for step in agent.journal.unfinished:  # of a resumed run: they were shown when they happened
                 self.standing.see(step.event)
                 self.display.take_up(step)
-                if self._changes is not None and isinstance(step.event, ActionDescribed):  # its tool may not have run
+                if isinstance(step.event, ActionDescribed):  # its tool may not have run
                     self._changes.see(step)
             yield agent
             self.agent = None
@@ -189,9 +184,14 @@ class Desk:
     @asynccontextmanager
     async def attended(self, signals: AsyncIterator[signal.Signals]) -> AsyncIterator[None]:
         """Handle signals and input while the block lasts. Raises the errors of the block, not in a group."""
+
+        async def hear_signals() -> None:
+            async for number in signals:
+                self.interrupt(number)
+
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._hear_signals, signals)
+                tasks.start_soon(hear_signals)
                 tasks.start_soon(self._listen)
                 yield
                 tasks.cancel_scope.cancel()
@@ -233,11 +233,16 @@ class Desk:
         """Show the lines that change, with the input line below."""
         from agent.cli.editor import Editor  # 0.1 s
 
-        words = {name: purpose for name, purpose in COMMANDS.items() if self.talk or name not in FOR_TALKS}
-        hear, left = self._person.hear, self._left
-        shown = (self._live, self._prompt, self._question)
         self._editor = Editor(
-            self.screen, runs_folder().with_name("history"), *shown, hear, left, self.interrupt, words
+            self.screen,
+            runs_folder().with_name("history"),
+            lines=self._live,
+            prompt=self._prompt,
+            question=self._question,
+            hear=self._person.hear,
+            leave=self._left,
+            interrupt=self.interrupt,
+            commands={name: purpose for name, purpose in COMMANDS.items() if self.talk or name not in FOR_TALKS},
         )
         await self._editor.run(typing=typing)
 
@@ -290,10 +295,6 @@ class Desk:
                 return "there is no such decision"
         return ""
 
-    async def _hear_signals(self, signals: AsyncIterator[signal.Signals]) -> None:
-        async for number in signals:
-            self.interrupt(number)
-
     def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
         """Abort the run at a signal; between runs, and at signals other than Ctrl-C, leave.
 
@@ -331,7 +332,12 @@ class Desk:
         if argument and word in COMMANDS and word != "/model":
             self.display.system(f"{word} stands alone on its line")
         elif word in ("/stop", "/abort"):
-            self._end_by(word)
+            if self.run is None:
+                self.display.system("nothing is under way")
+            elif word == "/abort":
+                self.run.abort()
+            else:
+                self._stop()
         elif self.talk is not None and (word in ("/undo", *LEAVING) or (word == "/model" and argument)):
             if self.run is not None:
                 ends = "the conversation ends with this run"
@@ -342,14 +348,6 @@ class Desk:
         else:
             self.display.system(self._told(word, self.agent))
         return True
-
-    def _end_by(self, word: str) -> None:
-        if self.run is None:
-            self.display.system("nothing is under way")
-        elif word == "/abort":
-            self.run.abort()
-        else:
-            self._stop()
 
     def _told(self, word: str, agent: Agent) -> str:
         """Return the answer to a command that changes nothing."""
@@ -362,18 +360,15 @@ class Desk:
                 return ", ".join(agent.toolbox.names) or "no tools"
             case "/cost":
                 return spent(agent.totals.turns, agent.totals.tool_starts, agent.totals.usage)
+            case "/why" if self._refused is not None:
+                call, refused = self._refused.call, refused_by(self._refused.refusals)
+                more = called("why", str(agent.log_path), call.id)
+                return "\n".join((action_of(call), *(f"refused by {line}" for line in refused), f"more: {more}"))
             case "/why":
-                return self._why(agent)
+                return "nothing was refused yet"
         if word in FOR_TALKS:
             return f"{word} is for bpagent chat; a run ends with /stop or /abort"
         return f"there is no {word}; {meant(word, COMMANDS)}"
-
-    def _why(self, agent: Agent) -> str:
-        if self._refused is None:
-            return "nothing was refused yet"
-        call, refused = self._refused.call, refused_by(self._refused.refusals)
-        more = called("why", str(agent.log_path), call.id)
-        return "\n".join((action_of(call), *(f"refused by {line}" for line in refused), f"more: {more}"))
 
     # Output.
 
@@ -381,8 +376,7 @@ class Desk:
         if isinstance(step.event, GateRejected):
             self._refused = step.event
         self.standing.see(step.event)
-        if self._changes is not None:
-            self._changes.see(step)
+        self._changes.see(step)
         (self._draw or self.display.show)(step)
         if self._draw is not None and isinstance(step.event, ToolFinished):
             self.display.clear_output()
@@ -396,13 +390,11 @@ class Desk:
         if self._draw is None:
             self.display.stream(text)
         self._progress.hear()
-        self._refresh()
+        self._print("")
 
     def _print(self, text: str) -> None:
+        """Take a piece of the output of a tool, and show the lines that change as they are now."""
         self.display.output(text)
-        self._refresh()
-
-    def _refresh(self) -> None:
         if self._editor is not None:
             self._editor.refresh()
 
@@ -442,13 +434,13 @@ def print_final_text(run: Run, *, was_shown: bool = False) -> None:
     """Print the final text, unless it is an error, which was shown already, and the partial results of work. A text
     that `was_shown` on the terminal is not repeated.
     """
-    if was_shown and sys.stdout.isatty() and not _is_interrupted_work(run):
+    is_interrupted = run.state.objective is not None and run.status != "completed"  # S1 7.2, 7.3
+    if was_shown and sys.stdout.isatty() and not is_interrupted:
         return
     if run.text and not is_error(run.status):
-        text = f"{run.text}\n\n{told_to_user(run.state)}" if _is_interrupted_work(run) else run.text
-        print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
+        print_text(f"{run.text}\n\n{told_to_user(run.state)}" if is_interrupted else run.text)
 
 
-def _is_interrupted_work(run: Run) -> bool:
-    """Return whether an objective was pursued, and the run ended before it was complete (S1 7.2, 7.3)."""
-    return run.state.objective is not None and run.status != "completed"
+def print_text(text: str) -> None:
+    """Print a text, on a terminal with all of it visible."""
+    print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)

@@ -22,12 +22,11 @@ from agent.cli.build import load_protocols
 from agent.cli.errors import OK, Mistake, leave_the_line_of_the_key, say
 from agent.cli.runs import find_log, find_logs, runs_folder, summaries
 from agent.history.playback import shadow_of
-from agent.log.reading import RecordedRun, read_log, record_of
+from agent.log.reading import read_log, record_of
 from agent.log.writing import is_in_use
-from agent.page import lanes_page, render_page, run_facts, title_of
+from agent.page import index_page, lanes_page, render_page, run_facts, title_of
 from agent.page.document import as_data
 from agent.page.model import PageModel
-from agent.page.tables import index_page
 from bp import BThread
 
 BEGINNING = b"<!doctype html>"
@@ -41,9 +40,14 @@ def execute(arguments: Namespace) -> int:
     pages = [_index(arguments)] if arguments.all else _pages(arguments)
     for page in pages:
         print(page)
-    if arguments.open and not webbrowser.open(pages[0].absolute().as_uri()):
-        say("no browser could be opened here")
+    if arguments.open:
+        _open(pages[0].absolute().as_uri())
     return OK
+
+
+def _open(address: str) -> None:
+    if not webbrowser.open(address):
+        say("no browser could be opened here")
 
 
 def _pages(arguments: Namespace) -> list[Path]:
@@ -57,7 +61,13 @@ def _pages(arguments: Namespace) -> list[Path]:
         if path.exists() and path.samefile(log):
             raise Mistake(f"{path} is the log itself; name another file with --output")
         there = {entry.get("name") for entry in run.header.get("bthreads") or ()}
-        pages.append(_written(run, [each for each in threads if len(logs) == 1 or each.name in there], path))
+        own = [each for each in threads if len(logs) == 1 or each.name in there]
+        shadow = shadow_of(run, own)
+        shadow.close()
+        for problem in filter(None, (run.integrity, shadow.problem)):
+            say(problem)
+        write_page(path, render_page(run, own))
+        pages.append(path)
     return pages
 
 
@@ -72,22 +82,12 @@ def _follow(arguments: Namespace) -> int:
         try:
             print(server.address, flush=True)
             say("this address is for you alone: who has it can approve, steer and stop; Ctrl-C ends it")
-            if arguments.open and not webbrowser.open(server.address):
-                say("no browser could be opened here")
+            if arguments.open:
+                _open(server.address)
             server.serve_forever()
         except KeyboardInterrupt:
             leave_the_line_of_the_key()
     return OK
-
-
-def _written(run: RecordedRun, threads: Sequence[BThread], path: Path) -> Path:
-    """Write the page of a run, warn about missing parts, and return its path."""
-    shadow = shadow_of(run, threads)
-    shadow.close()
-    for problem in filter(None, (run.integrity, shadow.problem)):
-        say(problem)
-    write_page(path, render_page(run, threads))
-    return path
 
 
 def _index(arguments: Namespace) -> Path:
@@ -111,22 +111,16 @@ def _index(arguments: Namespace) -> Path:
 
 def write_page(path: Path, page: str) -> None:
     """Write a page that only its owner can read, like the log; it replaces only an older page. Raises Mistake."""
-    if not _is_free(path):
-        raise Mistake(f"{path} is there and is no page; name another file")
+    if path.is_file():
+        with path.open("rb") as older:
+            if older.read(len(BEGINNING)).lower() not in (BEGINNING, b""):
+                raise Mistake(f"{path} is there and is no page; name another file")
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(page)
     except OSError as error:
         raise Mistake(f"cannot write the page {path}: {error.strerror}; name another file") from error
-
-
-def _is_free(path: Path) -> bool:
-    """Return whether the file can be replaced: it is missing, empty, or an older page."""
-    if not path.is_file():
-        return True
-    with path.open("rb") as file:
-        return file.read(len(BEGINNING)).lower() in (BEGINNING, b"")
 
 
 # Live runs.
@@ -207,17 +201,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Send the page, or its new data."""
-        place = self._place()
+        place, asked = self._place(), parse_qs(urlsplit(self.path).query)
+        counts = [asked.get(name, ["0"])[0] for name in ("rows", "parts", "evidence")]
         if place == "":
             self._answer(200, "text/html", self.server.following.page())
-        elif place == "news":
-            asked = parse_qs(urlsplit(self.path).query)
-            counts = [asked.get(name, ["0"])[0] for name in ("rows", "parts", "evidence")]
-            if all(count.isdecimal() for count in counts):
-                news = self.server.following.news(*(int(count[:9]) for count in counts))
-                self._answer(200, "application/json", as_data(news))
-                return
-            self._refuse()
+        elif place == "news" and all(count.isdecimal() for count in counts):
+            news = self.server.following.news(*(int(count[:9]) for count in counts))
+            self._answer(200, "application/json", as_data(news))
         else:
             self._refuse()
 
@@ -258,12 +248,9 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, code: int, kind: str, text: str) -> None:
         content = text.encode()
         self.send_response(code)
-        for name, value in {
-            **HEADERS,
-            "Content-Type": f"{kind}; charset=utf-8",
-            "Content-Length": len(content),
-        }.items():
-            self.send_header(name, str(value))
+        own = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content))}
+        for name, value in {**HEADERS, **own}.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LONGEST = 20_000  # characters of one text: a page is for looking at, the log has everything
 LARGEST = 3_000_000  # characters of one image, as text
 LONGEST_DATA = 4_000  # characters of the data of one record
+LONGEST_DIFF = 400  # lines
 
 OUTSIDE = "outside"
 MARKS = (
@@ -41,6 +42,7 @@ MARKS = (
 """Letter, sign, class and meaning of each mark; of several in one place the first in this table is shown."""
 
 Record = Mapping[str, Any]
+Data = Mapping[str, Any]
 Part = dict[str, Any]
 
 
@@ -72,7 +74,9 @@ class PageModel:
         record, row = moment.record, len(self.rows)
         self._begin_turn(record["name"], row)
         first, data = len(self.parts), record["data"]
-        self._time(data)
+        for name in ("draft", "call"):  # the duration of a model or a tool is shown beside its outcome
+            if data.get("duration") and isinstance(data.get(name), str):
+                self._took[name, data[name]] = data["duration"]
         self.parts += [{"row": row, **part} for part in self._told(record)]
         self._note(record, first)
         call = data.get("call")
@@ -93,7 +97,10 @@ class PageModel:
         return {
             "lanes": list(self.lanes),
             "rows": self.rows[rows:],
-            "parts": [_drawn(part) for part in self.parts[parts:]],
+            "parts": [  # text of the agent is markdown
+                {**part, "tree": tree_of(part["text"])} if part["kind"] == "agent" else part
+                for part in self.parts[parts:]
+            ],
             "turns": self.turns,
             "evidence": self.evidence[evidence:],
             "open": self.open,
@@ -106,12 +113,6 @@ class PageModel:
             self._answered = False
         elif name in ("answer_committed", "run_ended"):
             self._answered = True
-
-    def _time(self, data: Mapping[str, Any]) -> None:
-        """Remember the duration of a model or a tool, to show it beside the outcome."""
-        for name in ("draft", "call"):
-            if data.get("duration") and isinstance(data.get(name), str):
-                self._took[name, data[name]] = data["duration"]
 
     def _note(self, record: Record, first: int) -> None:
         name, data = record["name"], record["data"]
@@ -132,7 +133,7 @@ class PageModel:
             case "answer_committed" if data["message"].get("text"):
                 self._said = data["message"]["text"]
 
-    def _underline(self, data: Mapping[str, Any]) -> None:
+    def _underline(self, data: Data) -> None:
         part = self._calls.get(str(data["call"]))
         for refusal in data["refusals"]:
             because = refusal["because"]
@@ -163,7 +164,9 @@ class PageModel:
     def _told(self, record: Record) -> Iterator[Part]:
         match record["name"]:
             case "run_ended":
-                yield from _end(record["data"], self._said)
+                text = record["data"].get("text")
+                last = f"\n{text}" if text and text != self._said else ""
+                yield _part("end", "end", f"{ending(record['data'])}{last}")
             case "proposed_action":
                 yield self._proposed(record["data"]["call"])
             case "call_answered":
@@ -187,19 +190,19 @@ class PageModel:
             return {**part, "diff": _changes(arguments["oldText"], arguments["newText"])}
         return part
 
-    def _answered_with(self, data: Mapping[str, Any]) -> Part:
+    def _answered_with(self, data: Data) -> Part:
         """Return the answer to a call, without a change that is shown with the call already."""
         ran = data.get("outcome", "ran") == "ran"
         label, text = answered(str(data.get("outcome", "ran")), data["result"])
         number = self._calls.get(str(data["call"]))
         if number is not None and self.parts[number].get("diff") and not data.get("is_error"):
             text, _, made = text.partition("\n--- ")
-            self.parts[number]["diff"] = _hunks(made.splitlines()[1:]) or self.parts[number]["diff"]
+            self.parts[number]["diff"] = made.splitlines()[2:][:LONGEST_DIFF] or self.parts[number]["diff"]
         kind = ("output" if ran else "refused") + (" error" if data.get("is_error") else "")
         took = self._took.get(("call", str(data["call"]))) if ran else None
         return {**_part(kind, label, text), **_images(data), **_lasted(took)}
 
-    def _learn_content(self, data: Mapping[str, Any]) -> None:
+    def _learn_content(self, data: Data) -> None:
         """Remember the content of a file that was read or written whole, to show the changes of later calls."""
         row = self._calls.get(str(data["call"]))
         call = None if row is None else self.rows[self.parts[row]["row"]]["data"]
@@ -212,24 +215,12 @@ class PageModel:
             self._files[str(arguments.get("path"))] = arguments["content"]
 
 
-def _drawn(part: Part) -> Part:
-    """Return a part for a page; text of the agent is markdown."""
-    if part["kind"] != "agent":
-        return part
-    return {**part, "tree": tree_of(part["text"])}
-
-
 def _changes(old: str, new: str) -> list[str]:
     """Return the lines of a change, each after `+`, `-` or a blank, with three lines around."""
-    return _hunks(list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3))[1:])
+    return list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3))[2:][:LONGEST_DIFF]
 
 
-def _hunks(lines: list[str]) -> list[str]:
-    """Return the lines of a diff behind the name of the new file, at most 400."""
-    return lines[1:][:400]
-
-
-def _cut(data: Mapping[str, Any]) -> Any:
+def _cut(data: Data) -> Any:
     """Return the data of a record, as shortened text if they are long."""
     text = json.dumps(data, ensure_ascii=False)
     return data if len(text) <= LONGEST_DATA else text[:LONGEST_DATA] + "\n… the rest is in the log"
@@ -250,9 +241,6 @@ def _spent(record: Record) -> dict[str, float]:
     return {name: value for name, value in spent.items() if value}
 
 
-Data = Mapping[str, Any]
-
-
 def _part(kind: str, label: str, text: str) -> Part:
     more = len(text) - LONGEST
     shown = text if more <= 0 else f"{text[:LONGEST]}\n… {more} more characters are in the log"
@@ -271,11 +259,6 @@ def _answer(data: Data, took: float | None) -> Iterator[Part]:
 
 def _lasted(milliseconds: float | None) -> dict[str, float]:
     return {"ms": milliseconds} if milliseconds else {}
-
-
-def _end(data: Data, said: str) -> Iterator[Part]:
-    last = f"\n{data['text']}" if data.get("text") and data["text"] != said else ""
-    yield _part("end", "end", f"{ending(data)}{last}")
 
 
 def _images(data: Data) -> dict[str, list[str]]:

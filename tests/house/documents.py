@@ -24,20 +24,20 @@ import io
 import re
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType, ModuleType
 
 import anyio
+import pytest
 from attrs import frozen
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 COMMAND_TIME = 150  # seconds for one console command
-
-OPTIONS = {"console": {"exit"}}  # besides file=, which every language has
-
-FENCE = re.compile(r"(?P<indent>\s*)(?P<fence>`{3,}|~{3,})\s*(?P<info>[^`]*)")
 
 
 class DocumentError(AssertionError):
@@ -60,32 +60,16 @@ class Block:
 
 def blocks_of(text: str, path: str) -> list[Block]:
     """Every fenced block of a document, in order."""
-    blocks: list[Block] = []
-    lines = enumerate(text.splitlines(), start=1)
-    for number, line in lines:
-        if opening := FENCE.fullmatch(line):
-            inside = list(_until_closed(lines, opening, f"{path}:{number}"))
-            blocks.append(_block(path, number, opening["info"], inside))
-        elif "```" in line:
-            raise DocumentError(f"{path}:{number}: a fence has a line of its own; this block would never run")
-    return blocks
+    return [_block(path, token) for token in MarkdownIt().parse(text) if token.type == "fence"]
 
 
-def _until_closed(lines: Iterator[tuple[int, str]], opening: re.Match[str], place: str) -> Iterator[str]:
-    fence, indent = opening["fence"], len(opening["indent"])
-    for _, line in lines:
-        if re.fullmatch(rf"\s*{re.escape(fence[0])}{{{len(fence)},}}\s*", line):
-            return
-        yield line[indent:] if not line[:indent].strip() else line
-    raise DocumentError(f"{place}: this block is never closed")
-
-
-def _block(path: str, opened_at: int, info: str, lines: list[str]) -> Block:
-    language, *words = info.split() or [""]
+def _block(path: str, token: Token) -> Block:
+    assert token.map is not None
+    language, *words = token.info.split() or [""]
     options = dict(word.partition("=")[::2] for word in words)
-    block = Block(path, opened_at + 1, language, options, "".join(f"{line}\n" for line in lines))
-    if unknown := options.keys() - {"file"} - OPTIONS.get(language, set()):
-        raise block.error(f"unknown option {min(unknown)!r} of a {language} block", line=opened_at)
+    block = Block(path, token.map[0] + 2, language, options, token.content)
+    if unknown := options.keys() - {"file", *(["exit"] if language == "console" else [])}:
+        raise block.error(f"unknown option {min(unknown)!r} of a {language} block", line=token.map[0] + 1)
     return block
 
 
@@ -100,23 +84,14 @@ def run(blocks: Iterable[Block], *, targets: frozenset[str]) -> None:
 
     Raises DocumentError, naming file and line, at the first block that does not hold.
     """
-    with _fresh_module() as module:
-        printed: str | None = None
+    printed: str | None = None
+    with pytest.MonkeyPatch.context() as patch:
+        module = ModuleType("document")
+        patch.setitem(sys.modules, module.__name__, module)  # types look there for what the document defines
         for block in blocks:
             if block.language == "output":
                 check_output(block, printed)
             printed = _run_block(block, module, targets)
-
-
-@contextlib.contextmanager
-def _fresh_module() -> Iterator[ModuleType]:
-    """A namespace that is registered, because types look there for what the document defines."""
-    module = ModuleType("document")
-    sys.modules[module.__name__] = module
-    try:
-        yield module
-    finally:
-        del sys.modules[module.__name__]
 
 
 def _run_block(block: Block, module: ModuleType, targets: frozenset[str]) -> str | None:
@@ -171,12 +146,8 @@ def _execute(code: CodeType, module: ModuleType) -> None:
 def _line_of(error: BaseException, block: Block) -> int | None:
     if isinstance(error, SyntaxError):
         return error.lineno
-    frame, line = error.__traceback__, None
-    while frame is not None:
-        if frame.tb_frame.f_code.co_filename == block.path:
-            line = frame.tb_lineno
-        frame = frame.tb_next
-    return line
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == block.path), None)
 
 
 def check_output(block: Block, printed: str | None) -> None:

@@ -108,8 +108,7 @@ FAIL = [
     ("text\n```pyhton\n```\n", "doc.md:3: unknown language 'pyhton'; use `text` for what is not code"),
     ("text\n```\n```\n", "doc.md:3: unknown language ''"),
     ("```python exit=3\n```\n", "doc.md:1: unknown option 'exit' of a python block"),
-    ("one\n```python\nx = 1\n", "doc.md:2: this block is never closed"),
-    ("> ```python\n> 1 / 0\n> ```\n", "doc.md:1: a fence has a line of its own"),
+    ("> ```python\n> 1 / 0\n> ```\n", "doc.md:2: ZeroDivisionError"),
 ]
 
 
@@ -133,22 +132,10 @@ def test_targets_are_read_from_the_makefile() -> None:
     assert {"demo", "test", "bench", "lint", "clean", "help"} <= TARGETS
 
 
-OUTPUTS = [
-    (True, "one\n", "one"),
-    (True, "one\n...\nfour\n", "one\ntwo\nthree\nfour\n"),
-    (True, "one\n...\n", "one\n"),
-    (True, "...\n", ""),
-    (True, "took ... s\n", "took 0.31 s\n"),
-    (True, "(a+b)*\n", "(a+b)*  \n\n"),
-    (True, "", "\n"),
-    (False, "one\n", "one\ntwo\n"),
-    (False, "", "one\n"),
-    (False, "a...c\n", "a\nc\n"),
-    (False, "...\nfour\n", "four\nfive\n"),
-    (False, "a.b\n", "axb\n"),
-]
+def test_printed_output_matches_the_document() -> None:
+    same = {"one\n": "one", "one\n...\nfour\n": "one\ntwo\nthree\nfour\n", "one\n...\n": "one\n", "...\n": "", "": "\n"}
+    same |= {"took ... s\n": "took 0.31 s\n", "(a+b)*\n": "(a+b)*  \n\n"}
+    others = {"one\n": "one\ntwo\n", "": "one\n", "a...c\n": "a\nc\n", "...\nfour\n": "four\nfive\n", "a.b\n": "axb\n"}
 
-
-@rows("same, expected, actual", OUTPUTS)
-def test_printed_output_matches_the_document(same: bool, expected: str, actual: str) -> None:
-    assert documents.matches(expected, actual) is same
+    assert [expected for expected, printed in same.items() if not documents.matches(expected, printed)] == []
+    assert [expected for expected, printed in others.items() if documents.matches(expected, printed)] == []

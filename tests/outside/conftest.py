@@ -14,6 +14,11 @@ from tests.outside.driving import COMMAND, PATIENCE, ROOT, Log, Said, Terminal, 
 from tests.outside.model_server import ModelServer, Reply
 
 
+def bash(command: str, id: str = "c1", tool: str = "bash", **more: object) -> dict[str, Any]:
+    """Return a step of a script that calls a tool with a command."""
+    return {"call": {"tool": tool, "arguments": {"command": command, **more}, "id": id}}
+
+
 @define
 class Place:
     """One user's machine: a home, a workspace, a model's server, and the command."""

@@ -142,12 +142,23 @@ class Terminal:
         """Type a text, Enter and all."""
         os.write(self.master, text.encode())
 
+    def talk(self, text: str, *expected: str | int) -> None:
+        """Type a text, then wait for each of these: a text on the screen, or the rest after a number of runs."""
+        self.type(text)
+        for each in expected:
+            if isinstance(each, int):
+                self.rest(each)
+            else:
+                self.wait_for(each)
+
     def wait_for(self, text: str, times: int = 1) -> None:
         """Read until the screen shows `text` this often."""
         self._read(lambda: self.screen.count(text) >= times, f"{text!r} did not appear")
 
-    def end(self) -> int:
-        """Read to the end and return the exit code."""
+    def end(self, text: str = "") -> int:
+        """Type a text, read to the end and return the exit code."""
+        if text:
+            self.type(text)
         self._read(lambda: False, "it did not end")
         return self.process.wait(PATIENCE)
 

@@ -61,12 +61,6 @@ def test_a_script_can_be_the_model_and_the_final_text_alone_is_on_standard_outpu
     assert place.server.requests == []
 
 
-def test_json_is_one_object_per_line_equal_to_the_log(place: Place) -> None:
-    said = place.play({"call": {"tool": "bash", "arguments": {"command": "echo seen"}}}, "Done.", options=("--json",))
-
-    assert [json.loads(line) for line in said.out.splitlines()] == place.log.lines[1:]
-
-
 def test_a_declared_secret_is_in_neither_the_log_nor_the_json(place: Place) -> None:
     """The key of the model is at hand as a variable: `a-key-for-nobody`."""
     step = {"call": {"tool": "bash", "arguments": {"command": "echo a-key-for-nobody"}}}
@@ -76,15 +70,6 @@ def test_a_declared_secret_is_in_neither_the_log_nor_the_json(place: Place) -> N
     assert "a-key-for-nobody" not in said.out
     assert [json.loads(line) for line in said.out.splitlines()] == place.log.lines[1:]
     assert "REDACTED" in place.log.told(place.log.data("call_answered")[0]["call"])
-
-
-def test_errors_go_to_standard_error(place: Place) -> None:
-    said = place.run(saying("never"), options=("--preset", "defualt"))
-
-    assert (said.code, said.out) == (2, "")
-    assert "default" in said.err
-    assert len(said.err.splitlines()) <= 2
-    assert not place.log.path.exists()
 
 
 def test_an_option_reaches_every_row_of_the_preset_table(place: Place) -> None:

@@ -1,21 +1,15 @@
-"""How a run ends, seen from outside: exit code, standard output, and the last record of the log."""
+"""How a run ends, and how a user takes part, seen from outside: exit code, output, and the log."""
 
 import os
 import signal
 import subprocess
 
 import pytest
-from attrs import evolve
 
-from tests.outside.conftest import Place
+from tests.outside.conftest import Place, bash
 from tests.outside.driving import PATIENCE, processes_in
-from tests.outside.model_server import Pause, refusing, saying
 
 pytestmark = pytest.mark.slow
-
-
-def bash(command: str, id: str = "c1") -> dict[str, object]:
-    return {"call": {"tool": "bash", "arguments": {"command": command}, "id": id}}
 
 
 def completing(status: str) -> dict[str, object]:
@@ -34,15 +28,9 @@ def test_3_for_a_limit_with_its_text(place: Place) -> None:
     assert place.log.end == ("limit", "max_iterations")
 
 
-def test_a_final_answer_in_the_last_allowed_iteration_is_no_limit(place: Place) -> None:
-    said = place.play("Done.", options=("--option", "max_iterations=1"))
-
-    assert (said.code, said.out) == (0, "Done.\n")
-
-
 def test_1_for_a_doom_loop_and_the_third_proposal_ends_the_run_without_another_inference(place: Place) -> None:
     same = [bash("echo  again"), {"call": {"tool": "bash", "arguments": {"timeout": 9, "command": "echo a"}}}]
-    swapped = {"call": {"tool": "bash", "arguments": {"command": "echo a", "timeout": 9}}}
+    swapped = bash("echo a", timeout=9)
 
     said = place.play(*same, swapped, swapped, "never asked")
 
@@ -51,30 +39,6 @@ def test_1_for_a_doom_loop_and_the_third_proposal_ends_the_run_without_another_i
     assert len(place.log.data("inference_finished")) == 4
     assert len(place.log.data("tool_started")) == 3
     assert len(place.log.data("call_answered")) == 4
-
-
-def test_a_doom_loop_counts_within_one_answer_and_any_other_proposal_resets_it(place: Place) -> None:
-    def calls(*commands: str) -> dict[str, object]:
-        return {"calls": [{"tool": "bash", "arguments": {"command": command}} for command in commands]}
-
-    said = place.play(
-        calls("echo a", "echo a", "echo b"), calls("echo a", "echo a"), calls("echo a", "echo c"), "never"
-    )
-
-    assert said.code == 1
-    assert place.log.end[0] == "doom_loop"
-    assert len(place.log.data("tool_started")) == 5
-    assert len(place.log.data("call_answered")) == 7
-    assert len(place.log.data("inference_finished")) == 3
-
-
-def test_1_for_the_third_empty_answer_in_a_row(place: Place) -> None:
-    """That they do not enter the conversation is shown over HTTP."""
-    said = place.play({"say": ""}, {"say": " "}, {"say": ""}, "never")
-
-    assert (said.code, said.out) == (1, "")
-    assert place.log.end == ("failed", "empty_answers")
-    assert len(place.log.data("inference_finished")) == 3
 
 
 @pytest.mark.parametrize(("status", "code"), [("success", 0), ("partial", 1), ("failure", 1)])
@@ -88,14 +52,8 @@ def test_the_status_that_complete_declares_is_the_exit_code(place: Place, status
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_aborts_the_run_and_every_call_is_answered(place: Place, number: int, code: int) -> None:
     os.mkfifo(place.workspace / "started")
-    script = place.script(
-        {
-            "calls": [
-                {"tool": "bash", "arguments": {"command": "echo yes > started; sleep 30"}, "id": "running"},
-                {"tool": "bash", "arguments": {"command": "touch later"}, "id": "later"},
-            ]
-        }
-    )
+    calls = (bash("echo yes > started; sleep 30", "running"), bash("touch later", "later"))
+    script = place.script({"calls": [step["call"] for step in calls]})
     process = place.start(*place.words("Do it", model=script))
     (place.workspace / "started").read_text()
 
@@ -107,22 +65,6 @@ def test_a_signal_aborts_the_run_and_every_call_is_answered(place: Place, number
     assert [place.log.told(id)[:8] for id in ("running", "later")]
     assert not (place.workspace / "later").exists()
     assert not [line for line in processes_in(place.workspace) if "sleep 30" in line]
-
-
-def test_a_signal_aborts_an_inference(place: Place) -> None:
-    """The server never says the last word of its stream."""
-    pause = Pause()
-    place.server.reply(evolve(saying("Beginning", " and end."), pause=pause))
-    process = place.start(*place.words("Do it"))
-    assert pause.reached.wait(PATIENCE)
-
-    process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=PATIENCE)
-
-    pause.over.set()
-    assert (process.returncode, out) == (143, "")
-    assert place.log.end[0] == "aborted"
-    assert place.log.data("answer_committed") == []
 
 
 def type_to_stop(process: "subprocess.Popen[str]", text: str) -> None:
@@ -153,45 +95,71 @@ def test_4_for_a_run_that_was_stopped_by_a_typed_line_and_the_running_tool_finis
     assert len(place.log.data("stop_asked")) == 1
 
 
-def test_in_autonomous_the_letters_stop_anywhere_stop(place: Place) -> None:
+# Questions, answers and steering on a terminal.
+
+
+def approving(*commands: str) -> list[dict[str, object]]:
+    return [bash(command, f"c{number}") for number, command in enumerate(commands, 1)]
+
+
+def test_an_approval_is_one_line_with_the_command_as_proposed_and_three_prompts_in_all(place: Place) -> None:
+    for name in ("a", "b  b", "c"):
+        (place.workspace / name).touch(mode=0o600)
+    timed = {"call": {"tool": "bash", "id": "c2", "arguments": {"timeout": 9, "command": "chmod  777 'b  b'"}}}
+    script = place.script(*approving("chmod 777 a"), timed, *approving("chmod 777 c"), "Done.")
+    terminal = place.on_terminal(*place.words("Do it", model=script))
+
+    terminal.wait_for("Approve command: chmod 777 a? (yes/no)")
+    terminal.type("maybe\n")
+    terminal.wait_for("Approve command: chmod 777 a? (yes/no)", times=2)
+    terminal.talk("YES\n", "Approve command: chmod  777 'b  b'? (yes/no)")
+    terminal.type("N\n")
+    for number in (1, 2, 3):
+        terminal.wait_for("Approve command: chmod 777 c? (yes/no)", times=number)
+        terminal.type("perhaps\n")
+
+    assert terminal.end() == 0
+    assert terminal.screen.count("chmod 777 c? (yes/no)") == 3
+    assert [data["yes"] for data in place.log.data("approval_answered")] == [True, False, False]
+    assert [(place.workspace / name).stat().st_mode & 0o777 for name in ("a", "b  b", "c")] == [0o777, 0o600, 0o600]
+
+
+def test_a_line_that_is_stop_at_a_question_stops_the_run(place: Place) -> None:
+    (place.workspace / "a").touch(mode=0o600)
+    terminal = place.on_terminal(*place.words("Do it", model=place.script(*approving("chmod 777 a"), "never")))
+
+    terminal.wait_for("? (yes/no)")
+
+    assert terminal.end("/stop\n") == 4
+    assert place.log.end[0] == "stopped"
+    assert (place.workspace / "a").stat().st_mode & 0o777 == 0o600
+
+
+def test_end_of_input_is_no(place: Place) -> None:
+    (place.workspace / "a").touch(mode=0o600)
+    terminal = place.on_terminal(*place.words("Do it", model=place.script(*approving("chmod 777 a"), "Done.")))
+
+    terminal.wait_for("? (yes/no)")
+
+    assert terminal.end("\x04") == 0
+    assert (place.workspace / "a").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_that_is_typed_meanwhile_steers_and_what_has_not_begun_is_skipped(place: Place) -> None:
+    os.mkfifo(place.workspace / "started")
     os.mkfifo(place.workspace / "go")
-    wait = {"call": {"tool": "terminal", "arguments": {"command": "read line < go; echo finished"}, "id": "c1"}}
-    script = place.script(wait, wait)
-    process = place.start(*place.words("Do it", "--preset", "autonomous", model=script), stdin=-1)
+    calls = [step["call"] for step in approving("echo yes > started; read line < go; echo first", "touch second")]
+    where = ("--workspace", place.workspace, "--log", place.log.path, "--model")
+    terminal = place.on_terminal("chat", *where, place.script({"calls": calls}, "As you wish."), "Do it")
 
-    type_to_stop(process, "it was nonstop fun\n")
+    (place.workspace / "started").read_text()
+    terminal.talk("rather leave it\n", "heard")
     (place.workspace / "go").write_text("now\n")
-    process.communicate(timeout=PATIENCE)
+    terminal.wait_for("As you wish.")
+    terminal.wait_for("you >")
 
-    assert process.returncode == 4
-    assert place.log.told("c1").startswith("finished")
-
-
-def test_1_for_failures_in_a_row_of_which_the_fifth_ends_the_run(place: Place) -> None:
-    def reading(path: str) -> dict[str, object]:
-        return {"call": {"tool": "read_file", "arguments": {"path": path}}}
-
-    unknown = {"call": {"tool": "no_such_tool", "arguments": {}}}
-    refused = {"call": {"tool": "read_file", "arguments": {"path": "../outside"}}}
-    good = bash("exit 7")
-
-    said = place.play(reading("1"), good, reading("2"), reading("3"), unknown, refused, reading("4"), unknown, "never")
-
-    assert said.code == 1
-    assert place.log.end[0] == "failed"
-    assert len(place.log.data("inference_finished")) == 8
-
-
-def test_three_attempts_after_a_broken_one_and_then_the_run_has_failed(place: Place) -> None:
-    """Statuses that are asked again, with the seconds or the date that the server names; the fourth is the last."""
-    codes = [408, 409, 429, 503]
-    place.server.reply(
-        *(refusing(code, retry_after="Wed, 21 Oct 2015 07:28:00 GMT" if code == 409 else "0") for code in codes)
-    )
-
-    said = place.command(*place.words("Do it"))
-
-    assert (said.code, said.out) == (1, "")
-    assert place.log.end[0] == "failed"
-    assert len(place.server.requests) == 4
-    assert [data["seconds"] for data in place.log.data("backoff_elapsed")] == [0, 0, 0]
+    assert terminal.end("/quit\n") == 0
+    assert place.log.told("c1") == "first\n"
+    assert place.log.told("c2").startswith("skipped: ")
+    assert not (place.workspace / "second").exists()
+    assert place.log.data("steering_given") == [{"text": "rather leave it"}]

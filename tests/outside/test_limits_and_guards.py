@@ -1,10 +1,9 @@
 """Limits and guards: time, memory, processes, retries, and which preset has which guard."""
 
 import itertools
-import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -14,18 +13,14 @@ from typing import Any
 
 import pytest
 
-from tests.outside.conftest import Place
-from tests.outside.driving import PATIENCE, is_running
+from tests.outside.conftest import Place, bash
+from tests.outside.driving import PATIENCE
 from tests.outside.model_server import Stream, call, finished, refusing, saying
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
 
 MEMORY = 200 * 1024  # KB
-
-
-def bash(command: str, id: str = "c1", tool: str = "bash", **more: object) -> dict[str, object]:
-    return {"call": {"tool": tool, "arguments": {"command": command, **more}, "id": id}}
 
 
 def test_a_wait_is_half_a_second_and_doubles_or_as_long_as_the_server_says(place: Place) -> None:
@@ -66,34 +61,6 @@ def test_a_server_that_is_not_there_is_asked_again(place: Place) -> None:
     assert place.log.end[0] == "failed"
 
 
-@pytest.mark.parametrize("code", [401, 404])
-def test_other_errors_of_the_client_are_never_asked_again(place: Place, code: int) -> None:
-    said = place.run(refusing(code, retry_after="0"), saying("never"))
-
-    assert (said.code, said.out) == (1, "")
-    assert place.log.end[0] == "failed"
-    assert len(place.server.requests) == 1
-
-
-@pytest.fixture(scope="module")
-def presets(new_place: Any) -> dict[str, dict[str, Any]]:
-    """The table of presets, by name."""
-    said = new_place().command("presets", "--json")
-    return {each["name"]: each for each in map(json.loads, said.out.splitlines())}
-
-
-@rows(
-    ("guard", "number", "having"),
-    [("doom_loop", 3, {"passthrough", "default"}), ("max_failures", 5, {"autonomous", "default"})],
-)
-def test_guards_are_in_these_presets_and_in_no_others(
-    presets: dict[str, dict[str, Any]], guard: str, number: int, having: set[str]
-) -> None:
-    assert {name: preset[guard] for name, preset in presets.items()} == {
-        name: number if name in having else None for name in presets
-    }
-
-
 @rows("preset", ["default", "workspace", "coding", "gated", "passthrough"])
 def test_bash_takes_a_timeout_in_seconds_in_every_preset(place: Place, preset: str) -> None:
     place.play(bash("echo partial; touch printed; sleep 30", timeout=1.5), "Done.", options=("--preset", preset))
@@ -101,47 +68,6 @@ def test_bash_takes_a_timeout_in_seconds_in_every_preset(place: Place, preset: s
     assert place.log.result("c1")["is_error"] is True
     assert "partial" in place.log.told("c1") or not (place.workspace / "printed").exists()  # on a slow machine
     assert "1.5" in place.log.told("c1") or '"timed_out": true' in place.log.told("c1")
-
-
-UNCONFINED = ("--sandbox", "off")  # inside, processes have numbers of their own
-
-
-def out_of_time(new_place: Callable[[], Place], command: str, file: str, *options: object) -> Place:
-    """Play a command until its time is up; again with more of it where the machine was too slow to write a file."""
-    for seconds in (2, 20):
-        place = new_place()
-        place.play(bash(command, timeout=seconds), "Done.", options=options)
-        if (place.workspace / file).exists():
-            break
-    return place
-
-
-def test_term_is_followed_by_kill_after_two_seconds(new_place: Callable[[], Place]) -> None:
-    command = "trap '' TERM; echo $$ > pid; while true; do sleep 0.2; done"
-
-    place = out_of_time(new_place, command, "pid", *UNCONFINED)
-
-    assert place.log.result("c1")["is_error"] is True
-    assert place.log.result("c1")["duration"] >= 4000
-    assert not is_running(int((place.workspace / "pid").read_text()))
-
-
-def test_a_command_that_obeys_term_can_clean_up(new_place: Callable[[], Place]) -> None:
-    command = "trap 'echo cleaned > mark; exit' TERM; while true; do sleep 0.1; done"
-
-    place = out_of_time(new_place, command, "mark")
-
-    assert (place.workspace / "mark").read_text() == "cleaned\n"
-
-
-@rows("start", ["sleep 60 &", "setsid sleep 60 > /dev/null 2>&1 < /dev/null &"])
-def test_children_that_outlive_their_command_are_killed_and_the_answer_says_so(place: Place, start: str) -> None:
-    place.play(bash(f"{start} echo $! > pid; echo over"), "Done.", options=UNCONFINED)
-
-    assert place.log.result("c1")["is_error"] is False
-    assert place.log.told("c1").startswith("over\n")
-    assert "killed" in place.log.told("c1")
-    assert not is_running(int((place.workspace / "pid").read_text()))
 
 
 def peak_memory(place: Place, *words: str) -> int:
@@ -198,50 +124,13 @@ def test_memory_stays_bounded_whatever_a_model_streams(place: Place, kind: str) 
     assert "longer than 4,000,000 bytes" in place.log.data("run_ended")[0]["text"]
 
 
-def test_coding_is_not_judged_by_the_constitution(place: Place) -> None:
-    (place.workspace / "file").touch(mode=0o600)
-
-    place.play(bash("chmod 777 file"), "Done.", options=("--preset", "coding"))
-
-    assert (place.workspace / "file").stat().st_mode & 0o777 == 0o777
-    assert "approval_asked" not in place.log.names
-
-
-def terminal(command: str, id: str = "c1") -> dict[str, object]:
-    return bash(command, id, tool="terminal")
-
-
-PURSUE: dict[str, object] = {
-    "call": {"tool": "pursue_objective", "arguments": {"user_prompt": "Do it", "objective": "to do it"}}
-}
-
-
-def test_autonomous_has_its_tools_from_the_start_and_until_it_pursues_something_a_text_ends_the_run(
-    place: Place,
-) -> None:
-    said = place.play(terminal("echo hi"), "Done.", options=AUTONOMOUS)
-
-    assert (said.code, said.out) == (0, "Done.\n")
-    assert {"terminal", "pursue_objective", "complete"} <= set(place.log.header["tools"])
-    assert "hi" in place.log.told("c1")
-
-
-AUTONOMOUS = ("--preset", "autonomous")
-
-
-def test_afterwards_only_complete_ends_it_and_iterations_are_counted_from_there(place: Place) -> None:
+def test_in_autonomous_only_complete_ends_an_objective_and_iterations_are_counted_from_its_start(place: Place) -> None:
+    pursue = {"tool": "pursue_objective", "arguments": {"user_prompt": "Do it", "objective": "to do it"}}
     done = {"call": {"tool": "complete", "arguments": {"result": "All of it.", "status": "success"}}}
-    before = [terminal("echo 1"), terminal("echo 2"), PURSUE]
+    before = [bash("echo 1", tool="terminal"), bash("echo 2", tool="terminal"), {"call": pursue}]
+    options = ("--preset", "autonomous", "--option", "max_iterations=3")
 
-    said = place.play(*before, "I think.", "I think on.", done, options=(*AUTONOMOUS, "--option", "max_iterations=3"))
+    said = place.play(*before, "I think.", "I think on.", done, options=options)
 
     assert (said.code, said.out) == (0, "All of it.\n")
     assert len(place.log.data("inference_finished")) == 6
-
-
-def test_autonomous_work_that_reaches_its_limit_gives_what_there_is(place: Place) -> None:
-    said = place.play(PURSUE, "Half of it.", "never", options=(*AUTONOMOUS, "--option", "max_iterations=1"))
-
-    assert said.code == 3
-    assert "Half of it." in said.out
-    assert place.log.end == ("limit", "max_iterations")

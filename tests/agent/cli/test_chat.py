@@ -1,12 +1,13 @@
 """`bpagent chat`: prompts, answers, steering and stopping in one conversation, on a terminal and on a pipe."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.agent.cli.sessions import Command, OnTerminal, RunOf, Script, SlowTool, Terminal, bash, records
+
+pytestmark = pytest.mark.slow
 
 
 def said(log: Path, name: str) -> list[str]:
@@ -14,7 +15,7 @@ def said(log: Path, name: str) -> list[str]:
 
 
 @pytest.fixture
-def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) -> Callable[..., Terminal]:
+def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) -> OnTerminal:
     """`chat(step, ...)`: a conversation on a terminal."""
 
     def begin(*steps: object) -> Terminal:
@@ -23,44 +24,20 @@ def chat(on_terminal: OnTerminal, script: Script, workspace: Path, log: Path) ->
     return begin
 
 
-@pytest.mark.slow
-def test_one_conversation_runs_several_tasks_in_order(chat: Callable[..., Terminal], log: Path) -> None:
+def test_ctrl_c_leaves_the_search_in_the_history_and_not_the_conversation(chat: OnTerminal, log: Path) -> None:
     terminal = chat("First.", "Second.")
     terminal.rest()
-    terminal.type("do the first\n")
-    terminal.rest(1)
-    terminal.type("\nHow do I stop it?\n")  # an empty line asks for nothing; between runs, stop is a word
-    terminal.wait_for("agent    Second.")
-    terminal.rest(2)
-    terminal.type("/quit\n")
-
-    assert terminal.end() == 0
-    assert "agent    First." in terminal.screen
-    assert said(log, "prompt_given") == ["do the first", "How do I stop it?"]
-
-
-@pytest.mark.slow
-def test_ctrl_c_leaves_the_search_in_the_history_and_not_the_conversation(
-    chat: Callable[..., Terminal], log: Path
-) -> None:
-    terminal = chat("First.", "Second.")
-    terminal.rest()
-    terminal.type("do the first\r")
-    terminal.rest(1)
-    terminal.type("\x12fir")
-    terminal.wait_for("I-search backward: fir")
+    terminal.talk("do the first\r", 1)
+    terminal.talk("\x12fir", "I-search backward: fir")
     terminal.type("\x03")
-    terminal.type("do more\r")
-    terminal.rest(2)
-    terminal.type("/quit\r")
+    terminal.talk("do more\r", 2)
 
-    assert terminal.end() == 0
+    assert terminal.end("/quit\r") == 0
     assert said(log, "prompt_given") == ["do the first", "do more"]
 
 
-@pytest.mark.slow
 def test_slash_commands_describe_the_conversation_and_are_not_prompts(
-    chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
+    chat: OnTerminal, log: Path, slow_tool: SlowTool
 ) -> None:
     told = {
         "/hlep": "there is no /hlep; did you mean '/help'?",
@@ -77,56 +54,40 @@ def test_slash_commands_describe_the_conversation_and_are_not_prompts(
     terminal = chat(bash("rm -rf /"), bash(slow_tool.command), "Done.")
     terminal.rest()
     for typed, answer in told.items():
-        terminal.type(f"{typed}\r")
-        terminal.wait_for(answer)
-        terminal.rest()
+        terminal.talk(f"{typed}\r", answer, 0)
     terminal.type("/tmp holds what?\r")
     slow_tool.wait_for_start()
-    terminal.type("/why\r")
-    terminal.wait_for("more: bpagent why")
-    terminal.type("/cost\r")
-    terminal.wait_for("2 turns, 1 call")
-    terminal.type("/quit\r")
-    terminal.wait_for("the conversation ends with this run")
-    terminal.type("/abort\r")
+    terminal.talk("/why\r", "more: bpagent why")
+    terminal.talk("/cost\r", "2 turns, 1 call")
+    terminal.talk("/quit\r", "the conversation ends with this run")
 
-    assert terminal.end() == 0
+    assert terminal.end("/abort\r") == 0
     assert "abort    everything ends now" in terminal.screen
     assert said(log, "prompt_given") == ["/tmp holds what?"]
     assert said(log, "steering_given") == []
 
 
-@pytest.mark.slow
 def test_a_task_of_several_lines_is_pasted_as_one_and_found_again_in_the_next_conversation(
-    chat: Callable[..., Terminal], on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path
+    chat: OnTerminal, on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path
 ) -> None:
     terminal = chat("First.", "Second.")
     terminal.rest()
-    terminal.type("\x1b[200~one\nyes\nthree\x1b[201~\r")
-    terminal.rest(1)
-    terminal.type("a\x1b\rb\r")  # Alt-Enter begins another line
-    terminal.rest(2)
-    terminal.type("/quit\r")
-    assert terminal.end() == 0
+    terminal.talk("\x1b[200~one\nyes\nthree\x1b[201~\r", 1)
+    terminal.talk("a\x1b\rb\r", 2)  # Alt-Enter begins another line
+    assert terminal.end("/quit\r") == 0
     assert said(log, "prompt_given") == ["one\nyes\nthree", "a\nb"]
 
     again = on_terminal("chat", "--model", script("Third."), "--log", tmp_path / "second.jsonl")
     again.rest()
-    again.type("\x12one\x03")  # Ctrl-R searches, Ctrl-C ends that
-    again.rest()
-    again.type("exit\r")
-    again.wait_for("/quit leaves; so does Ctrl-D")
-    again.type("\x03")
-    again.wait_for("another Ctrl-C leaves; so do Ctrl-D and /quit")
-    again.type("\x12thr\r\r")
-    again.rest(1)
-    again.type("\x04")
+    again.talk("\x12one\x03", 0)  # Ctrl-R searches, Ctrl-C ends that
+    again.talk("exit\r", "/quit leaves; so does Ctrl-D")
+    again.talk("\x03", "another Ctrl-C leaves; so do Ctrl-D and /quit")
+    again.talk("\x12thr\r\r", 1)
 
-    assert again.end() == 0
+    assert again.end("\x04") == 0
     assert said(tmp_path / "second.jsonl", "prompt_given") == ["one\nyes\nthree"]
 
 
-@pytest.mark.slow
 def test_commands_and_files_are_completed(
     on_terminal: OnTerminal, script: Script, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,50 +95,32 @@ def test_commands_and_files_are_completed(
     monkeypatch.chdir(tmp_path)
     terminal = on_terminal("chat", "--model", script("First."), "--log", log)
     terminal.rest()
-    terminal.type("/too")
-    terminal.wait_for("what the model may call")
-    terminal.type("\t")
-    terminal.wait_for("you > /tools")
-    terminal.type("\r")
-    terminal.wait_for("bash, read")
-    terminal.type("What does @note")
-    terminal.wait_for("notes.txt")
-    terminal.type("\t")
-    terminal.wait_for("you > What does @notes.txt")
-    terminal.type(" say?\r")
-    terminal.rest(1)
-    terminal.type("/undo\r")
-    terminal.wait_for("system   undone: What does @notes.txt say?\n")
-    terminal.rest(1)
-    terminal.type("\x04")
+    terminal.talk("/too", "what the model may call")
+    terminal.talk("\t", "you > /tools")
+    terminal.talk("\r", "bash, read")
+    terminal.talk("What does @note", "notes.txt")
+    terminal.talk("\t", "you > What does @notes.txt")
+    terminal.talk(" say?\r", 1)
+    terminal.talk("/undo\r", "system   undone: What does @notes.txt say?\n", 1)
 
-    assert terminal.end() == 0
+    assert terminal.end("\x04") == 0
     assert said(log, "prompt_given") == ['What does @notes.txt say?\n\n<file path="notes.txt">\nsesame\n</file>']
 
 
-@pytest.mark.slow
 def test_another_model_goes_on_with_the_conversation_and_a_task_is_undone(
-    chat: Callable[..., Terminal], log: Path, tmp_path: Path
+    chat: OnTerminal, log: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "other.yaml").write_text('steps: ["From another one."]')
     terminal = chat("First.", "Second.")
     terminal.rest()
-    terminal.type("do the first\r")
-    terminal.rest(1)
-    terminal.type("/model nonsense:\r")
-    terminal.wait_for("nonsense")
-    terminal.type(f"/model script:{tmp_path / 'other.yaml'}\r")
-    terminal.wait_for("model other, preset")
-    terminal.rest(1)
-    terminal.type("and then\r")
-    terminal.rest(2)
+    terminal.talk("do the first\r", 1)
+    terminal.talk("/model nonsense:\r", "nonsense")
+    terminal.talk(f"/model script:{tmp_path / 'other.yaml'}\r", "model other, preset", 1)
+    terminal.talk("and then\r", 2)
     assert "agent    From another one." in terminal.screen
-    terminal.type("/undo\r")
-    terminal.wait_for("undone: and then")
-    terminal.rest(2)
-    terminal.type("/quit\r")
+    terminal.talk("/undo\r", "undone: and then", 2)
 
-    assert terminal.end() == 0
+    assert terminal.end("/quit\r") == 0
     other, undone = sorted(tmp_path.glob("log-*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
     prompts = [said(path, "prompt_given") for path in (log, other, undone)]
     assert prompts == [["do the first"], ["do the first", "and then"], ["do the first"]]
@@ -186,56 +129,41 @@ def test_another_model_goes_on_with_the_conversation_and_a_task_is_undone(
     assert headers[1]["about"]["model"] == f"script:{tmp_path / 'other.yaml'}"
 
 
-@pytest.mark.slow
-def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
-    chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
-) -> None:
+def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(chat: OnTerminal, log: Path, slow_tool: SlowTool) -> None:
     terminal = chat(bash(slow_tool.command), bash(slow_tool.command), "Here I am.")
     terminal.rest()
     terminal.type("go\n")
     slow_tool.wait_for_start()
-    terminal.type("stop\n")
-    terminal.wait_for("stop     what runs finishes")
+    terminal.talk("stop\n", "stop     what runs finishes")
     slow_tool.let_finish()
     terminal.rest(1)
     terminal.type("again\n")
     slow_tool.wait_for_start()
-    terminal.type("\x03")
-    terminal.rest(2)
-    terminal.type("still there?\n")
-    terminal.wait_for("agent    Here I am.")
-    terminal.rest(3)
-    terminal.type("\x03\x03")
+    terminal.talk("\x03", 2)
+    terminal.talk("still there?\n", "agent    Here I am.", 3)
 
-    assert terminal.end() == 130
+    assert terminal.end("\x03\x03") == 130
     ended = [record["data"]["status"] for record in records(log) if record["name"] == "run_ended"]
     assert ended == ["stopped", "aborted", "completed"]
 
 
-@pytest.mark.slow
 def test_a_continued_conversation_has_its_earlier_messages(
-    chat: Callable[..., Terminal], on_terminal: OnTerminal, script: Script, log: Path
+    chat: OnTerminal, on_terminal: OnTerminal, script: Script, log: Path
 ) -> None:
     terminal = chat("First.")
-    terminal.type("do the first\n")  # before it is asked for
-    terminal.rest(1)
-    terminal.type("/quit\n")
-    assert terminal.end() == 0
+    terminal.talk("do the first\n", 1)  # before it is asked for
+    assert terminal.end("/quit\n") == 0
     assert f"bpagent chat --continue {log} continues" in " ".join(terminal.screen.split())
 
     again = on_terminal("chat", "--continue", log, "--model", script("Second."), NO_COLOR="1")
     again.wait_for("agent    First.")
     again.rest()
-    again.type("and then\n")
-    again.wait_for("agent    Second.")
-    again.wait_for("completed (answered) after 2 turns")
-    again.type("/quit\n")
+    again.talk("and then\n", "agent    Second.", "completed (answered) after 2 turns")
 
-    assert again.end() == 0
+    assert again.end("/quit\n") == 0
     assert said(log, "prompt_given") == ["do the first", "and then"]
 
 
-@pytest.mark.slow
 def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
     run_of: RunOf, command: Command, process: Command, log: Path
 ) -> None:
@@ -249,7 +177,6 @@ def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
     assert command("replay", log).code == 0
 
 
-@pytest.mark.slow
 def test_a_pipe_does_not_answer_a_pending_question(
     command: Command, process: Command, run_of: RunOf, log: Path
 ) -> None:
@@ -263,7 +190,6 @@ def test_a_pipe_does_not_answer_a_pending_question(
     assert log.read_bytes() == before
 
 
-@pytest.mark.slow
 def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
     process: Command, script: Script, workspace: Path, log: Path
 ) -> None:
@@ -278,24 +204,19 @@ def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
     assert said(log, "prompt_given") == ["first", "please stop", "third"]
 
 
-@pytest.mark.slow
-def test_output_is_printed_above_the_line_being_typed(chat: Callable[..., Terminal], slow_tool: SlowTool) -> None:
+def test_output_is_printed_above_the_line_being_typed(chat: OnTerminal, slow_tool: SlowTool) -> None:
     terminal = chat(bash(f"echo first; {slow_tool.command}", say="I **look**."), "All of it is done.")
     terminal.rest()
     terminal.type("go\r")
     slow_tool.wait_for_start()
-    terminal.type("please also")
-    terminal.wait_for("> please also")
-    terminal.wait_for("│ first")
-    terminal.wait_for("turn 1 · bash (")
+    terminal.talk("please also", "> please also", "│ first", "turn 1 · bash (")
     lines = terminal.screen.splitlines()
     assert lines[-1] == "> please also"
     assert lines[-3].strip() == "│ first"
     slow_tool.let_finish()
     terminal.wait_for("you > please also")
-    terminal.type("\x15/quit\r")
 
-    assert terminal.end() == 0
+    assert terminal.end("\x15/quit\r") == 0
     assert terminal.screen.count("All of it is done.") == 1
     assert terminal.screen.count("agent    I look.") == 1
     assert "turn 1 · bash (" not in terminal.screen

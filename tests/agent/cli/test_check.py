@@ -15,22 +15,34 @@ from tests.tables import rows
 
 
 @rows(
-    ("shell_command", "level", "code"),
-    [("ls -la", "allow", 0), ("git reset --hard", "ask", 10), ("rm -rf /", "deny", 11), ("", "deny", 11)],
+    ("shell_command", "code", "shown"),
+    [
+        ("ls -la", 0, ("allow",)),
+        ("git reset --hard", 10, ("ask",)),
+        ("rm -rf /", 11, ("deny",)),
+        ("", 11, ("deny",)),
+        ("rm -rf / \x1b[2K\rallow ls", 11, ("deny", "\\x1b[2K\\rallow ls")),
+        (
+            "ls; sudo sh -c 'rm -rf /'",
+            11,
+            (
+                "deny",
+                "rule administrator (privilege)",
+                "sudo would run as the administrator",
+                "evidence: characters 4 to 25: sudo sh -c 'rm -rf /'",
+            ),
+        ),
+    ],
 )
-def test_the_exit_code_is_the_level(shell_command: str, level: str, code: int, command: Command) -> None:
+def test_the_exit_code_is_the_level_and_a_refusal_says_rule_reason_and_evidence(
+    shell_command: str, code: int, shown: tuple[str, ...], command: Command
+) -> None:
     said = command("check", shell_command)
 
     assert said.code == code
-    assert said.out.startswith(level)
-
-
-def test_a_refusal_says_rule_reason_and_evidence(command: Command) -> None:
-    said = command("check", "ls; sudo sh -c 'rm -rf /'")
-
-    assert "rule administrator (privilege)" in said.out
-    assert "sudo would run as the administrator" in said.out
-    assert "evidence: characters 4 to 25: sudo sh -c 'rm -rf /'" in said.out
+    assert said.out.startswith(shown[0])
+    assert [text for text in shown if text not in said.out] == []
+    assert "\x1b" not in said.out
 
 
 def test_json_holds_the_whole_verdict(command: Command) -> None:
@@ -110,13 +122,6 @@ def test_check_judges_like_a_run_and_names_the_file_of_a_user_rule(
         file.unlink()
 
     assert command("check", "make x", "--option", "policy=strict").code == 10
-
-
-def test_a_command_cannot_fake_its_verdict(command: Command) -> None:
-    said = command("check", "rm -rf / \x1b[2K\rallow ls")
-
-    assert "\x1b" not in said.out
-    assert "\\x1b[2K\\rallow ls" in said.out
 
 
 def test_with_colors_the_evidence_of_a_verdict_is_underlined(home: Path, workspace: Path) -> None:

@@ -1,7 +1,8 @@
-"""Presets, options and configuration files on the command line: which wins, and what happens with each."""
+"""Presets, options, configuration files and servers on the command line: which wins, and what happens with each."""
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,13 @@ import jsonschema_rs
 import pytest
 from attrs import fields
 
+from agent.cli.build import read_server
 from agent.presets.configuration import SCHEMA
 from agent.presets.policy_files import rules_file
 from agent.presets.preset import Preset
-from tests.agent.cli.sessions import Command, RunOf, Script, Terminal
+from tests.agent.cli.sessions import Command, OnTerminal, RunOf, Script, answers_in
+from tests.agent.models.conftest import Server
+from tests.agent.models.shapes import ended, streamed, words
 
 Run = Callable[..., list[dict[str, Any]]]
 
@@ -64,14 +68,6 @@ def test_a_broken_file_of_the_preset_stops_everything_before_it_begins(
     assert (said.code, said.out) == (2, "")
     assert "config.yaml:2:3: unknown key 'denied_path'; did you mean 'denied_paths'?" in said.err
     assert not (home / ".bpagent").exists()
-
-
-@pytest.mark.slow
-def test_tools_and_verify_accept_the_same_options(command: Command, home: Path, tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text("preset: gated\noptions: {max_failures: 2, max_iterations: 2}\n")
-
-    assert command("tools", "--config", tmp_path / "config.yaml").code == 0
-    assert command("verify", "--config", tmp_path / "config.yaml", "--max-states", "1").code == 1
 
 
 def test_the_variable_sets_the_model_without_an_option(
@@ -176,14 +172,13 @@ def test_a_rule_of_a_project_lowers_no_denial(run: Run, project: Callable[[str],
 
 @pytest.mark.slow
 def test_a_trusted_project_is_used_until_it_changes_and_options_win(
-    run: Run, on_terminal: Callable[..., Terminal], command: Command, project: Callable[[str], Path], workspace: Path
+    run: Run, on_terminal: OnTerminal, command: Command, project: Callable[[str], Path], workspace: Path
 ) -> None:
     file = project("preset: gated\noptions: {attempts: 2}\n")
     assert command("config", "--trust", "--workspace", workspace).code == 2  # there is no terminal to ask on
     terminal = on_terminal("config", "--trust", "--workspace", workspace, TERM="dumb")
     terminal.wait_for("Trust it? (yes/no)")
-    terminal.type("yes\n")
-    assert terminal.end() == 0
+    assert terminal.end("yes\n") == 0
 
     trusted = run("--option", "attempts=3", calls=[])[0]
     file.write_text("preset: coding\n")
@@ -259,3 +254,148 @@ def test_rules_in_bpagent_home_and_in_the_home_folder_both_apply(
 
     assert [answer.split(":")[0] for answer in answers(records)] == ["rejected", "rejected"]
     assert rules_file() == tmp_path / "elsewhere" / "rules.yaml"
+
+
+# Servers: of tools (`--mcp`), and of models over both wire formats.
+
+
+SERVER = """
+import os
+from mcp.server import MCPServer
+from tests.tables import rows
+
+server = MCPServer("test")
+
+@server.tool()
+def add(a: int, b: int = 1) -> str:
+    "Add two numbers."
+    return f"{a + b} {os.environ.get('GIVEN', '')}"
+
+server.run("stdio")
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> str:
+    """How a server is started."""
+    pytest.importorskip("mcp")
+    (tmp_path / "server.py").write_text(SERVER)
+    return f"{sys.executable} {tmp_path}/server.py"
+
+
+@pytest.mark.slow
+def test_a_run_has_the_tools_of_the_servers_that_are_named(
+    command: Command, run_of: RunOf, log: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under their names or a prefix, with variables whose values are in no log, through the same gate."""
+    monkeypatch.setenv("HIDDEN", "hidden")
+    words = run_of(
+        {"calls": [{"tool": "add", "arguments": {"a": 1}}, {"tool": "n_add", "arguments": {"a": 1, "b": 4}}]},
+        {"calls": [{"tool": "n_add", "arguments": {"a": "x"}}]},
+        "Done.",
+    )
+    servers = ("--mcp", f"[*=write]: {server}", "--mcp", f"n[add=write]: GIVEN=$HIDDEN {server}")
+
+    said = command(*words, "--log", log, *servers)
+
+    assert said.code == 0, said.err
+    assert answers_in(log)[:2] == ["2 ", "5 hidden"]
+    assert answers_in(log)[2].startswith("not executed: invalid arguments: a:")
+    names = [json.loads(line).get("name") for line in log.read_text().splitlines()]
+    assert names.count("gate_approved") == 2
+    header = json.loads(log.read_text().splitlines()[0])
+    assert header["about"]["mcp"].splitlines() == list(servers[1::2])
+
+
+@pytest.mark.slow
+def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tmp_path: Path, server: str) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(f"preset: default\nmcp:\n  - 'calc: {server}'\n")
+
+    said = command("tools", "--config", config, "--json")
+
+    tools = {tool["name"]: tool for tool in map(json.loads, said.out.splitlines())}
+    assert tools["calc_add"]["category"] == "write"
+    assert tools["calc_add"]["source"] == f"the MCP server {sys.executable}"
+    assert set(tools["calc_add"]["parameters"]["properties"]) == {"a", "b"}
+
+
+@pytest.mark.slow
+def test_reading_a_log_starts_no_server(command: Command, run_of: RunOf, log: Path, server: str) -> None:
+    """A run is resumed with its servers given again; the message says how."""
+    words = run_of({"calls": [{"tool": "add", "arguments": {"a": 1}}]}, "Done.")
+    command(*words, "--log", log, "--mcp", server)
+    lines = log.read_text().splitlines(keepends=True)
+    cut = next(number for number, line in enumerate(lines) if '"name":"call_answered"' in line)
+    log.write_text("".join(lines[: cut + 1]))
+
+    without = command("resume", log)
+    resumed = command("resume", log, "--mcp", server)
+
+    assert without.code == 2
+    assert f"give them again: --mcp '{server}'" in without.err
+    assert (resumed.code, resumed.out) == (0, "Done.\n")
+
+
+@pytest.mark.slow
+def test_a_silent_mcp_server_is_not_waited_for_forever(
+    run_of: RunOf, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.tools.mcp._LONGEST_BEGINNING", 0.2)
+
+    said = command(*run_of("Done."), "--mcp", "sleep 60")
+
+    assert said.code == 2
+    assert "it does not say what tools it has" in said.err
+
+
+@pytest.mark.slow
+def test_tools_of_one_name_are_told_apart_by_a_prefix(run_of: RunOf, command: Command, server: str) -> None:
+    said = command(*run_of("Done."), "--mcp", server, "--mcp", server)
+
+    assert said.code == 2
+    assert "has a tool 'add', and there is one already; give the server a name: --mcp 'NAME: ...'" in said.err
+
+
+def test_a_row_is_read_as_a_shell_reads_it() -> None:
+    found = read_server("notes: A=1 B=${HOME_OF} program 'two words' C=d", {"HOME_OF": "/h"})
+
+    assert (found.prefix, found.command) == ("notes_", ("program", "two words", "C=d"))
+    assert found.variables == {"A": "1", "B": "/h"}
+    assert "/h" not in repr(found)
+    assert read_server("/opt/a:b/run x", {}).command == ("/opt/a:b/run", "x")
+
+
+# `--api responses`: the command over the other wire format, from the first request to a run that goes on.
+
+
+@pytest.fixture
+def wire() -> Iterator[Server]:
+    wire = Server()
+    yield wire
+    wire.close()
+
+
+def writing(path: str) -> tuple[dict[str, object], ...]:
+    call = {"call_id": "a", "name": "write_file"}
+    return (*streamed("x", 0, call, json.dumps({"path": path, "content": "hi"})), ended())
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_over_the_wire_that_it_began_with(
+    command: Command, wire: Server, workspace: Path, log: Path
+) -> None:
+    wire.stream(*writing("a.txt"))
+    wire.stream(*words("responses", "Written."))
+    where = ("--workspace", workspace, "--log", log)
+    command("run", "go", "--model", f"{wire.url}#any", "--api", "responses", *where)
+    lines = log.read_text().splitlines(keepends=True)
+    asked_again = [number for number, line in enumerate(lines) if '"name":"inference_requested"' in line][-1]
+    log.write_text("".join(lines[: asked_again + 1]))
+    wire.stream(*words("responses", "Written, I think."))
+
+    said = command("resume", log)
+
+    assert (said.code, said.out) == (0, "Written, I think.\n"), said.err
+    assert (workspace / "a.txt").read_text() == "hi"
+    assert [line for line, _, _ in wire.requests] == ["POST /v1/responses HTTP/1.1"] * 3

@@ -16,7 +16,7 @@ from agent.cli.demo import (
     make_workshop,
     nothing_leaves_after_a_secret,
 )
-from tests.agent.cli.sessions import Command, Terminal
+from tests.agent.cli.sessions import Command, OnTerminal
 
 pytestmark = pytest.mark.anyio
 
@@ -75,26 +75,21 @@ def test_the_demo_needs_no_network_terminal_or_input(performed_alone: str, comma
 
 @pytest.mark.slow
 def test_on_a_terminal_the_user_is_asked_and_without_the_secret_the_fix_is_pushed(
-    on_terminal: Callable[..., Terminal],
+    on_terminal: OnTerminal,
 ) -> None:
     terminal = on_terminal("demo", "--pace", "0", NO_COLOR="1")
     terminal.wait_for("your turn: after a yes, the demo's rule refuses git push")
     terminal.wait_for("Approve command: cat .env? (yes/no)")
-    terminal.type("why\n")
-    terminal.wait_for("evidence: characters 0 to 8: cat .env")
-    terminal.type("no\n")
-    terminal.wait_for("your turn: no secret was read")
-    terminal.wait_for("Approve command: git push? (yes/no)")
+    terminal.talk("why\n", "evidence: characters 0 to 8: cat .env")
+    terminal.talk("no\n", "your turn: no secret was read", "Approve command: git push? (yes/no)")
     terminal.type("yes\n")
     for scene in ("The fix was pushed.", "kill -9", "ran once", "mistake", "violated", "check>"):
         terminal.wait_for(scene)
-    terminal.type("rm -rf /usr\n")
-    terminal.wait_for("rule delete_outside_workspace")
+    terminal.talk("rm -rf /usr\n", "rule delete_outside_workspace")
     terminal.type("help\n")
     terminal.wait_for("An empty line or quit leaves.", times=2)
-    terminal.type("quit\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("quit\n") == 0
     assert "DEPLOY_TOKEN" not in terminal.screen
     assert "The fix was pushed." in terminal.screen
     assert "no secret was read, so the rule never spoke" in terminal.screen

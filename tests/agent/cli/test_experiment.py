@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import main
 from agent.cli.experiment import teller
-from tests.agent.cli.sessions import environment
+from tests.agent.cli.sessions import Command, environment
 from tests.tables import rows
 
 PLAN = """\
@@ -31,39 +30,35 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["setting", "protocol"])
-def test_a_new_setting_or_protocol_template_passes_its_test(
-    kind: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["new", kind, "my-words"]) == 0
-    assert capsys.readouterr().out.split() == ["my_words.py", "test_my_words.py"]
+def test_a_new_setting_or_protocol_template_passes_its_test(kind: str, folder: Path, command: Command) -> None:
+    assert command("new", kind, "my-words").out.split() == ["my_words.py", "test_my_words.py"]
 
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_words.py"]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_words.py"]
+    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True)
 
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow
-def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["new", "setting", "my_words"])
+def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, command: Command) -> None:
+    command("new", "setting", "my_words")
     (folder / "plan.yaml").write_text(PLAN)
 
-    code = main(["experiment", "plan.yaml"])
+    said, results = command("experiment", "plan.yaml"), folder / "plan.results"
 
-    printed = capsys.readouterr().out
-    results = folder / "plan.results"
-    assert code == 0, printed
-    assert "blocking_monitor" in printed
-    assert "Command: bpagent experiment plan.yaml" in printed
+    assert said.code == 0, said
+    assert "blocking_monitor" in said.out
+    assert "Command: bpagent experiment plan.yaml" in said.out
     assert (results / "figure.svg").read_text().startswith("<?xml")
     assert (results / "data/episodes.csv").exists()
-    assert main(["experiment", "freeze", "plan.yaml"]) == 0
-    assert "watcher at 0.5" in capsys.readouterr().out
+    assert "watcher at 0.5" in command("experiment", "freeze", "plan.yaml").out
 
 
 @pytest.mark.slow
-def test_the_example_shows_an_effect_that_its_interval_supports_with_few_episodes(folder: Path) -> None:
-    assert main(["experiment", "--example"]) == 0
+def test_the_example_shows_an_effect_that_its_interval_supports_with_few_episodes(
+    folder: Path, command: Command
+) -> None:
+    assert command("experiment", "--example").code == 0
 
     with (folder / "example/data/estimates.csv").open(newline="") as table:
         lines = [line for line in csv.DictReader(table) if line["setting"] == "all"]
@@ -92,14 +87,14 @@ def test_the_example_shows_an_effect_that_its_interval_supports_with_few_episode
     ],
 )
 def test_a_name_that_would_do_harm_is_refused_and_nothing_is_written(
-    kind: str, name: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, name: str, told: str, folder: Path, command: Command
 ) -> None:
     (folder / "my_words.py").write_text("mine")
 
-    assert main(["new", kind, name]) == 2
+    said = command("new", kind, name)
 
-    assert told in capsys.readouterr().err
-    assert [path.name for path in folder.iterdir()] == ["my_words.py"]
+    assert (said.code, told in said.err) == (2, True)
+    assert {path.name for path in folder.iterdir()} == {"home", "my_words.py"}
     assert (folder / "my_words.py").read_text() == "mine"
 
 
@@ -107,26 +102,23 @@ POLICY = "policies: [{forbid: bash, name: no commands}]\n"
 
 
 @pytest.mark.slow
-def test_custom_protocols_and_policies_are_measured_and_run_again_after_changes(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main(["new", "setting", "my_words"])
-    main(["new", "protocol", "few_writes"])
+def test_custom_protocols_and_policies_are_measured_and_run_again_after_changes(folder: Path, command: Command) -> None:
+    command("new", "setting", "my_words")
+    command("new", "protocol", "few_writes")
     (folder / "rules.yaml").write_text(POLICY)
     own = "[constitution_only, 'few_writes.py:few_writes', {use: [rules.yaml, taint_flow]}]"
     plan = "settings: ['my_words.py:MY_WORDS']\npolicies: [honest]\nprotocols: {own}\ninstances: 1\nreplicates: 20\n"
     (folder / "plan.yaml").write_text(plan.format(own=own) + "splits: [test]\n")
 
-    assert main(["experiment", "plan.yaml"]) == 0
-    printed = capsys.readouterr().out
+    printed = command("experiment", "plan.yaml").out
     rows = (folder / "plan.results" / "data/episodes.csv").read_text()
     (folder / "rules.yaml").write_text(POLICY.replace("bash", "write_file"))
-    assert main(["experiment", "plan.yaml"]) == 0
+    again = command("experiment", "plan.yaml")
 
     assert "few_writes " in printed
     assert "rules+taint_flow " in printed
     assert rows.count("few_writes") == 1
-    assert "1 of them run now" in capsys.readouterr().out
+    assert (again.code, "1 of them run now" in again.out) == (0, True)
 
 
 @pytest.mark.slow
@@ -145,15 +137,15 @@ def test_custom_protocols_and_policies_are_measured_and_run_again_after_changes(
     ],
 )
 def test_an_invalid_custom_protocol_is_reported_with_its_place(
-    name: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    name: str, told: str, folder: Path, command: Command
 ) -> None:
-    main(["new", "protocol", "few_writes"])
+    command("new", "protocol", "few_writes")
     (folder / "wrong.yaml").write_text("polices: []\n")
     (folder / "misspelt.py").write_text("def strict(monitor='m', treshold=0.5, tone=1):\n    return ()\n")
     (folder / "plan.yaml").write_text(f"settings: [repair]\npolicies: [honest]\nprotocols: ['{name}']\n")
 
-    assert main(["experiment", "plan.yaml"]) == 2
-    assert told in capsys.readouterr().err
+    said = command("experiment", "plan.yaml")
+    assert (said.code, told in said.err) == (2, True)
 
 
 def test_without_a_terminal_progress_is_printed_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:

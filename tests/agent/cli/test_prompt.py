@@ -24,7 +24,7 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed
 from agent.vocabulary.messages import Image, UserMessage
 from constitution import DEFAULT, Action, CommandRule, Level
-from tests.agent.cli.sessions import Command, OnTerminal, Script, bash
+from tests.agent.cli.sessions import Command, OnTerminal, RunOf, Script, bash
 from tests.tables import rows
 
 RESET = "git reset --hard"
@@ -159,19 +159,16 @@ def test_a_file_that_cannot_be_written_is_reported(standing: StandingAnswers) ->
 
 
 @pytest.mark.slow
-def test_always_in_the_terminal_asks_once_and_never_in_the_next_run(
-    on_terminal: OnTerminal, script: Script, workspace: Path
-) -> None:
-    model = script(bash(RESET), bash(RESET), "Done.")
-    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, TERM="dumb")
+def test_always_in_the_terminal_asks_once_and_never_in_the_next_run(on_terminal: OnTerminal, run_of: RunOf) -> None:
+    words = run_of(bash(RESET), bash(RESET), "Done.")
+    terminal = on_terminal(*words, TERM="dumb")
     terminal.wait_for(QUESTION)
-    terminal.type("always\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("always\n") == 0
     assert "always allowed from now on: git reset --hard (lose_work, " in terminal.screen
     assert f"{QUESTION} yes, as you said always" in terminal.screen
 
-    again = on_terminal("run", "go", "--model", model, "--workspace", workspace, TERM="dumb")
+    again = on_terminal(*words, TERM="dumb")
 
     assert again.end() == 0
     assert QUESTION not in again.screen

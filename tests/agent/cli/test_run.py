@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.log.reading import read_log
-from tests.agent.cli.sessions import PATIENCE, Command, RunOf, Script, Start, bash, records
+from tests.agent.cli.sessions import PATIENCE, Command, RunOf, Start, bash, records
 
 
 def test_progress_distinguishes_turn_action_output_and_refusal_and_cannot_be_faked(
@@ -35,16 +35,13 @@ def test_progress_distinguishes_turn_action_output_and_refusal_and_cannot_be_fak
     assert read_log(log).records[-1]["name"] == "run_ended"
 
 
-def test_autonomous_work_shows_iterations_reasoning_and_why_it_continues(
-    command: Command, script: Script, workspace: Path
-) -> None:
+def test_autonomous_work_shows_iterations_reasoning_and_why_it_continues(run_of: RunOf, command: Command) -> None:
     """S1 8.2, 8.4."""
     pursue = {"tool": "pursue_objective", "arguments": {"user_prompt": "Tidy up", "objective": "No loose ends"}}
     look = {"say": "I look around.", "call": {"tool": "terminal", "arguments": {"command": "echo one"}}}
     complete = {"call": {"tool": "complete", "arguments": {"result": "It is what it is.", "status": "success"}}}
-    model = script({"call": pursue}, look, "I think about it.", complete)
 
-    said = command("run", "Tidy up", "--preset", "autonomous", "--model", model, "--workspace", workspace)
+    said = command(*run_of({"call": pursue}, look, "I think about it.", complete), "--preset", "autonomous")
 
     lines = [line.rstrip() for line in said.err.splitlines()]
     begin = next(number for number, line in enumerate(lines) if line.startswith("── iteration 1 of 25 "))
@@ -68,7 +65,7 @@ def test_what_a_command_leaves_running_is_counted_and_how_it_may_stay_is_said(
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [(), (0,), (2,), (0, 1, 2)])
 def test_streams_may_be_closed_and_a_file_as_standard_input_is_left_alone(
-    closed: tuple[int, ...], process: Command, script: Script, workspace: Path, tmp_path: Path, log: Path
+    closed: tuple[int, ...], run_of: RunOf, process: Command, tmp_path: Path, log: Path
 ) -> None:
     """As with `bpagent run ... 2>&-`, or `< FILE`."""
     (tmp_path / "stdin.txt").write_text("stop\n")
@@ -77,9 +74,8 @@ def test_streams_may_be_closed_and_a_file_as_standard_input_is_left_alone(
         for stream in closed:
             os.close(stream)
 
-    arguments = ("--model", script(bash("ls"), "Done."), "--workspace", workspace, "--log", log)
     with (tmp_path / "stdin.txt").open() as file:
-        said = process("run", "go", *arguments, stdin=file, preexec_fn=close)
+        said = process(*run_of(bash("ls"), "Done."), "--log", log, stdin=file, preexec_fn=close)
 
     assert (said.code, said.out) == (0, "" if 1 in closed else "Done.\n")
     assert records(log)[-1]["data"]["status"] == "completed"
@@ -99,13 +95,12 @@ def fragile():
 
 @pytest.mark.slow
 def test_a_b_thread_that_raises_is_named_and_nothing_is_lost(
-    command: Command, script: Script, workspace: Path, tmp_path: Path, log: Path
+    run_of: RunOf, command: Command, tmp_path: Path, log: Path
 ) -> None:
     rule = tmp_path / "rules.py"
     rule.write_text(FRAGILE)
-    arguments = ("--model", script(bash("ls")), "--workspace", workspace, "--log", log, "--protocol", f"{rule}:fragile")
 
-    said = command("run", "go", "--json", *arguments)
+    said = command(*run_of(bash("ls")), "--json", "--log", log, "--protocol", f"{rule}:fragile")
 
     assert said.code == 1
     assert "b-thread 'fragile' failed" in said.err
@@ -116,12 +111,9 @@ def test_a_b_thread_that_raises_is_named_and_nothing_is_lost(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("gone", "code"), [("stdout", 1), ("stderr", 0)])
-def test_a_closed_reader_or_screen_breaks_nothing(
-    gone: str, code: int, start: Start, script: Script, workspace: Path, log: Path
-) -> None:
+def test_a_closed_reader_or_screen_breaks_nothing(gone: str, code: int, run_of: RunOf, start: Start, log: Path) -> None:
     json_output = ["--json"] if gone == "stdout" else []
-    model = script(bash("ls"), "Done.")
-    started = start("run", "go", *json_output, "--model", model, "--workspace", workspace, "--log", log)
+    started = start(*run_of(bash("ls"), "Done."), *json_output, "--log", log)
     getattr(started, gone).close()
 
     out, err = started.communicate(timeout=PATIENCE)
@@ -154,11 +146,9 @@ def test_a_disk_that_gets_full_ends_the_run_in_one_sentence_and_keeps_what_was_w
 
 
 @pytest.mark.slow
-def test_a_driving_program_sees_pieces_as_they_come_but_for_secrets(
-    command: Command, script: Script, workspace: Path, log: Path
-) -> None:
-    model = script({"reasoning": "I could look.", **bash("echo seen")}, "Done.")
-    driven = ("run", "go", "--json", "--partials", "--model", model, "--workspace", workspace, "--log", log)
+def test_a_driving_program_sees_pieces_as_they_come_but_for_secrets(run_of: RunOf, command: Command, log: Path) -> None:
+    words = run_of({"reasoning": "I could look.", **bash("echo seen")}, "Done.")
+    driven = (*words, "--json", "--partials", "--log", log)
 
     masked = command(*driven, "--secret", "HOME")
     said = command(*driven)

@@ -8,7 +8,7 @@ import pytest
 
 from agent.cli.display import Display, Progress, changes, excerpt
 from agent.cli.screen import Blocks, Screen, columns_of, visible, wrapped
-from agent.page.wording import action_of, command_of, lasted
+from agent.page.wording import lasted
 from agent.projections.state import StateTracker, Totals
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -43,18 +43,6 @@ from tests.tables import rows
 )
 def test_invisible_characters_are_shown_as_escapes(text: str, shown: str) -> None:
     assert visible(text) == shown
-
-
-def test_a_call_is_shown_whole_in_a_question_and_short_in_progress() -> None:
-    long = ToolCall("c", "write_file", {"path": "a.txt", "content": "x" * 100})
-
-    assert command_of(ToolCall("c", "bash", {"command": "ls"})) == "ls"
-    assert command_of(ToolCall("c", "terminal", {"persistent": True, "command": "ls"})) == "ls"
-    assert command_of(ToolCall("c", "read_file", {"path": "a.txt"})) == "read_file a.txt"
-    assert command_of(long) == f'write_file path="a.txt" content="{"x" * 100}"'
-    assert action_of(long) == "write_file a.txt (100 characters)"
-    assert action_of(ToolCall("c", "edit", {"path": "a.txt", "oldText": "x", "newText": "y"})) == "edit a.txt"
-    assert action_of(ToolCall("c", "task", {"of": 1, "prompt": "x" * 100})) == "task of=1 prompt=(100 characters)"
 
 
 def test_a_long_result_keeps_its_beginning_and_its_end() -> None:
@@ -275,29 +263,22 @@ def test_an_error_of_a_tool_is_shown_to_its_end_where_the_advice_is() -> None:
     assert " ".join(shown(screen).replace("│", " ").split()).endswith("write --help error")
 
 
-def test_streamed_text_is_not_shown_again() -> None:
+@rows(("last", "live", "times"), [("o.", "two.", 1), ("o.\x1b[2J", "two.\\x1b[2J", 2)])
+def test_streamed_text_is_not_shown_again_unless_the_answer_is_another(last: str, live: str, times: int) -> None:
     screen = terminal()
     display = display_on(screen, shows_final_text=True)
     asked, committed = steps(InferenceRequested(), AnswerCommitted("d0", AssistantMessage("One\n\ntwo."), ()))
 
     display.show(asked)
-    for piece in ("\n", "One", "\n\ntw", "o.\x1b[2J"):
+    for piece in ("\n", "One", "\n\ntw", last):
         display.stream(piece)
-    assert [line for _, line in display.live()] == ["         two.\\x1b[2J"]
+    assert [line for _, line in display.live()] == [f"         {live}"]
     display.show(committed)
 
     assert "\x1b[2J" not in shown(screen)
-    assert shown(screen).count("One") == 2  # the answer is another text than what came
+    assert shown(screen).count("One") == times
     assert display.live() == []
-
-    screen = terminal()
-    display = display_on(screen, shows_final_text=True)
-    display.show(asked)
-    for piece in ("\n", "One", "\n\ntw", "o."):
-        display.stream(piece)
-    display.show(committed)
-    assert shown(screen).count("One") == 1
-    assert display.has_streamed("One\n\ntwo.")
+    assert display.has_streamed("One\n\ntwo.") is (times == 1)
 
 
 def test_text_of_an_answer_that_broke_off_does_not_count() -> None:

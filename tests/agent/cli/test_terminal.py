@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import OnTerminal, RunOf, Script, SlowTool, Terminal, answers_in, bash, records
+from tests.agent.cli.sessions import OnTerminal, RunOf, SlowTool, Terminal, answers_in, bash, records
 
+pytestmark = pytest.mark.slow
 RISKY = "git reset --hard; echo ran > ran.txt"
 QUESTION = f"Approve command: {RISKY}? (yes/no)"
 
@@ -22,15 +23,13 @@ def asked(run_of: RunOf, on_terminal: OnTerminal) -> Terminal:
     return terminal
 
 
-@pytest.mark.slow
 def test_no_with_a_reason_tells_the_model_the_reason(
     run_of: RunOf, on_terminal: OnTerminal, workspace: Path, log: Path
 ) -> None:
     terminal = on_terminal(*run_of(bash(RISKY), "Done."), "--log", log, TERM="dumb")
     terminal.wait_for(QUESTION)
-    terminal.type("no, use git stash instead\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("no, use git stash instead\n") == 0
     assert "not approved: use git stash instead" in terminal.screen
     (told,) = answers_in(log)
     assert told.startswith("rejected: ")
@@ -38,35 +37,29 @@ def test_no_with_a_reason_tells_the_model_the_reason(
     assert not (workspace / "ran.txt").exists()
 
 
-@pytest.mark.slow
 def test_ctrl_c_at_a_question_aborts_the_run(asked: Terminal, workspace: Path) -> None:
     asked.type("perhaps\n")
     asked.wait_for(QUESTION, times=2)
     assert asked.screen.count("also: always; no, REASON for the model") == 2  # with the question, and with the help
-    asked.type("\x03")
 
-    assert asked.end() == 130
+    assert asked.end("\x03") == 130
     assert not (workspace / "ran.txt").exists()
 
 
-@pytest.mark.slow
 def test_a_line_from_before_the_question_does_not_answer_it(
     run_of: RunOf, on_terminal: OnTerminal, workspace: Path, slow_tool: SlowTool
 ) -> None:
     terminal = on_terminal(*run_of(bash(slow_tool.command), bash(RISKY), "Done."), TERM="dumb")
     slow_tool.wait_for_start()
-    terminal.type("yes\nplease go on\n")
-    terminal.wait_for("please go on")
+    terminal.talk("yes\nplease go on\n", "please go on")
 
     slow_tool.let_finish()
     terminal.wait_for(QUESTION)
-    terminal.type("no\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("no\n") == 0
     assert not (workspace / "ran.txt").exists()
 
 
-@pytest.mark.slow
 def test_a_command_cannot_hide_a_part_of_itself(run_of: RunOf, on_terminal: OnTerminal) -> None:
     hidden = "git reset --hard\x1b[2K\r\nls \u202e"
     terminal = on_terminal(*run_of(bash(hidden)), TERM="dumb")
@@ -78,7 +71,6 @@ def test_a_command_cannot_hide_a_part_of_itself(run_of: RunOf, on_terminal: OnTe
     assert "\x1b" not in terminal.raw
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_a_terminal_has_colors_which_can_be_left_out(
     run_of: RunOf, variables: dict[str, str], on_terminal: OnTerminal
@@ -92,13 +84,11 @@ def test_a_terminal_has_colors_which_can_be_left_out(
         assert set(re.findall(r"\x1b\[([0-9;]*)m", terminal.raw)) <= {"0", "0;1", "0;7"}
 
 
-@pytest.mark.slow
 def test_questions_stay_out_of_standard_output(run_of: RunOf, on_terminal: OnTerminal) -> None:
     terminal = on_terminal(*run_of(bash(RISKY), "Done."), out="pipe")
     terminal.wait_for("(yes/no)")
-    terminal.type("no\n")
 
-    assert terminal.end() == 0
+    assert terminal.end("no\n") == 0
     assert terminal.out() == "Done.\n"
 
 
@@ -118,23 +108,16 @@ def edited(run_of: RunOf, on_terminal: OnTerminal, tmp_path: Path) -> Terminal:
     return terminal
 
 
-@pytest.mark.slow
 def test_a_key_answers_a_question_and_the_rest_of_the_word_is_not_typed(edited: Terminal, workspace: Path) -> None:
-    edited.type("w")
-    edited.wait_for("rule lose_work (version_control): ")
-    edited.type("yes\r")
-    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
-    edited.wait_for(KEYS)
-    edited.type("n")
-    edited.wait_for(f"{BEGUN} no,")
-    edited.type("only in src\r")
+    edited.talk("w", "rule lose_work (version_control): ")
+    edited.talk("yes\r", f"Approve command: {MINE}? (yes/no)", KEYS)
+    edited.talk("n", f"{BEGUN} no,")
 
-    assert edited.end() == 0
+    assert edited.end("only in src\r") == 0
     assert (workspace / "ran.txt").exists()
     assert "not approved: only in src" in edited.screen
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("typed", [("e", f"\x15{MINE}\r"), ("e", "dit ", f"{MINE}\r")], ids=["key", "word"])
 def test_a_command_is_edited_and_runs_when_the_model_proposes_it(
     edited: Terminal, workspace: Path, typed: tuple[str, ...]
@@ -154,86 +137,66 @@ def test_a_command_is_edited_and_runs_when_the_model_proposes_it(
 
 
 def yes_runs_the_command(edited: Terminal, workspace: Path) -> None:
-    edited.type("y")
-    edited.wait_for(f"Approve command: {MINE}? (yes/no)")
-    edited.type("no\r")
+    edited.talk("y", f"Approve command: {MINE}? (yes/no)")
 
-    assert edited.end() == 0
+    assert edited.end("no\r") == 0
     assert (workspace / "ran.txt").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("back", ["\x1b", "\x7f" * (len(RISKY) + 1)], ids=["escape", "backspace"])
 def test_escape_takes_back_an_answer_begun_with_a_key(edited: Terminal, workspace: Path, back: str) -> None:
-    edited.type("e")
-    edited.wait_for(f"{BEGUN} edit {RISKY}")
-    edited.type(back)
-    edited.wait_for(KEYS)
+    edited.talk("e", f"{BEGUN} edit {RISKY}")
+    edited.talk(back, KEYS)
     assert BEGUN not in edited.screen
     yes_runs_the_command(edited, workspace)
 
 
-@pytest.mark.slow
 def test_keys_are_shown_only_while_they_work(edited: Terminal, workspace: Path) -> None:
-    edited.type("w")
-    edited.wait_for("rule lose_work (version_control): ")
+    edited.talk("w", "rule lose_work (version_control): ")
     shown = edited.raw.rindex("rule lose_work")
-    edited.type("x")  # no key, so a text begins
-    edited.wait_for("> x")
+    edited.talk("x", "> x")  # no key, so a text begins
     assert "[y/n]" not in edited.raw[shown:]
-    edited.type("\x7f")
-    edited.wait_for(KEYS)
+    edited.talk("\x7f", KEYS)
     yes_runs_the_command(edited, workspace)
 
 
-@pytest.mark.slow
 def test_lanes_leave_no_output_of_a_call_that_has_ended(run_of: RunOf, on_terminal: OnTerminal) -> None:
     terminal = on_terminal(*run_of(bash("echo sesame"), bash(RISKY), "Done."), "--lanes")
     terminal.wait_for(KEYS)
 
     assert "│ sesame\n> " not in terminal.screen
     assert terminal.screen.count("sesame") == 2  # the command, and its result in the lanes
-    terminal.type("y")
-    assert terminal.end() == 0
+    assert terminal.end("y") == 0
 
 
-@pytest.mark.slow
 def test_only_a_command_can_be_edited(run_of: RunOf, on_terminal: OnTerminal) -> None:
     write = {"call": {"tool": "write_file", "arguments": {"path": ".git/config", "content": "[core]"}}}
     terminal = on_terminal(*run_of(write, "Done."))
     terminal.wait_for(KEYS.replace("[e]dit ", ""))
     terminal.type("e")
-    terminal.type("\x15no\r")
 
-    assert terminal.end() == 0
+    assert terminal.end("\x15no\r") == 0
     assert "you      no\n" in terminal.screen
 
 
-@pytest.mark.slow
 def test_typed_words_answer_questions_and_are_not_saved(edited: Terminal, workspace: Path, home: Path) -> None:
-    edited.type("YES\r")
-    edited.wait_for("done in")
+    edited.talk("YES\r", "done in")
     edited.wait_for("(yes/no)", times=2)
     edited.wait_for(KEYS)
-    edited.type("no, never\r")
 
-    assert edited.end() == 0
+    assert edited.end("no, never\r") == 0
     assert "you      no, never\n" in edited.screen
     assert (workspace / "ran.txt").exists()
     assert (home / ".bpagent" / "history").read_text() == ""
 
 
-@pytest.mark.slow
 def test_a_line_steers_a_run_as_it_does_a_conversation(
-    on_terminal: OnTerminal, script: Script, workspace: Path, log: Path, slow_tool: SlowTool
+    run_of: RunOf, on_terminal: OnTerminal, log: Path, slow_tool: SlowTool
 ) -> None:
-    model = script(bash(slow_tool.command), "As you wish.")
-    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log)
+    terminal = on_terminal(*run_of(bash(slow_tool.command), "As you wish."), "--log", log)
     slow_tool.wait_for_start()
-    terminal.type("use port 8080 please\r")
-    terminal.wait_for("heard: the model reads it before it goes on")
-    terminal.type("/undo\r")
-    terminal.wait_for("/undo is for bpagent chat")
+    terminal.talk("use port 8080 please\r", "heard: the model reads it before it goes on")
+    terminal.talk("/undo\r", "/undo is for bpagent chat")
     slow_tool.let_finish()
 
     assert terminal.end() == 0
@@ -241,7 +204,6 @@ def test_a_line_steers_a_run_as_it_does_a_conversation(
     assert steered == ["use port 8080 please"]
 
 
-@pytest.mark.slow
 def test_a_terminal_that_is_made_narrow_has_narrow_lines(
     run_of: RunOf, on_terminal: OnTerminal, slow_tool: SlowTool
 ) -> None:
@@ -257,15 +219,12 @@ def test_a_terminal_that_is_made_narrow_has_narrow_lines(
     assert last[2] == f"── turn 2 {'─' * 30}"
 
 
-@pytest.mark.slow
 def test_a_second_stop_ends_a_call_that_never_finishes(
     run_of: RunOf, on_terminal: OnTerminal, log: Path, slow_tool: SlowTool
 ) -> None:
     terminal = on_terminal(*run_of(bash(slow_tool.command), "Never said."), "--log", log)
     slow_tool.wait_for_start()
-    terminal.type("/stop\r")
-    terminal.wait_for("another stop ends it now")
-    terminal.type("stop\r")
+    terminal.talk("/stop\r", "another stop ends it now")
 
-    assert terminal.end() == 130
+    assert terminal.end("stop\r") == 130
     assert records(log)[-1]["data"]["status"] == "aborted"

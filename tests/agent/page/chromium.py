@@ -3,13 +3,24 @@
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from agent.cli.demo import make_workshop, perform
+from agent.cli.screen import Screen
+from agent.log.reading import read_log
+from agent.page import render_page
 
 PROGRAM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
@@ -133,3 +144,56 @@ def data_of(page: str) -> dict[str, Any]:
     """Return what the script of a page draws."""
     data: dict[str, Any] = json.loads(page.split('id="data">')[1].split("</script>")[0])
     return data
+
+
+# The pictures of the README: the demo in a terminal, its page on a desk and on a phone. `make screens`.
+
+
+PICTURES = Path(__file__).parents[3] / "docs" / "pictures"
+COLUMNS = 108  # of the terminal that is pictured
+FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)  # they would come from the network
+
+
+def main() -> int:
+    """Run the demo, and write the pictures."""
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        stream = StringIO()
+        screen = Screen(stream, colored=True, columns=COLUMNS)
+        workshop = make_workshop(Path(folder) / "demo", Path(folder) / "demo.jsonl")
+        perform(screen, workshop)
+        shown = stream.getvalue().replace(folder, "/tmp")
+        _draw(_between("\N{BOX DRAWINGS LIGHT DOWN} outside", shown, "What the remote"), "demo", "bpagent demo")
+        _draw(_between("What the remote", shown, "The run as a page"), "scenes", "and then")
+        page = Path(folder) / "demo.html"
+        page.write_text(render_page(read_log(workshop.log)).replace(folder, "/tmp"))
+        _photograph(page, Path(folder) / "profile")
+    return 0
+
+
+def _between(first: str, text: str, last: str) -> str:
+    """Return the part of a text from the line with `first` to the one before `last`."""
+    lines = text.splitlines()
+    begin, end = (next(n for n, line in enumerate(lines) if found in line) for found in (first, last))
+    return "\n".join(lines[begin:end])
+
+
+def _draw(text: str, name: str, title: str) -> None:
+    with open(os.devnull, "w") as nowhere:
+        console = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True, color_system="truecolor")
+        console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
+        (PICTURES / f"{name}.svg").write_text(FONTS.sub("", console.export_svg(title=title)))
+
+
+def _photograph(page: Path, profile: Path) -> None:
+    with chromium(profile) as browser:
+        for name, width, height, dark in (("page", 1440, 900, False), ("phone", 390, 844, True)):
+            browser.show(page.as_uri(), width, height, dark=dark)
+            if name == "phone":
+                for _ in range(3):
+                    browser.press("n")
+            browser.picture(PICTURES / f"{name}.png")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

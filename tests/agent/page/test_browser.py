@@ -9,9 +9,8 @@ import pytest
 
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
-from agent.page import render_page
+from agent.page import index_page, render_page
 from agent.page.document import document, element, shipped
-from agent.page.tables import index_page
 from agent.page.wording import lasted
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools

@@ -18,15 +18,18 @@ from agent.log.reading import read_log
 from agent.log.writing import lock
 from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page import program_page, render_page
+from agent.page.counterexample import verification_page
 from agent.page.model import Tree, tree_of
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import create_all_tools, workspace_tools
+from agent.verification.counterexample import finding
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
 from bp import BThread, BThreadBody, Event, bthread, event, sync, verify, where
 from tests.agent.page.chromium import data_of
+from tests.bp.programs import philosophers
 
 ATTACK = '</pre></td><script>alert(1)</script><img src=x onerror="alert(2)">\x00\x1b[31m\u202e\ud800'
 
@@ -92,6 +95,8 @@ def test_a_page_needs_nothing_from_anywhere_and_runs_one_script_that_is_known(lo
 def test_written_text_is_shown_as_text_and_invisible_characters_as_escapes(log: Path) -> None:
     page = render_page(read_log(log))
 
+    assert "refused: b-thread one_look_is_enough: one look is enough" in told(page)  # though it is not given
+    assert told(page).count("Done.") == 1  # also at the end
     assert "<script>alert(1)" not in page
     assert "\\x00\\x1b[31m\\u202e" in told(page)
     assert page.encode()
@@ -133,11 +138,6 @@ def test_a_refusal_names_who_and_why_and_the_words_that_it_rests_on(log: Path) -
     assert refused["of"].endswith("✕ one_look_is_enough, by_constitution")
     texts = [data["parts"][part]["text"][start:end] for part, start, end in data["evidence"]]
     assert "rm -rf /no/such/folder" in texts
-
-
-def test_without_its_protocol_a_page_says_what_it_does_not_know(log: Path) -> None:
-    assert "one_look_is_enough" in str(shadow_of(read_log(log)).problem)
-    assert "refused: b-thread one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
 
 
 def test_a_log_that_was_changed_is_shown_with_the_step_where_it_differs(log: Path) -> None:
@@ -194,23 +194,6 @@ def test_the_page_shows_messages_of_people_and_hooks_and_limits(tmp_path: Path) 
     assert images
     assert all(str(source).startswith("data:image/png;base64,iVBOR") for source in images)
     assert "img-src data:" in page
-
-
-def test_why_a_run_goes_on_is_told_in_words(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    found = iter([["And that."], []])
-    with Agent(ScriptedModel(["One.", "Two."]), hooks=Hooks(get_follow_up_messages=lambda: next(found)), log=path) as a:
-        a.run_sync("Go")
-
-    page = render_page(read_log(path))
-
-    assert "goes on: b-thread continue_with_follow_ups: a follow-up waits" in told(page)
-
-
-def test_the_last_answer_is_not_said_twice(log: Path) -> None:
-    page = render_page(read_log(log))
-
-    assert told(page).count("Done.") == 1
 
 
 def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_path: Path) -> None:
@@ -356,3 +339,64 @@ def test_the_page_of_a_plain_program_says_how_it_ended() -> None:
     )
     assert end(add(HOT, 2), trace=[HOT]) == ("hot", "")
     assert end(alternate(), trace=[COLD])[1] == "event('cold') cannot be selected: alternate hold it back"
+
+
+# The pages of verifications.
+
+
+A, B = event("a"), event("b")
+
+
+@bthread
+def first_a_then_b() -> BThreadBody:
+    yield sync(request=A)
+    yield sync(request=B)
+
+
+def test_a_deadlock_is_shown_with_the_way_there_and_with_who_is_in_the_way() -> None:
+    page = verification_page(verify(*philosophers(2)), [], "Verified")
+
+    data = data_of(page)
+    names = [row["name"] for row in data["rows"]]
+    assert names == ["philosopher 0 takes fork 0", "philosopher 1 takes fork 1", "deadlock"]
+    last = {(data["lanes"][mark[0]], mark[1]) for mark in data["rows"][-1]["marks"]}
+    assert {("philosopher 0", "w"), ("fork 1", "b")} <= last
+
+
+@bthread
+def waits_for_both() -> BThreadBody:
+    yield sync(wait_for=A)
+    yield sync(wait_for=B)
+    raise ValueError("wrong")
+
+
+def test_a_counterexample_draws_every_position_of_a_b_thread_and_marks_the_last() -> None:
+    result = verify(first_a_then_b(), waits_for_both())
+    page = verification_page(result, [waits_for_both()], "Verified")
+
+    assert [label in page for label in ("wait for a", "wait for b", "ValueError: wrong")] == [True] * 3
+    assert re.findall(r'<g class="([a-z ]+)" id="state-(\d)">', page) == [("bad here", "2")]
+    [violation] = result.violations
+    assert f'<p class="problem">{finding(violation)}</p>' in page
+
+
+def test_a_verification_that_holds_draws_the_b_threads_in_question_and_runs_no_script() -> None:
+    page = verification_page(verify(first_a_then_b()), [first_a_then_b()], "<First>")
+
+    assert page.count("<figure") == 1
+    assert "request a" in page
+    assert '<b class="completed">holds</b>' in page
+    assert "&lt;First&gt;" in page
+    assert "<script" not in page
+
+
+def test_a_b_thread_that_declares_no_events_is_drawn_with_those_that_are_given() -> None:
+    assert verification_page(verify(first_a_then_b()), [waits_for_both()], "Verified").count('id="state-') == 1
+    assert verification_page(verify(first_a_then_b()), [waits_for_both()], "Verified", [A, B]).count('id="state-') == 3
+
+
+def test_a_search_that_ended_at_its_bound_says_where_and_how_to_go_on() -> None:
+    page = verification_page(verify(*philosophers(3), max_states=5), [], "Verified")
+
+    assert "not verified: there are more states than --max-states; only 5 states were looked at" in page
+    assert "to go on: --max-states 50, or --alone" in page

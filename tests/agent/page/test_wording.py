@@ -5,7 +5,7 @@ import json
 import pytest
 from attrs import asdict
 
-from agent.page.wording import WORDING, action_of, reason_of, recorded_call, told
+from agent.page.wording import WORDING, action_of, command_of, reason_of, recorded_call, told
 from agent.protocols.asking import suspicion
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import plain
@@ -86,6 +86,14 @@ def test_a_call_is_told_in_one_line(tool: str, arguments: dict[str, object], sai
     call = ToolCall("c", tool, arguments)
 
     assert action_of(call) == action_of(recorded_call(json.loads(json.dumps(plain(call))))) == said
+
+
+def test_a_call_is_shown_whole_in_a_question() -> None:
+    long = ToolCall("c", "write_file", {"path": "a.txt", "content": "x" * 100})
+
+    assert command_of(ToolCall("c", "terminal", {"persistent": True, "command": "ls"})) == "ls"
+    assert command_of(ToolCall("c", "read_file", {"path": "a.txt"})) == "read_file a.txt"
+    assert command_of(long) == f'write_file path="a.txt" content="{"x" * 100}"'
 
 
 @rows(

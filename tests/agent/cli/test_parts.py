@@ -1,4 +1,4 @@
-"""What the command tells about itself: tools, presets, runs, this machine, and what to type."""
+"""What the command tells about itself: tools, presets, protocols, this machine, and what to type."""
 
 import json
 import re
@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from agent.cli.arguments import COMMANDS, called
-from agent.cli.listings import PROGRAMS, _show_presets
+from agent.cli.parts import PROGRAMS, _show_presets
 from agent.cli.screen import Screen
 from agent.models.scripted import STEP
 from agent.presets.shipped import PRESETS, PURPOSES
+from agent.protocols import PROTOCOLS
 from agent.tools.sandbox.sandbox import LEVELS, achieved
 from tests.agent.cli.sessions import Command, RunOf, bash, environment
 from tests.tables import rows
@@ -95,13 +96,6 @@ def test_presets_break_no_word(columns: int) -> None:
     assert names == [*PRESETS]
 
 
-@rows(("asked", "answered"), [(("help",), "usage: bpagent"), (("help", "run"), "usage: bpagent run")])
-def test_help_is_also_a_subcommand(asked: tuple[str, ...], answered: str, command: Command) -> None:
-    said = command(*asked)
-
-    assert (said.code, said.out.startswith(answered)) == (0, True)
-
-
 def test_the_help_of_run_names_every_key_of_a_script(command: Command) -> None:
     said = command("run", "--help").out
 
@@ -131,6 +125,7 @@ def test_every_command_has_help(name: str, command: Command) -> None:
     assert said.code == 0
     assert said.out.startswith(f"usage: bpagent {name}".rstrip())
     assert command("--version").out.startswith("bpagent")
+    assert command("help", *name.split()).out == said.out
 
 
 # What people are told to type works where they type it.
@@ -223,3 +218,99 @@ def test_other_shells_are_completed_too(command: Command) -> None:
         == len(command("completion", "bash").out.split(") words=")) - 1
     )
     assert any("__fish_seen_subcommand_from run' -l model -r" in line for line in fish)
+
+
+# `bpagent protocols`, and protocols of all kinds on the command line.
+
+
+TOUCH = {"calls": [{"tool": "bash", "arguments": {"command": "touch a"}}]}
+
+
+def test_protocols_are_listed_with_what_they_cost_and_where_they_come_from(command: Command) -> None:
+    said = command("protocols")
+    as_json = [json.loads(line) for line in command("protocols", "--json").out.splitlines()]
+
+    assert said.code == 0
+    for entry, row in zip(PROTOCOLS, as_json, strict=True):
+        assert f"\n{entry.name}\n" in f"\n{said.out}"
+        assert entry.cost in said.out
+        assert entry.source in said.out
+        assert row["name"] == entry.name
+        assert {"does", "costs", "roles", "source", "made_by"} <= row.keys()
+
+
+@pytest.mark.slow
+def test_a_protocol_that_ships_runs_with_a_monitor(run_of: RunOf, command: Command, workspace: Path) -> None:
+    arguments = run_of(TOUCH, "Done.")
+    refused = command(*arguments, "--protocol", "blocking_monitor", "--monitor", "monitor=constant:0.9")
+    absent = command(*arguments, "--protocol", "blocking_monitor")
+    allowed = command(*arguments, "--protocol", "blocking_monitor", "--monitor", "monitor=constitution")
+
+    assert "monitor gives 0.90, and 0.50 is allowed" in refused.err
+    assert (absent.code, "blocking_monitor needs the monitor 'monitor'" in absent.err) == (2, True)
+    assert "blocking_monitor" not in allowed.err
+    assert (workspace / "a").exists()
+
+
+@pytest.mark.slow
+def test_a_policy_about_an_unknown_tool_is_reported(run_of: RunOf, command: Command, tmp_path: Path) -> None:
+    policies = tmp_path / "policies.yaml"
+    policies.write_text("policies: [{forbid: bsh, name: no shell}, {require: write_file, after: [read_file, ask]}]")
+
+    said = command(*run_of("Done."), "--protocol", policies)
+
+    assert said.code == 0
+    assert "the policy 'no shell' names a tool 'bsh', and there is none; did you mean 'bash'?" in said.err
+    assert "the policy 'only_after' names a tool 'ask', and there is none" in said.err
+    assert said.err.count("names a tool") == 2
+
+
+def test_an_auditor_of_the_command_line_catches(run_of: RunOf, command: Command) -> None:
+    said = command(
+        *run_of(TOUCH, "Done."),
+        "--protocol", "upfront_audit", "--auditor", "auditor=constant:0.9",
+    )  # fmt: skip
+
+    assert said.code == 1
+    assert "an audit found something harmful, and the role 'agent' is disabled" in said.err
+
+
+def test_a_role_has_a_model(run_of: RunOf, command: Command, tmp_path: Path) -> None:
+    trusted = tmp_path / "trusted.yaml"
+    trusted.write_text(json.dumps({"steps": ["I did it safely."]}))
+
+    said = command(
+        *run_of("Hello."), "--protocol", "defer_to_trusted",
+        "--monitor", "monitor=constant:1", "--role", f"trusted=script:{trusted}",
+    )  # fmt: skip
+
+    assert (said.code, said.out.strip()) == (0, "I did it safely.")
+
+
+@pytest.mark.slow
+def test_policies_in_yaml_are_protocols(run_of: RunOf, command: Command, tmp_path: Path, log: Path) -> None:
+    policies, broken = tmp_path / "policies.yaml", tmp_path / "broken.yaml"
+    policies.write_text("policies:\n  - forbid: bash\n    name: no commands\n")
+    broken.write_text("policies:\n  - forbids: bash\n")
+    arguments = run_of(TOUCH, "Done.")
+
+    said = command(*arguments, "--protocol", policies, "--log", log)
+    wrong = command(*arguments, "--protocol", broken)
+
+    assert "no commands: bash is not allowed" in said.err
+    assert command("replay", log, "--protocol", policies).code == 0
+    assert wrong.code == 2
+    assert f"{broken}:2:5: unknown key 'forbids'; did you mean 'forbid'?" in wrong.err
+
+
+def test_a_function_that_makes_several_bthreads_is_refused_with_what_begins_others(
+    command: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "several.py"
+    file.write_text("def both():\n    return []\n")
+
+    said = command("verify", "--alone", "--protocol", f"{file}:both")
+
+    assert said.code == 2
+    assert "it returned list; a protocol is one b-thread: decorate a generator function with @bthread" in said.err
+    assert "begins others with `yield start(...)`" in said.err

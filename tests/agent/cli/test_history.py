@@ -1,13 +1,18 @@
-"""`bpagent why`, `what-if`, `replay` and `fork`: what is printed, as text and as JSON."""
+"""`bpagent why`, `what-if`, `replay` and `fork`, and `/undo`: what is printed, and what is as before."""
 
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import NOTHING_TODAY, Command, RunOf, bash
+from agent.cli.runs import Changes, Undone, before_last_prompt, restore
+from agent.models.scripted import ScriptedModel, Step, call
+from agent.session.agent import Agent
+from agent.tools.collections import create_all_tools
+from tests.agent.cli.sessions import NOTHING_TODAY, Command, OnTerminal, RunOf, Script, bash
 from tests.tables import rows
 
 
@@ -17,29 +22,47 @@ def log(recorded_log: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_why_names_refuser_evidence_and_what_would_have_to_differ(command: Command, log: Path) -> None:
-    said = command("why", log, "call_3")
+@rows(
+    ("words", "shown"),
+    [
+        (("why", "call_1"), ("approved: no b-thread refused it",)),
+        (("why", "call_2"), ("no user was present to answer", "- with a yes from a person: it runs")),
+        (
+            ("why", "call_3"),
+            (
+                "by b-thread by_constitution: rm would delete /no/such/folder",
+                "rule delete_outside_workspace (destruction), level deny",
+                "evidence: characters 0 to 22: rm -rf /no/such/folder",
+                "- without b-thread by_constitution: no b-thread refuses it",
+                "- these policies allow it: passthrough",
+            ),
+        ),
+        (
+            ("what-if", "--policy", "passthrough"),
+            (
+                "  call_2  git reset --hard\n    then rejected: denied: no person present",
+                "    now  approved\n",
+                "the recording is valid up to line ",
+                "2 of 3 calls could be judged (67 %); 1 of them would be decided otherwise",
+            ),
+        ),
+    ],
+)
+def test_decisions_are_explained_and_judged_again(
+    words: tuple[str, ...], shown: tuple[str, ...], command: Command, log: Path
+) -> None:
+    said = command(words[0], log, *words[1:])
 
     assert said.code == 0
-    for sentence in (
-        "by b-thread by_constitution: rm would delete /no/such/folder",
-        "rule delete_outside_workspace (destruction), level deny",
-        "evidence: characters 0 to 22: rm -rf /no/such/folder",
-        "- without b-thread by_constitution: no b-thread refuses it",
-        "- these policies allow it: passthrough",
-    ):
-        assert sentence in said.out
+    assert [text for text in shown if text not in said.out] == []
+
+
+def test_why_as_json_names_the_objections(command: Command, log: Path) -> None:
     told = json.loads(command("why", log, "call_3", "--json").out)
+
     assert (told["approved"], told["ran"], told["levels"]["passthrough"]) == (False, False, "allow")
     assert told["objections"][0]["bthread"] == "by_constitution"
     assert told["objections"][0]["because"]["rule"] == "delete_outside_workspace"
-
-
-def test_why_names_who_allowed_a_call_and_that_the_user_could_have_approved(command: Command, log: Path) -> None:
-    assert "approved: no b-thread refused it" in command("why", log, "call_1").out
-    asked = command("why", log, "call_2").out
-    assert "no user was present to answer" in asked
-    assert "- with a yes from a person: it runs" in asked
 
 
 @pytest.mark.slow
@@ -61,17 +84,14 @@ def test_a_call_allowed_by_a_user_rule_is_shown_so_during_and_after_the_run(
     assert "approved: no b-thread refused it" in command("why", log, "call_1").out
 
 
-def test_why_without_a_call_lists_calls_and_an_unknown_call_exits_with_2(command: Command, log: Path) -> None:
+def test_why_without_a_call_lists_calls_and_decisions(command: Command, log: Path) -> None:
     decisions = [["call_1", "approved"], ["call_2", "rejected"], ["call_3", "rejected"]]
 
     listed = command("why", log)
     as_json = [json.loads(line) for line in command("why", log, "--json").out.splitlines()]
-    unknown = command("why", log, "call_9")
 
     assert [line.split()[:2] for line in listed.out.splitlines()] == decisions
     assert [[told["call"], told["decision"]] for told in as_json] == decisions
-    assert (unknown.code, unknown.out) == (2, "")
-    assert "has no call 'call_9'; calls: call_1, call_2, call_3" in unknown.err
 
 
 NO_DRAFT = """
@@ -100,16 +120,6 @@ def test_why_says_why_no_call_is_listed(command: Command, run_of: RunOf, tmp_pat
         assert command("why", kept).err == f"bpagent: {sentence}\n"
 
 
-def test_what_if_prints_changes_divergence_and_judged_share(command: Command, log: Path) -> None:
-    said = command("what-if", log, "--policy", "passthrough")
-
-    assert said.code == 0
-    assert "  call_2  git reset --hard\n    then rejected: denied: no person present" in said.out
-    assert "    now  approved\n" in said.out
-    assert "the recording is valid up to line " in said.out
-    assert "2 of 3 calls could be judged (67 %); 1 of them would be decided otherwise" in said.out
-
-
 def test_what_if_over_a_folder_sums_up_and_goes_on_after_a_log_that_cannot_be_judged(
     command: Command, log: Path
 ) -> None:
@@ -135,35 +145,7 @@ def test_what_if_with_a_protocol_or_without_a_b_thread_and_as_json(command: Comm
     assert removed["changed"][0]["now"]["kind"] == "approved"
 
 
-@rows(
-    ("words", "sentence"),
-    [
-        ((), "nothing would differ"),
-        (("--policy", "gatd"), "there is no policy 'gatd'; did you mean 'gated'"),
-        (("--without", "nobody"), "has no b-thread 'nobody'"),
-    ],
-)
-def test_wrong_input_exits_with_2(words: tuple[str, ...], sentence: str, command: Command, log: Path) -> None:
-    said = command("what-if", log, *words)
-
-    assert said.code == 2
-    assert sentence in said.err
-
-
 # `bpagent replay`; equal, torn, broken and changed logs are in tests/outside.
-
-
-@rows("change", [('"name":"tool_finished"', '"name":"nosuch"'), ('"is_error":false', '"is_error":0')])
-def test_an_impossible_record_exits_with_6(change: tuple[str, str], command: Command, log: Path) -> None:
-    kept = log.read_text()
-    begin = kept.index('"name":"tool_finished"')
-    log.write_text(kept[:begin] + kept[begin:].replace(*change, 1))
-
-    said = command("replay", log)
-
-    log.write_text(kept)
-    assert said.code == 6
-    assert said.out.startswith("different: ")
 
 
 @rows(
@@ -193,15 +175,6 @@ def test_a_forged_record_is_reported_in_a_sentence_or_as_json(
     assert f" equal, line {told['difference']['number'] + 1} says " in line
     assert told["difference"]["recorded"] != told["difference"]["replayed"]
     assert told["difference"]["number"] == told["equal"] + 1
-
-
-def test_a_protocol_that_was_not_there_is_a_difference(command: Command, log: Path, tmp_path: Path) -> None:
-    (tmp_path / "rules.py").write_text(NOTHING_TODAY)
-
-    said = command("replay", log, "--protocol", f"{tmp_path / 'rules.py'}:nothing_today")
-
-    assert said.code == 2
-    assert "was made without the b-thread 'nothing_today'" in said.err
 
 
 WITH_ARGUMENTS = """
@@ -265,3 +238,135 @@ def test_a_run_can_be_forked_at_every_step_and_goes_on_from_there(
     first.write_bytes(content)
     said = command("fork", first, 999)
     assert (said.code, "has no step 999; its last one is" in said.err) == (2, True)
+
+
+# `/undo`: files come back as they were before file tools wrote them, unless others changed them, too.
+
+
+TASK: tuple[Step, ...] = (
+    call("edit", path="edited.txt", oldText="one", newText="two"),
+    call("write", path="edited.txt", content="three\n"),
+    call("write", path="new.txt", content="new\n"),
+    call("write", path="same.txt", content="same\n"),
+    call("write", path="edited.txt/none.txt", content="impossible\n"),
+    call("bash", command="echo more > made.txt"),
+    call("read", path="edited.txt"),
+    "Done.",
+)
+
+
+@pytest.fixture
+def folder(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with two files."""
+    monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "own"))
+    (workspace / "edited.txt").write_text("one\n")
+    (workspace / "same.txt").write_text("same\n")
+    return workspace
+
+
+def work(folder: Path, log: Path, *tasks: tuple[Step, ...]) -> Path:
+    """Have an agent carry out these tasks; return its log."""
+    changes = Changes(log)
+    script = [step for task in tasks for step in task]
+    tools = list(create_all_tools(folder).values())
+    with Agent(ScriptedModel(script), tools, preset="coding", log=log, on_step=changes.see) as agent:
+        for number in range(len(tasks)):
+            agent.run_sync(f"task {number}")
+    return log
+
+
+def told(undone: Undone, folder: Path) -> tuple[list[str], list[str], list[str]]:
+    names = [Path(path).relative_to(folder).as_posix() for path in undone.changed]
+    return [Path(change.path).relative_to(folder).as_posix() for change in undone.restorable], names, list(undone.calls)
+
+
+def test_undo_restores_files_of_tools_and_leaves_effects_of_commands(folder: Path, tmp_path: Path) -> None:
+    log = work(folder, tmp_path / "log.jsonl", (call("write", path="first.txt", content="1\n"), "Done."), TASK)
+
+    fork, prompt, undone = before_last_prompt(log)
+    for change in undone.restorable:
+        restore(change)
+
+    assert prompt == "task 1"
+    assert told(undone, folder) == (["edited.txt", "new.txt"], [], ["echo more > made.txt"])
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "edited.txt": "one\n",
+        "same.txt": "same\n",
+        "first.txt": "1\n",
+        "made.txt": "more\n",
+    }
+    _, prompt, undone = before_last_prompt(fork)
+    assert (prompt, told(undone, folder)) == ("task 0", (["first.txt"], [], []))
+
+
+def linked(folder: Path, tmp_path: Path) -> None:
+    """Put a link to a file of the same content in the place of one that was written."""
+    (tmp_path / "outside.txt").write_text("three\n")
+    (folder / "edited.txt").unlink()
+    (folder / "edited.txt").symlink_to(tmp_path / "outside.txt")
+
+
+INTERFERING: dict[str, Callable[[Path, Path], object]] = {
+    "written": lambda folder, _: (folder / "edited.txt").write_text("mine\n"),
+    "removed": lambda folder, _: (folder / "edited.txt").unlink(),
+    "a link to a file like it": linked,
+}
+
+
+@pytest.mark.parametrize("interfere", INTERFERING.values(), ids=INTERFERING)
+def test_a_file_that_was_changed_since_is_left_as_it_is(
+    interfere: Callable[[Path, Path], object], folder: Path, tmp_path: Path
+) -> None:
+    log = work(folder, tmp_path / "log.jsonl", TASK)
+    offered = before_last_prompt(log)[2].restorable[0]
+    interfere(folder, tmp_path)
+
+    undone = before_last_prompt(log)[2]
+
+    assert told(undone, folder)[:2] == (["new.txt"], ["edited.txt"])
+    with pytest.raises(OSError):
+        restore(offered)
+    assert not (tmp_path / "outside.txt").exists() or (tmp_path / "outside.txt").read_text() == "three\n"
+
+
+def test_a_file_that_others_changed_between_two_writes_is_left_as_it_is(folder: Path, tmp_path: Path) -> None:
+    between = call("bash", command="echo two, by a command > edited.txt")
+
+    log = work(folder, tmp_path / "log.jsonl", (TASK[0], between, TASK[1], "Done."))
+
+    assert told(before_last_prompt(log)[2], folder)[:2] == ([], ["edited.txt"])
+
+
+def test_kept_contents_are_private_and_not_used_when_they_were_changed(folder: Path, tmp_path: Path) -> None:
+    log = work(folder, tmp_path / "log.jsonl", TASK)
+    kept = tmp_path / "own" / "undo"
+    change = before_last_prompt(log)[2].restorable[0]
+
+    assert kept.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in kept.iterdir()} == {0o600}
+    (kept / change.before).write_text("forged\n")
+    with pytest.raises(OSError, match="damaged"):
+        restore(change)
+    assert (folder / "edited.txt").read_text() == "three\n"
+
+
+@pytest.mark.slow
+def test_in_a_conversation_files_are_restored_on_a_yes(
+    on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    write = {"call": {"tool": "write_file", "arguments": {"path": "a.txt", "content": "hers\n"}}}
+    (workspace / "a.txt").write_text("mine\n")
+    model = script(write, "First.", write, "Second.")
+    terminal = on_terminal("chat", "--model", model, "--workspace", workspace, "--log", tmp_path / "log.jsonl")
+    for number, answer in enumerate(("rather go on\ryes\r", "n\r")):
+        terminal.rest(number)
+        terminal.talk("go\r", number + 1)
+        assert (workspace / "a.txt").read_text() == "hers\n"
+        terminal.type("/undo\r")
+        terminal.wait_for("can be as before: a.txt", times=number + 1)
+        terminal.wait_for("Restore these files? (yes/no)", times=number + 1)
+        terminal.talk(answer, ("   as before: ", "files stay as they are")[number])
+        assert (workspace / "a.txt").read_text() == ("mine\n", "hers\n")[number]
+    terminal.rest(2)
+
+    assert terminal.end("/quit\r") == 0

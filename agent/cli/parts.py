@@ -1,11 +1,13 @@
-"""`bpagent tools`, `presets`, `protocols` and `doctor`: the available parts, as a list or as JSON."""
+"""`bpagent tools`, `presets`, `protocols` and `doctor` list the available parts; `new` writes one, and its test."""
 
 import json
+import keyword
 import os
 import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ Listing = tuple[Sequence[Data], Callable[[Screen], None]]
 
 def execute(arguments: Namespace) -> int:
     """Show a list; the exit code of `doctor` is 1 where commands cannot be confined. Raises for an unknown name."""
+    if arguments.command == "new":
+        return _new(arguments)
     found, show = LISTINGS[arguments.command](arguments)
     if arguments.json:
         for each in found:
@@ -39,9 +43,8 @@ def execute(arguments: Namespace) -> int:
 
 
 def _tools(arguments: Namespace) -> Listing:
-    from agent.cli.build import servers_of, tools_of  # all that an agent needs, 0.1 s
+    from agent.cli.build import joined, servers_of, serving, tools_of  # all that an agent needs, 0.1 s
     from agent.cli.config import chosen_preset
-    from agent.cli.mcp_servers import joined, serving
     from agent.models.scripted import ScriptedModel
 
     async def served() -> tuple[Tool, ...]:
@@ -56,12 +59,8 @@ def _tools(arguments: Namespace) -> Listing:
         for tool in tools:
             _show_tool(tool, screen)
 
-    return [_tool_as_data(tool) for tool in tools], show
-
-
-def _tool_as_data(tool: Tool) -> Data:
-    plain = {name: getattr(tool, name) for name in ("name", "category", "parallel", "description", "parameters")}
-    return {**plain, "source": _source(tool)}
+    names = ("name", "category", "parallel", "description", "parameters")
+    return [{**{name: getattr(tool, name) for name in names}, "source": _source(tool)} for tool in tools], show
 
 
 def _show_tool(tool: Tool, screen: Screen) -> None:
@@ -205,12 +204,11 @@ def _protocols(arguments: Namespace) -> Listing:
         for line in HOW_TO_USE.splitlines() if name is None else ():
             screen.line(line, "system")
 
-    return [_protocol_as_data(entry) for entry in entries], show
+    def as_data(entry: Entry) -> Data:
+        plain = {name: getattr(entry, name) for name in ("name", "does", "roles", "source")}
+        return {**plain, "costs": entry.cost, "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
 
-
-def _protocol_as_data(entry: Entry) -> Data:
-    plain = {name: getattr(entry, name) for name in ("name", "does", "roles", "source")}
-    return {**plain, "costs": entry.cost, "made_by": f"{entry.make.__module__}:{entry.make.__name__}"}
+    return [as_data(entry) for entry in entries], show
 
 
 # Doctor: the abilities of this machine, found by trying, and how to add the missing ones.
@@ -258,3 +256,33 @@ LISTINGS: dict[str, Callable[[Namespace], Listing]] = {
     "protocols": _protocols,
     "doctor": _doctor,
 }
+
+
+# New: a protocol or a setting to begin with; its test passes.
+
+OURS = ("agent", "bp", "constitution", "conftest", "pytest", "attrs", "anyio")
+"""Modules that a file of the same name would shadow when its test runs."""
+
+
+def _new(arguments: Namespace) -> int:
+    """Write both files. Raises Mistake for an invalid name, and for existing files."""
+    from agent.cli.config import existing_folder
+
+    name = arguments.name.replace("-", "_")
+    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+        raise Mistake(f"{arguments.name!r} cannot be the name of a function; write it like two_files_at_most")
+    if name in sys.stdlib_module_names or name in OURS:
+        raise Mistake(f"{arguments.name!r} is the name of a module that there is already; choose another name")
+    folder = existing_folder(arguments.folder, "--folder")
+    names = {"@NAME@": name, "@CONSTANT@": name.upper(), "@TITLE@": name.replace("_", " ").capitalize()}
+    written = {folder / f"{name}.py": arguments.kind, folder / f"test_{name}.py": f"{arguments.kind}_test"}
+    for file in written:
+        if file.exists():
+            raise Mistake(f"{file} exists already; choose another name, or another --folder")
+    for file, template in written.items():
+        text = (files("agent.cli") / "templates" / f"{template}.txt").read_text(encoding="utf-8")
+        for mark, value in names.items():
+            text = text.replace(mark, value)
+        file.write_text(text, encoding="utf-8")
+        print(Path(arguments.folder) / file.name)
+    return OK
