@@ -15,7 +15,7 @@ from agent.history.what_if import Decision, Rejudged, WhatIf, what_if
 from agent.log.reading import LogError, read_log
 from agent.page.tables import what_if_page
 from agent.page.wording import action_of
-from agent.presets.policy_files import load_policy
+from agent.presets.configuration import load_policy
 from agent.vocabulary.encoding import dump, plain
 
 

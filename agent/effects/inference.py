@@ -20,7 +20,7 @@ from agent.models.model import (
     join_deltas,
     message_tokens,
 )
-from agent.projections.context import Context
+from agent.projections.conversation import Context
 from agent.projections.state import Totals
 from agent.tools.toolbox import Toolbox
 from agent.vocabulary.events import (

@@ -9,8 +9,7 @@ from agent.effects.execution import description_effect, execution_effect
 from agent.effects.hooks import seeking_effect
 from agent.effects.inference import Inferences, RoleModel, inference_effect, summary_effect
 from agent.models.scripted import ScriptedModel
-from agent.projections.context import Context
-from agent.projections.conversation import Conversation
+from agent.projections.conversation import Context, Conversation
 from agent.projections.state import StateTracker, Totals
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace

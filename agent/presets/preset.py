@@ -15,22 +15,26 @@ from attrs import Attribute, asdict, evolve, field, fields, frozen, validators
 from agent.models.model import Price, read_prices
 from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_text
 from agent.projections.conversation import Carried
-from agent.threads.completion import complete_to_finish, iterations_at_most, one_objective
 from agent.threads.core import core
-from agent.threads.judging import Judge, by_constitution
-from agent.threads.limits import (
+from agent.threads.endings import (
     LIMIT_TEXT,
+    abort_on_request,
     at_most,
     budget_of_cost,
     budget_of_tokens,
     budget_per_turn,
+    complete_to_finish,
     deadline,
     empty_answers,
+    iterations_at_most,
+    one_objective,
     retry,
+    stop_on_request,
+    stop_when_said,
     too_many_failures,
 )
+from agent.threads.judging import Judge, by_constitution
 from agent.threads.steering import MOST, continue_with_follow_ups, skip_when_steered
-from agent.threads.stopping import abort_on_request, stop_on_request, stop_when_said
 from agent.threads.summaries import recover_from_overflow, summarize_when_full
 from agent.threads.tool_calls import (
     Together,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from attrs import evolve, frozen
 
 from agent.projections import Projection
-from agent.threads.completion import PURSUE
+from agent.threads.endings import PURSUE
 from agent.vocabulary.events import (
     NO_USAGE,
     ActionDescribed,

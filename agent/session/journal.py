@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.projections import Projection
-from agent.projections.context import Context
-from agent.projections.conversation import CARRY_ALL, Carried, Conversation
+from agent.projections.conversation import CARRY_ALL, Carried, Context, Conversation
 from agent.projections.state import StateTracker, Totals, answers_to_open_calls
 from agent.vocabulary.errors import AgentError, RunError
 from agent.vocabulary.events import PromptGiven, RunEnded

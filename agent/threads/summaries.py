@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.threads.limits import OVERFLOW
+from agent.threads.endings import OVERFLOW
 from agent.vocabulary.calls import without
 from agent.vocabulary.events import (
     AnswerCommitted,

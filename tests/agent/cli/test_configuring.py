@@ -9,8 +9,7 @@ import jsonschema_rs
 import pytest
 from attrs import fields
 
-from agent.presets.configuration import SCHEMA
-from agent.presets.policy_files import rules_file
+from agent.presets.configuration import SCHEMA, rules_file
 from agent.presets.preset import Preset
 from tests.agent.cli.sessions import Command, RunOf, Script, Terminal
 

@@ -10,7 +10,7 @@ from agent import workspace_tools
 from agent.effects.approval import approval_effect
 from agent.effects.execution import coalesced, describe, join_texts
 from agent.effects.loop import seconds_before
-from agent.presets.policy_files import load_policy
+from agent.presets.configuration import load_policy
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall

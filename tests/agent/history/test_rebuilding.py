@@ -16,12 +16,12 @@ from agent.presets.shipped import PRESETS
 from agent.protocols.flows import defer_on_critical
 from agent.protocols.monitoring import (
     blocking_monitor,
+    defer_to_resample,
     ensemble,
     plant_honeypots,
     suspicion_accumulates,
     upfront_audit,
 )
-from agent.protocols.substitution import defer_to_resample
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.events import PromptGiven
 from bp import BThread, BThreadBody, bthread, sync

@@ -12,8 +12,8 @@ from agent.history.rebuilding import RebuildError, changed_bthreads
 from agent.history.what_if import WhatIf, what_if
 from agent.history.why import Cause, find_causes
 from agent.log.reading import LogError, RecordedRun, read_log
-from agent.presets.policy_files import PolicyError, load_policy
-from agent.threads.limits import at_most
+from agent.presets.configuration import PolicyError, load_policy
+from agent.threads.endings import at_most
 from agent.vocabulary.events import CallAnswered, GateApproved, GateRejected, ProposedAction, ToolFinished, ToolStarted
 from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import BThreadBody, bthread, sync, where

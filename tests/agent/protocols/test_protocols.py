@@ -16,17 +16,19 @@ from agent.protocols.monitoring import (
     audit_budget,
     blocking_monitor,
     buckets_of,
+    defer_to_resample,
+    defer_to_trusted,
     ensemble,
     mean,
     shutdown_on_catch,
     suspicion_accumulates,
+    trusted_editing,
     trusted_monitoring,
     untrusted_monitoring,
     upfront_audit,
 )
 from agent.protocols.monitors import ConstantMonitor, Evidence, KeywordMonitor, Score, text_of
 from agent.protocols.policies import only_after
-from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
 from agent.session.agent import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, to_record

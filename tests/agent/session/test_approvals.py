@@ -14,8 +14,8 @@ from agent.cli.prompt import StandingAnswers
 from agent.effects.approval import UndecidableError
 from agent.history.playback import replay
 from agent.log.reading import read_log
+from agent.presets.configuration import read_user_rules
 from agent.presets.equipment import equip
-from agent.presets.policy_files import read_user_rules
 from agent.presets.shipped import DEFAULT
 from agent.session.agent import Run
 from agent.tools.collections import workspace_tools

@@ -13,7 +13,7 @@ from agent import Agent, Run, answer, call
 from agent.models.model import Price, estimate_tokens, read_prices
 from agent.models.scripted import ScriptedModel, fail
 from agent.presets.shipped import PRESETS, preset_named
-from agent.projections.context import SUMMED_UP
+from agent.projections.conversation import SUMMED_UP
 from agent.tools.shell import make_shell_tool
 from agent.vocabulary.events import (
     AnswerCommitted,

@@ -2,12 +2,20 @@
 
 import pytest
 
-from agent.threads.completion import COMPLETE, PURSUE, complete_to_finish
 from agent.threads.core import CORE, converse
+from agent.threads.endings import (
+    COMPLETE,
+    PURSUE,
+    abort_on_request,
+    budget_of_cost,
+    budget_of_tokens,
+    budget_per_turn,
+    complete_to_finish,
+    stop_on_request,
+    stop_when_said,
+)
 from agent.threads.judging import by_constitution
-from agent.threads.limits import budget_of_cost, budget_of_tokens, budget_per_turn
 from agent.threads.steering import continue_with_follow_ups, skip_when_steered
-from agent.threads.stopping import abort_on_request, stop_on_request, stop_when_said
 from agent.threads.summaries import summarize_when_full
 from agent.threads.tool_calls import doom_loop
 from agent.vocabulary.calls import ToolCall, signature

@@ -14,9 +14,8 @@ from agent import Preset, call
 from agent.effects.loop import declared_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
-from agent.threads.limits import at_most, budget_per_turn, retry, too_many_failures
+from agent.threads.endings import at_most, budget_per_turn, retry, stop_on_request, too_many_failures
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
-from agent.threads.stopping import stop_on_request
 from agent.threads.tool_calls import doom_loop, one_at_a_time
 from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import short, tell
@@ -262,7 +261,7 @@ def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
     assert is_found(LIFTS_WITHOUT_A_YES, verify_loop([planted, *present], examples=CONFINED, first=True))
 
 
-THREADS = ("completion", "judging", "limits", "steering", "stopping", "summaries", "tool_calls")
+THREADS = ("endings", "judging", "steering", "summaries", "tool_calls")
 REFUSE_NOTHING = {
     "no_start_without_approval",  # defense in depth: what it refuses does not come while `carry_out` waits
     "one_at_a_time",

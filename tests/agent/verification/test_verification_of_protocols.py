@@ -11,7 +11,7 @@ from agent.protocols import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import audit_budget, blocking_monitor
 from agent.protocols.policies import no_more_than
-from agent.threads.stopping import stop_on_request
+from agent.threads.endings import stop_on_request
 from agent.verification import loop_rules, verify_loop
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
