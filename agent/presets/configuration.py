@@ -65,15 +65,19 @@ class Configuration:
             except ValueError as error:
                 cure = "; write null" if node.value == "none" and NoneType in alternatives(OPTIONS[name]) else ""
                 raise OptionError(str(node.wrong(f"option {name}: {error}{cure}"))) from error
-        commands = tuple(row for row in self.rules if _is_about_command(row))
-        others = tuple(row for row in self.rules if not _is_about_command(row))
+        others, commands = self._rows
         return evolve(preset, policy_rules=(*preset.policy_rules, *others), commands=(*preset.commands, *commands))
 
     def added_to(self, policy: Policy) -> Policy:
         """Return a policy with the rules of the file, without its other options."""
-        rules = [read_rule(row) for row in self.rules if not _is_about_command(row)]
-        commands = [read_command_rule(row) for row in self.rules if _is_about_command(row)]
-        return policy.with_rules(*rules).with_commands(*commands)
+        others, commands = self._rows
+        return policy.with_rules(*map(read_rule, others)).with_commands(*map(read_command_rule, commands))
+
+    @property
+    def _rows(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The rows of `policy_rules`, and those of `commands`."""
+        commands = tuple(filter(_is_about_command, self.rules))
+        return tuple(row for row in self.rules if row not in commands), commands
 
     @property
     def tightening(self) -> "Configuration":
