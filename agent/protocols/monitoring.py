@@ -1,4 +1,4 @@
-"""Protocols with monitors and auditors, which score and audit calls and drafts."""
+"""Protocols with monitors and auditors, which score and audit calls and drafts, or replace suspicious drafts."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

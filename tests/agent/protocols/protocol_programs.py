@@ -89,3 +89,8 @@ IN_PAIRS = {
 def rules_named(*names: str) -> tuple[BThread, ...]:
     """Rules of the loop, with limits that are reached soon."""
     return tuple(rule for rule in loop_rules(PRESETS["default"]) if rule.name in names)
+
+
+def together(*names: str) -> tuple[BThread, ...]:
+    """The b-threads of several protocols, each once."""
+    return tuple(dict.fromkeys(bthread for name in names for bthread in IN_PAIRS[name]))

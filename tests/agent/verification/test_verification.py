@@ -82,10 +82,6 @@ def rules_named(*names: str) -> tuple[BThread, ...]:
     return tuple(rule for name, rule in EVERY_RULE.items() if name in names)
 
 
-def without(*names: str) -> tuple[BThread, ...]:
-    return tuple(rule for rule in RULES if rule.name not in names)
-
-
 def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
     """Return one call, one that is cut off, two; and what an answer without calls may be."""
     return tuple(draft for draft in drafts(requested) if getattr(draft, "calls", ()) not in ((FIRST,), (CUT, SECOND)))
@@ -168,8 +164,8 @@ GRANTED_ACTION = Action("any", "write", "/", command=GRANTED.rule, sandbox="any"
 TWICE: Examples = {**EXAMPLES, InferenceRequested: twice}
 CONFINED: Examples = {**EXAMPLES, ProposedAction: confined_descriptions}
 GUARDED = ("only_whole_calls", "by_constitution", "no_start_without_approval", "stop_on_request")
-LIMITS = ("at_most", "too_many_failures", "empty_answers", "retry", "continue_with_follow_ups")
-NEIGHBOURS = [*without(*LIMITS, "one_at_a_time"), one_at_a_time("neighbours")]
+LIMITS = ("at_most", "too_many_failures", "empty_answers", "retry", "continue_with_follow_ups", "one_at_a_time")
+NEIGHBOURS = [*(rule for rule in RULES if rule.name not in LIMITS), one_at_a_time("neighbours")]
 ALL_TOGETHER = [*rules_named("only_whole_calls", "answers_in_source_order", "abort_on_request"), one_at_a_time("all")]
 ASKED = ("skip_when_steered", "continue_with_follow_ups", "at_most", "stop_on_request", "abort_on_request")
 PEOPLE = rules_named("seek_steering", "seek_follow_ups", *ASKED)

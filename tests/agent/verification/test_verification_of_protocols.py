@@ -22,13 +22,8 @@ from bp import NONE, BThread, BThreadBody, Event, bthread, sync, where
 from constitution import Action
 from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.faults.protocols import FAULTS
-from tests.agent.protocols.protocol_programs import (
-    IN_PAIRS,
-    PROGRAMS,
-    rules_named,
-)
-from tests.agent.verification.killed_runs import kill_and_resume
-from tests.agent.verification.many_loops import Loops, few_examples_for, not_held, verify_each
+from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named, together
+from tests.agent.verification.many_loops import Loops, few_examples_for, kill_and_resume, not_held, verify_each
 from tests.tables import rows
 
 pytestmark = pytest.mark.slow
@@ -36,11 +31,6 @@ pytestmark = pytest.mark.slow
 ABORTED = rules_named("abort_on_request")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
 """Protocols with many states: `make presets` looks at all of them."""
-
-
-def together(*names: str) -> tuple[BThread, ...]:
-    """The b-threads of several protocols, each once."""
-    return tuple(dict.fromkeys(bthread for name in names for bthread in IN_PAIRS[name]))
 
 
 def test_every_protocol_of_the_catalogue_is_verified() -> None:
