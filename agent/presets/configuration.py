@@ -28,7 +28,7 @@ from agent.log.chain import own_folder
 from agent.presets.preset import OPTIONS, OptionError, Preset, alternatives
 from agent.presets.shipped import PRESETS, preset_named
 from agent.vocabulary.errors import AgentError, meant
-from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
+from agent.vocabulary.yaml_nodes import Node, NodeError, fields, read_yaml
 from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, flaws_of, read_command_rule, read_rule
 
 KEYS = ("model", "preset", "options", "security", "rules", "tools", "mcp")  # tools: declared ones, as in tools.yaml
@@ -182,7 +182,6 @@ def _schema_of(hint: Any) -> dict[str, Any]:
 
 POLICY_KEYS = ("base", "levels", "rules", "allowed_roots", "denied_paths", "blocklist", "bounded", "admin")
 LEVELS = tuple(level.value for level in Level)
-LISTS = ("allowed_roots", "denied_paths", "blocklist")
 
 
 class PolicyError(AgentError):
@@ -203,18 +202,17 @@ def load_policy(name: str) -> Policy:
 
 
 def _read(file: Node, path: Path) -> Policy:
+    readers = {
+        "base": lambda base: base.one_of(tuple(POLICIES)),
+        "rules": lambda rows: [row.parsed(read_rule) for row in rows.items()],
+        **dict.fromkeys(("allowed_roots", "denied_paths", "blocklist"), Node.texts),
+        "bounded": Node.boolean,
+        "admin": lambda level: Level(level.one_of(LEVELS)),
+    }
     file.mapping(*POLICY_KEYS)
-    base = file.required("base").one_of(tuple(POLICIES))
-    changes: dict[str, Any] = {"name": path.stem}
-    for key in LISTS:
-        if (node := file.get(key)) is not None:
-            changes[key] = node.texts()
-    if (bounded := file.get("bounded")) is not None:
-        changes["bounded"] = bounded.boolean()
-    if (admin := file.get("admin")) is not None:
-        changes["admin"] = Level(admin.one_of(LEVELS))
-    policy = _with_levels(evolve(POLICIES[base], **changes), file.get("levels"))
-    return policy.with_rules(*file.read("rules", lambda rows: [row.parsed(read_rule) for row in rows.items()], []))
+    given = fields(file, readers, "base", others=("levels",))
+    base, rules = POLICIES[given.pop("base")], given.pop("rules", [])
+    return _with_levels(evolve(base, name=path.stem, **given), file.get("levels")).with_rules(*rules)
 
 
 def _with_levels(policy: Policy, levels: Node | None) -> Policy:
@@ -292,22 +290,15 @@ def _command_rule(node: Node) -> CommandRule:
     if len(said) != 1:
         raise node.wrong(f"a rule says one of {', '.join(LEVELS)}, and of which command")
     level, words = said[0]
-    given: dict[str, Any] = {
-        "executable": node.read("file", Node.text, None),
-        "reason": node.read("reason", Node.text, ""),
-        "rule": node.read("rule", Node.text, None),
-        "exact": node.read("exact", Node.boolean, False),
-        "match": node.read("match", Node.texts, ()),
-        "not_match": node.read("not_match", Node.texts, ()),
-        "content": node.read("content", Node.text, ""),
-    }
+    texts, lists = dict.fromkeys(("file", "content", "rule", "reason"), Node.text), ("match", "not_match")
+    given = fields(node, {**texts, "exact": Node.boolean, **dict.fromkeys(lists, Node.texts)}, others=LEVELS)
     try:
-        return CommandRule(Level(level), tuple(shlex.split(words.text())), **given)
+        return CommandRule(Level(level), tuple(shlex.split(words.text())), given.pop("file", None), **given)
     except ValueError as error:
         raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
 
 
 def _rule_row(rule: CommandRule) -> dict[str, str | bool]:
-    bound = {"file": rule.executable, "content": rule.content}
-    named = {**bound, "rule": rule.rule, "exact": rule.exact, "reason": rule.reason}
-    return {rule.level.value: shlex.join(rule.argv), **{name: value for name, value in named.items() if value}}
+    named = {name: getattr(rule, name) for name in ("content", "rule", "exact", "reason")}
+    found = {"file": rule.executable, **named}
+    return {rule.level.value: shlex.join(rule.argv), **{name: value for name, value in found.items() if value}}

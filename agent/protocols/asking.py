@@ -118,8 +118,6 @@ def of_each_action(child: Callable[..., BThread], *arguments: Any, name: str = "
         yield start(made.named(name or made.name))
 
 
-
-
 def draft_given(draft: str) -> BThreadBody:
     """Wait for a requested draft; return it, or None if it failed."""
     said = yield sync(wait_for=where((InferenceFinished, InferenceFailed), draft=draft))
