@@ -1,4 +1,10 @@
-"""The conversation: prompts, committed answers and the answers to calls, in the order in which they happened."""
+"""The conversation, in the order in which it happened, and the part of it that the model is shown.
+
+Whole units are left out of the context: a user message, or an assistant message with the answers to its calls, so that
+no call lacks its answer. The newest user message and the newest unit are always shown. The conversation keeps all.
+
+    summary or notice | units that fit | state block | newest user message | units that fit
+"""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -110,7 +116,8 @@ class Conversation(Projection):
 
     def _take_all(self) -> None:
         """Add all waiting messages, also those that a hook found and that were not given."""
-        self._given, self._found = [*self._given, *self._found], []
+        self._given += self._found
+        self._found.clear()
         self._take(tuple(self._given))
 
     def _continued(self, continued: RunContinued) -> None:
@@ -236,12 +243,10 @@ class Context(Projection):
 
     def _read_on(self) -> None:
         """Take new messages into units."""
-        if self._conversation.length == self._read:
-            return
-        new = self._conversation.so_far()
-        for at in range(self._read, len(new)):
-            self._add(at, new[at])
-        self._read = len(new)
+        if self._conversation.length > self._read:
+            for at, message in enumerate(self._conversation.so_far()[self._read :], start=self._read):
+                self._add(at, message)
+            self._read = self._conversation.length
 
     def _trim(self, _: InferenceRequested) -> None:
         """Leave old units out when there are too many for the inference that comes now."""

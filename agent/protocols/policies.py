@@ -225,8 +225,6 @@ Otherwise = Literal["refuse", "ask", "stop"]
 
 NEWS = GateApproved | ToolFinished | CallAnswered | RunEnded
 
-Running = tuple[tuple[ToolCall, GateApproved], ...]
-
 
 def only_after(
     what: Actions, *first: Actions, within: Scope = RUN, otherwise: Otherwise = "refuse", name: str = "only_after"
@@ -286,26 +284,30 @@ class Memory:
 
     pattern: Pattern
     scope: Scope
-    state: Pattern | None
-    running: Running = ()
-
-    @classmethod
-    def fresh(cls, pattern: Pattern, scope: Scope) -> "Memory":
-        """Return the initial state."""
-        return cls(pattern, scope, pattern if scope.opens is None else None)
+    state: Pattern | None = field(
+        default=Factory(lambda self: self.pattern if self.scope.opens is None else None, takes_self=True)
+    )
+    running: tuple[GateApproved, ...] = ()
 
     def after(self, said: object) -> "Memory":
-        """Return the state after an event."""
+        """Return the state after an event; the actions that open and close the scope are not in it."""
+        state, opens, closes = self.state, self.scope.opens, self.scope.closes
         match said:
             case GateApproved():
-                return evolve(self, state=self._begun(said), running=(*self.running, (said.call, said)))
-            case ToolFinished():
-                approved = dict(self.running).get(said.call)
-                return self if approved is None or said.is_error else evolve(self, state=self._done(approved))
+                if state is not None:
+                    state = state.after_begin(said)
+                elif opens is not None and opens(said):
+                    state = self.pattern
+                return evolve(self, state=state, running=(*self.running, said))
+            case ToolFinished(is_error=False):
+                for approved in self.running:
+                    if approved.call == said.call and state is not None:
+                        is_last = closes is not None and closes(approved)
+                        return evolve(self, state=None if is_last else state.after_end(approved))
             case CallAnswered():
-                return evolve(self, running=tuple(each for each in self.running if each[0].id != said.call))
+                return evolve(self, running=tuple(each for each in self.running if each.call.id != said.call))
             case RunEnded() if self.scope.kind != "conversation":
-                return evolve(self, state=Memory.fresh(self.pattern, self.scope).state)
+                return evolve(Memory(self.pattern, self.scope), running=self.running)
         return self
 
     def objections(self) -> tuple[Any, object]:
@@ -319,20 +321,6 @@ class Memory:
         closing = NONE if self.scope.closes is None else where(GateApproved, self.scope.closes)
         return at_the_end | closing, Unfinished(str(missing))
 
-    def _begun(self, approved: GateApproved) -> Pattern | None:
-        """Return the state after an approval; the action that opens the scope is not in it."""
-        opens = self.scope.opens
-        if self.state is None:
-            return self.pattern if opens is not None and opens(approved) else None
-        return self.state.after_begin(approved)
-
-    def _done(self, approved: GateApproved) -> Pattern | None:
-        """Return the state after an action that succeeded; the action that closes the scope is its last."""
-        closes = self.scope.closes
-        if self.state is None or (closes is not None and closes(approved)):
-            return None
-        return self.state.after_end(approved)
-
 
 @bthread
 def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThreadBody:
@@ -340,7 +328,7 @@ def police(pattern: Pattern, scope: Scope = RUN, stops: bool = False) -> BThread
 
     `stops`: a forbidden action ends the run.
     """
-    memory, ending = Memory.fresh(pattern, scope), None
+    memory, ending = Memory(pattern, scope), None
     news = NEWS | GateRejected if stops else NEWS
     while True:
         refused, because = memory.objections()
@@ -367,7 +355,7 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
 
     Forbidden actions are blocked from the start; a call about which the user is asked waits for the answer.
     """
-    memory = Memory.fresh(pattern, scope)
+    memory = Memory(pattern, scope)
     described: tuple[ActionDescribed, ...] = ()
     asked: tuple[ToolCall, ...] = ()
     while True:
