@@ -74,9 +74,11 @@ def _is_of(value: Any, part: Any) -> bool:
         return value in get_args(part)
     if get_origin(part) is tuple:
         return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+    if part is bool or isinstance(value, bool):
+        return part is bool and isinstance(value, bool)
     if part is float:
-        return type(value) in (int, float) and math.isfinite(value)
-    return type(value) is part
+        return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, part)
 
 
 def _of_its_type(_: object, field: "Attribute[Any]", value: object) -> None:
