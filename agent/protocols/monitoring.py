@@ -282,6 +282,9 @@ def shutdown_on_catch(role: str = "agent") -> BThreadBody:
     yield sync(refuse=asked, because=ending)
 
 
+# Substitutes for a suspicious draft: a trusted model's, an edited one, or a resampled one.
+
+
 @bthread
 def defer_to_trusted(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
     """Score every untrusted draft, and defer to the trusted model above the threshold."""
